@@ -1,0 +1,63 @@
+"""What an objective is: a loss over the encodings of one batch. It never owns the encoder."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from isoglot.modules.encodings import Encodings
+
+__all__ = ["Batch", "Objective", "ObjectiveOutput"]
+
+Batch = Mapping[str, Mapping[str, Tensor]]
+"""View name to that view's collated tensors."""
+
+
+@dataclass(frozen=True)
+class ObjectiveOutput:
+    """What an objective returns.
+
+    Args:
+        total: scalar, the *sum* of the loss over the items of this batch, with its gradient graph intact even where
+            the batch has no item (then an exact 0 that is connected to the parameters).
+        count: scalar, how many items (masked tokens, links, sentence pairs) the sum runs over; no gradient.
+        metrics: detached scalars; a name ``accuracy`` is logged as ``<objective>/accuracy``. Each is a mean over
+            ``count`` items.
+    """
+
+    total: Tensor
+    count: Tensor
+    metrics: Mapping[str, Tensor] = field(default_factory=dict)
+
+    @property
+    def loss(self) -> Tensor:
+        """The mean over this batch's items, 0 where there is none."""
+        return self.total / self.count.clamp(min=1)
+
+
+class Objective(nn.Module, ABC):
+    """A loss over the encodings of one batch.
+
+    The shared encoder comes in through the :class:`~isoglot.modules.encodings.Encodings`; an objective holds only
+    parameters and buffers of its own (heads, momentum copies, queues, dictionaries), which are saved in
+    ``objectives.safetensors``.
+    """
+
+    @abstractmethod
+    def forward(self, encodings: Encodings, batch: Batch) -> ObjectiveOutput:
+        """The loss of one batch."""
+
+    def count(self, batch: Batch) -> Tensor | None:
+        """How many items the batch has, where that is known before the forward; ``None`` where it is not.
+
+        A known count lets the trainer divide by the number of items of the whole optimiser step (all ranks, all
+        accumulated batches), which makes the gradient independent of how the step is split.
+        """
+        return None
+
+    def after_step(self, encoder: PreTrainedModel) -> None:  # noqa: B027 - doing nothing is the default
+        """Called once after each optimiser step (momentum updates, schedules)."""

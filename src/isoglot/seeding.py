@@ -1,0 +1,42 @@
+"""Randomness as a pure function of a seed and a key, never of global state.
+
+A masked position, a shuffled order or a sampled dictionary depends on ``(seed, key)`` alone, so a resumed run, another
+number of loader workers or another number of ranks draws the same numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import torch
+
+__all__ = ["generator_for", "seed_for"]
+
+
+def seed_for(seed: int, *key: str | int) -> int:
+    """A 63-bit seed that depends on ``seed`` and every part of ``key``, the same on every platform.
+
+    Args:
+        seed: the run's seed.
+        *key: what the numbers are for, for example ``("view", "pair", position)``. ``1`` and ``"1"`` differ.
+
+    Returns:
+        A non-negative integer below 2**63.
+    """
+    text = repr((int(seed), *(k if isinstance(k, str) else int(k) for k in key)))
+    digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
+
+
+def generator_for(seed: int, *key: str | int) -> torch.Generator:
+    """A CPU generator whose stream depends on ``(seed, *key)`` alone.
+
+    Example:
+        >>> a = torch.rand(3, generator=generator_for(0, "pair", 7))
+        >>> b = torch.rand(3, generator=generator_for(0, "pair", 7))
+        >>> bool((a == b).all())
+        True
+    """
+    generator = torch.Generator()
+    generator.manual_seed(seed_for(seed, *key))
+    return generator

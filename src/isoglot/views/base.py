@@ -1,0 +1,54 @@
+"""What a view is: one example in, one encoder input out, all randomness from the generator it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+__all__ = ["IGNORE_INDEX", "View", "padding_value"]
+
+IGNORE_INDEX = -100
+"""Label of a position that carries no loss."""
+
+
+@runtime_checkable
+class View(Protocol):
+    """How one example of a stream becomes one encoder input.
+
+    **Columns** are the stream columns that :meth:`build` reads, beside ``coin`` (a boolean that the mixture draws once
+    per stream and position, so that every view of that example can order its sides alike).
+
+    **Keys** of the result end in ``_ids``, ``_mask`` or ``labels``; :func:`padding_value` reads the suffix.
+    A view with two inputs prefixes each input's keys with its side, ``query_input_ids`` and ``key_input_ids``.
+    """
+
+    columns: ClassVar[tuple[str, ...]]
+
+    def build(self, example: Mapping[str, Any], *, generator: torch.Generator) -> dict[str, Tensor]:
+        """One example's tensors, not padded, without a batch axis."""
+        ...
+
+
+def padding_value(key: str, *, pad_token_id: int) -> int:
+    """The value that pads a batch key, decided by its suffix alone.
+
+    ``labels`` pad with :data:`IGNORE_INDEX`, ``*_mask`` with 0, ``*link_ids`` with −1 (no link), ``*input_ids`` and
+    ``*original_ids`` with the tokenizer's padding id, any other ``*_ids`` with 0.
+
+    Raises:
+        ValueError: the key has none of these suffixes.
+    """
+    if key.endswith("labels"):
+        return IGNORE_INDEX
+    if key.endswith("_mask"):
+        return 0
+    if key.endswith("link_ids"):
+        return -1
+    if key.endswith(("input_ids", "original_ids")):
+        return pad_token_id
+    if key.endswith("_ids"):
+        return 0
+    raise ValueError(f"batch key {key!r}: keys end in '_ids', '_mask' or 'labels'; rename it")
