@@ -1,0 +1,47 @@
+# Each target does its own set-up: a fresh clone needs nothing but Python 3.11+ and make.
+PYTHON ?= python3
+VENV ?= .venv
+# Extra arguments for pip, for example a package index that has torch's CPU builds.
+PIP_ARGS ?=
+PIP = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $(PIP_ARGS)
+RUN = $(VENV)/bin/python -m
+STAMP = $(VENV)/.isoglot-setup
+# Two test processes of one thread each use two cores better than one process of two.
+PYTEST = OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(RUN) pytest -n 2
+
+.PHONY: help setup demo check format test test-all bench clean
+
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: $(STAMP)  ## create .venv and install the pinned versions
+
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) torch
+	$(PIP) -e '.[dev]'
+	touch $(STAMP)
+
+demo: $(STAMP)  ## the main job offline, on generated data
+	$(VENV)/bin/isoglot demo
+
+check: $(STAMP)  ## lint, format, docstrings, types
+	$(RUN) ruff check .
+	$(RUN) ruff format --check .
+	$(RUN) mypy
+
+format: $(STAMP)  ## put the code into the project's format
+	$(RUN) ruff check --fix .
+	$(RUN) ruff format .
+
+test: $(STAMP)  ## the tests, without the slow ones
+	$(PYTEST) -m "not slow"
+
+test-all: $(STAMP)  ## every test, end-to-end runs included
+	$(PYTEST)
+
+bench: $(STAMP)  ## every benchmark at its quick size
+	for script in benchmarks/*.py; do echo "== $$script"; $(VENV)/bin/python $$script --quick || exit 1; done
+
+clean:  ## remove the environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
