@@ -1,0 +1,309 @@
+"""One way to run any masked-LM encoder: chosen layers, early exit, packed rows, language embeddings.
+
+A layer's number is that of Hugging Face's ``hidden_states``: 0 is the output of the embeddings, ``l`` the
+input of layer ``l`` (0-based), the number of layers is ``last_hidden_state``. Position ids are 0-based in
+isoglot, whatever the family; RoBERTa's offset is added here.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from functools import lru_cache
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+from transformers.modeling_layers import GradientCheckpointingLayer
+
+from isoglot.errors import ConfigurationError
+from isoglot.modules.document_mask import (
+    attention_inputs,
+    document_mask,
+    require_packable,
+    restarted_positions,
+)
+from isoglot.modules.language_embeddings import add_language_embeddings
+
+__all__ = [
+    "dropout_off",
+    "encode",
+    "encode_to_layer",
+    "hidden_size",
+    "input_embeddings",
+    "layer_modules",
+    "max_length",
+    "num_layers",
+]
+
+
+class _Stop(Exception):  # noqa: N818 - a signal, not an error
+    """Raised by a hook to end a forward early; carries the hidden states."""
+
+    def __init__(self, states: Tensor) -> None:
+        super().__init__("stopped at the layer asked for")
+        self.states = states
+
+
+def num_layers(model: PreTrainedModel) -> int:
+    """How many transformer layers the encoder has (its last hidden state's number)."""
+    return int(model.config.num_hidden_layers)
+
+
+def hidden_size(model: PreTrainedModel) -> int:
+    """Width of the encoder's hidden states."""
+    return int(model.config.hidden_size)
+
+
+def input_embeddings(model: PreTrainedModel) -> nn.Embedding:
+    """The encoder's word embedding table (V, embedding size)."""
+    return cast(nn.Embedding, model.get_input_embeddings())
+
+
+def max_length(model: PreTrainedModel) -> int | None:
+    """The longest input that the position table allows; ``None`` where there is no table (RoPE, relative)."""
+    table = _position_table(model)
+    return None if table is None else int(table.num_embeddings) - _position_offset(table)
+
+
+def layer_modules(model: PreTrainedModel) -> Sequence[nn.Module] | None:
+    """The encoder's transformer layers in order; ``None`` where they cannot be told (ALBERT shares its own).
+
+    Found as the one outermost ``ModuleList`` with as many members as the encoder has layers, all of one
+    class.
+    """
+    found: list[tuple[str, nn.ModuleList]] = []
+    for name, module in model.base_model.named_modules():
+        if not isinstance(module, nn.ModuleList) or len(module) != num_layers(model):
+            continue
+        if len({type(m) for m in module}) != 1 or any(name.startswith(f"{outer}.") for outer, _ in found):
+            continue
+        found.append((name, module))
+    if len(found) > 1:
+        found = [(n, m) for n, m in found if isinstance(m[0], GradientCheckpointingLayer)]
+    return list(found[0][1]) if len(found) == 1 else None
+
+
+def encode(
+    model: PreTrainedModel,
+    inputs: Mapping[str, Tensor],
+    *,
+    layers: tuple[int, ...],
+    language_embeddings: nn.Embedding | None = None,
+) -> dict[int, Tensor]:
+    """Hidden states of the layers asked for, from one forward of the whole encoder, with its gradient graph.
+
+    Args:
+        model: encoder with a masked-LM head; only its base model is run.
+        inputs: ``input_ids``, ``attention_mask`` and, where there are any, ``token_type_ids``,
+            ``position_ids`` (0-based), ``language_ids``, ``document_ids`` (1-based, 0 padding: several
+            sequences in a row, attention confined to each). What the family does not take (segment ids in
+            DistilBERT) is left out.
+        layers: layer numbers, each from 0 to ``num_layers(model)``.
+        language_embeddings: table added to the word embeddings where the input has ``language_ids``.
+
+    Returns:
+        Layer number to hidden states.
+
+    **Shape**: inputs (batch, length); results (batch, length, hidden).
+
+    Raises:
+        ConfigurationError: no such layer, an input longer than the encoder's positions, or packed rows that
+            the family cannot keep apart.
+    """
+    last = num_layers(model)
+    for layer in layers:
+        _check_layer(layer, last)
+    inner = sorted({layer for layer in layers if layer != last})
+    modules = layer_modules(model) if inner else []
+    states: dict[int, Tensor] = {}
+    with _forward_arguments(model, inputs, language_embeddings) as arguments, ExitStack() as stack:
+        if modules is None:
+            output = model.base_model(**arguments, output_hidden_states=True)
+            return {layer: output.hidden_states[layer] if layer != last else output[0] for layer in layers}
+        for layer in inner:
+            stack.enter_context(
+                _hook(modules[layer], lambda tensor, layer=layer: states.update({layer: tensor}))
+            )
+        states[last] = model.base_model(**arguments)[0]
+    return {layer: states[layer] for layer in layers}
+
+
+def encode_to_layer(
+    model: PreTrainedModel,
+    inputs: Mapping[str, Tensor],
+    layer: int,
+    *,
+    training: bool,
+    language_embeddings: nn.Embedding | None = None,
+) -> Tensor:
+    """Hidden states of one layer without gradient; the layers above are not run.
+
+    Args:
+        model: encoder with a masked-LM head.
+        inputs: as for :func:`encode`.
+        layer: layer number, 0 to ``num_layers(model)``.
+        training: False turns dropout off and puts every module's mode back afterwards; True leaves modes as
+            they are.
+        language_embeddings: as for :func:`encode`.
+
+    **Shape**: (batch, length, hidden).
+
+    Raises:
+        ConfigurationError: as :func:`encode`.
+    """
+    last = num_layers(model)
+    _check_layer(layer, last)
+    modules = None if layer == last else layer_modules(model)
+    with torch.no_grad(), nullcontext() if training else dropout_off(model.base_model):
+        if modules is None:
+            return encode(model, inputs, layers=(layer,), language_embeddings=language_embeddings)[layer]
+        with (
+            _forward_arguments(model, inputs, language_embeddings) as arguments,
+            _hook(modules[layer], _stop),
+        ):
+            try:
+                model.base_model(**arguments)
+            except _Stop as stop:
+                return stop.states
+    raise RuntimeError(f"{type(model).__name__} ran past layer {layer} without calling it")
+
+
+@contextmanager
+def dropout_off(module: nn.Module) -> Iterator[None]:
+    """Evaluation mode inside the block; afterwards every submodule has the mode it had."""
+    modes = [(part, part.training) for part in module.modules()]
+    module.eval()
+    try:
+        yield
+    finally:
+        for part, mode in modes:
+            part.training = mode
+
+
+def _check_layer(layer: int, last: int) -> None:
+    if not 0 <= layer <= last:
+        raise ConfigurationError(
+            f"layer {layer} asked for, the encoder has layers 0 (embeddings) to {last}; choose one"
+        )
+
+
+def _stop(states: Tensor) -> None:
+    raise _Stop(states)
+
+
+@contextmanager
+def _hook(layer: nn.Module, read: Any) -> Iterator[None]:
+    """Show a layer's input (= the hidden states of its number) to ``read`` for the time of the block."""
+
+    def before(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        read(args[0] if args else kwargs["hidden_states"])
+
+    handle = layer.register_forward_pre_hook(before, with_kwargs=True)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+@contextmanager
+def _forward_arguments(
+    model: PreTrainedModel, inputs: Mapping[str, Tensor], languages: nn.Embedding | None
+) -> Iterator[dict[str, Any]]:
+    """The base model's keyword arguments; packed DeBERTa gets its mask by a hook inside the block."""
+    accepted = _parameters(model.base_model.__class__)
+    input_ids = inputs["input_ids"]
+    attention_mask = inputs.get("attention_mask")
+    arguments: dict[str, Any] = {"input_ids": input_ids, "attention_mask": attention_mask}
+    if (
+        "token_type_ids" in inputs
+        and "token_type_ids" in accepted
+        and getattr(model.config, "type_vocab_size", 2) > 1
+    ):
+        arguments["token_type_ids"] = inputs["token_type_ids"]
+    documents = inputs.get("document_ids")
+    positions = inputs.get("position_ids")
+    if documents is not None and positions is None:
+        positions = restarted_positions(documents)
+    embed_languages = languages is not None and "language_ids" in inputs
+    if "position_ids" in accepted:
+        positions = _positions(model, inputs, positions, explicit=embed_languages)
+        if positions is not None:
+            arguments["position_ids"] = positions
+    _check_length(model, input_ids.shape[1])
+    if embed_languages and languages is not None:
+        embedded = input_embeddings(model)(input_ids)
+        arguments["inputs_embeds"] = add_language_embeddings(embedded, inputs["language_ids"], languages)
+        arguments["input_ids"] = None
+    with ExitStack() as stack:
+        if documents is not None:
+            require_packable(model)
+            mask = document_mask(documents, attention_mask)
+            if model.config.model_type == "deberta-v2":
+                arguments["attention_mask"] = documents > 0 if attention_mask is None else attention_mask
+                stack.enter_context(_deberta_mask(model, mask))
+            else:
+                arguments["attention_mask"] = attention_inputs(model, mask, model.dtype)
+        yield arguments
+
+
+@contextmanager
+def _deberta_mask(model: PreTrainedModel, mask: Tensor) -> Iterator[None]:
+    """Give DeBERTa's layers the document mask; its embeddings keep the plain one, which they multiply by."""
+
+    def replace(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+        return (args[0], mask, *args[2:]), kwargs
+
+    encoder = cast(nn.Module, model.base_model.encoder)
+    handle = encoder.register_forward_pre_hook(replace, with_kwargs=True)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+def _positions(
+    model: PreTrainedModel, inputs: Mapping[str, Tensor], positions: Tensor | None, *, explicit: bool
+) -> Tensor | None:
+    """Position ids as the family counts them; ``None`` leaves them to the library."""
+    table = _position_table(model)
+    offset = 0 if table is None else _position_offset(table)
+    if offset == 0:
+        return positions
+    padding = offset - 1
+    if positions is not None:
+        real = (
+            inputs["attention_mask"].bool() if "attention_mask" in inputs else inputs["input_ids"] != padding
+        )
+        return torch.where(real, positions + offset, padding)
+    if explicit:  # given embeddings instead of ids, the library could not see the padding
+        real = inputs["input_ids"] != padding
+        return torch.where(real, real.cumsum(dim=1) + padding, padding)
+    return None
+
+
+def _position_table(model: PreTrainedModel) -> nn.Embedding | None:
+    embeddings = getattr(model.base_model, "embeddings", None)
+    table = getattr(embeddings, "position_embeddings", None)
+    return table if isinstance(table, nn.Embedding) else None
+
+
+def _position_offset(table: nn.Embedding) -> int:
+    """RoBERTa and its kin count positions from padding id + 1; their table has a padding row."""
+    return 0 if table.padding_idx is None else table.padding_idx + 1
+
+
+def _check_length(model: PreTrainedModel, length: int) -> None:
+    longest = max_length(model)
+    if longest is not None and length > longest:
+        raise ConfigurationError(
+            f"an input of {length} tokens given, the encoder has {longest} positions; "
+            f"set `encode: {{max_length: {longest}}}` (specials included) for the stream"
+        )
+
+
+@lru_cache(maxsize=64)
+def _parameters(kind: type[nn.Module]) -> frozenset[str]:
+    return frozenset(inspect.signature(kind.forward).parameters)

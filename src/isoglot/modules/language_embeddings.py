@@ -1,0 +1,60 @@
+"""Language embeddings: one learned vector a language, added to the inputs (XLM; Conneau and Lample 2019)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from isoglot.errors import ConfigurationError
+
+__all__ = ["add_language_embeddings", "language_embeddings"]
+
+
+def language_embeddings(
+    languages: int, size: int, *, std: float = 0.02, seed: int | None = None
+) -> nn.Embedding:
+    """A table of language vectors, normally distributed.
+
+    Args:
+        languages: how many language ids there are (ids 0 … ``languages − 1``).
+        size: the encoder's *embedding* size (``input_embeddings(model).embedding_dim``; hidden size in most
+            families).
+        std: standard deviation of the initial vectors; encoders use 0.02.
+        seed: draw from a generator of its own; ``None`` draws from the global one.
+
+    Raises:
+        ConfigurationError: fewer than one language.
+    """
+    if languages < 1:
+        raise ConfigurationError(
+            f"languages={languages} given, language embeddings need at least 1; count the ids"
+        )
+    table = nn.Embedding(languages, size)
+    generator = None if seed is None else torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        table.weight.normal_(0.0, std, generator=generator)
+    return table
+
+
+def add_language_embeddings(embedded: Tensor, language_ids: Tensor, table: nn.Embedding) -> Tensor:
+    """Input embeddings plus the vector of each position's language: E[x] + L[language(x)].
+
+    Args:
+        embedded: word embeddings.
+        language_ids: one id a position, or one a sequence.
+        table: language vectors, as wide as ``embedded``.
+
+    **Shape**: embedded (batch, length, size); language_ids (batch, length) or (batch,); result as embedded.
+
+    Raises:
+        ConfigurationError: the widths differ.
+    """
+    if table.embedding_dim != embedded.shape[-1]:
+        raise ConfigurationError(
+            f"language embeddings of size {table.embedding_dim} given, the encoder's word embeddings have "
+            f"size {embedded.shape[-1]}; build the table with language_embeddings(n, {embedded.shape[-1]})"
+        )
+    if language_ids.dim() == 1:
+        language_ids = language_ids[:, None]
+    vectors: Tensor = table(language_ids)
+    return embedded + vectors.to(embedded.dtype)
