@@ -1,0 +1,131 @@
+"""Results as JSON lines: the border between what measures and what reports."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from isoglot.errors import InputError
+
+__all__ = ["FILE_NAME", "Result", "append", "read"]
+
+FILE_NAME = "results.jsonl"
+"""The name of the results in a run folder."""
+
+
+class Result(BaseModel):
+    """One number that was measured.
+
+    Args:
+        run: which run was measured (its name or folder).
+        task: what was measured (``pos``, ``tatoeba``, ``word_alignment``).
+        language: of the evaluated data, ISO 639; a pair is ``de-en``.
+        split: ``dev`` or ``test``.
+        metric: ``accuracy``, ``f1``, ``aer``; finite values only.
+        value: as the metric defines it (a share of 1 or of 100).
+        seed: of the run, where it has one.
+        examples: how many examples the number rests on.
+        checkpoint_hash: of the weights that were measured.
+        recipe_hash: of the recipe that made them (:attr:`isoglot.recipe.Recipe.hash`).
+
+    Example:
+        >>> Result(run="tlm", task="pos", language="de", metric="accuracy", value=91.2, examples=1000).split
+        'test'
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    run: Annotated[str, Field(min_length=1)]
+    task: Annotated[str, Field(min_length=1)]
+    language: str
+    split: str = "test"
+    metric: Annotated[str, Field(min_length=1)]
+    value: float
+    seed: int | None = None
+    examples: Annotated[int, Field(ge=0)]
+    checkpoint_hash: str = ""
+    recipe_hash: str = ""
+
+
+def append(path: str | Path, results: Sequence[Result]) -> Path:
+    """Add rows to a file of results; it and its folder are made where they are missing.
+
+    All rows go out in one write to the end of the file and are flushed to disk, so writers that run side by side do
+    not cut each other's lines. Where a killed writer left half a line, the new rows begin on a line of their own.
+
+    Args:
+        path: the JSONL file.
+        results: rows; with none, nothing is written.
+
+    Returns:
+        The file.
+    """
+    path = Path(path)
+    if not results:
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = "".join(f"{row.model_dump_json()}\n" for row in results).encode()
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+    try:
+        size = os.fstat(descriptor).st_size
+        if size and os.pread(descriptor, 1, size - 1) != b"\n":
+            data = b"\n" + data
+        written = os.write(descriptor, data)
+        while written < len(data):
+            written += os.write(descriptor, data[written:])
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    return path
+
+
+def read(paths: str | Path | Iterable[str | Path]) -> list[Result]:
+    """All rows of files of results, in the order of the files and their lines.
+
+    Args:
+        paths: JSONL files, or folders: every ``results.jsonl`` below a folder is read, sorted by path.
+
+    Returns:
+        The rows; blank lines are passed over.
+
+    Raises:
+        InputError: a file is missing, a folder holds no results, or a line is no result (``file:line``).
+    """
+    several = [paths] if isinstance(paths, str | Path) else list(paths)
+    return [row for path in several for file in _files(Path(path)) for row in _read_file(file)]
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_dir():
+        found = sorted(path.rglob(FILE_NAME))
+        if not found:
+            raise InputError(f"holds no {FILE_NAME}; type `isoglot evaluate CHECKPOINT ... --out`", path=path)
+        return found
+    if not path.is_file():
+        raise InputError("no such file of results; type `isoglot evaluate CHECKPOINT ... --out`", path=path)
+    return [path]
+
+
+def _read_file(path: Path) -> list[Result]:
+    rows = []
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                rows.append(Result.model_validate_json(line))
+            except ValidationError as error:
+                first = error.errors()[0]
+                place = ".".join(str(part) for part in first["loc"])
+                reason = f"{place}: {first['msg']}" if place else first["msg"]
+                raise InputError(
+                    f"no result row ({reason}); a row is one JSON object with "
+                    f"{', '.join(Result.model_fields)}; delete or mend the line",
+                    path=path,
+                    line=number,
+                ) from error
+    return rows

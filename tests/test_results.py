@@ -1,0 +1,103 @@
+"""Rows of results survive the round trip, half-written lines and side-by-side writers."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from isoglot.errors import InputError
+from isoglot.results import Result, append, read
+
+
+def row(**values: object) -> Result:
+    base = {"run": "r", "task": "pos", "language": "de", "metric": "f1", "value": 0.5, "examples": 3}
+    return Result.model_validate({**base, **values})
+
+
+@given(
+    value=st.floats(allow_nan=False, allow_infinity=False),
+    run=st.text(min_size=1),
+    seed=st.none() | st.integers(-(2**40), 2**40),
+)
+def test_json_round_trip_is_exact(value: float, run: str, seed: int | None) -> None:
+    original = row(value=value, run=run, seed=seed)
+    assert Result.model_validate_json(original.model_dump_json()) == original
+
+
+def test_append_then_read_keeps_order_across_files(tmp_path: Path) -> None:
+    first, second = tmp_path / "deep" / "results.jsonl", tmp_path / "other.jsonl"
+    append(first, [row(value=1), row(value=2)])
+    append(first, [row(value=3)])
+    append(second, [row(value=4, language="zürich")])
+    assert [r.value for r in read([first, second])] == [1, 2, 3, 4]
+    assert [r.value for r in read(tmp_path)] == [1, 2, 3], "a folder stands for the results.jsonl below it"
+    assert read(second)[0].language == "zürich"
+
+
+def test_appending_nothing_makes_no_file(tmp_path: Path) -> None:
+    assert not append(tmp_path / "results.jsonl", []).exists()
+
+
+def test_half_a_line_is_named_and_does_not_swallow_the_next_row(tmp_path: Path) -> None:
+    path = append(tmp_path / "results.jsonl", [row()])
+    with path.open("ab") as file:
+        file.write(b'{"run": "cut')
+    append(path, [row(value=7)])
+    with pytest.raises(InputError, match=r"results\.jsonl:2: no result row"):
+        read(path)
+    lines = path.read_text().splitlines()
+    assert json.loads(lines[2])["value"] == 7
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ('{"run": "r"}', "task"),
+        (
+            '{"run": "r", "task": "t", "language": "de", "metric": "f1", "value": "high", "examples": 1}',
+            "value",
+        ),
+        ('{"run":"r","task":"t","language":"de","metric":"f1","value":1,"examples":1,"lang":"de"}', "lang"),
+        ("[1, 2]", "object"),
+        ("\xff", "JSON"),
+    ],
+)
+def test_a_bad_line_is_an_error_with_file_and_line(tmp_path: Path, line: str, reason: str) -> None:
+    path = append(tmp_path / "x.jsonl", [row()])
+    with path.open("a", encoding="latin-1") as file:
+        file.write(f"\n{line}\n")
+    with pytest.raises(InputError, match=rf"x\.jsonl:3: .*{reason}"):
+        read(path)
+
+
+def test_missing_files_say_what_to_type(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="isoglot evaluate"):
+        read(tmp_path / "none.jsonl")
+    with pytest.raises(InputError, match=r"holds no results\.jsonl"):
+        read(tmp_path)
+
+
+def test_a_value_that_is_no_number_cannot_be_stored() -> None:
+    with pytest.raises(ValidationError):
+        row(value=float("nan"))
+
+
+def _write(arguments: tuple[str, int]) -> None:
+    path, writer = arguments
+    for i in range(50):
+        append(path, [row(run=f"{writer}", value=i, task="x" * 200), row(run=f"{writer}", value=-i)])
+
+
+def test_side_by_side_writers_lose_nothing(tmp_path: Path) -> None:
+    path = str(tmp_path / "results.jsonl")
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        pool.map(_write, [(path, 0), (path, 1)])
+    rows = read(path)
+    assert len(rows) == 200
+    assert [r.value for r in rows if r.run == "0" and r.value > 0] == list(range(1, 50))
