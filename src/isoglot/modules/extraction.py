@@ -1,0 +1,311 @@
+"""Word links out of similarity matrices, batched over padded sentences, on the device that holds them.
+
+Every extractor maps ``similarity (batch, n, m)`` and ``mask (batch, n, m)`` to boolean links of the same
+shape. Cells outside the mask are padding: they never win an argmax and never carry a link, whatever they
+hold. Where several cells hold the maximum the first index wins, on every device (torch promises no order for
+CUDA reductions, and identical links on every device matter more than a pass over the matrix).
+
+Memory is a few times ``batch · n · m``; nothing is built per candidate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal, Protocol
+
+import torch
+from scipy.optimize import linear_sum_assignment
+from torch import Tensor
+
+from isoglot.errors import ConfigurationError
+from isoglot.modules.entmax import entmax15
+
+__all__ = [
+    "EXTRACTORS",
+    "Extractor",
+    "argmax_links",
+    "backward_links",
+    "distort",
+    "entmax_links",
+    "extractor",
+    "first_argmax",
+    "forward_links",
+    "intersection_links",
+    "itermax_links",
+    "max_weight_links",
+    "pair_mask",
+    "softmax_links",
+    "softmax_probabilities",
+    "union_links",
+]
+
+
+class Extractor(Protocol):
+    """Similarities in, links out; both batched and padded."""
+
+    def __call__(self, similarity: Tensor, mask: Tensor) -> Tensor:
+        """Boolean links of the shape of ``similarity``, false outside ``mask``."""
+        ...
+
+
+def pair_mask(source_mask: Tensor, target_mask: Tensor) -> Tensor:
+    """Mask of the cells whose row and column are both real: ``(batch, n), (batch, m) -> (batch, n, m)``."""
+    return source_mask.bool()[:, :, None] & target_mask.bool()[:, None, :]
+
+
+def first_argmax(scores: Tensor, dim: int) -> Tensor:
+    """Index of the maximum along ``dim``, the first where several are equal, on every device.
+
+    Args:
+        scores: any shape with at least one element along ``dim``; no NaN.
+        dim: the axis.
+
+    Returns:
+        int64 indices, the shape of ``scores`` without ``dim``.
+    """
+    size = scores.shape[dim]
+    shape = [1] * scores.dim()
+    shape[dim] = size
+    index = torch.arange(size, device=scores.device, dtype=torch.int32).view(shape)
+    best = scores.amax(dim, keepdim=True)
+    return torch.where(scores == best, index, size - 1).amin(dim).long()
+
+
+def forward_links(similarity: Tensor, mask: Tensor) -> Tensor:
+    """One link for each row, to its best column: {(i, j) : j = argmax_k S_ik} (XLM-Align Eq. 7).
+
+    **Shape**: (batch, n, m) -> bool (batch, n, m).
+    """
+    if not similarity.numel():
+        return torch.zeros_like(mask, dtype=torch.bool)
+    return _chosen(similarity.masked_fill(~mask, -torch.inf), dim=2) & mask
+
+
+def backward_links(similarity: Tensor, mask: Tensor) -> Tensor:
+    """One link for each column, to its best row: {(i, j) : i = argmax_k S_kj}.
+
+    **Shape**: (batch, n, m) -> bool (batch, n, m).
+    """
+    if not similarity.numel():
+        return torch.zeros_like(mask, dtype=torch.bool)
+    return _chosen(similarity.masked_fill(~mask, -torch.inf), dim=1) & mask
+
+
+def intersection_links(similarity: Tensor, mask: Tensor, columns: Tensor | None = None) -> Tensor:
+    """Links that both directions choose: SimAlign's Argmax; with two matrices XLM-Align's released aligner.
+
+    Args:
+        similarity: (batch, n, m) scores whose rows are searched (π of a Sinkhorn plan).
+        mask: (batch, n, m) real cells.
+        columns: (batch, n, m) scores whose columns are searched (ξ of a Sinkhorn plan); default
+            ``similarity``.
+    """
+    return forward_links(similarity, mask) & backward_links(similarity if columns is None else columns, mask)
+
+
+def union_links(similarity: Tensor, mask: Tensor, columns: Tensor | None = None) -> Tensor:
+    """Links that one direction chooses or the other; arguments as :func:`intersection_links`."""
+    return forward_links(similarity, mask) | backward_links(similarity if columns is None else columns, mask)
+
+
+def argmax_links(similarity: Tensor, mask: Tensor) -> Tensor:
+    """Mutual argmax of one matrix (SimAlign's ``inter``): :func:`intersection_links` of it with itself."""
+    return intersection_links(similarity, mask)
+
+
+def itermax_links(
+    similarity: Tensor,
+    mask: Tensor,
+    *,
+    alpha: float = 0.9,
+    max_count: int = 2,
+    rule: Literal["simalign", "literal"] = "simalign",
+    double: bool = True,
+) -> Tensor:
+    r"""SimAlign's IterMax: the mutual argmax, repeated on what is left (Jalili Sabet et al. 2020).
+
+    With ``rule="simalign"`` (what SimAlign's and XLM-Align's code does) each pass after the first multiplies
+    the *original* similarities by a factor and adds the mutual argmax of the product,
+
+    .. math:: f_{ij} = \min(1, \alpha [i\ \text{free}] + \alpha [j\ \text{free}])
+
+    where cells whose row and column are both covered never become links. A sentence pair stops as soon as no
+    row or no column is free, and gets no second pass at all where one side has two tokens or fewer.
+    ``rule="literal"`` is Eq. 9 of XLM-Align as printed: links are set to 0, cells that share a row or a
+    column with a link are multiplied by α, cumulatively from pass to pass, and nothing stops early.
+
+    Args:
+        similarity: (batch, n, m), non-negative (the discount would *raise* a negative one): SimAlign takes
+            ``(cosine + 1) / 2``, XLM-Align a Sinkhorn plan. A row of zeros chooses its first column, as in
+            SimAlign.
+        mask: (batch, n, m) real cells.
+        alpha: discount, 0.9 in both papers' code.
+        max_count: passes in all, the first included. Two in both; three trade precision for recall.
+        rule: ``simalign`` or ``literal``.
+        double: compute in float64, which makes links equal to SimAlign's (whose masks are float64) to the
+            last one; else in the dtype of ``similarity``.
+
+    Returns:
+        bool (batch, n, m).
+
+    Raises:
+        ConfigurationError: an unknown rule, or ``max_count`` below 1.
+    """
+    if rule not in ("simalign", "literal"):
+        raise ConfigurationError(
+            f"itermax rule {rule!r} given; there are 'simalign' and 'literal': rule: simalign"
+        )
+    if max_count < 1:
+        raise ConfigurationError(
+            f"itermax max_count {max_count} given; at least 1 pass is needed: max_count: 2"
+        )
+    scores = similarity.double() if double else similarity
+    links = argmax_links(scores, mask)
+    if max_count == 1 or not similarity.numel():
+        return links
+    grow = _grow_literal if rule == "literal" else _grow_simalign
+    return grow(scores, mask, links, alpha, max_count)
+
+
+def max_weight_links(similarity: Tensor, mask: Tensor) -> Tensor:
+    """Maximum-weight matching of maximum cardinality (SimAlign's Match).
+
+    One linear assignment problem is solved for each sentence pair.
+
+    The assignment is solved on the CPU by scipy in float64. A pair of n and m tokens gets min(n, m) links.
+
+    **Shape**: (batch, n, m) -> bool (batch, n, m). Rows and columns outside the mask are left out.
+    """
+    links = torch.zeros(mask.shape, dtype=torch.bool)
+    scores = similarity.detach().double().cpu()
+    rows, columns = mask.any(2).cpu(), mask.any(1).cpu()
+    for b in range(mask.shape[0]):
+        i, j = rows[b].nonzero().flatten(), columns[b].nonzero().flatten()
+        if len(i) and len(j):
+            left, right = linear_sum_assignment(scores[b][i][:, j].numpy(), maximize=True)
+            links[b, i[torch.from_numpy(left)], j[torch.from_numpy(right)]] = True
+    return links.to(mask.device) & mask
+
+
+def softmax_probabilities(similarity: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Row-wise and column-wise softmax in float32 (float64 stays), 0 outside the mask.
+
+    **Shape**: (batch, n, m) -> (batch, n, m) summing to 1 over m, and (batch, n, m) summing to 1 over n.
+    """
+    scores = similarity if similarity.dtype == torch.float64 else similarity.float()
+    scores = scores.masked_fill(~mask, -torch.inf)
+    forward, backward = torch.softmax(scores, 2), torch.softmax(scores, 1)
+    return forward.masked_fill(~mask, 0.0), backward.masked_fill(~mask, 0.0)
+
+
+def softmax_links(similarity: Tensor, mask: Tensor, *, threshold: float = 1e-3) -> Tensor:
+    """Links whose softmax exceeds a threshold in both directions (awesome-align, Dou and Neubig 2021, Eq. 3).
+
+    The similarities there are raw dot products, whose scale the threshold depends on: 0.001 for mBERT, 0.1
+    for LaBSE.
+    """
+    forward, backward = softmax_probabilities(similarity, mask)
+    return (forward > threshold) & (backward > threshold) & mask
+
+
+def entmax_links(similarity: Tensor, mask: Tensor, *, threshold: float = 0.0) -> Tensor:
+    """Links whose 1.5-entmax exceeds a threshold in both directions (awesome-align's sparse variant)."""
+    if not similarity.numel():
+        return torch.zeros_like(mask, dtype=torch.bool)
+    return (
+        (entmax15(similarity, dim=2, mask=mask) > threshold)
+        & (entmax15(similarity, dim=1, mask=mask) > threshold)
+        & mask
+    )
+
+
+def distort(similarity: Tensor, mask: Tensor, *, ratio: float = 0.5) -> Tensor:
+    r"""SimAlign's distortion correction: cells far from the diagonal are discounted.
+
+    .. math:: S'_{ij} = S_{ij} \left(1 - \kappa \left(\tfrac{i}{n-1} - \tfrac{j}{m-1}\right)^2\right)
+
+    Args:
+        similarity: (batch, n, m).
+        mask: (batch, n, m); i, j, n and m count real rows and columns. A pair with a side below two tokens is
+            kept as is.
+        ratio: κ, 0.5 in SimAlign's experiments; 0 changes nothing.
+    """
+    if ratio == 0.0:
+        return similarity
+    rows, columns = mask.any(2), mask.any(1)
+    n, m = rows.sum(1), columns.sum(1)
+    i = (rows.cumsum(1) - 1) / (n - 1).clamp(min=1)[:, None]
+    j = (columns.cumsum(1) - 1) / (m - 1).clamp(min=1)[:, None]
+    factor = 1.0 - (i.double()[:, :, None] - j.double()[:, None, :]) ** 2 * ratio
+    keep = ((n < 2) | (m < 2))[:, None, None]
+    return similarity * factor.masked_fill(keep, 1.0).to(similarity.dtype)
+
+
+def _chosen(scores: Tensor, dim: int) -> Tensor:
+    """Boolean one-hot of the first maximum along ``dim`` (1 or 2)."""
+    index = torch.arange(scores.shape[dim], device=scores.device)
+    index = index.view(1, -1, 1) if dim == 1 else index
+    return index == first_argmax(scores, dim).unsqueeze(dim)
+
+
+def _grow_simalign(scores: Tensor, mask: Tensor, links: Tensor, alpha: float, max_count: int) -> Tensor:
+    """Passes after the first, as SimAlign's code has them; ``links`` holds the first pass."""
+    rows, columns = mask.any(2), mask.any(1)
+    long_enough = torch.minimum(rows.sum(1), columns.sum(1)) > 2
+    for count in range(1, max_count):
+        free_rows, free_columns = rows & ~links.any(2), columns & ~links.any(1)
+        growing = long_enough & free_rows.any(1) & free_columns.any(1)
+        factor = (
+            alpha * free_rows.to(scores.dtype)[:, :, None] + alpha * free_columns.to(scores.dtype)[:, None, :]
+        )
+        allowed = (free_rows[:, :, None] | free_columns[:, None, :]) & growing[:, None, None]
+        # A cell whose row and column are both covered takes part in the argmax with the value 0 (it is not
+        # left out): that is what lets a covered row win a free column. Only as a link it is excluded.
+        new = argmax_links(scores * factor.clamp_(max=1.0), mask) & allowed
+        links = links | new
+        # Looking whether anything is new waits for the device, so it is not worth it before the last pass.
+        if count + 1 < max_count and not bool(new.any()):
+            break
+    return links
+
+
+def _grow_literal(scores: Tensor, mask: Tensor, links: Tensor, alpha: float, max_count: int) -> Tensor:
+    """Passes after the first, by Eq. 9 of XLM-Align as printed; ``links`` holds the first pass."""
+    for _ in range(1, max_count):
+        covered = links.any(2, keepdim=True) | links.any(1, keepdim=True)
+        scores = torch.where(covered, alpha * scores, scores).masked_fill(links, 0.0)
+        links = links | argmax_links(scores, mask)
+    return links
+
+
+EXTRACTORS: dict[str, Callable[..., Tensor]] = {
+    "argmax": argmax_links,
+    "forward": forward_links,
+    "backward": backward_links,
+    "intersection": intersection_links,
+    "union": union_links,
+    "itermax": itermax_links,
+    "match": max_weight_links,
+    "softmax": softmax_links,
+    "entmax15": entmax_links,
+}
+"""Name to function."""
+
+
+def extractor(name: str, **options: Any) -> Extractor:
+    """An extractor by name, with its options bound.
+
+    Example:
+        >>> links = extractor("itermax", max_count=2)(torch.eye(4)[None], torch.ones(1, 4, 4,
+        dtype=torch.bool)) >>> int(links.sum())
+        4
+
+    Raises:
+        ConfigurationError: no extractor has this name.
+    """
+    if name not in EXTRACTORS:
+        raise ConfigurationError(
+            f"extractor {name!r} given; there are {', '.join(EXTRACTORS)}. Write for example method: itermax"
+        )
+    return partial(EXTRACTORS[name], **options)
