@@ -44,7 +44,9 @@ class ConfigurationError(IsoglotError):
         if len(self.problems) == 1 and heading is None:
             text = self.problems[0]
         else:
-            text = "\n".join([heading or f"{len(self.problems)} mistakes:", *(f"  - {p}" for p in self.problems)])
+            text = "\n".join(
+                [heading or f"{len(self.problems)} mistakes:", *(f"  - {p}" for p in self.problems)]
+            )
         super().__init__(text)
 
 

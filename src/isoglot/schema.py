@@ -106,7 +106,7 @@ def require(dataset: Dataset, schema: Features, *, role: str) -> Dataset:
     if missing:
         raise ConfigurationError(
             f"{role}: columns {sorted(dataset.features)} given, but the {name} schema needs "
-            f"{', '.join(repr(m) for m in missing)} too; rename with dataset.rename_column(...) or run `isoglot prepare`"
+            f"{', '.join(repr(m) for m in missing)} too; use dataset.rename_column(...) or run `isoglot prepare`"
         )
     wrong = [
         f"{role}: column {column!r} is {dataset.features[column]}, the {name} schema needs {kind}"
@@ -121,7 +121,9 @@ def require(dataset: Dataset, schema: Features, *, role: str) -> Dataset:
 def _compatible(given: object, needed: object) -> bool:
     """Whether a feature can be read as another: any integer for an integer, any string for a string."""
     if isinstance(needed, dict):
-        return isinstance(given, dict) and all(k in given and _compatible(given[k], v) for k, v in needed.items())
+        return isinstance(given, dict) and all(
+            k in given and _compatible(given[k], v) for k, v in needed.items()
+        )
     if isinstance(needed, List):
         return isinstance(given, List) and _compatible(given.feature, needed.feature)
     if isinstance(needed, Value):

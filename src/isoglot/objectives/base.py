@@ -59,5 +59,5 @@ class Objective(nn.Module, ABC):
         """
         return None
 
-    def after_step(self, encoder: PreTrainedModel) -> None:  # noqa: B027 - doing nothing is the default
+    def after_step(self, encoder: PreTrainedModel) -> None:
         """Called once after each optimiser step (momentum updates, schedules)."""

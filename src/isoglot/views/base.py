@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -18,14 +18,19 @@ IGNORE_INDEX = -100
 class View(Protocol):
     """How one example of a stream becomes one encoder input.
 
-    **Columns** are the stream columns that :meth:`build` reads, beside ``coin`` (a boolean that the mixture draws once
-    per stream and position, so that every view of that example can order its sides alike).
+    **Columns** are the stream columns that :meth:`build` cannot do without, beside ``coin`` (a boolean that the
+    mixture draws once per stream and position, so that every view of that example can order its sides alike).
+    Others (``links``, ``document_ids``, ``position_ids``) are read where the stream has them. A class attribute, or
+    a property where the options decide.
 
     **Keys** of the result end in ``_ids``, ``_mask`` or ``labels``; :func:`padding_value` reads the suffix.
     A view with two inputs prefixes each input's keys with its side, ``query_input_ids`` and ``key_input_ids``.
     """
 
-    columns: ClassVar[tuple[str, ...]]
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The stream columns that :meth:`build` needs."""
+        ...
 
     def build(self, example: Mapping[str, Any], *, generator: torch.Generator) -> dict[str, Tensor]:
         """One example's tensors, not padded, without a batch axis."""

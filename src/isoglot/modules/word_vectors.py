@@ -1,0 +1,135 @@
+"""Word vectors from piece vectors, and piece links turned into word links, batched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from isoglot.errors import ConfigurationError
+
+__all__ = ["WordIndex", "pool_words", "word_index", "word_links"]
+
+_HASH_BASE = 1_000_003
+_HASH_MODULUS = (1 << 31) - 1
+
+
+@dataclass(frozen=True)
+class WordIndex:
+    """Which pieces make which word.
+
+    Args:
+        of_piece: the word of each position, −1 where there is none (special tokens, padding).
+        first: position of each word's first piece; ``length`` where the word has none.
+        last: position of each word's last piece; −1 where the word has none.
+        fingerprint: a hash of each word's piece ids, equal for equal words.
+
+    **Shape**: ``of_piece`` (batch, length); the others (batch, words).
+    """
+
+    of_piece: Tensor
+    first: Tensor
+    last: Tensor
+    fingerprint: Tensor
+
+    @property
+    def present(self) -> Tensor:
+        """Whether the word has any piece, (batch, words)."""
+        return self.last >= 0
+
+
+def word_index(word_ids: Tensor, input_ids: Tensor) -> WordIndex:
+    """Index the words of a batch.
+
+    Args:
+        word_ids: 0-based word of each position, −1 where there is none.
+        input_ids: the pieces, for the fingerprints.
+
+    **Shape**: both (batch, length).
+    """
+    batch, length = word_ids.shape
+    words = int(word_ids.max()) + 1 if word_ids.numel() else 0
+    words = max(words, 1)
+    present = word_ids >= 0
+    slot = word_ids.clamp(min=0)
+    position = torch.arange(length, device=word_ids.device).expand(batch, length)
+    none_first, none_last = torch.full_like(position, length), torch.full_like(position, -1)
+    first = position.new_full((batch, words), length).scatter_reduce(
+        1, slot, torch.where(present, position, none_first), "amin"
+    )
+    last = position.new_full((batch, words), -1).scatter_reduce(
+        1, slot, torch.where(present, position, none_last), "amax"
+    )
+    # Polynomial hash over the position inside the word: order matters, and it needs no loop over words.
+    inside = (position - first.gather(1, slot)).clamp(min=0)
+    weight = _powers(length, word_ids.device)[inside]
+    mixed = ((input_ids + 1) * weight) % _HASH_MODULUS
+    fingerprint = position.new_zeros((batch, words)).scatter_add(1, slot, torch.where(present, mixed, 0))
+    return WordIndex(word_ids, first, last, fingerprint % _HASH_MODULUS)
+
+
+def pool_words(hidden: Tensor, index: WordIndex, *, pooling: str) -> Tensor:
+    """One vector a word: its ``last`` piece's, its ``first`` piece's, or their ``mean``.
+
+    Words without pieces get the vector at position 0 (``last``, ``first``) or zeros (``mean``); mask them with
+    :attr:`WordIndex.present`.
+
+    **Shape**: (batch, length, hidden) → (batch, words, hidden).
+    """
+    size = hidden.size(-1)
+    if pooling in ("last", "first"):
+        at = (index.last if pooling == "last" else index.first).clamp(min=0, max=hidden.size(1) - 1)
+        return hidden.gather(1, at.unsqueeze(-1).expand(-1, -1, size))
+    if pooling != "mean":
+        raise ConfigurationError(f"pooling={pooling!r}; it is 'last', 'first' or 'mean'")
+    present = index.of_piece >= 0
+    slot = index.of_piece.clamp(min=0)
+    words = index.last.size(1)
+    total = hidden.new_zeros((hidden.size(0), words, size)).scatter_add(
+        1, slot.unsqueeze(-1).expand(-1, -1, size), hidden * present.unsqueeze(-1).to(hidden.dtype)
+    )
+    pieces = slot.new_zeros((hidden.size(0), words)).scatter_add(1, slot, present.long())
+    return total / pieces.clamp(min=1).unsqueeze(-1).to(hidden.dtype)
+
+
+def word_links(
+    links: Tensor, query: WordIndex, key: WordIndex, *, one_to_one: bool = True, drop_identical: bool = True
+) -> Tensor:
+    """Piece links of a sentence pair as distinct word links.
+
+    Args:
+        links: [query position, key position], −1 pads.
+        query: words of the query side.
+        key: words of the key side.
+        one_to_one: leave out words that take part in several links.
+        drop_identical: leave out pairs of equal words (names, numbers, punctuation).
+
+    Returns:
+        (links, 3): row of the batch, query word, key word; sorted.
+    """
+    valid = (links >= 0).all(dim=-1)
+    row = torch.arange(links.size(0), device=links.device).unsqueeze(1).expand(valid.shape)[valid]
+    first = query.of_piece[row, links[..., 0][valid]]
+    second = key.of_piece[row, links[..., 1][valid]]
+    found = torch.stack([row, first, second], dim=1)[(first >= 0) & (second >= 0)]
+    found = torch.unique(found, dim=0)
+    if one_to_one and found.numel():
+        keep = torch.ones(found.size(0), dtype=torch.bool, device=found.device)
+        for column in (1, 2):
+            word = found[:, 0] * (found[:, column].max() + 1) + found[:, column]
+            _, inverse, times = torch.unique(word, return_inverse=True, return_counts=True)
+            keep &= times[inverse] == 1
+        found = found[keep]
+    if drop_identical and found.numel():
+        same = query.fingerprint[found[:, 0], found[:, 1]] == key.fingerprint[found[:, 0], found[:, 2]]
+        found = found[~same]
+    return found
+
+
+def _powers(length: int, device: torch.device) -> Tensor:
+    values, value = [], 1
+    for _ in range(length):
+        values.append(value)
+        value = value * _HASH_BASE % _HASH_MODULUS
+    return torch.tensor(values, device=device)

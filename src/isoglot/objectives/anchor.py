@@ -1,0 +1,109 @@
+"""Keep one language's contextual vectors near those of the initial model (Cao et al. 2020)."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from isoglot.errors import ConfigurationError
+from isoglot.modules.encoder import encode, num_layers
+from isoglot.modules.encodings import Encodings
+from isoglot.modules.word_vectors import pool_words
+from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
+from isoglot.objectives.contextual_alignment import side_words
+
+__all__ = ["Anchor"]
+
+
+class Anchor(Objective):
+    """``Σ_t ‖f(t) − f₀(t)‖²`` over the pivot language's words, with ``f₀`` the frozen initial encoder.
+
+    Without it :class:`ContextualAlignment` is solved by mapping every word to one point.
+
+    Args:
+        model: encoder with its masked-LM head; its base is copied when the objective is made, before any step.
+        view: a ``sentence_pair`` view with ``order: source_is_query``.
+        side: the side that holds the pivot language.
+        pooling: a word's vector: ``last`` piece, ``first``, ``mean``, or ``pieces``: every piece counts.
+        reduction: ``mean`` over the dimensions or ``sum``.
+
+    **Batch**: ``query_input_ids``, ``query_attention_mask``, ``query_word_ids``.
+
+    **Metrics**: ``cosine`` between the vectors and the initial ones.
+
+    Raises:
+        ConfigurationError: the side holds both languages (a shuffled view), or an option has no such value.
+
+    Source: Cao, Kitaev, Klein 2020, §3, the regularisation term with λ = 1.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        *,
+        view: str = "sentences",
+        side: str = "query",
+        pooling: str = "last",
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__()
+        if reduction not in ("mean", "sum"):
+            raise ConfigurationError(f"anchor: reduction={reduction!r}; it is 'mean' or 'sum'")
+        if pooling not in ("last", "first", "mean", "pieces"):
+            raise ConfigurationError(
+                f"anchor: pooling={pooling!r}; it is 'last', 'first', 'mean' or 'pieces'"
+            )
+        if side not in ("query", "key"):
+            raise ConfigurationError(f"anchor: side={side!r}; it is 'query' or 'key'")
+        self.view, self.side, self.pooling, self.reduction = view, side, pooling, reduction
+        self.initial = deepcopy(model.base_model).requires_grad_(False).eval()
+
+    def train(self, mode: bool = True) -> Anchor:
+        """The frozen copy stays without dropout."""
+        super().train(mode)
+        self.initial.eval()
+        return self
+
+    def count(self, batch: Batch) -> Tensor | None:
+        """Words (or pieces) of the pivot side."""
+        return self._present(batch).sum()
+
+    def forward(self, encodings: Encodings, batch: Batch) -> ObjectiveOutput:
+        """Summed squared distances from the initial vectors."""
+        self._check(batch)
+        hidden = encodings.last(self.view, self.side)
+        inputs = encodings.inputs(self.view, self.side)
+        layer = num_layers(self.initial)
+        with torch.no_grad():
+            before = encode(self.initial, inputs, layers=(layer,))[layer]
+        now, initial, present = self._pool(hidden, batch), self._pool(before, batch), self._present(batch)
+        now, initial = now[present].float(), initial[present].float()
+        distance = (now - initial).square()
+        per_word = distance.mean(dim=1) if self.reduction == "mean" else distance.sum(dim=1)
+        total = per_word.sum() + 0.0 * hidden.sum().float()
+        count = present.sum()
+        cosine = torch.cosine_similarity(now.detach(), initial, dim=1).sum() / count.clamp(min=1)
+        return ObjectiveOutput(total, count, {"cosine": cosine})
+
+    def _pool(self, hidden: Tensor, batch: Batch) -> Tensor:
+        if self.pooling == "pieces":
+            return hidden
+        return pool_words(hidden, side_words(batch, self.view, self.side), pooling=self.pooling)
+
+    def _present(self, batch: Batch) -> Tensor:
+        if self.pooling == "pieces":
+            return batch[self.view][f"{self.side}_attention_mask"].bool()
+        return side_words(batch, self.view, self.side).present
+
+    def _check(self, batch: Batch) -> None:
+        is_source = batch[self.view].get("query_is_source_mask")
+        if is_source is not None and not bool(
+            is_source.all() if self.side == "query" else (is_source == 1).all()
+        ):
+            raise ConfigurationError(
+                f"anchor: view {self.view!r} shuffles its sides, so {self.side!r} holds both languages; set "
+                "`order: source_is_query` in the view"
+            )

@@ -1,0 +1,183 @@
+"""WEAM's cross-lingual prediction: each masked word is predicted from the representation of its translation."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from isoglot.errors import ConfigurationError
+from isoglot.modules.encoder import hidden_size
+from isoglot.modules.encodings import Encodings
+from isoglot.modules.literal_head import LiteralTransform, literal_transform
+from isoglot.modules.masked_lm_head import masked_lm_head
+from isoglot.modules.vocabulary_loss import vocabulary_loss
+from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
+from isoglot.views.base import IGNORE_INDEX
+
+__all__ = ["WordExchange", "exchange"]
+
+
+class WordExchange(Objective):
+    """Predict a masked token from the encoder's states at the tokens linked to it in the other language.
+
+    ``H' = Aᵀ H`` (Eq. 5), ``H̃ = W₂ H' + b₂`` (Eq. 6), ``H̃' = GELU(W₃ H̃ + b₃)`` (Eq. 7), ``softmax(linear(H̃')·e)``
+    (Eq. 8), where ``A`` is the symmetric 0/1 matrix of the links and ``e`` the tied embeddings. ``A`` is never built:
+    only the rows at masked positions are gathered, at a cost of (links × hidden).
+
+    Args:
+        model: encoder with its masked-LM head.
+        view: a masked pair with links. The states are those that :class:`MaskedLM` on the same view reads, so the
+            pair is encoded once.
+        unaligned: ``exclude`` masked tokens without a link from the loss, or predict them from the biases alone
+            (``literal``: Eq. 10 sums over all masked positions, and ``A``'s zero rows give zero states).
+        many: what several links of one token do: ``sum`` (Eq. 5 to the letter), ``mean``, or ``one_to_one``: links of
+            a position that has several are left out.
+        head: ``bert``: the model's own head, copied (dense, activation, LayerNorm, tied decoder, bias); ``literal``:
+            dense, GELU, linear, tied decoder without bias.
+        share_linear: use the same ``linear`` as the multilingual prediction. The paper writes both with one symbol.
+            With ``bert`` the LayerNorm stands in its place.
+        init: ``identity`` starts ``W₂`` as "swap and predict"; ``normal`` as any BERT layer.
+
+    **Batch**: ``labels``, ``link_ids`` (batch, links, 2; −1 pads).
+
+    **Metrics**: ``accuracy``; ``aligned``, the share of masked tokens that have a link.
+
+    Raises:
+        ConfigurationError: an option has no such value, or the view carries no links.
+
+    Source: Yang et al. 2021, *Bilingual Alignment Pre-Training for Zero-Shot Cross-Lingual Transfer*, Eq. 5–10.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        *,
+        view: str = "pair",
+        unaligned: Literal["exclude", "literal"] = "exclude",
+        many: Literal["sum", "mean", "one_to_one"] = "mean",
+        head: Literal["bert", "literal"] = "bert",
+        share_linear: bool = False,
+        init: Literal["identity", "normal"] = "identity",
+    ) -> None:
+        super().__init__()
+        for name, value, known in (
+            ("unaligned", unaligned, ("exclude", "literal")),
+            ("many", many, ("sum", "mean", "one_to_one")),
+            ("head", head, ("bert", "literal")),
+            ("init", init, ("identity", "normal")),
+        ):
+            if value not in known:
+                raise ConfigurationError(f"word_exchange: {name}={value!r}; it is one of {', '.join(known)}")
+        self.view, self.unaligned, self.many = view, unaligned, many
+        size = hidden_size(model)
+        self.exchange_dense = nn.Linear(size, size)
+        if init == "identity":
+            nn.init.eye_(self.exchange_dense.weight)
+        else:
+            nn.init.normal_(self.exchange_dense.weight, std=getattr(model.config, "initializer_range", 0.02))
+        nn.init.zeros_(self.exchange_dense.bias)
+        self._head = masked_lm_head(model)  # the model's own, for the tied embedding matrix
+        self.transform: nn.Module
+        self.bias: nn.Parameter | None = None
+        if head == "literal":
+            shared = literal_transform(model).linear if share_linear else None
+            self.transform = LiteralTransform(size, linear=shared)
+        else:
+            self.transform = self._head.copy(share_norm=share_linear)
+            if self._head.bias is not None:
+                self.bias = nn.Parameter(self._head.bias.detach().clone())
+
+    def count(self, batch: Batch) -> Tensor | None:
+        """Masked tokens that carry this loss: known before the forward."""
+        labels = batch[self.view]["labels"]
+        masked = labels != IGNORE_INDEX
+        if self.unaligned == "literal":
+            return masked.sum()
+        position, _ = _edges(self._links(batch), masked, one_to_one=self.many == "one_to_one")
+        return torch.unique(position).numel() * torch.ones((), dtype=torch.long, device=labels.device)
+
+    def forward(self, encodings: Encodings, batch: Batch) -> ObjectiveOutput:
+        """Summed cross-entropy over the masked tokens that have a translation."""
+        hidden = encodings.last(self.view)
+        labels = batch[self.view]["labels"]
+        masked = labels != IGNORE_INDEX
+        states, position = exchange(
+            hidden, self._links(batch), masked, many=self.many, keep_unaligned=self.unaligned == "literal"
+        )
+        states = self.transform(self.exchange_dense(states))
+        targets = labels.flatten()[position]
+        total, correct = vocabulary_loss(states, targets, self._head.weight, self.bias)
+        count = torch.as_tensor(position.numel(), device=total.device)
+        metrics = {
+            "accuracy": correct.detach().float() / count.clamp(min=1),
+            "aligned": count.float() / masked.sum().clamp(min=1),
+        }
+        return ObjectiveOutput(total, count, metrics)
+
+    def _links(self, batch: Batch) -> Tensor:
+        links = batch[self.view].get("link_ids")
+        if links is None:
+            raise ConfigurationError(
+                f"word_exchange: view {self.view!r} carries no word links; it needs a stream of word-aligned bitext. "
+                "Run `isoglot align BITEXT --method ibm2 --out DIR` and set `kind: aligned` with that path"
+            )
+        return links
+
+
+def exchange(
+    hidden: Tensor,
+    links: Tensor,
+    masked: Tensor,
+    *,
+    many: str = "mean",
+    keep_unaligned: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """The rows of ``Aᵀ H`` at the masked positions.
+
+    Args:
+        hidden: encoder states.
+        links: position pairs in the concatenated sequence, −1 pads.
+        masked: positions to predict.
+        many: see :class:`WordExchange`.
+        keep_unaligned: give masked positions without a link a row of zeros instead of leaving them out.
+
+    Returns:
+        The exchanged states (items, hidden) and each one's index into the flattened (batch × length) positions,
+        ascending.
+
+    **Shape**: hidden (batch, length, hidden); links (batch, links, 2); masked (batch, length).
+    """
+    position, origin = _edges(links, masked, one_to_one=many == "one_to_one")
+    flat = hidden.reshape(-1, hidden.size(-1))
+    if keep_unaligned:
+        items = masked.flatten().nonzero().squeeze(1)
+        row = torch.searchsorted(items, position)
+    else:
+        items, row = torch.unique(position, return_inverse=True)
+    states = flat.new_zeros(items.numel(), flat.size(1)).index_add(0, row, flat[origin])
+    if many == "mean":
+        degree = torch.bincount(row, minlength=items.numel()).clamp(min=1)
+        states = states / degree.unsqueeze(1).to(states.dtype)
+    return states, items
+
+
+def _edges(links: Tensor, masked: Tensor, *, one_to_one: bool) -> tuple[Tensor, Tensor]:
+    """(masked position, position it is predicted from), flattened over the batch, each edge once."""
+    length = masked.size(1)
+    valid = (links >= 0).all(dim=-1)
+    offset = torch.arange(links.size(0), device=links.device).unsqueeze(1) * length
+    first = (links[..., 0] + offset)[valid]
+    second = (links[..., 1] + offset)[valid]
+    # A is 0/1, so a link that stands twice counts once.
+    key = torch.unique(first * masked.numel() + second)
+    first, second = key // masked.numel(), key % masked.numel()
+    if one_to_one:
+        degree = torch.bincount(torch.cat([first, second]), minlength=masked.numel())
+        single = (degree[first] == 1) & (degree[second] == 1)
+        first, second = first[single], second[single]
+    position, origin = torch.cat([first, second]), torch.cat([second, first])
+    chosen = masked.flatten()[position]
+    return position[chosen], origin[chosen]

@@ -1,0 +1,100 @@
+"""ALIGN-MLM's dictionary loss."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from datasets import Dataset
+
+from isoglot.errors import ConfigurationError
+from isoglot.modules.encodings import Encodings
+from isoglot.objectives.embedding_alignment import EmbeddingAlignment, copied_vocabulary_pairs, lexicon_pairs
+from isoglot.schema import LEXICON
+from isoglot.testing import tiny_lexicon, tiny_model, tiny_tokenizer
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return tiny_tokenizer("bert")
+
+
+@pytest.fixture
+def model(tokenizer):
+    return tiny_model("bert")
+
+
+def run(objective, model):
+    return objective(Encodings(model, {}), {})
+
+
+@pytest.mark.parametrize("pieces", ["mean", "single"])
+def test_equals_a_loop_over_the_dictionary(model, tokenizer, pieces):
+    lexicon = tiny_lexicon()
+    objective = EmbeddingAlignment(model, tokenizer=tokenizer, lexicon=lexicon, share=1.0, pieces=pieces)
+    table = model.get_input_embeddings().weight
+    total, count = torch.zeros(()), 0
+    for source, target in lexicon_pairs(lexicon, tokenizer, single=pieces == "single"):
+        a, b = table[source].mean(0), table[target].mean(0)
+        total = total - a @ b / (a.norm() * b.norm())
+        count += 1
+    output = run(objective, model)
+    assert int(output.count) == count == int(objective.count({}))
+    torch.testing.assert_close(output.total, total, rtol=1e-5, atol=1e-5)
+
+
+def test_minus_one_when_the_copies_are_equal():
+    model = tiny_model("bert", vocab_size=200)
+    with torch.no_grad():
+        model.get_input_embeddings().weight[100:] = model.get_input_embeddings().weight[:100]
+    objective = EmbeddingAlignment(model, copied_vocabulary=100, share=0.5)
+    assert float(run(objective, model).loss.detach()) == pytest.approx(-1.0, abs=1e-6)
+
+
+def test_gradient_touches_dictionary_rows_only(model, tokenizer):
+    objective = EmbeddingAlignment(model, tokenizer=tokenizer, lexicon=tiny_lexicon(), share=0.5)
+    run(objective, model).loss.backward()
+    touched = model.get_input_embeddings().weight.grad.abs().sum(1).nonzero().flatten().tolist()
+    pieces = torch.cat([objective.source_pieces.flatten(), objective.target_pieces.flatten()])
+    assert set(touched) <= set(pieces[pieces >= 0].tolist())
+    assert touched
+    others = [n for n, p in model.named_parameters() if p.grad is not None]
+    assert len(others) == 1
+    assert "embeddings" in others[0]
+
+
+def test_the_draw_is_seeded_and_saved(model, tokenizer):
+    make = lambda seed: EmbeddingAlignment(  # noqa: E731
+        model, tokenizer=tokenizer, lexicon=tiny_lexicon(), share=0.5, seed=seed
+    )
+    one, same, other = make(1), make(1), make(2)
+    assert torch.equal(one.source_pieces, same.source_pieces)
+    assert not torch.equal(one.source_pieces, other.source_pieces)
+    assert {"source_pieces", "target_pieces"} <= set(one.state_dict())
+
+
+def test_copied_vocabulary_draws_at_most_its_share_and_no_special():
+    pairs = copied_vocabulary_pairs(400, share=0.25, seed=3, special={0, 1, 2, 3, 4})
+    assert len(pairs) <= 100
+    assert all(t == [s[0] + 400] and s[0] > 4 for s, t in pairs)
+    assert pairs == copied_vocabulary_pairs(400, share=0.25, seed=3, special={0, 1, 2, 3, 4})
+
+
+def test_sampled_pairs_change_with_the_step(model, tokenizer):
+    objective = EmbeddingAlignment(model, tokenizer=tokenizer, lexicon=tiny_lexicon(), share=1.0, sample=5)
+    first = float(run(objective, model).total)
+    assert float(run(objective, model).total) == first
+    objective.after_step(model)
+    assert float(run(objective, model).total) != first
+    assert int(run(objective, model).count) == 5
+
+
+def test_mistakes_are_named(model, tokenizer):
+    with pytest.raises(ConfigurationError, match="exactly one dictionary"):
+        EmbeddingAlignment(model)
+    with pytest.raises(ConfigurationError, match="rows"):
+        EmbeddingAlignment(model, copied_vocabulary=10_000)
+    with pytest.raises(ConfigurationError, match="share=0"):
+        EmbeddingAlignment(model, copied_vocabulary=10, share=0)
+    row = {"source": ["☃"], "target": ["☃"], "source_language": ["en"], "target_language": ["xx"]}
+    with pytest.raises(ConfigurationError, match="no entry that this tokenizer can use"):
+        EmbeddingAlignment(model, tokenizer=tokenizer, lexicon=Dataset.from_dict(row, features=LEXICON))

@@ -1,0 +1,186 @@
+"""WEAM's cross-lingual prediction against its equations, written with loops and a full matrix."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from isoglot.modules.masked_lm_head import masked_lm_head
+from torch import nn
+
+from isoglot.errors import ConfigurationError
+from isoglot.modules.encodings import Encodings
+from isoglot.objectives.word_exchange import WordExchange, exchange
+from isoglot.testing import tiny_model
+
+
+@pytest.fixture(scope="module")
+def model():
+    return tiny_model("bert").eval()
+
+
+def make_batch(model, *, batch=3, length=11, seed=0, links=True):
+    generator = torch.Generator().manual_seed(seed)
+    vocabulary = model.config.vocab_size
+    input_ids = torch.randint(5, vocabulary, (batch, length), generator=generator)
+    labels = torch.where(torch.rand((batch, length), generator=generator) < 0.5, input_ids, -100)
+    labels[:, 0] = labels[:, 5] = labels[:, -1] = -100
+    pair = {"input_ids": input_ids, "attention_mask": torch.ones_like(input_ids), "labels": labels}
+    if links:
+        # One-to-many, many-to-one, a doubled link, unaligned positions, an example without links.
+        pair["link_ids"] = torch.tensor(
+            [
+                [[1, 6], [1, 7], [2, 8], [3, 8], [2, 8]],
+                [[4, 9], [3, 6], [-1, -1], [-1, -1], [-1, -1]],
+                [[-1, -1]] * 5,
+            ]
+        )[:batch]
+    return {"pair": pair}
+
+
+def literal_matrix(links, length):
+    """A of Eq. 5: symmetric, 0/1."""
+    matrix = torch.zeros(length, length)
+    for i, j in links.tolist():
+        if i >= 0:
+            matrix[i, j] = matrix[j, i] = 1.0
+    return matrix
+
+
+def naive_states(hidden, batch, many, unaligned):
+    rows, items = [], []
+    labels, links = batch["pair"]["labels"], batch["pair"]["link_ids"]
+    length = labels.size(1)
+    for b in range(labels.size(0)):
+        matrix = literal_matrix(links[b], length)
+        if many == "one_to_one":
+            single = matrix.sum(0) == 1
+            matrix = matrix * single[:, None] * single[None, :]
+        swapped = matrix.T @ hidden[b]
+        for p in range(length):
+            degree = int(matrix[p].sum())
+            if labels[b, p] == -100 or (degree == 0 and unaligned == "exclude"):
+                continue
+            rows.append(swapped[p] / max(degree, 1) if many == "mean" else swapped[p])
+            items.append(b * length + p)
+    return (torch.stack(rows) if rows else hidden.new_zeros(0, hidden.size(-1))), items
+
+
+@pytest.mark.parametrize("many", ["sum", "mean", "one_to_one"])
+@pytest.mark.parametrize("unaligned", ["exclude", "literal"])
+def test_exchange_equals_the_matrix_product(model, many, unaligned):
+    batch = make_batch(model)
+    hidden = torch.randn(3, 11, 32)
+    masked = batch["pair"]["labels"] != -100
+    states, items = exchange(
+        hidden, batch["pair"]["link_ids"], masked, many=many, keep_unaligned=unaligned == "literal"
+    )
+    expected, expected_items = naive_states(hidden, batch, many, unaligned)
+    assert items.tolist() == expected_items
+    torch.testing.assert_close(states, expected)
+
+
+@pytest.mark.parametrize("head", ["bert", "literal"])
+@pytest.mark.parametrize("many", ["sum", "mean"])
+def test_loss_equals_the_equations(model, head, many):
+    torch.manual_seed(0)
+    objective = WordExchange(model, head=head, many=many, init="normal")
+    batch = make_batch(model)
+    encodings = Encodings(model, batch)
+    output = objective(encodings, batch)
+    states, items = naive_states(encodings.last("pair"), batch, many, "exclude")
+    table = model.get_input_embeddings().weight
+    total = torch.zeros(())
+    for state, item in zip(states, items, strict=True):
+        moved = objective.exchange_dense(state)
+        if head == "bert":
+            copy = objective.transform
+            logits = copy(moved[None])[0] @ table.T + objective.bias
+        else:
+            gelu = nn.functional.gelu(objective.transform.dense(moved))
+            logits = objective.transform.linear(gelu) @ table.T
+        total = total - torch.log_softmax(logits, -1)[batch["pair"]["labels"].flatten()[item]]
+    assert int(output.count) == len(items) > 0
+    torch.testing.assert_close(output.total, total, rtol=1e-4, atol=1e-4)
+    assert int(objective.count(batch)) == len(items)
+
+
+def test_starts_as_swap_and_predict(model):
+    """With W2 the identity and a copied head, the first prediction is the model's own head on the other word."""
+    objective = WordExchange(model)
+    hidden = torch.randn(4, 32)
+    head = masked_lm_head(model)
+    torch.testing.assert_close(objective.transform(objective.exchange_dense(hidden)), head.transform(hidden))
+
+
+def test_without_links_the_loss_is_zero_and_connected(model):
+    batch = make_batch(model)
+    batch["pair"]["link_ids"] = torch.full((3, 1, 2), -1)
+    objective = WordExchange(model)
+    output = objective(Encodings(model, batch), batch)
+    assert float(output.total) == 0.0
+    assert int(output.count) == 0
+    output.total.backward()
+    assert objective.exchange_dense.weight.grad is not None
+    assert float(objective.exchange_dense.weight.grad.abs().sum()) == 0.0
+
+
+def test_swapping_the_sides_of_the_links_changes_nothing(model):
+    batch = make_batch(model)
+    objective = WordExchange(model)
+    before = objective(Encodings(model, batch), batch)
+    batch["pair"]["link_ids"] = batch["pair"]["link_ids"].flip(-1)
+    after = objective(Encodings(model, batch), batch)
+    torch.testing.assert_close(before.total, after.total)
+
+
+def test_padding_and_batch_split_change_nothing(model):
+    batch = make_batch(model)
+    objective = WordExchange(model)
+    whole = objective(Encodings(model, batch), batch)
+    parts = []
+    for row in range(3):
+        part = {"pair": {k: v[row : row + 1] for k, v in batch["pair"].items()}}
+        padded = {
+            "input_ids": nn.functional.pad(part["pair"]["input_ids"], (0, 4)),
+            "attention_mask": nn.functional.pad(part["pair"]["attention_mask"], (0, 4)),
+            "labels": nn.functional.pad(part["pair"]["labels"], (0, 4), value=-100),
+            "link_ids": nn.functional.pad(part["pair"]["link_ids"], (0, 0, 0, 2), value=-1),
+        }
+        parts.append(objective(Encodings(model, {"pair": padded}), {"pair": padded}))
+    assert int(whole.count) == sum(int(p.count) for p in parts)
+    torch.testing.assert_close(whole.total, torch.stack([p.total for p in parts]).sum(), rtol=1e-4, atol=1e-4)
+
+
+def test_literal_unaligned_counts_every_masked_token(model):
+    batch = make_batch(model)
+    objective = WordExchange(model, unaligned="literal")
+    output = objective(Encodings(model, batch), batch)
+    assert int(output.count) == int((batch["pair"]["labels"] != -100).sum()) == int(objective.count(batch))
+
+
+def test_gradients_reach_encoder_embeddings_and_own_head(model):
+    batch = make_batch(model)
+    objective = WordExchange(model)
+    model.zero_grad()
+    objective(Encodings(model, batch), batch).loss.backward()
+    assert all(float(p.grad.abs().sum()) > 0 for p in objective.parameters())
+    assert float(model.get_input_embeddings().weight.grad.abs().sum()) > 0
+    # The multilingual prediction's own transform is another module: nothing reaches it.
+    assert model.cls.predictions.transform.dense.weight.grad is None
+    model.zero_grad()
+
+
+def test_shared_linear_is_one_module(model):
+    one = WordExchange(model, head="literal", share_linear=True)
+    two = WordExchange(model, head="literal", share_linear=True)
+    assert one.transform.linear is two.transform.linear
+    assert one.transform.dense is not two.transform.dense
+    assert WordExchange(model, head="literal").transform.linear is not one.transform.linear
+
+
+def test_a_view_without_links_is_a_clear_error(model):
+    batch = make_batch(model, links=False)
+    with pytest.raises(ConfigurationError, match=r"no word links.*isoglot align"):
+        WordExchange(model)(Encodings(model, batch), batch)
+    with pytest.raises(ConfigurationError, match="many='most'"):
+        WordExchange(model, many="most")
