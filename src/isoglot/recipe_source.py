@@ -1,7 +1,7 @@
 """YAML as recipes are written: version 1.2, every value's line kept, every mistake collected.
 
-``no`` is a string and ``5e-5`` a number (plain PyYAML reads them the other way round), duplicate keys are mistakes,
-``${NAME}`` stands for an environment variable, ``extends:`` lays a recipe over another one.
+``no`` is a string and ``5e-5`` a number (plain PyYAML reads them the other way round), duplicate keys are
+mistakes, ``${NAME}`` stands for an environment variable, ``extends:`` lays a recipe over another one.
 """
 
 from __future__ import annotations

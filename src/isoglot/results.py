@@ -54,8 +54,9 @@ class Result(BaseModel):
 def append(path: str | Path, results: Sequence[Result]) -> Path:
     """Add rows to a file of results; it and its folder are made where they are missing.
 
-    All rows go out in one write to the end of the file and are flushed to disk, so writers that run side by side do
-    not cut each other's lines. Where a killed writer left half a line, the new rows begin on a line of their own.
+    All rows go out in one write to the end of the file and are flushed to disk, so writers that run side by
+    side do not cut each other's lines. Where a killed writer left half a line, the new rows begin on a
+    fresh line.
 
     Args:
         path: the JSONL file.
