@@ -1,0 +1,282 @@
+"""Which positions make up which batch: contiguous ranges, cut by a token budget or by a number of examples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from isoglot.errors import ConfigurationError
+from isoglot.seeding import seed_for
+from isoglot.training.mixture import Mixture
+
+__all__ = ["BatchOptions", "StreamCost", "TokenBudgetBatches", "bucket_positions"]
+
+Group = list[range]
+
+
+@dataclass(frozen=True)
+class StreamCost:
+    """What one example of a stream costs.
+
+    Args:
+        views: how many times its pieces are encoded (a masked pair and a sentence pair of one stream: 2).
+        specials: special tokens added over all its views (``[CLS] S [SEP] T [SEP]``: 3).
+        limit: longest input in pieces that its views build, if they cut off the rest.
+    """
+
+    views: int = 1
+    specials: int = 3
+    limit: int | None = None
+
+    def tokens(self, lengths: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Tokens of examples with the given numbers of pieces."""
+        pieces = (
+            lengths.astype(np.int64)
+            if self.limit is None
+            else np.minimum(lengths, self.limit).astype(np.int64)
+        )
+        return pieces * self.views + self.specials
+
+
+@dataclass(frozen=True)
+class BatchOptions:
+    """How large a batch of one device is; exactly one of the two sizes.
+
+    Args:
+        examples: a fixed number of examples.
+        tokens: at most so many tokens, padding and special tokens included: for each stream, examples times the
+            longest of them. An example that is longer all by itself makes a batch of one.
+        costs: per stream; a stream that is not named costs its pieces and three specials.
+
+    Raises:
+        ConfigurationError: both sizes, none, or one below 1.
+    """
+
+    examples: int | None = None
+    tokens: int | None = None
+    costs: Mapping[str, StreamCost] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if (self.examples is None) == (self.tokens is None):
+            raise ConfigurationError(
+                f"batch: examples={self.examples} and tokens={self.tokens} given, exactly one is needed; "
+                "write `batch: {examples: 32}` or `batch: {tokens: 4096, bucket: 50}`"
+            )
+        if (self.examples or self.tokens or 0) < 1:
+            raise ConfigurationError(
+                f"batch: {self.examples or self.tokens or 0} given, at least 1 is needed; "
+                "write `batch: {examples: 32}`"
+            )
+
+
+def bucket_positions(
+    lengths: Mapping[str, NDArray[np.int32]], options: BatchOptions, *, batches: int, group: int = 1
+) -> int:
+    """How many positions make a window of about ``batches`` optimiser steps.
+
+    Args:
+        lengths: each stream's example lengths (``Mixture.lengths``, or any array of that column).
+        options: the size of a batch.
+        batches: steps per window (``bucket`` in a recipe; usually 50).
+        group: batches per optimiser step: ranks times accumulation steps.
+    """
+    if options.examples is not None:
+        return options.examples * group * max(1, batches)
+    mean = sum(float(options.costs.get(n, StreamCost()).tokens(v).mean()) for n, v in lengths.items())
+    return max(2 * group, round((options.tokens or 0) * group * max(1, batches) / mean))
+
+
+class TokenBudgetBatches(torch.utils.data.Sampler[Sequence[int]]):
+    """The batches of one rank over a whole run, as ranges of positions.
+
+    An optimiser step takes a *group* of ``world_size · accumulation`` neighbouring batches; micro-batch ``a`` of rank
+    ``r`` is the group's number ``a · world_size + r``. So the examples of a step do not depend on how ranks and
+    accumulation share them out, ranks get inputs of about equal length, and two ranks take what one rank takes with
+    batches of twice as many examples. Groups are shuffled inside each window of the mixture. Every position is in
+    exactly one batch: a window's last, short group is divided among all ranks, or shared with the group before it.
+
+    Args:
+        mixture: gives the lengths; its ``length`` ends the run unless ``steps`` does.
+        options: the size of a batch.
+        rank: this process.
+        world_size: number of processes.
+        accumulation: micro-batches per rank and optimiser step.
+        steps: optimiser steps of the run; ``None``: as many as the mixture's ``length`` gives.
+
+    Attributes:
+        steps: optimiser steps of the run.
+
+    Raises:
+        ConfigurationError: a window with fewer examples than a step has batches, or neither ``steps`` nor a length.
+    """
+
+    def __init__(
+        self,
+        mixture: Mixture,
+        options: BatchOptions,
+        *,
+        rank: int = 0,
+        world_size: int = 1,
+        accumulation: int = 1,
+        steps: int | None = None,
+    ) -> None:
+        self.mixture, self.options = mixture, options
+        self.rank, self.world_size, self.accumulation = rank, world_size, accumulation
+        self.group = world_size * accumulation
+        if steps is None and mixture.length is None:
+            raise ConfigurationError(
+                "neither steps nor a mixture with a length given; "
+                "write `steps: 1000` or `epochs: {stream: ..., count: 1}`"
+            )
+        if mixture.epoch_size < self.group:
+            raise ConfigurationError(
+                f"stream {mixture.primary!r} has {mixture.epoch_size} examples, one optimiser step needs {self.group} "
+                f"({world_size} ranks × {accumulation} accumulation steps); lower train.gradient_accumulation_steps"
+            )
+        self._same_size: dict[int, int] = {}
+        self._ends = self._count(steps)
+        self.steps = int(self._ends[-1]) if steps is None else steps
+        if self.steps == 0:
+            raise ConfigurationError(
+                f"{mixture.length} positions given, one optimiser step needs {self.group}; train longer"
+            )
+
+    def __len__(self) -> int:
+        return self.steps * self.accumulation
+
+    def __iter__(self) -> Iterator[Sequence[int]]:
+        return self.starting_at(0)
+
+    def starting_at(self, step: int) -> Iterator[Sequence[int]]:
+        """This rank's batches from an optimiser step on, without going through the earlier ones."""
+        while step < self.steps:
+            index = int(np.searchsorted(self._ends, step, side="right"))
+            first = int(self._ends[index - 1]) if index else 0
+            for group in self.groups(index)[step - first : self.steps - first]:
+                yield from group[self.rank :: self.world_size]
+            step = int(self._ends[index])
+
+    def groups(self, window: int) -> list[Group]:
+        """A window's groups in the order in which they are trained on."""
+        start, stop = self._span(window)
+        groups = self._cut(window, start, stop)
+        if self.mixture.bucket is not None:
+            generator = np.random.default_rng(seed_for(self.mixture.seed, "batches", window))
+            groups = [groups[i] for i in generator.permutation(len(groups))]
+        return groups
+
+    def epoch_at(self, step: int) -> float:
+        """Epochs of the primary stream after ``step`` optimiser steps (exact at the end of every window)."""
+        if step <= 0:
+            return 0.0
+        index = min(int(np.searchsorted(self._ends, step, side="left")), len(self._ends) - 1)
+        first = int(self._ends[index - 1]) if index else 0
+        start, stop = self._span(index)
+        done = (step - first) / max(1, int(self._ends[index]) - first)
+        return (start + done * (stop - start)) / self.mixture.epoch_size
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What the batches depend on; a resumed run compares it with the checkpoint's."""
+        size = {"examples": self.options.examples, "tokens": self.options.tokens}
+        return {**self.mixture.fingerprint(), **size, "group": self.group}
+
+    def _span(self, window: int) -> tuple[int, int]:
+        start, stop = self.mixture.window(window)
+        return start, stop if self.mixture.length is None else min(stop, self.mixture.length)
+
+    def _count(self, steps: int | None) -> NDArray[np.int64]:
+        """Number of groups up to the end of each window of the run."""
+        ends: list[int] = []
+        total = 0
+        while steps is None or total < steps:
+            start, stop = self._span(len(ends))
+            if stop <= start:
+                if steps is None:
+                    break
+                raise ConfigurationError(
+                    f"{steps} steps asked for, the mixture's {self.mixture.length} positions make {total}; "
+                    "give the mixture no length, or train fewer steps"
+                )
+            total += self._groups_in(len(ends), start, stop)
+            ends.append(total)
+        return np.array(ends, dtype=np.int64)
+
+    def _groups_in(self, window: int, start: int, stop: int) -> int:
+        if self.options.tokens is not None:
+            return len(self._cut(window, start, stop))
+        size = stop - start  # a fixed number of examples: the size of the window decides
+        if size not in self._same_size:
+            self._same_size[size] = len(self._cut(window, start, stop))
+        return self._same_size[size]
+
+    def _cut(self, window: int, start: int, stop: int) -> list[Group]:
+        """A window's positions as groups of exactly ``self.group`` non-empty ranges."""
+        if stop - start < self.group:
+            if self.mixture.length == stop:  # the run ends here, in less than one step
+                return []
+            raise ConfigurationError(
+                f"a window of {stop - start} positions given, one optimiser step needs {self.group}; raise `bucket`"
+            )
+        borders = self._borders(window, stop - start)
+        pieces = [range(start + a, start + b) for a, b in pairwise(borders)]
+        whole = len(pieces) // self.group * self.group
+        groups = [pieces[i : i + self.group] for i in range(0, whole, self.group)]
+        if whole < len(pieces):
+            groups += _short(groups.pop() if groups else [], pieces[whole:], self.group)
+        return groups
+
+    def _borders(self, window: int, size: int) -> list[int]:
+        if self.options.examples is not None:
+            return [*range(0, size, self.options.examples), size]
+        lengths = self.mixture.window_lengths(window)
+        costs = [self.options.costs.get(n, StreamCost()).tokens(v[:size]) for n, v in lengths.items()]
+        return _budget_borders(costs, self.options.tokens or 0)
+
+
+def _budget_borders(costs: Sequence[NDArray[np.int64]], budget: int) -> list[int]:
+    """Greedy cut: each range as long as Σ_streams count · longest stays within the budget."""
+    size = len(costs[0])
+    cheapest = max(1, sum(int(c.min()) for c in costs))
+    most = max(1, budget // cheapest)  # no range can be longer
+    counts = np.arange(1, most + 1)
+    borders = [0]
+    while borders[-1] < size:
+        start = borders[-1]
+        reach = slice(start, min(start + most, size))
+        longest = sum(np.maximum.accumulate(c[reach]) for c in costs)
+        # The padded size never falls as a range grows, so the first excess can be found by bisection.
+        fits = int(np.searchsorted(longest * counts[: reach.stop - start], budget, side="right"))
+        borders.append(start + max(1, fits))
+    return borders
+
+
+def _short(before: Group, last: Group, size: int) -> list[Group]:
+    """The last pieces of a window, too few for a group, as whole groups.
+
+    They are cut smaller where they have enough positions; else they are joined with the group before them. Only where
+    nearly every batch holds a single example can a piece grow, by one example.
+    """
+    positions = range(last[0].start, last[-1].stop)
+    if len(positions) >= size:
+        return [*([before] if before else []), _halved(last, size)]
+    joined = range(before[0].start, positions.stop)
+    if len(joined) >= 2 * size:
+        pieces = _halved([*before, *last], 2 * size)
+        return [pieces[:size], pieces[size:]]
+    return [[range(int(part[0]), int(part[-1]) + 1) for part in np.array_split(np.asarray(joined), size)]]
+
+
+def _halved(pieces: Group, size: int) -> Group:
+    """The same positions in exactly ``size`` pieces, the longest halved again and again."""
+    pieces = list(pieces)
+    while len(pieces) < size:
+        i = max(range(len(pieces)), key=lambda k: len(pieces[k]))
+        middle = len(pieces[i]) // 2
+        pieces[i : i + 1] = [pieces[i][:middle], pieces[i][middle:]]
+    return pieces

@@ -1,0 +1,234 @@
+"""Which examples stand at which position of a run: a pure function of the seed, so that nothing needs replaying."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import datasets
+import numpy as np
+import pyarrow as pa
+import torch
+from numpy.typing import NDArray
+
+from isoglot.errors import ConfigurationError
+from isoglot.seeding import seed_for
+
+__all__ = ["Mixture"]
+
+Rows = NDArray[np.int64]
+
+
+class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
+    """Position to one example of every stream.
+
+    The primary stream defines the epochs: positions ``[e·n, (e + 1)·n)`` hold each of its ``n`` examples once, in
+    an order drawn anew from ``(seed, stream, e)``. The other streams are drawn alongside, each through its own
+    seeded order, re-drawn whenever it has been used up. Inside every window of ``bucket`` positions each stream's
+    examples are sorted by length, so that neighbouring positions have similar lengths in *every* stream; windows
+    never cross an epoch of the primary stream.
+
+    Args:
+        streams: name to encoded stream, a :class:`datasets.Dataset`; ``length`` is its column for the sorting.
+        primary: the stream whose epochs are counted.
+        length: number of positions of the run; ``None``: endless (``len()`` is then one epoch).
+        seed: the run's seed.
+        bucket: positions per window, usually 50 batches' worth (:func:`isoglot.training.batches.bucket_positions`);
+            ``None``: no sorting, an epoch is one window.
+
+    Example:
+        >>> mixture = Mixture({"bitext": bitext}, primary="bitext", length=2 * len(bitext), seed=1)  # doctest: +SKIP
+        >>> mixture[0]["bitext"]["source_ids"], mixture[0]["bitext"]["coin"]  # doctest: +SKIP
+
+    Raises:
+        ConfigurationError: no stream, an empty one, no such primary stream, or no ``length`` column to sort by.
+    """
+
+    def __init__(
+        self,
+        streams: Mapping[str, datasets.Dataset],
+        *,
+        primary: str,
+        length: int | None = None,
+        seed: int,
+        bucket: int | None = None,
+    ) -> None:
+        _check(streams, primary, bucket)
+        self.streams = {name: stream.with_format("arrow") for name, stream in streams.items()}
+        self.primary, self.seed, self.bucket = primary, seed, bucket
+        self.sizes = {name: len(stream) for name, stream in streams.items()}
+        self.epoch_size = self.sizes[primary]
+        self.length = length
+        self.lengths = {name: _lengths(stream) for name, stream in streams.items()}
+        self._starts = _window_starts(self.epoch_size, bucket or self.epoch_size)
+        self._orders: OrderedDict[tuple[str, int], NDArray[np.int32 | np.int64]] = OrderedDict()
+        self._windows: OrderedDict[int, dict[str, Rows]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return self.epoch_size if self.length is None else self.length
+
+    def __getitem__(self, position: int) -> dict[str, Any]:
+        """``{"position": int, stream: {column: value, "coin": bool}, ...}``."""
+        return self.__getitems__([position])[0]
+
+    def __getitems__(self, positions: Sequence[int]) -> list[dict[str, Any]]:
+        """Many positions in one read of each stream, as loader workers ask for them."""
+        for position in (min(positions), max(positions)):
+            if position < 0 or (self.length is not None and position >= self.length):
+                raise IndexError(f"position {position} of a mixture with positions 0 to {len(self) - 1}")
+        rows = self.rows(positions)
+        columns = {name: _columns(self.streams[name][rows[name]]) for name in self.streams}
+        return [
+            {
+                "position": int(position),
+                **{
+                    name: {
+                        **{column: values[i] for column, values in table.items()},
+                        "coin": self.coin(name, position),
+                    }
+                    for name, table in columns.items()
+                },
+            }
+            for i, position in enumerate(positions)
+        ]
+
+    def coin(self, stream: str, position: int) -> bool:
+        """A fair coin per stream and position, for views that order an example's sides alike."""
+        return bool(seed_for(self.seed, "coin", stream, int(position)) & 1)
+
+    def rows(self, positions: Sequence[int]) -> dict[str, Rows]:
+        """Row numbers of each stream at the given positions."""
+        found: dict[str, list[int]] = {name: [] for name in self.streams}
+        for position in map(int, positions):
+            if self.bucket is None:
+                for name, size in self.sizes.items():
+                    found[name].append(self._order(name, position // size)[position % size])
+            else:
+                index = self.window_of(position)
+                offset = position - self.window(index)[0]
+                for name, rows in self._window(index).items():
+                    found[name].append(rows[offset])
+        return {name: np.array(rows, dtype=np.int64) for name, rows in found.items()}
+
+    def window(self, index: int) -> tuple[int, int]:
+        """First position of a window and the first one after it."""
+        epoch, local = divmod(index, len(self._starts) - 1)
+        offset = epoch * self.epoch_size
+        return offset + int(self._starts[local]), offset + int(self._starts[local + 1])
+
+    def window_of(self, position: int) -> int:
+        """The window that a position lies in."""
+        epoch, local = divmod(position, self.epoch_size)
+        windows = len(self._starts) - 1
+        return epoch * windows + min(local // (self.bucket or self.epoch_size), windows - 1)
+
+    def window_lengths(self, index: int) -> dict[str, NDArray[np.int32]]:
+        """Each stream's example lengths at the positions of a window."""
+        return {name: self.lengths[name][rows] for name, rows in self._window(index).items()}
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What the order of examples depends on; a resumed run compares it with the checkpoint's."""
+        return {
+            "seed": self.seed,
+            "primary": self.primary,
+            "bucket": self.bucket,
+            "streams": dict(self.sizes),
+        }
+
+    def _window(self, index: int) -> dict[str, Rows]:
+        if index not in self._windows:
+            start, stop = self.window(index)
+            found = {name: self._drawn(name, start, stop) for name in self.streams}
+            if self.bucket is not None:
+                found = {
+                    n: rows[np.argsort(self.lengths[n][rows], kind="stable")] for n, rows in found.items()
+                }
+            self._windows[index] = found
+            while len(self._windows) > 2:  # a batch lies in one window, the next one's begins the other
+                self._windows.popitem(last=False)
+        self._windows.move_to_end(index)
+        return self._windows[index]
+
+    def _drawn(self, stream: str, start: int, stop: int) -> Rows:
+        """A stream's rows at positions ``[start, stop)`` before sorting, its epochs strung together."""
+        size, parts = self.sizes[stream], []
+        while start < stop:
+            epoch, offset = divmod(start, size)
+            taken = min(stop - start, size - offset)
+            parts.append(self._order(stream, epoch)[offset : offset + taken])
+            start += taken
+        return np.concatenate(parts).astype(np.int64)
+
+    def _order(self, stream: str, epoch: int) -> NDArray[np.int32 | np.int64]:
+        key = (stream, epoch)
+        if key not in self._orders:
+            size = self.sizes[stream]
+            generator = np.random.default_rng(seed_for(self.seed, "order", stream, epoch))
+            order = generator.permutation(size)
+            self._orders[key] = order.astype(np.int32) if size < 2**31 else order
+            while len(self._orders) > 2 * len(self.streams):
+                self._orders.popitem(last=False)
+        self._orders.move_to_end(key)
+        return self._orders[key]
+
+
+def _check(streams: Mapping[str, datasets.Dataset], primary: str, bucket: int | None) -> None:
+    if not streams:
+        raise ConfigurationError(
+            "a mixture of no streams given, at least one is needed; add one under `streams:`"
+        )
+    if primary not in streams:
+        raise ConfigurationError(
+            f"epochs of stream {primary!r} asked for, the streams are {sorted(streams)}; name one of them"
+        )
+    problems = [
+        f"stream {n!r} has no examples; look at what its filters dropped"
+        for n, s in streams.items()
+        if not len(s)
+    ]
+    if bucket is not None and bucket < 1:
+        problems.append(
+            f"bucket={bucket} given; it is a number of positions, 1 or more, or None for no sorting"
+        )
+    if bucket is not None:
+        problems += [
+            f"stream {n!r} has columns {sorted(s.column_names)} but no 'length' to sort by; encode it anew, or set "
+            "bucket=None"
+            for n, s in streams.items()
+            if "length" not in s.column_names
+        ]
+    if problems:
+        raise ConfigurationError(problems)
+
+
+def _lengths(stream: datasets.Dataset) -> NDArray[np.int32]:
+    """The ``length`` column, whole, 4 bytes an example (zeros where there is none)."""
+    if "length" not in stream.column_names:
+        return np.zeros(len(stream), dtype=np.int32)
+    table = stream.select_columns(["length"]).with_format("arrow")
+    parts = [table[i : i + 1_000_000]["length"].to_numpy() for i in range(0, len(stream), 1_000_000)]
+    return np.concatenate(parts).astype(np.int32)
+
+
+def _window_starts(size: int, bucket: int) -> Rows:
+    """Borders of an epoch's windows; a last one of under half a window joins the one before."""
+    windows = max(1, (size + bucket // 2) // bucket)
+    return np.append(np.arange(windows, dtype=np.int64) * bucket, size)
+
+
+def _columns(table: pa.Table) -> dict[str, Sequence[Any]]:
+    """An Arrow table's columns as sequences: flat lists of numbers as NumPy slices, the rest as Python values."""
+    return {name: _values(table.column(name)) for name in table.column_names}
+
+
+def _values(column: pa.ChunkedArray) -> Sequence[Any]:
+    kind = column.type
+    flat = (pa.types.is_list(kind) or pa.types.is_large_list(kind)) and pa.types.is_integer(kind.value_type)
+    if not flat or column.null_count:
+        return column.to_pylist()  # type: ignore[no-any-return]
+    slices: list[Any] = []
+    for chunk in column.chunks:
+        values, offsets = chunk.values.to_numpy(zero_copy_only=False), chunk.offsets.to_numpy()
+        slices += [values[offsets[i] : offsets[i + 1]] for i in range(len(chunk))]
+    return slices
