@@ -235,9 +235,9 @@ def distort(similarity: Tensor, mask: Tensor, *, ratio: float = 0.5) -> Tensor:
         return similarity
     rows, columns = mask.any(2), mask.any(1)
     n, m = rows.sum(1), columns.sum(1)
-    i = (rows.cumsum(1) - 1) / (n - 1).clamp(min=1)[:, None]
-    j = (columns.cumsum(1) - 1) / (m - 1).clamp(min=1)[:, None]
-    factor = 1.0 - (i.double()[:, :, None] - j.double()[:, None, :]) ** 2 * ratio
+    i = (rows.cumsum(1) - 1).double() / (n - 1).clamp(min=1)[:, None]
+    j = (columns.cumsum(1) - 1).double() / (m - 1).clamp(min=1)[:, None]
+    factor = 1.0 - (i[:, :, None] - j[:, None, :]) ** 2 * ratio
     keep = ((n < 2) | (m < 2))[:, None, None]
     return similarity * factor.masked_fill(keep, 1.0).to(similarity.dtype)
 

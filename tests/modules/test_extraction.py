@@ -1,0 +1,311 @@
+"""Link extraction against per-sentence loops and against values computed with SimAlign 0.4."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isoglot.errors import ConfigurationError
+from isoglot.modules.extraction import (
+    EXTRACTORS,
+    argmax_links,
+    backward_links,
+    distort,
+    extractor,
+    first_argmax,
+    forward_links,
+    intersection_links,
+    itermax_links,
+    max_weight_links,
+    pair_mask,
+    softmax_links,
+    softmax_probabilities,
+    union_links,
+)
+
+# Similarity matrices of our own making; the links were computed with SimAlign 0.4 (mwmf with networkx).
+GOLDEN = [
+    {
+        "similarity": [
+            [0.5118, 0.9505, 0.1442, 0.9486, 0.3118],
+            [0.4233, 0.8277, 0.4092, 0.5496, 0.0276],
+            [0.7535, 0.5381, 0.3297, 0.7884, 0.3032],
+            [0.4535, 0.134, 0.4031, 0.2035, 0.2623],
+        ],
+        "forward": [[0, 1], [1, 1], [2, 3], [3, 0]],
+        "backward": [[0, 1], [0, 3], [0, 4], [1, 2], [2, 0]],
+        "argmax": [[0, 1]],
+        "itermax2": [[0, 1], [0, 3], [1, 1]],
+        "itermax3": [[0, 1], [0, 3], [1, 1], [2, 0]],
+        "match": [[0, 3], [1, 1], [2, 0], [3, 2]],
+        "distorted_last_row": [0.22675, 0.0963125, 0.3527125, 0.197140625, 0.2623],
+    },
+    {
+        "similarity": [[0.8552, 0.8613, 0.8765, 0.4719], [0.274, 0.0071, 0.6457, 0.7199]],
+        "forward": [[0, 2], [1, 3]],
+        "backward": [[0, 0], [0, 1], [0, 2], [1, 3]],
+        "argmax": [[0, 2], [1, 3]],
+        "itermax2": [[0, 2], [1, 3]],
+        "itermax3": [[0, 2], [1, 3]],
+        "match": [[0, 2], [1, 3]],
+        "distorted_last_row": [0.137, 0.0055222222, 0.6098277778, 0.7199],
+    },
+    {
+        "similarity": [
+            [0.8855, 0.6604, 0.2456, 0.7685, 0.2117, 0.8313, 0.0627],
+            [0.8255, 0.1645, 0.3751, 0.3167, 0.6913, 0.1786, 0.3963],
+            [0.0058, 0.2625, 0.4212, 0.1059, 0.6332, 0.3804, 0.7253],
+            [0.6539, 0.4312, 0.8673, 0.6321, 0.8103, 0.3418, 0.5437],
+            [0.1963, 0.9961, 0.2432, 0.2569, 0.0732, 0.2578, 0.7631],
+            [0.6979, 0.1287, 0.3762, 0.4209, 0.665, 0.4559, 0.5865],
+            [0.8397, 0.7265, 0.365, 0.4484, 0.3677, 0.1097, 0.2032],
+            [0.2838, 0.3141, 0.313, 0.5767, 0.9717, 0.7747, 0.7911],
+        ],
+        "forward": [[0, 0], [1, 0], [2, 6], [3, 2], [4, 1], [5, 0], [6, 0], [7, 4]],
+        "backward": [[0, 0], [0, 3], [0, 5], [3, 2], [4, 1], [7, 4], [7, 6]],
+        "argmax": [[0, 0], [3, 2], [4, 1], [7, 4]],
+        "itermax2": [[0, 0], [0, 5], [2, 6], [3, 2], [4, 1], [6, 0], [7, 4]],
+        "itermax3": [[0, 0], [0, 3], [0, 5], [1, 0], [2, 6], [3, 2], [4, 1], [6, 0], [7, 4]],
+        "match": [[0, 5], [1, 0], [2, 6], [3, 2], [4, 1], [6, 3], [7, 4]],
+        "distorted_last_row": [
+            0.1419,
+            0.2050375,
+            0.2434444444,
+            0.5046125,
+            0.9177166667,
+            0.7639402778,
+            0.7911,
+        ],
+    },
+]
+
+
+def reference_argmax(scores):
+    """Mutual argmax of one unpadded matrix as a set of links, with numpy's first-maximum rule."""
+    rows, columns = scores.argmax(axis=1), scores.argmax(axis=0)
+    return {(i, int(j)) for i, j in enumerate(rows) if columns[j] == i}
+
+
+def reference_itermax(similarity, *, alpha=0.9, max_count=2):
+    """SimAlign's rule for one unpadded sentence pair, cell by cell."""
+    n, m = similarity.shape
+    links = reference_argmax(similarity)
+    if min(n, m) <= 2:
+        return links
+    for _ in range(1, max_count):
+        free_rows = set(range(n)) - {i for i, _ in links}
+        free_columns = set(range(m)) - {j for _, j in links}
+        if not free_rows or not free_columns:
+            break
+        scores = np.zeros((n, m))
+        for i, j in itertools.product(range(n), range(m)):
+            weight = alpha * float(i in free_rows) + alpha * float(j in free_columns)
+            scores[i, j] = similarity[i, j] * min(weight, 1.0)
+        new = {(i, j) for i, j in reference_argmax(scores) if i in free_rows or j in free_columns} - links
+        if not new:
+            break
+        links = links | new
+    return links
+
+
+def reference_literal(similarity, *, alpha=0.9, max_count=2):
+    """Eq. 7-9 of XLM-Align as printed."""
+    scores, links = similarity.astype(float).copy(), set()
+    for _ in range(max_count):
+        links = links | reference_argmax(scores)
+        for i, j in itertools.product(*map(range, scores.shape)):
+            if (i, j) in links:
+                scores[i, j] = 0.0
+            elif any(a == i or b == j for a, b in links):
+                scores[i, j] *= alpha
+    return links
+
+
+def pack(matrices, *, extra=2, fill=99.0):
+    """Pad matrices to one batch; padding holds a value that would win every argmax."""
+    n, m = (max(s.shape[d] for s in matrices) + extra for d in (0, 1))
+    batch = torch.full((len(matrices), n, m), fill, dtype=torch.from_numpy(matrices[0]).dtype)
+    mask = torch.zeros(batch.shape, dtype=torch.bool)
+    for b, s in enumerate(matrices):
+        batch[b, : s.shape[0], : s.shape[1]] = torch.from_numpy(s)
+        mask[b, : s.shape[0], : s.shape[1]] = True
+    return batch, mask
+
+
+def as_sets(links):
+    return [{(i, j) for i, j in row.nonzero().tolist()} for row in links]
+
+
+def random_matrices(count, *, seed, dtype=np.float32):
+    """Sides of 1 to 9 tokens; many ties, zero rows and zero columns, constant matrices."""
+    rng = np.random.default_rng(seed)
+    matrices = []
+    for k in range(count):
+        n, m = rng.integers(1, 10, size=2)
+        s = rng.random((n, m))
+        if k % 3 == 0:
+            s = np.round(s, 1)
+        elif k % 3 == 1:
+            s = rng.integers(0, 3, size=(n, m)) / 2.0
+        if k % 5 == 0:
+            s[rng.integers(n)] = 0.0
+        if k % 7 == 0:
+            s[:, rng.integers(m)] = 0.0
+        if k % 97 == 0:
+            s[:] = 0.5 if k % 2 else 0.0
+        matrices.append(s.astype(dtype))
+    return matrices
+
+
+@pytest.mark.parametrize("case", range(len(GOLDEN)))
+@pytest.mark.parametrize(
+    ("name", "key", "options"),
+    [
+        ("forward", "forward", {}),
+        ("backward", "backward", {}),
+        ("argmax", "argmax", {}),
+        ("itermax", "itermax2", {}),
+        ("itermax", "itermax3", {"max_count": 3}),
+        ("match", "match", {}),
+    ],
+)
+def test_golden_simalign(case, name, key, options):
+    matrices = [np.array(c["similarity"]) for c in GOLDEN]
+    links = extractor(name, **options)(*pack(matrices))
+    assert links[case].nonzero().tolist() == GOLDEN[case][key]
+
+
+def test_golden_distortion():
+    batch, mask = pack([np.array(c["similarity"]) for c in GOLDEN])
+    distorted = distort(batch, mask, ratio=0.5)
+    for b, case in enumerate(GOLDEN):
+        n, m = np.array(case["similarity"]).shape
+        assert distorted[b, n - 1, :m].tolist() == pytest.approx(case["distorted_last_row"], abs=1e-9)
+    assert torch.equal(distort(batch, mask, ratio=0.0), batch)
+    one_row = mask & (torch.arange(mask.shape[1]) == 0)[None, :, None]
+    assert torch.equal(distort(batch, one_row), batch)
+
+
+@pytest.mark.parametrize("max_count", [1, 2, 3, 5])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_itermax_equals_the_loop_on_thousands(max_count, dtype):
+    matrices = random_matrices(1200, seed=max_count, dtype=dtype)
+    links = itermax_links(*pack(matrices), max_count=max_count)
+    expected = [reference_itermax(s.astype(np.float64), max_count=max_count) for s in matrices]
+    assert as_sets(links) == expected
+
+
+@pytest.mark.parametrize("alpha", [0.3, 0.5, 0.7, 1.0])
+def test_itermax_other_discounts(alpha):
+    matrices = random_matrices(300, seed=11, dtype=np.float64)
+    links = itermax_links(*pack(matrices), alpha=alpha, max_count=3)
+    assert as_sets(links) == [reference_itermax(s, alpha=alpha, max_count=3) for s in matrices]
+
+
+@pytest.mark.parametrize("max_count", [2, 3, 4])
+def test_itermax_literal_equals_the_printed_equations(max_count):
+    matrices = random_matrices(400, seed=23, dtype=np.float64)
+    links = itermax_links(*pack(matrices), rule="literal", max_count=max_count)
+    assert as_sets(links) == [reference_literal(s, max_count=max_count) for s in matrices]
+
+
+def test_itermax_passes_grow_and_links_stay():
+    batch, mask = pack([s + 0.01 for s in random_matrices(200, seed=5, dtype=np.float64)])
+    passes = [itermax_links(batch, mask, max_count=k) for k in (1, 2, 3)]
+    assert bool((passes[0] <= passes[1]).all()) and bool((passes[1] <= passes[2]).all())
+    assert passes[0].sum() < passes[1].sum() < passes[2].sum()
+
+
+@given(st.integers(0, 10_000), st.integers(0, 6))
+@settings(max_examples=30, deadline=None)
+def test_padding_changes_nothing(seed, extra):
+    matrices = random_matrices(6, seed=seed)
+    small, small_mask = pack(matrices, extra=0)
+    large, large_mask = pack(matrices, extra=extra, fill=-5.0)
+    for name, function in EXTRACTORS.items():
+        links = function(small, small_mask)
+        padded = function(large, large_mask)
+        assert torch.equal(padded[:, : links.shape[1], : links.shape[2]], links), name
+        assert int(padded.sum()) == int(links.sum()), name
+        assert bool((links <= small_mask).all()), name
+
+
+def test_padding_may_stand_anywhere():
+    s = torch.rand(1, 5, 6, generator=torch.Generator().manual_seed(3))
+    rows, columns = torch.tensor([[0, 1, 0, 1, 1, 1, 1]]).bool(), torch.tensor([[1, 0, 1, 1, 1, 1, 1]]).bool()
+    wide = torch.full((1, 7, 7), 9.0)
+    wide[0, rows[0].nonzero(), columns[0].nonzero().T] = s[0]
+    mask = pair_mask(rows, columns)
+    for name, function in EXTRACTORS.items():
+        expected = function(s, torch.ones_like(s, dtype=torch.bool))
+        assert torch.equal(function(wide, mask)[0][rows[0]][:, columns[0]], expected[0]), name
+
+
+def test_directions_combine():
+    batch, mask = pack(random_matrices(100, seed=31))
+    forward, backward = forward_links(batch, mask), backward_links(batch, mask)
+    assert torch.equal(argmax_links(batch, mask), forward & backward)
+    assert torch.equal(union_links(batch, mask), forward | backward)
+    other = batch.flip(1).masked_fill(~mask, 0.0)
+    assert torch.equal(intersection_links(batch, mask, other), forward & backward_links(other, mask))
+    assert torch.equal(forward.sum(2), mask.any(2).long()) and torch.equal(
+        backward.sum(1), mask.any(1).long()
+    )
+
+
+def test_first_maximum_wins():
+    scores = torch.tensor([[1.0, 3.0, 3.0], [2.0, 2.0, 2.0], [-1.0, -2.0, -1.0]])
+    assert first_argmax(scores, 1).tolist() == [1, 0, 0]
+    assert first_argmax(scores, 0).tolist() == [1, 0, 0]
+    many = torch.randint(0, 4, (50, 300), generator=torch.Generator().manual_seed(0)).float()
+    assert first_argmax(many, 1).tolist() == many.numpy().argmax(1).tolist()
+
+
+def test_match_is_the_best_assignment():
+    for s in random_matrices(60, seed=2, dtype=np.float64):
+        if max(s.shape) > 5:
+            continue
+        n, m = s.shape
+        small, swap = (s, False) if n <= m else (s.T, True)
+        best = max(
+            sum(small[i, j] for i, j in enumerate(columns))
+            for columns in itertools.permutations(range(small.shape[1]), small.shape[0])
+        )
+        links = max_weight_links(*pack([s]))[0].nonzero().tolist()
+        assert len(links) == min(n, m) and sum(s[i, j] for i, j in links) == pytest.approx(best), swap
+
+
+def test_softmax_threshold_against_numpy():
+    for s in [12 * s for s in random_matrices(40, seed=8, dtype=np.float64)]:
+        forward = np.exp(s) / np.exp(s).sum(1, keepdims=True)
+        backward = np.exp(s) / np.exp(s).sum(0, keepdims=True)
+        expected = {(int(i), int(j)) for i, j in np.argwhere((forward > 1e-3) & (backward > 1e-3))}
+        batch, mask = pack([s], fill=1e4)
+        assert as_sets(softmax_links(batch, mask, threshold=1e-3)) == [expected]
+        rows, columns = softmax_probabilities(batch, mask)
+        np.testing.assert_allclose(rows[0, : s.shape[0], : s.shape[1]].numpy(), forward, atol=1e-12)
+        np.testing.assert_allclose(columns[0, : s.shape[0], : s.shape[1]].numpy(), backward, atol=1e-12)
+
+
+def test_half_precision_and_empty_sides():
+    batch, mask = pack(random_matrices(20, seed=4))
+    for function in EXTRACTORS.values():
+        assert function(batch.bfloat16(), mask).dtype == torch.bool
+        assert function(torch.zeros(2, 0, 3), torch.zeros(2, 0, 3, dtype=torch.bool)).shape == (2, 0, 3)
+        assert function(torch.zeros(0, 4, 3), torch.zeros(0, 4, 3, dtype=torch.bool)).shape == (0, 4, 3)
+        assert not bool(function(batch, torch.zeros_like(mask)).any())
+
+
+def test_mistakes_are_named():
+    one = torch.ones(1, 1, 1)
+    with pytest.raises(ConfigurationError, match=r"extractor 'argmin' given; there are argmax"):
+        extractor("argmin")
+    with pytest.raises(ConfigurationError, match="rule 'eq9' given"):
+        itermax_links(one, one.bool(), rule="eq9")
+    with pytest.raises(ConfigurationError, match="max_count 0 given"):
+        itermax_links(one, one.bool(), max_count=0)

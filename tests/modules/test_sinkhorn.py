@@ -1,0 +1,279 @@
+"""Sinkhorn scaling against the released XLM-Align functions' values, loops and textbook properties."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isoglot.errors import ConfigurationError
+from isoglot.modules.extraction import intersection_links, itermax_links, union_links
+from isoglot.modules.sinkhorn import (
+    entropic_transport,
+    null_transport,
+    sinkhorn,
+    transport_cost,
+    unbalanced_transport,
+)
+
+# Similarities are random; π, ξ and the links were computed with the released XLM-Align functions.
+GOLDEN = [
+    {
+        "similarity": [
+            [-2.3104, -0.3733, -1.0608, 0.9995, -0.02],
+            [0.2103, 0.1772, -0.8305, 0.2387, 0.7335],
+            [-1.3219, 1.3148, -0.687, 1.4881, -0.4484],
+            [-0.891, 0.6749, 1.0469, 0.1543, -0.7499],
+        ],
+        "pi": [
+            [4.56005841e-05, 2.53646959e-06, 5.77671861e-06, 0.999933012, 1.30744649e-05],
+            [0.482671078, 0.0226222072, 2.90752068e-07, 0.0120193817, 0.482687042],
+            [9.45332897e-06, 0.69135916, 1.19755531e-06, 0.308627479, 2.71043058e-06],
+            [5.76206158e-06, 0.216309991, 0.764176896, 0.0195056993, 1.65208129e-06],
+        ],
+        "xi": [
+            [2.96628992e-05, 1.64995785e-06, 3.7577199e-06, 0.650450269, 8.50485893e-06],
+            [0.999953635, 0.0468666124, 6.02353445e-07, 0.0249006516, 0.999986706],
+            [9.16223867e-06, 0.670070581, 1.16067975e-06, 0.29912411, 2.62697003e-06],
+            [7.54017794e-06, 0.283061157, 0.999994479, 0.025524969, 2.16189757e-06],
+        ],
+        "itermax": [[0, 3], [1, 4], [2, 1], [3, 2]],
+        "intersection": [[0, 3], [1, 4], [2, 1], [3, 2]],
+        "union": [[0, 3], [1, 0], [1, 4], [2, 1], [3, 2]],
+    },
+    {
+        "similarity": [[1.705, 8.051, 2.3364, -0.1417, 5.2375], [1.1235, 2.4518, 0.6108, -0.3582, 1.7332]],
+        "pi": [
+            [0.161617131, 0.236070785, 0.250083154, 0.123986819, 0.228242111],
+            [0.2402449, 0.162179348, 0.14748721, 0.279700735, 0.170387806],
+        ],
+        "xi": [
+            [0.413611206, 0.604153295, 0.640013806, 0.317307561, 0.584118122],
+            [0.586388794, 0.395846705, 0.359986194, 0.682692439, 0.415881878],
+        ],
+        "itermax": [[0, 2], [1, 3]],
+        "intersection": [[0, 2], [1, 3]],
+        "union": [[0, 1], [0, 2], [0, 4], [1, 0], [1, 3]],
+    },
+    {
+        "similarity": [
+            [-1.4561, -0.602, 0.3553, -1.3082, -0.2106, -1.6721],
+            [-1.8986, -1.9225, -1.5445, -1.9651, -2.0403, -1.1022],
+            [-0.7724, -1.8711, -1.4289, 0.2502, 0.2891, 0.183],
+            [-0.895, 0.2317, -0.9984, -0.4685, -1.5331, -0.8226],
+            [-0.9019, -2.1033, -0.0055, -1.0705, -1.8963, -0.851],
+        ],
+        "pi": [
+            [0.0650453617, 4.03493214e-06, 0.934918396, 9.96319151e-06, 8.6227622e-06, 1.36210599e-05],
+            [0.999402723, 6.19955376e-05, 4.04299024e-05, 0.000153081487, 0.000132486188, 0.000209283553],
+            [0.00862288947, 5.34900152e-07, 3.48830928e-07, 0.330462565, 0.330469198, 0.330444463],
+            [0.0650470545, 0.934918106, 2.63141775e-06, 9.96345079e-06, 8.6229866e-06, 1.36214144e-05],
+            [0.999402723, 6.19955376e-05, 4.04299024e-05, 0.000153081487, 0.000132486188, 0.000209283553],
+        ],
+        "xi": [
+            [0.0695706852, 4.31564967e-06, 0.99996236, 1.06563488e-05, 9.22266337e-06, 1.45687017e-05],
+            [0.417384347, 2.58914313e-05, 1.68848934e-05, 6.39320018e-05, 5.53307088e-05, 8.74038833e-05],
+            [0.0260895001, 1.61839922e-06, 1.05542633e-06, 0.999850823, 0.999870893, 0.999796055],
+            [0.0695711204, 0.999942283, 2.81443461e-06, 1.06564154e-05, 9.22272106e-06, 1.45687929e-05],
+            [0.417384347, 2.58914313e-05, 1.68848934e-05, 6.39320018e-05, 5.53307088e-05, 8.74038833e-05],
+        ],
+        "itermax": [[0, 2], [1, 0], [2, 3], [2, 4], [3, 1], [4, 0]],
+        "intersection": [[0, 2], [1, 0], [2, 4], [3, 1]],
+        "union": [[0, 2], [1, 0], [2, 3], [2, 4], [2, 5], [3, 1], [4, 0]],
+    },
+]
+
+
+def plan_by_loops(similarity, iterations, order, mu=1.0, epsilon=1e-6):
+    """Eq. 4-6 with vectors u and v, one sentence at a time; returns (π, ξ)."""
+    kernel = np.where(similarity > 0, similarity, epsilon) ** (1 / mu)
+    n, m = kernel.shape
+    u, v = np.ones(n), np.ones(m)
+    plans = [np.outer(u, v) * kernel] * 2
+    for _ in range(iterations):
+        for step, side in enumerate("cr" if order == "official" else "rc"):
+            if side == "c":
+                v = 1 / np.array([sum(kernel[i, j] * u[i] for i in range(n)) for j in range(m)])
+            else:
+                u = 1 / np.array([sum(kernel[i, j] * v[j] for j in range(m)) for i in range(n)])
+            plans[step] = u[:, None] * kernel * v[None, :]
+    return (plans[1], plans[0]) if order == "official" else (plans[0], plans[1])
+
+
+def pack(matrices, extra, fill):
+    n, m = (max(s.shape[d] for s in matrices) + extra for d in (0, 1))
+    batch = torch.full((len(matrices), n, m), fill, dtype=torch.float64)
+    mask = torch.zeros(batch.shape, dtype=torch.bool)
+    for b, s in enumerate(matrices):
+        batch[b, : s.shape[0], : s.shape[1]] = torch.as_tensor(s)
+        mask[b, : s.shape[0], : s.shape[1]] = True
+    return batch, mask
+
+
+@pytest.mark.parametrize("extra", [0, 3])
+@pytest.mark.parametrize("double", [True, False])
+def test_golden_self_labels(extra, double):
+    batch, mask = pack([np.array(c["similarity"]) for c in GOLDEN], extra, fill=50.0)
+    pi, xi = sinkhorn(batch.float(), mask, double=double)
+    for b, case in enumerate(GOLDEN):
+        n, m = np.array(case["similarity"]).shape
+        np.testing.assert_allclose(pi[b, :n, :m].numpy(), np.array(case["pi"]), rtol=2e-6, atol=1e-9)
+        np.testing.assert_allclose(xi[b, :n, :m].numpy(), np.array(case["xi"]), rtol=2e-6, atol=1e-9)
+        assert itermax_links(pi, mask)[b].nonzero().tolist() == case["itermax"]
+        assert intersection_links(pi, mask, xi)[b].nonzero().tolist() == case["intersection"]
+        assert union_links(pi, mask)[b].nonzero().tolist() == case["union"]
+    assert not bool(pi[~mask].any()) and not bool(xi[~mask].any())
+
+
+@given(st.integers(0, 10_000), st.integers(0, 5), st.sampled_from(["official", "paper"]), st.integers(0, 4))
+@settings(max_examples=40, deadline=None)
+def test_equals_loops_whatever_the_padding(seed, iterations, order, extra):
+    rng = np.random.default_rng(seed)
+    matrices = [rng.normal(2.0, 3.0, size=rng.integers(1, 8, size=2)) for _ in range(4)]
+    for mu in (1.0, 0.5, 2.0):
+        pi, xi = sinkhorn(*pack(matrices, extra, fill=7.0), iterations=iterations, order=order, mu=mu)
+        for b, s in enumerate(matrices):
+            expected = plan_by_loops(s, iterations, order, mu)
+            for got, want in zip((pi, xi), expected, strict=True):
+                np.testing.assert_allclose(got[b, : s.shape[0], : s.shape[1]].numpy(), want, rtol=1e-9)
+                assert abs(float(got[b].sum()) - want.sum()) < 1e-9 * want.sum()
+
+
+def test_orders_end_on_different_sides():
+    batch, mask = pack([np.abs(np.random.default_rng(0).normal(size=(4, 6))) + 0.1], 1, 0.0)
+    for order in ("official", "paper"):
+        pi, xi = sinkhorn(batch, mask, order=order, iterations=3)
+        torch.testing.assert_close(pi.sum(2), mask.any(2).double())
+        torch.testing.assert_close(xi.sum(1), mask.any(1).double())
+    official, paper = sinkhorn(batch, mask)[0], sinkhorn(batch, mask, order="paper")[0]
+    assert not torch.allclose(official, paper, atol=1e-3)
+
+
+def test_small_mu_stays_finite():
+    batch, mask = pack([np.array([[300.0, 10.0, -4.0], [200.0, 250.0, 1e-9]])], 2, 0.0)
+    pi, xi = sinkhorn(batch, mask, mu=0.01, iterations=4)
+    assert bool(torch.isfinite(pi).all()) and bool(torch.isfinite(xi).all())
+    torch.testing.assert_close(pi.sum(2), mask.any(2).double())
+
+
+def test_the_floor_of_the_two_orders():
+    """The released code lifts what is not positive to ε; Eq. 1 takes max(ε, ·)."""
+    s, mask = torch.tensor([[[1e-8, -1.0, 2.0]]]), torch.ones(1, 1, 3, dtype=torch.bool)
+    assert sinkhorn(s, mask, iterations=0)[0][0, 0].tolist() == pytest.approx([1e-8, 1e-6, 2.0])
+    assert sinkhorn(s, mask, iterations=0, order="paper")[0][0, 0].tolist() == pytest.approx(
+        [1e-6, 1e-6, 2.0]
+    )
+    assert float(s[0, 0, 1]) == -1.0, "the input is left alone"
+
+
+def random_cost(seed=0):
+    rng = np.random.default_rng(seed)
+    return pack([rng.random((3, 5)), rng.random((6, 2)), rng.random((4, 4))], 2, 33.0)
+
+
+def test_balanced_transport_meets_its_marginals_and_is_optimal_in_the_limit():
+    from scipy.optimize import linear_sum_assignment
+
+    cost, mask = random_cost()
+    plan = entropic_transport(cost, mask, regularisation=0.05, iterations=2000)
+    rows, columns = mask.any(2).double(), mask.any(1).double()
+    torch.testing.assert_close(plan.sum(2), rows / rows.sum(1, keepdim=True), atol=1e-6, rtol=0)
+    torch.testing.assert_close(plan.sum(1), columns / columns.sum(1, keepdim=True), atol=1e-9, rtol=0)
+    sharp = entropic_transport(cost, mask, regularisation=0.002, iterations=5000)[2, :4, :4]
+    i, j = linear_sum_assignment(cost[2, :4, :4].numpy())
+    assert [int(x) for x in sharp.argmax(1)] == j.tolist() and i.tolist() == [0, 1, 2, 3]
+    assert float((sharp * cost[2, :4, :4]).sum()) == pytest.approx(float(cost[2, i, j].mean()), abs=1e-3)
+
+
+def test_given_marginals():
+    cost, mask = random_cost(3)
+    a, b = mask.any(2).double(), mask.any(1).double()
+    a[0, 1], b[1, 1] = 0.0, 5.0
+    a, b = a / a.sum(1, keepdim=True), b / b.sum(1, keepdim=True)
+    plan = entropic_transport(cost, mask, source_mass=a, target_mass=b, regularisation=0.2, iterations=1500)
+    torch.testing.assert_close(plan.sum(2), a, atol=1e-6, rtol=0)
+    torch.testing.assert_close(plan.sum(1), b, atol=1e-9, rtol=0)
+
+
+def test_unbalanced_leaves_the_dear_unaligned_and_tends_to_balanced():
+    cost, mask = random_cost(1)
+    balanced = entropic_transport(cost, mask, iterations=3000)
+    nearly = unbalanced_transport(cost, mask, marginal_penalty=1e5, iterations=3000)
+    torch.testing.assert_close(nearly, balanced, atol=1e-5, rtol=0)
+    cost[0, 0, :5] = 50.0
+    plan = unbalanced_transport(cost, mask, marginal_penalty=0.5, iterations=500)
+    assert float(plan[0, 0].sum()) < 1e-6 < 0.05 < float(plan[0, 1].sum())
+
+
+def test_unbalanced_satisfies_its_first_order_condition():
+    """∂/∂P of ⟨P,C⟩ + λ KL(P|ab) + ρ KL(P1|a) + ρ KL(Pᵀ1|b) is 0 at the plan."""
+    cost, mask = random_cost(6)
+    rho, regularisation = 0.7, 0.3
+    plan = unbalanced_transport(
+        cost, mask, marginal_penalty=rho, regularisation=regularisation, iterations=4000
+    )
+    for b, (n, m) in enumerate([(3, 5), (6, 2), (4, 4)]):
+        p, c = plan[b, :n, :m], cost[b, :n, :m]
+        gradient = c + regularisation * (p * n * m).log()
+        gradient = (
+            gradient + rho * (p.sum(1, keepdim=True) * n).log() + rho * (p.sum(0, keepdim=True) * m).log()
+        )
+        torch.testing.assert_close(gradient, torch.zeros_like(gradient), atol=1e-7, rtol=0)
+
+
+def test_null_takes_the_words_without_partner():
+    cost, mask = torch.full((1, 4, 3), 0.9), torch.ones(1, 4, 3, dtype=torch.bool)
+    cost[0, 0, 1] = cost[0, 2, 0] = 0.05
+    mask[0, 3] = False
+    plan, source_null, target_null = null_transport(
+        cost, mask, null_cost=0.3, regularisation=0.02, iterations=2000
+    )
+    links = plan[0] > 0.5
+    assert links.nonzero().tolist() == [[0, 1], [2, 0]]
+    assert source_null[0].tolist() == pytest.approx([0, 1, 0, 0], abs=1e-2)
+    assert target_null[0].tolist() == pytest.approx([0, 0, 1], abs=1e-2)
+    torch.testing.assert_close(plan.sum(2) + source_null, mask.any(2).double(), atol=1e-5, rtol=0)
+    torch.testing.assert_close(plan.sum(1) + target_null, mask.any(1).double(), atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("kind", ["cosine", "dot", "euclidean"])
+def test_costs(kind):
+    generator = torch.Generator().manual_seed(2)
+    source, target = torch.randn(2, 4, 6, generator=generator), torch.randn(2, 5, 6, generator=generator)
+    target[0, 2] = source[0, 1] * (3.0 if kind != "euclidean" else 1.0)
+    mask = torch.ones(2, 4, 5, dtype=torch.bool)
+    mask[1, 3] = mask[1, :, 4] = False
+    cost = transport_cost(source, target, mask, kind=kind)
+    assert bool((cost >= 0).all()) and not bool(cost[~mask].any())
+    assert float(cost[0, 1].min()) == pytest.approx(float(cost[0, 1, 2]), abs=1e-6)
+    if kind != "cosine":
+        assert float(cost.amax((1, 2)).min()) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("function", [entropic_transport, unbalanced_transport, null_transport])
+def test_padding_and_empty_sentences_in_transport(function):
+    cost, mask = random_cost(9)
+    wide = torch.nn.functional.pad(cost, (0, 3, 0, 2), value=-4.0)
+    wide_mask = torch.nn.functional.pad(mask, (0, 3, 0, 2))
+    plan, padded = (
+        r if torch.is_tensor(r) else r[0] for r in (function(cost, mask), function(wide, wide_mask))
+    )
+    torch.testing.assert_close(padded[:, : cost.shape[1], : cost.shape[2]], plan, atol=1e-12, rtol=0)
+    result = function(cost, torch.zeros_like(mask))
+    assert not bool((result if torch.is_tensor(result) else result[0]).any())
+
+
+def test_mistakes_are_named():
+    one = torch.ones(1, 1, 1)
+    with pytest.raises(ConfigurationError, match=r"(?s)iterations -1.*mu 0.*epsilon 0.*order 'rows'"):
+        sinkhorn(one, one.bool(), iterations=-1, mu=0, epsilon=0, order="rows")
+    with pytest.raises(ConfigurationError, match="regularisation 0 given"):
+        entropic_transport(one, one.bool(), regularisation=0)
+    with pytest.raises(ConfigurationError, match="iterations 0 given"):
+        entropic_transport(one, one.bool(), iterations=0)
+    with pytest.raises(ConfigurationError, match="marginal_penalty -1 given"):
+        unbalanced_transport(one, one.bool(), marginal_penalty=-1)
+    with pytest.raises(ConfigurationError, match="cost 'l1' given"):
+        transport_cost(one, one, one.bool(), kind="l1")
