@@ -1,1 +1,39 @@
-"""isoglot.views"""
+"""Views: how one example of a stream becomes one encoder input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from isoglot.views.base import IGNORE_INDEX, View, padding_value
+from isoglot.views.code_switched_text import CodeSwitchedText
+from isoglot.views.describe import Row, describe
+from isoglot.views.layout import position_start
+from isoglot.views.lexicon import TokenLexicon, copied_lexicon, token_lexicon
+from isoglot.views.masked_pair import MaskedPair
+from isoglot.views.masked_text import MaskedText
+from isoglot.views.sentence_pair import SentencePair
+
+__all__ = [
+    "IGNORE_INDEX",
+    "VIEWS",
+    "CodeSwitchedText",
+    "MaskedPair",
+    "MaskedText",
+    "Row",
+    "SentencePair",
+    "TokenLexicon",
+    "View",
+    "copied_lexicon",
+    "describe",
+    "padding_value",
+    "position_start",
+    "token_lexicon",
+]
+
+VIEWS: dict[str, type[Any]] = {
+    "code_switched_text": CodeSwitchedText,
+    "masked_pair": MaskedPair,
+    "masked_text": MaskedText,
+    "sentence_pair": SentencePair,
+}
+"""Views by the name that a recipe gives as ``type``."""

@@ -1,0 +1,146 @@
+"""A list of mixture items in, one padded batch for each view out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from isoglot.errors import ConfigurationError
+from isoglot.seeding import generator_for
+from isoglot.views.base import View, padding_value
+
+__all__ = ["Collator", "pad"]
+
+
+class Collator:
+    """Builds the views of each item and pads them to a batch.
+
+    The randomness of an item's view depends on ``(seed, view, item's position)`` alone. So an example's tensors are
+    the same whatever batch, worker or rank it lands in, and a resumed run draws the masks it would have drawn.
+
+    Args:
+        views: view name → (name of the stream it reads, view).
+        seed: the run's seed.
+        pad_token_id: the tokenizer's padding id.
+        pad_to_multiple_of: round lengths up, 8 for tensor cores or 64 for few compiled shapes; ``None``: the
+            longest example's length.
+
+    **Shape**: each tensor (batch, length); link ids (batch, links, 2); one value an example (batch, 1). All int64.
+
+    Raises:
+        ConfigurationError: no view, or a multiple below 1.
+
+    Example:
+        >>> from isoglot.testing import tiny_tokenizer
+        >>> from isoglot.views.masked_text import MaskedText
+        >>> tokenizer = tiny_tokenizer()
+        >>> view = MaskedText(tokenizer)
+        >>> collate = Collator({"mono": ("text", view)}, seed=1, pad_token_id=tokenizer.pad_token_id)
+        >>> items = [{"position": i, "text": {"input_ids": [7] * (i + 1)}} for i in range(3)]
+        >>> collate(items)["mono"]["input_ids"].shape
+        torch.Size([3, 5])
+    """
+
+    def __init__(
+        self,
+        views: Mapping[str, tuple[str, View]],
+        *,
+        seed: int,
+        pad_token_id: int,
+        pad_to_multiple_of: int | None = None,
+    ) -> None:
+        if not views:
+            raise ConfigurationError(
+                "views: none given; name at least one, for example `pair: {type: masked_pair, stream: bitext}`"
+            )
+        if pad_to_multiple_of is not None and pad_to_multiple_of < 1:
+            raise ConfigurationError(
+                f"pad_to_multiple_of: {pad_to_multiple_of} given; it is at least 1, usually 8"
+            )
+        self.views = dict(views)
+        self.seed = seed
+        self.pad_token_id = pad_token_id
+        self.pad_to_multiple_of = pad_to_multiple_of
+
+    def __call__(self, items: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Tensor]]:
+        """The batch: view name → batch key → padded tensor.
+
+        Args:
+            items: ``{"position": int, stream: example, …}`` each, as a mixture gives them.
+
+        Raises:
+            ConfigurationError: an item lacks a view's stream, or its example a column.
+        """
+        return {
+            name: pad(
+                [self._build(name, stream, view, item) for item in items],
+                pad_token_id=self.pad_token_id,
+                multiple=self.pad_to_multiple_of or 1,
+                view=name,
+            )
+            for name, (stream, view) in self.views.items()
+        }
+
+    def _build(self, name: str, stream: str, view: View, item: Mapping[str, Any]) -> dict[str, Tensor]:
+        if stream not in item:
+            given = sorted(key for key in item if key != "position")
+            raise ConfigurationError(
+                f"view {name!r} reads stream {stream!r}, the mixture has {given}; add the stream, or change the "
+                f"view's `stream:`"
+            )
+        example = item[stream]
+        generator = generator_for(self.seed, "view", name, int(item["position"]))
+        try:
+            return view.build(example, generator=generator)
+        except KeyError as error:
+            if error.args and error.args[0] in view.columns:
+                raise ConfigurationError(
+                    f"view {name!r} needs column {error.args[0]!r}, stream {stream!r} has {sorted(example)}; give "
+                    "it a stream of the kind it reads, or another `type:`"
+                ) from error
+            raise
+
+
+def pad(
+    examples: Sequence[Mapping[str, Tensor]], *, pad_token_id: int, multiple: int = 1, view: str = ""
+) -> dict[str, Tensor]:
+    """Stack examples, each key padded at its end with the value that its suffix asks for.
+
+    Keys that run along the tokens (as long as the input ids of their side) are rounded up to ``multiple``; others,
+    such as links or one value an example, are not.
+
+    Args:
+        examples: one example's tensors each, all with the same keys.
+        pad_token_id: pads ``input_ids`` and ``original_ids``.
+        multiple: round token lengths up to a multiple of this.
+        view: the view's name, for the error.
+
+    Raises:
+        ConfigurationError: the examples' keys differ.
+        ValueError: a key's suffix is unknown.
+    """
+    keys = list(examples[0])
+    for example in examples:
+        if example.keys() != examples[0].keys():
+            differing = sorted(example.keys() ^ examples[0].keys())
+            raise ConfigurationError(
+                f"view {view!r}: some examples have {', '.join(differing)} and others do not; every example of a "
+                "stream needs the same columns (links for all or for none), so encode the stream anew"
+            )
+    lengths = {key: [example[key].size(0) for example in examples] for key in keys}
+    token_lengths = [lengths[key] for key in keys if key.endswith("input_ids")]
+    batch = {}
+    for key in keys:
+        longest = max(lengths[key])
+        if multiple > 1 and lengths[key] in token_lengths and not key.endswith("link_ids"):
+            longest = -(-longest // multiple) * multiple
+        shape = (len(examples), longest, *examples[0][key].shape[1:])
+        values = np.full(shape, padding_value(key, pad_token_id=pad_token_id), dtype=np.int64)
+        for row, example, length in zip(values, examples, lengths[key], strict=True):
+            row[:length] = example[key].numpy()
+        batch[key] = torch.from_numpy(values)
+    return batch

@@ -1,0 +1,208 @@
+"""Masked text in which masked tokens meet their synonyms in another language (DICT-MLM)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import InitVar, dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from datasets import Dataset
+from numpy.typing import NDArray
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase
+
+from isoglot.errors import ConfigurationError
+from isoglot.views.instance import (
+    Instance,
+    is_packed,
+    masked_tensors,
+    packed_instance,
+    text_instance,
+    to_tensors,
+)
+from isoglot.views.layout import (
+    Template,
+    as_array,
+    language_id,
+    length_limit,
+    single_template,
+    tokenizer_position_start,
+)
+from isoglot.views.lexicon import SynonymTable, TokenLexicon, copied_lexicon, token_lexicon
+from isoglot.views.masking import Masking, MaskingOptions
+
+__all__ = ["CodeSwitchedText"]
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(eq=False)
+class CodeSwitchedText(MaskingOptions):
+    """DICT-MLM input from a text stream: a part of the selected tokens is tied to a synonym of another language.
+
+    With ``synonym_probability`` (else the usual 80/10/10):
+
+    * ``mode: tang2022_input``: the *input* becomes the synonym (and its language id the synonym's) if the lexicon
+      has one, and stays as it is if not; the label is the original token. This is what ALIGN-MLM's authors trained.
+    * ``mode: chaudhary_label``: the input is masked 80/10/10, the *label* becomes the synonym if there is one.
+
+    Args:
+        tokenizer: the stream's tokenizer.
+        lexicon: a LEXICON data set, an id → synonym ids mapping, or a
+            :class:`~isoglot.views.lexicon.TokenLexicon`.
+        copied_vocabulary: instead of a lexicon: the size V of a vocabulary whose copy stands at ``id + V``.
+        share: part of the usable entries of a data set or of a copied vocabulary that is drawn; 0.25 in ALIGN-MLM,
+            0.5 in its second setting. A mapping and a TokenLexicon are used whole.
+        lexicon_seed: of the draw of that part.
+        mode: see above.
+        synonym_probability: 0.5 in DICT-MLM-50.
+        language_ids: id of each language, for models with language embeddings; DICT-MLM uses them.
+        max_length: most tokens with specials, the rest is cut off; the tokenizer's limit where not given.
+        position_start: as in :class:`~isoglot.views.masked_text.MaskedText`.
+
+    The masking options (``probability`` …) are those of :class:`~isoglot.views.masking.MaskingOptions`.
+
+    **Columns**: ``input_ids``, ``language`` (unless the lexicon is one for any language); packed or not.
+
+    **Keys**: those of :class:`~isoglot.views.masked_text.MaskedText`.
+
+    Raises:
+        ConfigurationError: not exactly one lexicon, none of its entries can be used, or an option out of range.
+
+    Source: Chaudhary et al. 2020, §3; Tang et al. 2022, §G.4.
+    """
+
+    tokenizer: InitVar[PreTrainedTokenizerBase]
+    lexicon: InitVar[Dataset | Mapping[int, Sequence[int]] | TokenLexicon | None] = field(
+        default=None, kw_only=True
+    )
+    copied_vocabulary: int | None = field(default=None, kw_only=True)
+    share: float = field(default=0.25, kw_only=True)
+    lexicon_seed: int = field(default=0, kw_only=True)
+    mode: Literal["tang2022_input", "chaudhary_label"] = field(default="tang2022_input", kw_only=True)
+    synonym_probability: float = field(default=0.5, kw_only=True)
+    language_ids: Mapping[str, int] | None = field(default=None, kw_only=True)
+    max_length: int | None = field(default=None, kw_only=True)
+    position_start: int | None = field(default=None, kw_only=True)
+    _lexicon: TokenLexicon = field(init=False, repr=False)
+    _language_numbers: IntArray = field(init=False, repr=False)
+    _masking: Masking = field(init=False, repr=False)
+    _template: Template = field(init=False, repr=False)
+    _limit: int = field(init=False, repr=False)
+
+    def __post_init__(
+        self,
+        tokenizer: PreTrainedTokenizerBase,
+        lexicon: Dataset | Mapping[int, Sequence[int]] | TokenLexicon | None,
+    ) -> None:
+        problems = []
+        if (lexicon is None) == (self.copied_vocabulary is None):
+            problems.append(
+                "code_switched_text: give exactly one of `lexicon` and `copied_vocabulary`, for example "
+                "copied_vocabulary: 40000"
+            )
+        if self.mode not in ("tang2022_input", "chaudhary_label"):
+            problems.append(f"mode: {self.mode!r} given; write 'tang2022_input' or 'chaudhary_label'")
+        if not 0 <= self.synonym_probability <= 1:
+            problems.append(f"synonym_probability: {self.synonym_probability!r} given; it is between 0 and 1")
+        if problems:
+            raise ConfigurationError(problems)
+        self._masking = self.masking(tokenizer)
+        self._template = single_template(tokenizer)
+        self._limit = length_limit(tokenizer, self.max_length, self._template)
+        self._lexicon = self._settle(tokenizer, lexicon)
+        names = self._lexicon.languages if self.language_ids is not None else ()
+        self._language_numbers = as_array([language_id(self.language_ids or {}, name) for name in names])
+        if self.position_start is None:
+            self.position_start = tokenizer_position_start(tokenizer)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The stream columns that :meth:`build` needs."""
+        words = ["word_ids"] if self.whole_word else []
+        language = self.language_ids is not None or None not in self._lexicon.tables
+        return ("input_ids", *words, *(["language"] if language else []))
+
+    def build(self, example: Mapping[str, Any], *, generator: torch.Generator) -> dict[str, Tensor]:
+        """One example's tensors."""
+        instance = self._instance(example)
+        arrays, masked = masked_tensors(instance, self._masking, generator=generator)
+        size = instance.ids.size
+        uniform = torch.rand(2 * size, generator=generator, dtype=torch.float64).numpy()
+        chosen = masked.selected & (uniform[:size] < self.synonym_probability)
+        table = self._table(example)
+        if table is None:
+            synonyms, languages, found = instance.ids, np.full(size, -1), np.zeros(size, dtype=bool)
+        else:
+            synonyms, languages, found = table.draw(instance.ids, uniform[size:])
+        if self.mode == "chaudhary_label":
+            arrays["labels"] = np.where(chosen & found, synonyms, masked.labels)
+            return to_tensors(arrays)
+        arrays["input_ids"] = np.where(chosen, synonyms, masked.input_ids)
+        if self.language_ids is not None and "language_ids" in arrays:
+            arrays["language_ids"] = self._flipped(arrays["language_ids"], languages, chosen & found)
+        return to_tensors(arrays)
+
+    def _settle(
+        self,
+        tokenizer: PreTrainedTokenizerBase,
+        lexicon: Dataset | Mapping[int, Sequence[int]] | TokenLexicon | None,
+    ) -> TokenLexicon:
+        if isinstance(lexicon, TokenLexicon):
+            return lexicon
+        if isinstance(lexicon, Dataset):
+            return token_lexicon(lexicon, tokenizer, share=self.share, seed=self.lexicon_seed)
+        if isinstance(lexicon, Mapping):
+            return TokenLexicon.from_mapping(lexicon)
+        if self.copied_vocabulary is not None:
+            return copied_lexicon(
+                self.copied_vocabulary,
+                special=tokenizer.all_special_ids,
+                share=self.share,
+                seed=self.lexicon_seed,
+            )
+        raise ConfigurationError(
+            f"lexicon: {type(lexicon).__name__} given; a LEXICON data set or an id → ids mapping is needed, load one "
+            "with datasets.load_from_disk(path)"
+        )
+
+    def _table(self, example: Mapping[str, Any]) -> SynonymTable | None:
+        language = example.get("language")
+        if language is None and None not in self._lexicon.tables:
+            raise ConfigurationError(
+                "code_switched_text: the stream has no 'language' column, which says the lexicon's direction; encode "
+                "it with its language"
+            )
+        return self._lexicon.table(language)
+
+    def _flipped(self, language_ids: IntArray, languages: IntArray, swapped: NDArray[np.bool_]) -> IntArray:
+        """Language ids with those of swapped tokens set to the synonym's language, or to the other one of two."""
+        mapping = self.language_ids or {}
+        flipped = language_ids.copy()
+        known = swapped & (languages >= 0)
+        if known.any():
+            flipped[known] = self._language_numbers[languages[known]]
+        unknown = swapped & (languages < 0)
+        if unknown.any():
+            numbers = sorted(set(mapping.values()))
+            if len(numbers) != 2:
+                raise ConfigurationError(
+                    f"language_ids: {dict(mapping)} given; a lexicon that does not name its languages needs exactly "
+                    "two, to know the other one"
+                )
+            flipped[unknown] = sum(numbers) - flipped[unknown]
+        return flipped
+
+    def _instance(self, example: Mapping[str, Any]) -> Instance:
+        if is_packed(example):
+            return packed_instance(
+                example,
+                language_ids=self.language_ids,
+                position_start=self.position_start or 0,
+                max_length=self._limit,
+            )
+        return text_instance(
+            example, template=self._template, language_ids=self.language_ids, max_length=self._limit
+        )

@@ -1,0 +1,123 @@
+"""A view's tensors as rows that a person can read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase
+
+from isoglot.views.base import IGNORE_INDEX
+
+__all__ = ["Row", "describe"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One position of an encoder input.
+
+    Args:
+        input: ``""``, or ``query`` or ``key`` for a view with two inputs.
+        position: 0-based position in the sequence; what ``links`` count.
+        piece: the original piece.
+        input_piece: what the encoder sees.
+        label: the piece to predict; ``None`` where nothing is.
+        position_id: ``None`` where the model counts itself.
+        segment_id: ``None`` where the view makes none.
+        language_id: ``None`` where the view makes none.
+        side: 1 source, 2 target, 0 neither; ``None`` where the view has no sides.
+        document: number of the packed document; ``None`` where not packed.
+        attended: whether the position is attended to; false for padding.
+        links: positions of the other side (of the other input) that this one is linked to.
+    """
+
+    input: str
+    position: int
+    piece: str
+    input_piece: str
+    label: str | None
+    position_id: int | None
+    segment_id: int | None
+    language_id: int | None
+    side: int | None
+    document: int | None
+    attended: bool
+    links: tuple[int, ...]
+
+    @property
+    def masked(self) -> bool:
+        """Whether the position is predicted, changed or not."""
+        return self.label is not None
+
+
+def describe(tensors: Mapping[str, Tensor], tokenizer: PreTrainedTokenizerBase) -> list[Row]:
+    """The positions of one example's input, or of its query and then its key.
+
+    Args:
+        tensors: what a view's ``build`` returned, or one row of its batch.
+        tokenizer: names the ids; an id that it does not have (a copied vocabulary) is written ``<id>``.
+
+    Raises:
+        ValueError: the tensors have a batch axis, or no input ids.
+    """
+    inputs = [p for p in ("", "query_", "key_") if f"{p}input_ids" in tensors]
+    if not inputs:
+        raise ValueError(f"no input_ids among {sorted(tensors)}; give what a view's build(...) returned")
+    if any(tensors[f"{p}input_ids"].dim() != 1 for p in inputs):
+        raise ValueError("a batch given; give one example, {key: tensor[i] for key, tensor in batch.items()}")
+    return [row for prefix in inputs for row in _rows(tensors, prefix, tokenizer)]
+
+
+def _rows(tensors: Mapping[str, Tensor], prefix: str, tokenizer: PreTrainedTokenizerBase) -> list[Row]:
+    ids: list[int] = tensors[f"{prefix}input_ids"].tolist()
+
+    def column(name: str) -> list[int] | None:
+        found = tensors.get(prefix + name)
+        return None if found is None else found.tolist()
+
+    originals, labels = column("original_ids") or ids, column("labels")
+    positions, segments = column("position_ids"), column("token_type_ids")
+    languages, sides, documents = column("language_ids"), column("side_ids"), column("document_ids")
+    attention = column("attention_mask")
+    links = _links(tensors.get("link_ids"), prefix)
+    rows = []
+    for i, (original, seen) in enumerate(zip(originals, ids, strict=True)):
+        label = IGNORE_INDEX if labels is None else labels[i]
+        rows.append(
+            Row(
+                input=prefix.rstrip("_"),
+                position=i,
+                piece=_name(original, tokenizer),
+                input_piece=_name(seen, tokenizer),
+                label=None if label == IGNORE_INDEX else _name(label, tokenizer),
+                position_id=None if positions is None else positions[i],
+                segment_id=None if segments is None else segments[i],
+                language_id=None if languages is None else languages[i],
+                side=None if sides is None else sides[i],
+                document=None if documents is None else documents[i],
+                attended=attention is None or bool(attention[i]),
+                links=tuple(links.get(i, ())),
+            )
+        )
+    return rows
+
+
+def _links(link_ids: Tensor | None, prefix: str) -> dict[int, list[int]]:
+    """Positions by position: both directions in one sequence, one direction for a query or a key."""
+    found: dict[int, list[int]] = {}
+    for a, b in [] if link_ids is None else link_ids.tolist():
+        if a < 0:
+            continue
+        if prefix != "key_":
+            found.setdefault(a, []).append(b)
+        if prefix != "query_":
+            found.setdefault(b, []).append(a)
+    return {position: sorted(others) for position, others in found.items()}
+
+
+def _name(number: int, tokenizer: PreTrainedTokenizerBase) -> str:
+    if not 0 <= number < len(tokenizer):
+        return f"<{number}>"
+    token = tokenizer.convert_ids_to_tokens(number)
+    return f"<{number}>" if token is None else str(token)

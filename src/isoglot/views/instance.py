@@ -1,0 +1,168 @@
+"""One encoder input before masking, and the tensors it becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from isoglot.errors import ConfigurationError
+from isoglot.views.layout import Template, as_array, language_id
+from isoglot.views.masking import Masked, Masking, mask_tokens
+
+__all__ = ["Instance", "is_packed", "masked_tensors", "packed_instance", "text_instance", "to_tensors"]
+
+IntArray = NDArray[np.int64]
+
+_DOCUMENT_STRIDE = 1 << 20
+"""Set between the word numbers of packed documents, which count from 0 in each."""
+
+
+@dataclass
+class Instance:
+    """One encoder input before masking.
+
+    Args:
+        ids: token ids with specials.
+        word_ids: word number of each token, −1 for none; ``None`` where the stream has none.
+        attention: 1 where there is a token; ``None`` where there is one everywhere.
+        extras: further arrays of the result, by batch key.
+
+    **Shape**: every array (length,), but ``link_ids`` (links, 2).
+    """
+
+    ids: IntArray
+    word_ids: IntArray | None = None
+    attention: IntArray | None = None
+    extras: dict[str, IntArray] = field(default_factory=dict)
+
+
+def masked_tensors(
+    instance: Instance, masking: Masking, *, generator: torch.Generator
+) -> tuple[dict[str, IntArray], Masked]:
+    """Mask an instance: the arrays of its batch keys, and the selection.
+
+    Returns:
+        ``input_ids``, ``attention_mask``, ``labels``, ``original_ids``, ``special_mask`` and the instance's extras.
+    """
+    special = masking.specials.take(instance.ids, mode="clip")
+    present = instance.attention
+    if masking.select_special:
+        candidates = np.ones(instance.ids.size, dtype=bool) if present is None else present > 0
+    else:
+        candidates = ~special if present is None else ~special & (present > 0)
+    masked = mask_tokens(instance.ids, candidates, masking, generator=generator, word_ids=instance.word_ids)
+    if present is None:
+        present = np.ones(instance.ids.size, dtype=np.int64)
+    arrays = {
+        "input_ids": masked.input_ids,
+        "attention_mask": present,
+        "labels": masked.labels,
+        "original_ids": instance.ids,
+        "special_mask": special.astype(np.int64),
+        **instance.extras,
+    }
+    return arrays, masked
+
+
+def to_tensors(arrays: Mapping[str, IntArray]) -> dict[str, Tensor]:
+    """The arrays as int64 tensors that share no memory with the example."""
+    return {key: torch.from_numpy(np.array(value, dtype=np.int64)) for key, value in arrays.items()}
+
+
+def is_packed(example: Mapping[str, Any]) -> bool:
+    """Whether an example is a packed block, whose specials are already inside."""
+    return "document_ids" in example or "attention_mask" in example
+
+
+def text_instance(
+    example: Mapping[str, Any],
+    *,
+    template: Template,
+    language_ids: Mapping[str, int] | None,
+    max_length: int,
+    prefix: str = "",
+) -> Instance:
+    """One sentence or document with its specials, cut to ``max_length``.
+
+    Args:
+        example: **Columns** ``input_ids``, or ``<prefix>ids``; ``<prefix>word_ids`` where present;
+            ``<prefix>language`` with ``language_ids``.
+        template: the specials.
+        language_ids: ids by language; ``None``: the instance has no language ids.
+        max_length: most tokens with specials.
+        prefix: ``source_`` or ``target_`` for a side of a bitext stream.
+    """
+    room = max_length - template.size
+    ids = as_array(example[f"{prefix}ids" if prefix else "input_ids"])[:room]
+    instance = Instance(template.place(ids))
+    words = example.get(f"{prefix}word_ids")
+    if words is not None:
+        instance.word_ids = template.surround(as_array(words)[:room], fill=-1)
+    if language_ids is not None:
+        number = language_id(language_ids, example.get(f"{prefix}language"))
+        instance.extras["language_ids"] = np.full(instance.ids.size, number, dtype=np.int64)
+    return instance
+
+
+def packed_instance(
+    example: Mapping[str, Any],
+    *,
+    language_ids: Mapping[str, int] | None,
+    position_start: int,
+    max_length: int,
+) -> Instance:
+    """A packed block as an instance: many documents, or XLM's two padded halves.
+
+    Padding may stand inside (XLM's 256+256). ``position_ids`` of the stream count from 0 and restart where it says;
+    here they start at ``position_start``, and padding gets the one before it (0 at least), which is RoBERTa's
+    padding position.
+
+    Args:
+        example: **Columns** ``input_ids``; read where present: ``attention_mask``, ``document_ids`` (0: padding),
+            ``position_ids``, ``language_ids``, ``side_ids``, ``word_ids``, ``language``.
+        language_ids: ids by language, for a block of one ``language``; a stream's own ``language_ids`` column is
+            used as it is.
+        position_start: position id of a first token.
+        max_length: the most tokens a block may have.
+
+    Raises:
+        ConfigurationError: the block is longer than ``max_length``, or its columns differ in length.
+    """
+    ids = as_array(example["input_ids"])
+    if ids.size > max_length:
+        raise ConfigurationError(
+            f"max_length: {max_length} given, the stream is packed into blocks of {ids.size} tokens; "
+            f"pack it anew at {max_length}, or raise max_length"
+        )
+    columns = {
+        name: as_array(example[name])
+        for name in ("attention_mask", "document_ids", "position_ids", "language_ids", "side_ids", "word_ids")
+        if example.get(name) is not None
+    }
+    wrong = [f"{name} has {values.size}" for name, values in columns.items() if values.size != ids.size]
+    if wrong:
+        raise ConfigurationError(
+            f"packed block: input_ids has {ids.size} tokens, but {', '.join(wrong)}; encode the stream anew"
+        )
+    documents = columns.get("document_ids")
+    attention = columns.pop("attention_mask", None)
+    if attention is None and documents is not None:
+        attention = (documents > 0).astype(np.int64)
+    if attention is None:
+        attention = np.ones(ids.size, dtype=np.int64)
+    words = columns.pop("word_ids", None)
+    if words is not None and documents is not None:
+        words = np.where(words >= 0, words + documents * _DOCUMENT_STRIDE, words)
+    if "position_ids" in columns:
+        positions = columns["position_ids"] + position_start
+        columns["position_ids"] = np.where(attention > 0, positions, max(position_start - 1, 0))
+    if language_ids is not None and "language_ids" not in columns:
+        number = language_id(language_ids, example.get("language"))
+        columns["language_ids"] = np.full(ids.size, number, dtype=np.int64)
+    return Instance(ids, words, attention, columns)

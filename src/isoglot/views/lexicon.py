@@ -1,0 +1,189 @@
+"""A bilingual lexicon at the level of token ids: id → synonyms in the other language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from datasets import Dataset
+from numpy.typing import NDArray
+from transformers import PreTrainedTokenizerBase
+
+from isoglot.errors import ConfigurationError
+from isoglot.schema import LEXICON, require
+from isoglot.seeding import generator_for
+
+__all__ = ["SynonymTable", "TokenLexicon", "copied_lexicon", "token_lexicon"]
+
+IntArray = NDArray[np.int64]
+Entry = tuple[int, int, int]
+"""Token id, synonym's id, index of the synonym's language."""
+
+
+@dataclass(frozen=True)
+class SynonymTable:
+    """Synonyms by token id, as flat arrays.
+
+    Args:
+        starts: where an id's synonyms begin in ``synonyms``.
+        counts: how many it has; the last entry, 0, stands for every larger id.
+        synonyms: token ids.
+        languages: index into :attr:`TokenLexicon.languages` of each synonym, −1 if unknown.
+    """
+
+    starts: IntArray
+    counts: IntArray
+    synonyms: IntArray
+    languages: IntArray
+
+    @classmethod
+    def from_entries(cls, entries: Iterable[Entry]) -> SynonymTable:
+        """A table of distinct entries, in their sorted order."""
+        rows = np.asarray(sorted(set(entries)), dtype=np.int64).reshape(-1, 3)
+        size = int(rows[-1, 0]) + 2 if rows.size else 1
+        counts = np.bincount(rows[:, 0], minlength=size).astype(np.int64)
+        return cls(np.cumsum(counts) - counts, counts, rows[:, 1].copy(), rows[:, 2].copy())
+
+    def draw(
+        self, ids: IntArray, uniform: NDArray[np.float64]
+    ) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
+        """One synonym for each id, all of an id's equally likely.
+
+        Args:
+            ids: token ids.
+            uniform: a number in [0, 1) for each.
+
+        Returns:
+            Synonym (the id itself where it has none), index of its language (−1 where it has none), and whether
+            there is one. **Shape**: (length,) each.
+        """
+        counts = self.counts.take(ids, mode="clip")
+        found = counts > 0
+        synonyms, languages = ids.copy(), np.full(ids.size, -1, dtype=np.int64)
+        where = found.nonzero()[0]
+        index = self.starts.take(ids[where]) + (uniform[where] * counts[where]).astype(np.int64)
+        synonyms[where], languages[where] = self.synonyms[index], self.languages[index]
+        return synonyms, languages, found
+
+
+@dataclass(frozen=True)
+class TokenLexicon:
+    """Synonym tables by the language of the text they apply to.
+
+    Args:
+        tables: language → table; the key ``None`` holds a table for any language.
+        languages: languages that :attr:`SynonymTable.languages` counts.
+    """
+
+    tables: Mapping[str | None, SynonymTable]
+    languages: tuple[str, ...] = ()
+
+    def table(self, language: str | None) -> SynonymTable | None:
+        """The table for text of a language; ``None`` where the lexicon has nothing for it."""
+        return self.tables.get(None, self.tables.get(language))
+
+    @classmethod
+    def from_mapping(cls, synonyms: Mapping[int, Sequence[int]]) -> TokenLexicon:
+        """A lexicon for any language from id → synonym ids."""
+        entries = [(int(i), int(j), -1) for i, others in synonyms.items() for j in others]
+        return cls({None: SynonymTable.from_entries(entries)})
+
+
+def token_lexicon(
+    lexicon: Dataset, tokenizer: PreTrainedTokenizerBase, *, share: float = 1.0, seed: int = 0
+) -> TokenLexicon:
+    """The entries of a LEXICON whose two sides are one piece each, in both directions.
+
+    Entries with an unknown or special piece and entries whose sides are the same piece are left out.
+
+    Args:
+        lexicon: a LEXICON data set (MUSE and the like), of one or several language pairs.
+        tokenizer: cuts the entries into pieces, as words inside a sentence.
+        share: part of the usable entries that is drawn; 0.25 and 0.5 in ALIGN-MLM's comparison.
+        seed: of that draw.
+
+    Raises:
+        ConfigurationError: no entry can be used, or a column is missing.
+    """
+    require(lexicon, LEXICON, role="lexicon")
+    _check_share(share)
+    source = _single_pieces(list(lexicon["source"]), tokenizer)
+    target = _single_pieces(list(lexicon["target"]), tokenizer)
+    languages = tuple(sorted({*lexicon["source_language"], *lexicon["target_language"]}))
+    number = {language: i for i, language in enumerate(languages)}
+    rows = sorted(
+        {
+            (a, b, x, y)
+            for a, b, x, y in zip(
+                source, target, lexicon["source_language"], lexicon["target_language"], strict=True
+            )
+            if a is not None and b is not None and a != b
+        }
+    )
+    if not rows:
+        raise ConfigurationError(
+            f"lexicon: none of its {len(lexicon)} entries is one known piece on each side for this tokenizer, and "
+            "only those can stand in for a token; give a lexicon of frequent words, or a tokenizer with a larger "
+            "vocabulary"
+        )
+    entries: dict[str, list[Entry]] = {}
+    for i in _sample(len(rows), share, seed):
+        a, b, x, y = rows[i]
+        entries.setdefault(x, []).append((a, b, number[y]))
+        entries.setdefault(y, []).append((b, a, number[x]))
+    tables: dict[str | None, SynonymTable] = {
+        language: SynonymTable.from_entries(found) for language, found in entries.items()
+    }
+    return TokenLexicon(tables, languages)
+
+
+def copied_lexicon(
+    vocabulary_size: int, *, special: Iterable[int] = (), share: float = 0.25, seed: int = 0
+) -> TokenLexicon:
+    """The lexicon of a derived language whose token ``id`` is written ``id + vocabulary_size``, in both directions.
+
+    Args:
+        vocabulary_size: ids of the original language, V.
+        special: ids that have no copy.
+        share: part of the other ids that is in the lexicon.
+        seed: of the draw.
+
+    Raises:
+        ConfigurationError: nothing is left to draw from.
+
+    Source: Tang et al. 2022, §G.4: 25 % by default.
+    """
+    _check_share(share)
+    ids = np.setdiff1d(np.arange(vocabulary_size), np.asarray(sorted(special), dtype=np.int64))
+    chosen = [int(ids[i]) for i in _sample(ids.size, share, seed)]
+    if not chosen:
+        raise ConfigurationError(
+            f"copied_vocabulary: {vocabulary_size} ids, share {share} leave an empty lexicon; raise the share"
+        )
+    entries = [(i, i + vocabulary_size, -1) for i in chosen] + [(i + vocabulary_size, i, -1) for i in chosen]
+    return TokenLexicon({None: SynonymTable.from_entries(entries)})
+
+
+def _check_share(share: float) -> None:
+    if not 0 < share <= 1:
+        raise ConfigurationError(f"share: {share!r} given; it is a part in (0, 1], 0.25 in ALIGN-MLM")
+
+
+def _sample(size: int, share: float, seed: int) -> list[int]:
+    """``int(share · size)`` of the numbers below ``size`` (at least one), in order; the same for a seed everywhere."""
+    if share == 1 or size == 0:
+        return list(range(size))
+    drawn = torch.randperm(size, generator=generator_for(seed, "lexicon"))[: max(1, int(share * size))]
+    return sorted(drawn.tolist())
+
+
+def _single_pieces(words: list[str], tokenizer: PreTrainedTokenizerBase) -> list[int | None]:
+    """The id of each word that is one known piece, ``None`` for the others."""
+    if not words:
+        return []
+    special = set(tokenizer.all_special_ids)
+    # a leading space: the form a word has inside a sentence for byte-level tokenizers, no difference for others
+    encoded = tokenizer([f" {word.strip()}" for word in words], add_special_tokens=False)["input_ids"]
+    return [ids[0] if len(ids) == 1 and ids[0] not in special else None for ids in encoded]

@@ -1,0 +1,192 @@
+"""A sentence pair as one masked sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import InitVar, dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase
+
+from isoglot.errors import ConfigurationError
+from isoglot.views.instance import Instance, is_packed, masked_tensors, packed_instance, to_tensors
+from isoglot.views.layout import (
+    Template,
+    as_array,
+    language_id,
+    length_limit,
+    pair_template,
+    target_first,
+    tokenizer_position_start,
+    truncated_lengths,
+)
+from isoglot.views.masking import Masking, MaskingOptions
+
+__all__ = ["MaskedPair"]
+
+IntArray = NDArray[np.int64]
+
+_SECOND_WORDS = 1 << 20
+"""Added to the second sentence's word numbers, which count from 0 again."""
+
+
+@dataclass(eq=False)
+class MaskedPair(MaskingOptions):
+    """Translation-language-modelling input: ``[CLS] S [SEP] T [SEP]``, tokens of both sides masked.
+
+    Args:
+        tokenizer: the stream's tokenizer; only its special tokens are read here.
+        pair_template: ``hf``: the tokenizer's own pair; ``single``: one separator between the sides, as XLM-Align
+            has on XLM-R.
+        segment_ids: ``zero``: all 0 (WEAM, PPA); ``pair``: 0 and 1 (BERT's fine-tuning; not for RoBERTa and XLM-R,
+            whose models have one segment); ``none``: no segment ids in the batch.
+        reset_positions: the second sentence counts its positions from the start again (XLM; ALIGN-MLM's XLM).
+        position_start: position id of a first token, used where positions restart; see
+            :func:`~isoglot.views.layout.position_start` (RoBERTa's family: padding id + 1). Where not given, read
+            off the tokenizer's class name.
+        language_ids: id of each language, for models with language embeddings; ``None``: no language ids.
+        order: ``source_first``, ``target_first``, or ``shuffle`` by the example's coin (true: target first), the
+            same coin as the sentence pair's.
+        max_length: most tokens with specials; the tokenizer's limit where not given. A guard: the longer side is
+            cut first, and links to what was cut are dropped. Filter long pairs out when preparing the corpus.
+
+    The masking options (``probability`` …) are those of :class:`~isoglot.views.masking.MaskingOptions`.
+
+    **Columns**: ``source_ids``, ``target_ids``; with ``whole_word`` their word ids; with ``language_ids`` their
+    languages; ``links`` where present. Or a packed instance (XLM's 256+256): ``input_ids`` with specials,
+    ``attention_mask`` with padding inside, ``position_ids`` (counting from 0), ``language_ids``; its order,
+    positions and languages are the stream's.
+
+    **Keys**: ``input_ids``, ``attention_mask``, ``labels``, ``original_ids``, ``special_mask``, ``side_ids`` (1
+    source, 2 target, 0 specials and padding), ``token_type_ids`` unless ``none``, ``position_ids`` if they restart,
+    ``language_ids`` if asked for, and with links ``link_ids``, **Shape** (links, 2): source and target position in
+    the sequence.
+
+    Raises:
+        ConfigurationError: an option that is out of range.
+
+    Source: Conneau and Lample 2019, §3.3; the four papers' variants differ in the options alone.
+    """
+
+    tokenizer: InitVar[PreTrainedTokenizerBase]
+    pair_template: Literal["hf", "single"] = field(default="hf", kw_only=True)
+    segment_ids: Literal["zero", "pair", "none"] = field(default="zero", kw_only=True)
+    reset_positions: bool = field(default=False, kw_only=True)
+    position_start: int | None = field(default=None, kw_only=True)
+    language_ids: Mapping[str, int] | None = field(default=None, kw_only=True)
+    order: Literal["source_first", "target_first", "shuffle"] = field(default="source_first", kw_only=True)
+    max_length: int | None = field(default=None, kw_only=True)
+    _masking: Masking = field(init=False, repr=False)
+    _template: Template = field(init=False, repr=False)
+    _limit: int = field(init=False, repr=False)
+
+    def __post_init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+        choices = (
+            ("segment_ids", self.segment_ids, ("zero", "pair", "none")),
+            ("order", self.order, ("source_first", "target_first", "shuffle")),
+        )
+        problems = [f"{n}: {v!r} given; write one of {', '.join(c)}" for n, v, c in choices if v not in c]
+        if problems:
+            raise ConfigurationError(problems)
+        self._masking = self.masking(tokenizer)
+        self._template = pair_template(tokenizer, self.pair_template)
+        self._limit = length_limit(tokenizer, self.max_length, self._template)
+        if self.position_start is None:
+            self.position_start = tokenizer_position_start(tokenizer)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The stream columns that :meth:`build` needs."""
+        names = ["ids", *(["word_ids"] if self.whole_word else [])]
+        names += ["language"] if self.language_ids is not None else []
+        return tuple(f"{side}_{name}" for side in ("source", "target") for name in names)
+
+    def build(self, example: Mapping[str, Any], *, generator: torch.Generator) -> dict[str, Tensor]:
+        """One example's tensors."""
+        arrays, _ = masked_tensors(self.instance(example), self._masking, generator=generator)
+        return to_tensors(arrays)
+
+    def instance(self, example: Mapping[str, Any]) -> Instance:
+        """The input before masking."""
+        return self._packed(example) if is_packed(example) else self._concatenated(example)
+
+    def _concatenated(self, example: Mapping[str, Any]) -> Instance:
+        template = self._template
+        swapped = target_first(self.order, example)
+        sides = ("target", "source") if swapped else ("source", "target")
+        first, second = (as_array(example[f"{side}_ids"]) for side in sides)
+        m, n = truncated_lengths(first.size, second.size, self._limit - template.size)
+        first, second = first[:m], second[:n]
+        ids = template.place(first, second)
+        start = template.prefix.size, template.prefix.size + m + template.middle.size
+        side_ids = np.zeros(ids.size, dtype=np.int64)
+        side_ids[start[0] : start[0] + m] = 2 if swapped else 1
+        side_ids[start[1] : start[1] + n] = 1 if swapped else 2
+        extras = {"side_ids": side_ids}
+
+        border = template.border(m)
+        if self.segment_ids != "none":
+            extras["token_type_ids"] = np.zeros(ids.size, dtype=np.int64)
+            extras["token_type_ids"][border:] = int(self.segment_ids == "pair")
+        if self.reset_positions:
+            positions = np.arange(ids.size, dtype=np.int64) + (self.position_start or 0)
+            positions[border:] -= border
+            extras["position_ids"] = positions
+        if self.language_ids is not None:
+            languages = [language_id(self.language_ids, example.get(f"{side}_language")) for side in sides]
+            extras["language_ids"] = np.full(ids.size, languages[0], dtype=np.int64)
+            extras["language_ids"][border:] = languages[1]
+        if example.get("links") is not None:
+            links = as_array(example["links"]).reshape(-1, 2)
+            kept, starts = ((n, m), start[::-1]) if swapped else ((m, n), start)
+            inside = (links[:, 0] < kept[0]) & (links[:, 1] < kept[1])
+            extras["link_ids"] = links[inside] + as_array(starts)
+        return Instance(ids, self._words(example, sides, (m, n)), None, extras)
+
+    def _words(
+        self, example: Mapping[str, Any], sides: tuple[str, str], kept: tuple[int, int]
+    ) -> IntArray | None:
+        if not self.whole_word or any(example.get(f"{side}_word_ids") is None for side in sides):
+            return None
+        first, second = (as_array(example[f"{s}_word_ids"])[:k] for s, k in zip(sides, kept, strict=True))
+        second = np.where(second >= 0, second + _SECOND_WORDS, second)
+        return self._template.surround(first, second, fill=-1)
+
+    def _packed(self, example: Mapping[str, Any]) -> Instance:
+        instance = packed_instance(
+            example, language_ids=None, position_start=self.position_start or 0, max_length=self._limit
+        )
+        extras = instance.extras
+        second = _second_half(instance)
+        if "side_ids" not in extras:
+            special = self._masking.specials.take(instance.ids, mode="clip")
+            extras["side_ids"] = np.where(special | (instance.attention == 0), 0, 1 + second)
+        if self.segment_ids != "none":
+            extras["token_type_ids"] = second if self.segment_ids == "pair" else np.zeros_like(second)
+        return instance
+
+
+def _second_half(instance: Instance) -> IntArray:
+    """1 from where the second half of a packed instance begins, 0 before.
+
+    Raises:
+        ConfigurationError: nothing in the instance tells the halves apart.
+    """
+    extras = instance.extras
+    if "side_ids" in extras:
+        sides = np.maximum.accumulate(extras["side_ids"])
+        return as_array(sides == 2)
+    if "language_ids" in extras:
+        languages = extras["language_ids"]
+        changed = languages != languages[0]
+        if instance.attention is not None:
+            changed &= instance.attention > 0  # padding inside has the padding language
+        return as_array(np.maximum.accumulate(changed))
+    raise ConfigurationError(
+        "masked_pair: a packed instance without 'language_ids' or 'side_ids' given; encode the stream with "
+        "language ids, or read it with masked_text"
+    )

@@ -1,0 +1,125 @@
+"""Monolingual text with masked tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import InitVar, dataclass, field
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase
+
+from isoglot.errors import ConfigurationError
+from isoglot.views.instance import (
+    Instance,
+    is_packed,
+    masked_tensors,
+    packed_instance,
+    text_instance,
+    to_tensors,
+)
+from isoglot.views.layout import (
+    Template,
+    length_limit,
+    single_template,
+    target_first,
+    tokenizer_position_start,
+)
+from isoglot.views.masking import Masking, MaskingOptions
+
+__all__ = ["MaskedText"]
+
+
+@dataclass(eq=False)
+class MaskedText(MaskingOptions):
+    """Masked-language-modelling input from a text stream, packed or not, or from one side of a bitext stream.
+
+    Two views of a bitext stream, ``side: source`` and ``side: target``, are PPA's "replace TLM with MLM" ablation.
+
+    Args:
+        tokenizer: the stream's tokenizer; only its special tokens are read here.
+        language_ids: id of each language, for models with language embeddings; ``None``: no language ids.
+        side: ``None`` for a text stream; of a bitext stream ``source``, ``target``, or by the example's coin
+            ``first`` or ``second`` (true: the target is first).
+        max_length: most tokens with specials, the rest is cut off; the tokenizer's limit where not given. Packed
+            blocks are never cut.
+        position_start: position id of the first token, used for packed blocks whose positions restart; see
+            :func:`~isoglot.views.layout.position_start`. Where not given, read off the tokenizer's class name.
+
+    The masking options (``probability`` …) are those of :class:`~isoglot.views.masking.MaskingOptions`.
+
+    **Columns**: ``input_ids``, or ``<side>_ids``; with ``whole_word`` the word ids; with ``language_ids`` the
+    language. A packed block (it has ``document_ids`` or ``attention_mask``) holds its specials already.
+
+    **Keys**: ``input_ids``, ``attention_mask``, ``labels``, ``original_ids``, ``special_mask``, ``language_ids`` if
+    asked for; of a packed block also ``document_ids`` and ``position_ids`` where the stream has them.
+
+    Raises:
+        ConfigurationError: an option that is out of range.
+
+    Source: Devlin et al. 2019, §3.1.
+    """
+
+    tokenizer: InitVar[PreTrainedTokenizerBase]
+    language_ids: Mapping[str, int] | None = field(default=None, kw_only=True)
+    side: Literal["source", "target", "first", "second"] | None = field(default=None, kw_only=True)
+    max_length: int | None = field(default=None, kw_only=True)
+    position_start: int | None = field(default=None, kw_only=True)
+    _masking: Masking = field(init=False, repr=False)
+    _template: Template = field(init=False, repr=False)
+    _limit: int = field(init=False, repr=False)
+
+    def __post_init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+        if self.side not in (None, "source", "target", "first", "second"):
+            raise ConfigurationError(
+                f"side: {self.side!r} given; write 'source', 'target', 'first' or 'second' for a bitext stream, "
+                "nothing for a text stream"
+            )
+        self._masking = self.masking(tokenizer)
+        self._template = single_template(tokenizer)
+        self._limit = length_limit(tokenizer, self.max_length, self._template)
+        if self.position_start is None:
+            self.position_start = tokenizer_position_start(tokenizer)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The stream columns that :meth:`build` needs."""
+        sides = {None: [""], "source": ["source_"], "target": ["target_"]}.get(
+            self.side, ["source_", "target_"]
+        )
+        names = ["ids"] if self.side else ["input_ids"]
+        names += ["word_ids"] if self.whole_word else []
+        names += ["language"] if self.language_ids is not None else []
+        return tuple(side + name for side in sides for name in names)
+
+    def build(self, example: Mapping[str, Any], *, generator: torch.Generator) -> dict[str, Tensor]:
+        """One example's tensors."""
+        arrays, _ = masked_tensors(self.instance(example), self._masking, generator=generator)
+        return to_tensors(arrays)
+
+    def instance(self, example: Mapping[str, Any]) -> Instance:
+        """The input before masking."""
+        if is_packed(example):
+            return packed_instance(
+                example,
+                language_ids=self.language_ids,
+                position_start=self.position_start or 0,
+                max_length=self._limit,
+            )
+        return text_instance(
+            example,
+            template=self._template,
+            language_ids=self.language_ids,
+            max_length=self._limit,
+            prefix=self._prefix(example),
+        )
+
+    def _prefix(self, example: Mapping[str, Any]) -> str:
+        """Prefix of the columns that are read from this example."""
+        if self.side is None:
+            return ""
+        if self.side in ("source", "target"):
+            return f"{self.side}_"
+        target = target_first("shuffle", example) == (self.side == "first")
+        return "target_" if target else "source_"

@@ -1,0 +1,258 @@
+"""Which tokens are masked, and what stands in their place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from transformers import PreTrainedTokenizerBase
+
+from isoglot.errors import ConfigurationError
+from isoglot.views.base import IGNORE_INDEX
+
+__all__ = ["Masked", "Masking", "MaskingOptions", "mask_tokens", "special_table"]
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(kw_only=True, eq=False)
+class MaskingOptions:
+    """The masking options that every masked view takes.
+
+    Args:
+        probability: share of the tokens (of the words with ``whole_word``) that are selected; 0.15 in BERT,
+            XLM-Align and PPA, 0.30 in WEAM.
+        mask_share: part of the selected tokens that become the mask token; 0.8.
+        random_share: part that becomes a random token; 0.1. The rest keeps its token. All of them are predicted.
+        count: ``bernoulli`` selects each token by its own draw (BERT's re-implementations, PPA, ALIGN-MLM);
+            ``exact`` selects ``int(probability · tokens + u)`` tokens, ``u`` uniform in [0, 1) (fairseq, XLM-Align).
+        whole_word: select words, from the stream's ``word_ids``, so for any tokenizer. Each piece of a selected word
+            makes its own draw among mask, random and kept, as in BERT's own whole-word masking.
+        at_least_one: where nothing was selected, select one token (or word) uniformly.
+        random_pool: ids that random tokens are drawn from: ``nonspecial``, ``all`` (specials too, as Hugging Face
+            does) or a range ``(low, high)``, ``high`` not included, from which special ids are left out (for a
+            vocabulary larger than the tokenizer's).
+        select_special: let separators and the like be selected, as fairseq's ``exact`` does. Padding never is.
+    """
+
+    probability: float = 0.15
+    mask_share: float = 0.8
+    random_share: float = 0.1
+    count: Literal["bernoulli", "exact"] = "bernoulli"
+    whole_word: bool = False
+    at_least_one: bool = False
+    random_pool: str | tuple[int, int] | list[int] = "nonspecial"
+    select_special: bool = False
+
+    def masking(self, tokenizer: PreTrainedTokenizerBase) -> Masking:
+        """The options settled for a tokenizer.
+
+        Raises:
+            ConfigurationError: an option is out of range, or the tokenizer has no mask token.
+        """
+        problems = [
+            f"{name}: {value!r} given; it is a share between 0 and 1"
+            for name, value in (
+                ("probability", self.probability),
+                ("mask_share", self.mask_share),
+                ("random_share", self.random_share),
+            )
+            if not _is_share(value)
+        ]
+        if not problems and self.mask_share + self.random_share > 1 + 1e-9:
+            problems.append(
+                f"mask_share {self.mask_share} and random_share {self.random_share} add up to more than 1; "
+                "lower one, usually 0.8 and 0.1"
+            )
+        if self.count not in ("bernoulli", "exact"):
+            problems.append(f"count: {self.count!r} given; write 'bernoulli' or 'exact'")
+        if tokenizer.mask_token_id is None:
+            problems.append(
+                "the tokenizer has no mask token; give the tokenizer of a masked-language model, or "
+                "tokenizer.add_special_tokens({'mask_token': '[MASK]'})"
+            )
+        pool = self._pool(tokenizer, problems)
+        if problems:
+            raise ConfigurationError(problems, heading="masking options:" if len(problems) > 1 else None)
+        return Masking(
+            probability=self.probability,
+            mask_share=self.mask_share,
+            random_share=self.random_share,
+            exact=self.count == "exact",
+            whole_word=self.whole_word,
+            at_least_one=self.at_least_one,
+            select_special=self.select_special,
+            mask_token_id=int(tokenizer.mask_token_id),
+            pool=pool,
+            specials=special_table(tokenizer),
+        )
+
+    def _pool(self, tokenizer: PreTrainedTokenizerBase, problems: list[str]) -> IntArray:
+        special = np.asarray(sorted(set(tokenizer.all_special_ids)), dtype=np.int64)
+        pool = np.arange(len(tokenizer), dtype=np.int64)
+        if self.random_pool == "all":
+            return pool
+        if self.random_pool != "nonspecial":
+            bounds = self.random_pool
+            whole = (
+                not isinstance(bounds, str) and len(bounds) == 2 and all(isinstance(b, int) for b in bounds)
+            )
+            if not whole or not 0 <= int(bounds[0]) < int(bounds[1]):
+                problems.append(
+                    f"random_pool: {bounds!r} given; write 'nonspecial', 'all' or an id range [low, high] "
+                    "with 0 <= low < high"
+                )
+                return pool
+            pool = np.arange(int(bounds[0]), int(bounds[1]), dtype=np.int64)
+        kept = pool[~np.isin(pool, special)]
+        if not kept.size:
+            problems.append(
+                f"random_pool: {self.random_pool!r} holds special ids alone; widen the range, or write 'all'"
+            )
+        return kept
+
+
+@dataclass(frozen=True)
+class Masking:
+    """Masking options settled for one tokenizer; made by :meth:`MaskingOptions.masking`, cheap to pickle.
+
+    Args:
+        probability: share of selected tokens or words.
+        mask_share: part of them that becomes ``mask_token_id``.
+        random_share: part of them that is drawn from ``pool``.
+        exact: a fixed number of tokens rather than a draw for each.
+        whole_word: the unit is a word.
+        at_least_one: never an empty selection where there is a candidate.
+        select_special: specials are candidates.
+        mask_token_id: the mask token.
+        pool: ids of random tokens.
+        specials: boolean table, id → special; its last entry stands for every larger id.
+    """
+
+    probability: float
+    mask_share: float
+    random_share: float
+    exact: bool
+    whole_word: bool
+    at_least_one: bool
+    select_special: bool
+    mask_token_id: int
+    pool: IntArray
+    specials: BoolArray
+
+
+class Masked(NamedTuple):
+    """What :func:`mask_tokens` returns, each of **Shape** (length,)."""
+
+    input_ids: IntArray
+    labels: IntArray
+    selected: BoolArray
+
+
+def special_table(tokenizer: PreTrainedTokenizerBase) -> BoolArray:
+    """A boolean table, id → special token, to be read with ``take(ids, mode="clip")``.
+
+    The unknown token is text, not structure: it stands for a word and takes part in everything. Ids beyond the
+    table (a copied vocabulary) are not special.
+    """
+    special = sorted(set(tokenizer.all_special_ids) - {tokenizer.unk_token_id})
+    table = np.zeros(max(special, default=0) + 2, dtype=bool)
+    table[special] = True
+    return table
+
+
+def mask_tokens(
+    ids: IntArray,
+    candidates: BoolArray,
+    masking: Masking,
+    *,
+    generator: torch.Generator,
+    word_ids: IntArray | None = None,
+) -> Masked:
+    """Select tokens and replace most of them: 80 % by the mask token, 10 % by a random one, 10 % not at all.
+
+    All numbers come from one draw of ``3 · length + 1`` uniforms, so the result depends on the generator and the
+    arguments alone.
+
+    Args:
+        ids: token ids.
+        candidates: positions that may be selected.
+        masking: the settled options.
+        generator: the only source of randomness.
+        word_ids: word number of each token, −1 for a token of no word; needed with ``whole_word``. A word is a run
+            of equal numbers.
+
+    **Shape**: ``ids``, ``candidates``, ``word_ids`` (length,).
+
+    Returns:
+        The ids after replacement, the labels (the original id where selected, −100 elsewhere) and the selection,
+        which includes the random and the kept tokens.
+
+    Raises:
+        ConfigurationError: ``whole_word`` without ``word_ids``.
+
+    Source: Devlin et al. 2019, §3.1; ``exact`` as in fairseq's masking, which XLM-Align trains with.
+
+    Example:
+        >>> from isoglot.seeding import generator_for
+        >>> from isoglot.testing import tiny_tokenizer
+        >>> masking = MaskingOptions(probability=0.5, count="exact").masking(tiny_tokenizer())
+        >>> ids = np.arange(10, 20)
+        >>> int(mask_tokens(ids, ids >= 0, masking, generator=generator_for(0)).selected.sum())
+        5
+    """
+    length = ids.size
+    uniform: NDArray[np.float64] = torch.rand(
+        3 * length + 1, generator=generator, dtype=torch.float64
+    ).numpy()
+    scores = uniform[:length]
+    kind = uniform[length : 2 * length]
+    if masking.whole_word:
+        if word_ids is None:
+            raise ConfigurationError(
+                "whole_word: the stream has no word_ids; encode it anew with word maps, or set whole_word: false"
+            )
+        scores = scores[_units(word_ids)]
+    if masking.exact:
+        selected = _exactly(scores, candidates, masking.probability, float(uniform[-1]))
+    else:
+        selected = candidates & (scores < masking.probability)
+    if masking.at_least_one and not selected.any() and candidates.any():
+        selected = candidates & (scores == scores[candidates].min())
+
+    inputs = ids.copy()
+    masked = selected & (kind < masking.mask_share)
+    inputs[masked] = masking.mask_token_id
+    if masking.random_share:
+        where = (selected & ~masked & (kind < masking.mask_share + masking.random_share)).nonzero()[0]
+        drawn = uniform[2 * length + where] * masking.pool.size
+        inputs[where] = masking.pool[drawn.astype(np.int64)]
+    labels = np.where(selected, ids, IGNORE_INDEX)
+    return Masked(inputs, labels, selected)
+
+
+def _units(word_ids: IntArray) -> IntArray:
+    """Number of the run that each position is in; a position of no word is a run of its own."""
+    starts = np.ones(word_ids.size, dtype=bool)
+    starts[1:] = (word_ids[1:] != word_ids[:-1]) | (word_ids[1:] < 0)
+    return starts.cumsum() - 1
+
+
+def _exactly(
+    scores: NDArray[np.float64], candidates: BoolArray, probability: float, extra: float
+) -> BoolArray:
+    """The ``int(probability · units + extra)`` candidate units with the lowest scores; a unit shares one score."""
+    distinct = np.unique(scores[candidates])
+    number = min(int(probability * distinct.size + extra), distinct.size)
+    if number == 0:
+        return np.zeros_like(candidates)
+    chosen: BoolArray = candidates & (scores <= distinct[number - 1])
+    return chosen
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1

@@ -1,0 +1,127 @@
+"""The two sentences of a pair as two separate inputs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, InitVar, dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase
+
+from isoglot.errors import ConfigurationError
+from isoglot.views.instance import to_tensors
+from isoglot.views.layout import Template, as_array, language_id, length_limit, single_template, target_first
+from isoglot.views.masking import special_table
+
+__all__ = ["SentencePair", "sentence_key"]
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(eq=False)
+class SentencePair:
+    """A query and a key: the two sides of a pair, unmasked, each with its own specials.
+
+    Args:
+        tokenizer: the stream's tokenizer; only its special tokens are read here.
+        order: ``shuffle`` by the example's coin (true: the target is the query; PPA), ``source_is_query`` or
+            ``target_is_query``. A masked pair with ``order: shuffle`` puts the query first.
+        pivot: the side whose sentences recur over language pairs (English in Europarl): ``source`` or ``target``.
+        language_ids: id of each language, for models with language embeddings; ``None``: no language ids.
+        max_length: most tokens a side with specials, the rest and its links are dropped; the tokenizer's limit
+            where not given.
+
+    **Columns**: ``source_ids``, ``target_ids``; with ``language_ids`` the languages; ``links`` and the word ids
+    where present.
+
+    **Keys**, the first five with the prefix ``query_`` and ``key_``: ``input_ids``, ``attention_mask``,
+    ``special_mask``, ``side_ids`` (1 source, 2 target, 0 specials), ``word_ids`` (the word's number counted from 1,
+    0 for specials, padding and pieces of no word; a word's last piece is the last position of its number),
+    ``language_ids`` if asked for. For the pair: ``query_is_source_mask`` (1: the source is the query),
+    ``query_is_pivot_mask``, ``source_key_ids`` (:func:`sentence_key` of the pivot side, to mask duplicates in a key
+    queue), each of **Shape** (1,); with links ``link_ids``, **Shape** (links, 2): query and key position.
+
+    Raises:
+        ConfigurationError: an option that is out of range.
+
+    Source: Pan et al. 2021 (PPA), §2.1; Cao et al. 2020, §2.2 for the words.
+    """
+
+    tokenizer: InitVar[PreTrainedTokenizerBase]
+    _: KW_ONLY
+    order: Literal["shuffle", "source_is_query", "target_is_query"] = "shuffle"
+    pivot: Literal["source", "target"] = "source"
+    language_ids: Mapping[str, int] | None = None
+    max_length: int | None = None
+    _template: Template = field(init=False, repr=False)
+    _limit: int = field(init=False, repr=False)
+    _specials: NDArray[np.bool_] = field(init=False, repr=False)
+
+    def __post_init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+        choices = (
+            ("order", self.order, ("shuffle", "source_is_query", "target_is_query")),
+            ("pivot", self.pivot, ("source", "target")),
+        )
+        problems = [f"{n}: {v!r} given; write one of {', '.join(c)}" for n, v, c in choices if v not in c]
+        if problems:
+            raise ConfigurationError(problems)
+        self._template = single_template(tokenizer)
+        self._limit = length_limit(tokenizer, self.max_length, self._template)
+        self._specials = special_table(tokenizer)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The stream columns that :meth:`build` needs."""
+        names = ["ids", *(["language"] if self.language_ids is not None else [])]
+        return tuple(f"{side}_{name}" for side in ("source", "target") for name in names)
+
+    def build(self, example: Mapping[str, Any], *, generator: torch.Generator) -> dict[str, Tensor]:
+        """One example's tensors; nothing here is random but the coin."""
+        swapped = target_first(self.order, example)
+        query, key = ("target", "source") if swapped else ("source", "target")
+        arrays: dict[str, IntArray] = {}
+        for prefix, side in (("query_", query), ("key_", key)):
+            arrays |= {prefix + name: values for name, values in self._side(example, side).items()}
+        arrays["query_is_source_mask"] = as_array([not swapped])
+        arrays["query_is_pivot_mask"] = as_array([query == self.pivot])
+        arrays["source_key_ids"] = as_array([sentence_key(example[f"{self.pivot}_ids"])])
+        if example.get("links") is not None:
+            links = as_array(example["links"]).reshape(-1, 2)
+            kept = [arrays[p + "input_ids"].size - self._template.size for p in ("query_", "key_")]
+            links = links[:, ::-1] if swapped else links
+            inside = (links[:, 0] < kept[0]) & (links[:, 1] < kept[1])
+            arrays["link_ids"] = links[inside] + self._template.prefix.size
+        return to_tensors(arrays)
+
+    def _side(self, example: Mapping[str, Any], side: str) -> dict[str, IntArray]:
+        template = self._template
+        room = self._limit - template.size
+        pieces = as_array(example[f"{side}_ids"])[:room]
+        ids = template.place(pieces)
+        number = np.full(pieces.size, 1 if side == "source" else 2, dtype=np.int64)
+        special = self._specials.take(ids, mode="clip")
+        arrays = {
+            "input_ids": ids,
+            "attention_mask": np.ones(ids.size, dtype=np.int64),
+            "special_mask": special.astype(np.int64),
+            "side_ids": template.surround(number, fill=0),
+        }
+        words = example.get(f"{side}_word_ids")
+        if words is not None:
+            arrays["word_ids"] = template.surround(as_array(words)[:room] + 1, fill=0)
+        if self.language_ids is not None:
+            language = language_id(self.language_ids, example.get(f"{side}_language"))
+            arrays["language_ids"] = np.full(ids.size, language, dtype=np.int64)
+        return arrays
+
+
+def sentence_key(ids: Any) -> int:
+    """A 63-bit hash of a sentence's pieces, the same on every platform; equal sentences have equal keys."""
+    pieces = np.asarray(ids, dtype="<i8")
+    digest = hashlib.blake2b(pieces.tobytes(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
