@@ -8,7 +8,7 @@ isoglot, whatever the family; RoBERTa's offset is added here.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import lru_cache
 from typing import Any, cast
@@ -213,7 +213,7 @@ def _forward_arguments(
     model: PreTrainedModel, inputs: Mapping[str, Tensor], languages: nn.Embedding | None
 ) -> Iterator[dict[str, Any]]:
     """The base model's keyword arguments; packed DeBERTa gets its mask by a hook inside the block."""
-    accepted = _parameters(model.base_model.__class__)
+    accepted = _parameters(type(model.base_model).forward)
     input_ids = inputs["input_ids"]
     attention_mask = inputs.get("attention_mask")
     arguments: dict[str, Any] = {"input_ids": input_ids, "attention_mask": attention_mask}
@@ -305,5 +305,5 @@ def _check_length(model: PreTrainedModel, length: int) -> None:
 
 
 @lru_cache(maxsize=64)
-def _parameters(kind: type[nn.Module]) -> frozenset[str]:
-    return frozenset(inspect.signature(kind.forward).parameters)
+def _parameters(forward: Callable[..., Any]) -> frozenset[str]:
+    return frozenset(inspect.signature(forward).parameters)

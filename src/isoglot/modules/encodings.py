@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from isoglot.modules.encoder import encode, encode_to_layer, num_layers
+from isoglot.modules.encoder import encode, encode_to_layer, layer_modules, num_layers
 
 __all__ = ["Encodings"]
 
@@ -17,10 +17,12 @@ class Encodings:
     """Lazily computed hidden states of one batch.
 
     Args:
-        model: the encoder with its masked-LM head (``AutoModelForMaskedLM``); only its base model is run here.
-        batch: view name to collated tensors. A view's input is ``input_ids``, ``attention_mask`` and, where the view
-            makes them, ``token_type_ids``, ``position_ids``, ``language_ids``, ``document_ids``; a view with two
-            inputs prefixes them with its side (``query_input_ids``). ``original_ids`` are the unmasked ids.
+        model: the encoder with its masked-LM head (``AutoModelForMaskedLM``); only its base model is run
+            here.
+        batch: view name to collated tensors. A view's input is ``input_ids``, ``attention_mask`` and, where
+            the view makes them, ``token_type_ids``, ``position_ids``, ``language_ids``, ``document_ids``; a
+            view with two inputs prefixes them with its side (``query_input_ids``). ``original_ids`` are the
+            unmasked ids.
         language_embeddings: table added to the input embeddings where the view has ``language_ids``.
 
     Attributes:
@@ -38,14 +40,25 @@ class Encodings:
         self.batch = batch
         self.language_embeddings = language_embeddings
         self.forwards = 0
-        self._cache: dict[tuple[str, str | None, int, bool], Tensor] = {}
+        self._cache: dict[tuple[str, str | None, int], Tensor] = {}
+        self._detached: dict[tuple[str, str | None, int, bool], Tensor] = {}
 
     def last(self, view: str, side: str | None = None) -> Tensor:
         """Last hidden states of a view's (masked) input, with gradient.
 
         **Shape**: (batch, length, hidden).
         """
-        return self._read(view, side, num_layers(self.model), clean=False)
+        return self.hidden(view, num_layers(self.model), side)
+
+    def hidden(self, view: str, layer: int, side: str | None = None) -> Tensor:
+        """Hidden states of any layer of a view's (masked) input, with gradient; the same forward as :meth:`last`.
+
+        **Shape**: (batch, length, hidden).
+        """
+        if (view, side, layer) not in self._cache:
+            for number, states in self._encode(view, side, layer).items():
+                self._cache[view, side, number] = states
+        return self._cache[view, side, layer]
 
     def layer(self, view: str, layer: int, *, clean: bool, side: str | None = None) -> Tensor:
         """Hidden states after ``layer`` layers (0: the embeddings) without gradient; stops the encoder there.
@@ -53,56 +66,50 @@ class Encodings:
         Args:
             view: the view's name.
             layer: as Hugging Face's ``hidden_states`` counts.
-            clean: encode the unmasked ids with dropout off (self-labelling); else the masked ids as in training.
+            clean: encode the unmasked ids with dropout off (self-labelling); else the masked ids as in
+                training, out of the view's forward where it has been run already.
             side: ``query`` or ``key`` for a view with two inputs.
 
         **Shape**: (batch, length, hidden).
         """
-        with torch.no_grad():
-            return self._read(view, side, layer, clean=clean, partial=True)
-
-    def hidden(self, view: str, layer: int, side: str | None = None) -> Tensor:
-        """Hidden states of any layer with gradient, from the same forward as :meth:`last` where that is still to come.
-
-        **Shape**: (batch, length, hidden).
-        """
-        if layer == num_layers(self.model):
-            return self.last(view, side)
-        key = (view, side, layer, False)
-        if key not in self._cache:
-            states = self._encode(view, side, output_layers=(layer,))
-            self._cache[key] = states[layer]
-            self._cache.setdefault((view, side, num_layers(self.model), False), states[num_layers(self.model)])
-        return self._cache[key]
+        if not clean and (view, side, layer) in self._cache:
+            return self._cache[view, side, layer].detach()
+        key = (view, side, layer, clean)
+        if key not in self._detached:
+            self._detached[key] = self._encode_partial(view, side, layer, clean=clean)
+        return self._detached[key]
 
     def inputs(self, view: str, side: str | None = None) -> dict[str, Tensor]:
         """The encoder inputs of a view, the side's prefix taken off."""
         tensors = self.batch[view]
         prefix = "" if side is None else f"{side}_"
-        names = ("input_ids", "attention_mask", "token_type_ids", "position_ids", "language_ids", "document_ids")
+        names = (
+            "input_ids",
+            "attention_mask",
+            "token_type_ids",
+            "position_ids",
+            "language_ids",
+            "document_ids",
+        )
         found = {n: tensors[prefix + n] for n in names if prefix + n in tensors}
         if "input_ids" not in found:
             raise KeyError(f"view {view!r} has no {prefix}input_ids; it has {sorted(tensors)}")
         return found
 
-    def _read(
-        self, view: str, side: str | None, layer: int, *, clean: bool, partial: bool = False
-    ) -> Tensor:
-        key = (view, side, layer, clean)
-        if key not in self._cache:
-            if partial:
-                self._cache[key] = self._encode_partial(view, side, layer, clean=clean)
-            else:
-                self._cache[key] = self._encode(view, side)[layer]
-        return self._cache[key].detach() if partial else self._cache[key]
-
-    def _encode(self, view: str, side: str | None, output_layers: tuple[int, ...] = ()) -> dict[int, Tensor]:
+    def _encode(self, view: str, side: str | None, layer: int) -> dict[int, Tensor]:
         self.forwards += 1
+        last = num_layers(self.model)
+        layers: tuple[int, ...] = (layer, last)
+        if (
+            torch.is_grad_enabled()
+            and not torch.compiler.is_compiling()
+            and layer_modules(self.model) is not None
+        ):
+            layers = tuple(
+                range(last + 1)
+            )  # the graph keeps the layers' inputs anyway: later readers get them free
         return encode(
-            self.model,
-            self.inputs(view, side),
-            layers=(*output_layers, num_layers(self.model)),
-            language_embeddings=self.language_embeddings,
+            self.model, self.inputs(view, side), layers=layers, language_embeddings=self.language_embeddings
         )
 
     def _encode_partial(self, view: str, side: str | None, layer: int, *, clean: bool) -> Tensor:

@@ -1,0 +1,313 @@
+"""An encoder with a masked-LM head: from a folder, from the hub, or from scratch."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import (
+    AutoConfig,
+    AutoModelForMaskedLM,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
+
+from isoglot.errors import ConfigurationError
+from isoglot.modules.encoder import input_embeddings
+from isoglot.seeding import seed_for
+
+__all__ = ["ARCHITECTURES", "load_masked_lm", "model_config"]
+
+ARCHITECTURES: dict[str, dict[str, Any]] = {
+    "bert": {},
+    "roberta": {"type_vocab_size": 1},
+    "xlm-roberta": {"type_vocab_size": 1},
+    "distilbert": {},
+    "deberta-v2": {
+        "hidden_size": 768,
+        "num_hidden_layers": 12,
+        "num_attention_heads": 12,
+        "intermediate_size": 3072,
+        "relative_attention": True,
+        "position_buckets": 256,
+        "norm_rel_ebd": "layer_norm",
+        "share_att_key": True,
+        "pos_att_type": ["p2c", "c2p"],
+        "position_biased_input": False,
+        "type_vocab_size": 0,
+        "legacy": False,
+    },
+    "modernbert": {},
+}
+"""Families to build from scratch, with what their published checkpoints set beside the library's defaults."""
+
+_OPTIONS = ("path", "architecture", "revision", "attention", "seed", "pad_vocabulary_to", "resize_vocabulary",
+            "new_head", "local_files_only")  # fmt: skip
+_KERNELS = ("eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_attention")
+_EXTRA_KEYS = {
+    "deberta-v2": ("position_buckets", "norm_rel_ebd", "share_att_key", "conv_kernel_size", "conv_act", "conv_groups",
+                   "attention_head_size", "embedding_size"),
+    "modernbert": ("global_attn_every_n_layers", "global_rope_theta", "local_rope_theta"),
+}  # fmt: skip
+_ALIASES = {"distilbert": {"intermediate_size": "hidden_dim", "hidden_act": "activation",
+                           "hidden_dropout_prob": "dropout", "attention_probs_dropout_prob": "attention_dropout"},
+            "modernbert": {"hidden_act": "hidden_activation", "hidden_dropout_prob": "mlp_dropout",
+                           "attention_probs_dropout_prob": "attention_dropout"}}  # fmt: skip
+_SPECIALS = ("pad", "bos", "eos", "cls", "sep")
+
+
+def load_masked_lm(
+    spec: Mapping[str, Any] | str | Path,
+    *,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    seed: int = 0,
+) -> PreTrainedModel:
+    """Load an encoder with its masked-LM head, or build one.
+
+    Args:
+        spec: a folder or hub name, or a mapping with either
+
+            * ``path``: folder or hub name, and optionally ``revision``, ``local_files_only``; any further key
+              overrides the checkpoint's configuration (``hidden_dropout_prob: 0``);
+              ``new_head: true`` accepts a checkpoint without masked-LM head and starts a new one;
+              ``resize_vocabulary: true`` grows the embeddings to the tokenizer;
+            * ``architecture``: one of :data:`ARCHITECTURES`; further keys are the library's configuration
+            arguments
+              (``hidden_size``, ``num_hidden_layers``, …); weights are drawn from ``seed``;
+              ``pad_vocabulary_to``: round the vocabulary up to a multiple (64 suits GPUs).
+
+            In both, ``attention`` chooses the kernel (``sdpa``, ``eager``, ``flash_attention_2``, …).
+        tokenizer: gives the vocabulary's size and the special ids of a model from scratch; is checked against
+            a loaded one.
+        seed: seed of new weights, unless ``spec`` has one.
+
+    Returns:
+        The model in training mode, fp32, on the CPU. Weights are read from safetensors only and no remote
+        code is run.
+
+    Raises:
+        ConfigurationError: unknown keys, a missing folder, an unreachable hub, weights that are not
+            safetensors, a model that is no masked-LM encoder, or a tokenizer with more entries than the
+            embeddings have rows.
+
+    Example:
+        >>> model = load_masked_lm({"architecture": "bert", "vocab_size": 99, "hidden_size": 16,
+        ...     "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32})
+        >>> input_embeddings(model).num_embeddings
+        99
+    """
+    settings = dict(spec) if isinstance(spec, Mapping) else {"path": str(spec)}
+    if ("path" in settings) == ("architecture" in settings):
+        raise ConfigurationError(
+            f"model: {sorted(settings)} given, exactly one of 'path' and 'architecture' is needed; "
+            "write `model: {path: FOLDER}` or `model: {architecture: bert, hidden_size: 256, ...}`"
+        )
+    kernel = settings.get("attention")
+    if kernel is not None and kernel not in _KERNELS:
+        raise ConfigurationError(
+            f"model.attention: {kernel!r} given{_meant(kernel, _KERNELS)}; one of {_KERNELS}"
+        )
+    seed = seed_for(int(settings.get("seed", seed)), "model")
+    with torch.random.fork_rng(
+        devices=[]
+    ):  # new weights depend on the seed alone and leave global state as it was
+        torch.manual_seed(seed)
+        if "architecture" in settings:
+            config = model_config(settings, tokenizer=tokenizer)
+            arguments = {} if kernel is None else {"attn_implementation": kernel}
+            model = AutoModelForMaskedLM.from_config(config, **arguments)
+        else:
+            model = _from_path(settings)
+            _fit_vocabulary(model, settings, tokenizer)
+    model.train()
+    return model  # type: ignore[no-any-return]
+
+
+def model_config(
+    settings: Mapping[str, Any], *, tokenizer: PreTrainedTokenizerBase | None = None
+) -> PreTrainedConfig:
+    """The configuration of an encoder from scratch.
+
+    Args:
+        settings: ``architecture`` and the configuration's own arguments; see :func:`load_masked_lm`.
+        tokenizer: gives ``vocab_size`` and the special ids; without one, give ``vocab_size``.
+
+    Raises:
+        ConfigurationError: all mistakes found, together.
+    """
+    name = str(settings["architecture"])
+    if name not in ARCHITECTURES:
+        raise ConfigurationError(
+            f"model.architecture: {name!r} given{_meant(name, ARCHITECTURES)}; one of {', '.join(ARCHITECTURES)}"
+        )
+    config_class = type(AutoConfig.for_model(name))
+    aliases = _ALIASES.get(name, {})
+    given = {aliases.get(k, k): v for k, v in settings.items() if k not in _OPTIONS}
+    problems = _unknown(given, config_class, name)
+    if tokenizer is None and "vocab_size" not in given:
+        problems.append("model: no tokenizer and no vocab_size given, one is needed; add `vocab_size: 32000`")
+    if tokenizer is not None and given.get("vocab_size", len(tokenizer)) < len(tokenizer):
+        problems.append(
+            f"model.vocab_size: {given['vocab_size']} given, the tokenizer has {len(tokenizer)} entries; leave it out"
+        )
+    if problems:
+        raise ConfigurationError(problems, heading=None if len(problems) == 1 else "model:")
+    values = {**ARCHITECTURES[name], **_special_ids(name, tokenizer), **given}
+    size = int(
+        values.get("vocab_size", 0) if tokenizer is None else max(len(tokenizer), values.get("vocab_size", 0))
+    )
+    multiple = int(settings.get("pad_vocabulary_to") or 1)
+    values["vocab_size"] = -(-size // multiple) * multiple
+    if name in ("roberta", "xlm-roberta"):  # positions are counted from the padding id + 1
+        values.setdefault("max_position_embeddings", 512 + int(values.get("pad_token_id", 1)) + 1)
+    try:
+        return config_class(**values)
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(f"model: {name} does not take these sizes: {error}; change them") from error
+
+
+def _unknown(given: Mapping[str, Any], config_class: type[PreTrainedConfig], name: str) -> list[str]:
+    """A line for each key that the family's configuration does not have."""
+    known = {p for p in inspect.signature(config_class).parameters if p not in ("self", "kwargs")}
+    known |= set(vars(config_class())) | set(config_class.attribute_map) | set(_EXTRA_KEYS.get(name, ()))
+    known |= set(_ALIASES.get(name, ())) | set(_OPTIONS)
+    known = {k for k in known if not k.startswith("_")}
+    return [
+        f"model.{key}: {name} has no such setting{_meant(key, known)}; take it out"
+        for key in given
+        if key not in known
+    ]
+
+
+def _meant(word: str, choices: Any) -> str:
+    close = difflib.get_close_matches(str(word), [str(c) for c in choices], n=1)
+    return f", did you mean {close[0]!r}" if close else ""
+
+
+def _special_ids(name: str, tokenizer: PreTrainedTokenizerBase | None) -> dict[str, int | None]:
+    """The tokenizer's special ids; without a tokenizer, none beyond a small vocabulary."""
+    if tokenizer is None:
+        return {f"{s}_token_id": None for s in _SPECIALS if s != "pad"} | {
+            "pad_token_id": 1 if "roberta" in name else 0
+        }
+    ids = {f"{s}_token_id": getattr(tokenizer, f"{s}_token_id", None) for s in _SPECIALS}
+    return {**ids, "pad_token_id": ids["pad_token_id"] or 0}
+
+
+def _from_path(settings: Mapping[str, Any]) -> PreTrainedModel:
+    path = str(settings["path"])
+    folder = Path(path).expanduser()
+    local = folder.exists()
+    if not local and (path.startswith((".", "/", "~")) or path.count("/") > 1):
+        raise ConfigurationError(
+            f"model.path: {path!r} given, there is no such folder; give a folder with config.json and "
+            "model.safetensors, or a hub name such as bert-base-multilingual-cased"
+        )
+    where = {
+        "pretrained_model_name_or_path": str(folder) if local else path,
+        "trust_remote_code": False,
+        "revision": settings.get("revision", "main"),
+        "local_files_only": bool(settings.get("local_files_only", False)),
+    }
+    try:
+        config = AutoConfig.from_pretrained(**where)
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(_unreadable(path, local, error)) from error
+    _require_masked_lm(config, path)
+    changes = {k: v for k, v in settings.items() if k not in _OPTIONS}
+    problems = _unknown(changes, type(config), config.model_type)
+    if problems:
+        raise ConfigurationError(problems)
+    for key, value in changes.items():
+        setattr(config, _ALIASES.get(config.model_type, {}).get(key, key), value)
+    return _read_weights(where, config, settings)
+
+
+def _read_weights(
+    where: dict[str, Any], config: PreTrainedConfig, settings: Mapping[str, Any]
+) -> PreTrainedModel:
+    path = str(settings["path"])
+    arguments = {**where, "use_safetensors": True, "output_loading_info": True, "dtype": torch.float32}
+    if settings.get("attention") is not None:
+        arguments["attn_implementation"] = settings["attention"]
+    try:
+        model, info = AutoModelForMaskedLM.from_pretrained(config=config, **arguments)
+        if any(
+            "lm_predictions." in key for key in info["unexpected_keys"]
+        ):  # mDeBERTa-v3: the config lacks the flag
+            config.legacy = False
+            model, info = AutoModelForMaskedLM.from_pretrained(config=config, **arguments)
+    except (OSError, ValueError, ImportError) as error:
+        raise ConfigurationError(_unreadable(path, Path(path).expanduser().exists(), error)) from error
+    prefix = f"{model.base_model_prefix}."
+    body = sorted(k for k in info["missing_keys"] if k.startswith(prefix))
+    head = sorted(k for k in info["missing_keys"] if not k.startswith(prefix))
+    if body:
+        raise ConfigurationError(
+            f"model.path: {path!r} lacks weights of the encoder ({_few(body)}); give a complete checkpoint"
+        )
+    if head and not settings.get("new_head", False):
+        raise ConfigurationError(
+            f"model.path: {path!r} has no masked-LM head ({_few(head)} missing); give a checkpoint saved with one, "
+            "or `new_head: true` to start a new one"
+        )
+    return model  # type: ignore[no-any-return]
+
+
+def _require_masked_lm(config: PreTrainedConfig, path: str) -> None:
+    kind = config.model_type
+    if kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES or getattr(config, "is_encoder_decoder", False):
+        raise ConfigurationError(
+            f"model.path: {path!r} is a {kind!r} model, an encoder with a masked-LM head is needed; "
+            "give one of the BERT, RoBERTa/XLM-R, DistilBERT, DeBERTa-v2 or ModernBERT families"
+        )
+
+
+def _fit_vocabulary(
+    model: PreTrainedModel, settings: Mapping[str, Any], tokenizer: PreTrainedTokenizerBase | None
+) -> None:
+    rows = input_embeddings(model).num_embeddings
+    if tokenizer is None or len(tokenizer) <= rows:
+        return
+    path = settings["path"]
+    if not settings.get("resize_vocabulary", False):
+        raise ConfigurationError(
+            f"model.path: {path!r} has {rows} word embeddings, the tokenizer has {len(tokenizer)} entries; use the "
+            "tokenizer saved with the model, or set `resize_vocabulary: true` to add rows"
+        )
+    if model.config.model_type == "deberta-v2" and not getattr(model.config, "legacy", True):
+        raise ConfigurationError(
+            f"model.path: {path!r} is a DeBERTa with the original head, which the library cannot resize; use the "
+            "tokenizer saved with the model"
+        )
+    multiple = settings.get("pad_vocabulary_to")
+    model.resize_token_embeddings(len(tokenizer), pad_to_multiple_of=multiple)
+
+
+def _unreadable(path: str, local: bool, error: Exception) -> str:
+    """What stands in the way of reading a checkpoint, and what to type."""
+    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    if "safetensors" in str(error):
+        return (
+            f"model.path: {path!r} has no model.safetensors, and only safetensors are read ({reason}); convert it: "
+            "AutoModelForMaskedLM.from_pretrained(...).save_pretrained(FOLDER)"
+        )
+    if local:
+        return (
+            f"model.path: {path!r} cannot be read as a checkpoint ({reason}); give a folder with config.json and "
+            "model.safetensors"
+        )
+    return (
+        f"model.path: {path!r} is no folder here, and the hub could not give it ({reason}); check the name and the "
+        "connection, or download it elsewhere and give the folder"
+    )
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

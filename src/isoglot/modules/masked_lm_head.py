@@ -1,0 +1,229 @@
+"""The masked-LM head of any encoder, taken apart: what is done to a hidden state, then one row a vocabulary entry."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from isoglot.errors import ConfigurationError
+from isoglot.modules.encoder import dropout_off, encode, num_layers
+
+__all__ = ["HeadTransform", "MaskedLMHead", "masked_lm_head"]
+
+_Parts = tuple[nn.Module, nn.Parameter, nn.Parameter | None]
+_Finder = Callable[[Any], _Parts]
+
+
+class HeadTransform(nn.Module):
+    """The part of a masked-LM head before the vocabulary: dense, activation, normalisation.
+
+    Args:
+        layers: the modules and functions to go through, in order; modules are registered here.
+
+    **Shape**: (N, hidden) → (N, h'), where h' is the width of the output rows.
+    """
+
+    def __init__(self, *layers: Any) -> None:
+        super().__init__()
+        self.order = [layer if not isinstance(layer, nn.Module) else str(i) for i, layer in enumerate(layers)]
+        self.parts = nn.ModuleDict({str(i): x for i, x in enumerate(layers) if isinstance(x, nn.Module)})
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """Hidden states to what the output rows are multiplied with."""
+        for step in self.order:
+            hidden = self.parts[step](hidden) if isinstance(step, str) else step(hidden)
+        return hidden
+
+
+@dataclass(frozen=True)
+class MaskedLMHead:
+    """A model's masked-LM head by reference: logits = transform(hidden) @ weightᵀ + bias.
+
+    It is no ``nn.Module``, so that an objective which holds one does not register the model's parameters
+    again.
+
+    Args:
+        transform: dense, activation and normalisation of the family.
+        weight: output rows (V, h'), in most models the word embedding table itself.
+        bias: (V,), or ``None``.
+    """
+
+    transform: nn.Module = field(repr=False)
+    weight: nn.Parameter = field(repr=False)
+    bias: nn.Parameter | None = field(repr=False)
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """All logits of some positions; for a few positions only.
+
+        **Shape**: (N, hidden) → (N, V).
+        """
+        return nn.functional.linear(self.transform(hidden), self.weight, self.bias)
+
+    def copy(self) -> nn.Module:
+        """An independent copy of the transform with parameters of its own (WEAM's second head)."""
+        return copy.deepcopy(self.transform)
+
+
+def masked_lm_head(model: PreTrainedModel, *, check: bool = False) -> MaskedLMHead:
+    """Find a model's masked-LM head.
+
+    The BERT, RoBERTa/XLM-R, DistilBERT, DeBERTa-v2 (both heads), ModernBERT, ALBERT and ELECTRA families are
+    known; for any other, the head is the child module that ends in the output embeddings, run up to there.
+    The call is
+    cheap: read the head anew each step instead of keeping it, so that it is never stale.
+
+    Args:
+        model: encoder with a masked-LM head.
+        check: also run the model on four tokens and compare the head's logits with its own.
+
+    Raises:
+        ConfigurationError: there is no such head, or with ``check``, it does not give the model's logits.
+    """
+    found = next((find(model) for fits, find in _FAMILIES if fits(model)), None) or _generic(model)
+    head = MaskedLMHead(*found)
+    if check:
+        _compare(model, head)
+    return head
+
+
+def _unknown_head(model: PreTrainedModel, why: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"{type(model).__name__} given, its masked-LM head cannot be used ({why}); use a model of the BERT, "
+        "RoBERTa/XLM-R, DistilBERT, DeBERTa-v2 or ModernBERT families, loaded with AutoModelForMaskedLM"
+    )
+
+
+def _generic(model: PreTrainedModel) -> _Parts:
+    """The child that contains the output embeddings, run until it calls them."""
+    output = model.get_output_embeddings()
+    if not isinstance(output, nn.Linear) or output.out_features != model.config.vocab_size:
+        raise _unknown_head(model, "it has no linear output layer with one row a vocabulary entry")
+    for child in model.children():
+        path = next((name for name, module in child.named_modules() if module is output), "")
+        if path and child is not model.base_model:
+            return _UpTo(child, path), output.weight, output.bias
+    raise _unknown_head(model, "no child module ends in the output embeddings")
+
+
+def _compare(model: PreTrainedModel, head: MaskedLMHead) -> None:
+    """Raise unless the head's logits are the model's own."""
+    if head.weight.device.type == "meta":
+        return
+    ids = torch.arange(4, device=head.weight.device)[None] % model.config.vocab_size
+    with torch.no_grad(), dropout_off(model):
+        own = model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits[0].float()
+        ours = head.logits(
+            encode(model, {"input_ids": ids}, layers=(num_layers(model),))[num_layers(model)][0]
+        )
+    if own.shape != ours.shape or not torch.allclose(
+        own, ours.float(), rtol=1e-2, atol=1e-2 * float(own.abs().max())
+    ):
+        raise _unknown_head(model, "the logits of the head found differ from the model's own")
+
+
+def _bert(model: Any) -> _Parts:
+    predictions = model.cls.predictions
+    return HeadTransform(predictions.transform), predictions.decoder.weight, predictions.decoder.bias
+
+
+def _roberta(model: Any) -> _Parts:
+    head = model.lm_head
+    return (
+        HeadTransform(head.dense, nn.functional.gelu, head.layer_norm),
+        head.decoder.weight,
+        head.decoder.bias,
+    )
+
+
+def _distilbert(model: Any) -> _Parts:
+    transform = HeadTransform(model.vocab_transform, model.activation, model.vocab_layer_norm)
+    return transform, model.vocab_projector.weight, model.vocab_projector.bias
+
+
+def _deberta(model: Any) -> _Parts:
+    head = model.lm_predictions.lm_head
+    return (
+        HeadTransform(head.dense, head.transform_act_fn, head.LayerNorm),
+        model.get_input_embeddings().weight,
+        head.bias,
+    )
+
+
+def _modernbert(model: Any) -> _Parts:
+    return HeadTransform(model.head), model.decoder.weight, model.decoder.bias
+
+
+def _albert(model: Any) -> _Parts:
+    head = model.predictions
+    return HeadTransform(head.dense, head.activation, head.LayerNorm), head.decoder.weight, head.decoder.bias
+
+
+def _electra(model: Any) -> _Parts:
+    return (
+        HeadTransform(model.generator_predictions),
+        model.generator_lm_head.weight,
+        model.generator_lm_head.bias,
+    )
+
+
+def _has(path: str) -> Callable[[Any], bool]:
+    """Whether a model has all the attributes of a dotted path."""
+
+    def test(model: Any) -> bool:
+        for name in path.split("."):
+            if not hasattr(model, name):
+                return False
+            model = getattr(model, name)
+        return True
+
+    return test
+
+
+def _modern(model: Any) -> bool:
+    return _has("head.norm")(model) and _has("decoder.weight")(model)
+
+
+# Told by their parts, not by name, so that relatives (CamemBERT, MPNet, mmBERT) are found too.
+_FAMILIES: tuple[tuple[Callable[[Any], bool], _Finder], ...] = (
+    (_has("cls.predictions.transform.dense"), _bert),
+    (_has("lm_head.layer_norm.normalized_shape"), _roberta),
+    (_has("vocab_projector.weight"), _distilbert),
+    (_has("lm_predictions.lm_head.LayerNorm"), _deberta),
+    (_has("predictions.LayerNorm"), _albert),
+    (_modern, _modernbert),
+    (_has("generator_predictions.LayerNorm"), _electra),
+)
+
+
+class _Reached(Exception):  # noqa: N818 - a signal, not an error
+    def __init__(self, states: Tensor) -> None:
+        super().__init__("output embeddings reached")
+        self.states = states
+
+
+class _UpTo(nn.Module):
+    """A head run until it calls its output embeddings, whose input is the result."""
+
+    def __init__(self, head: nn.Module, path: str) -> None:
+        super().__init__()
+        self.head = head
+        self.path = path
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        def stop(_: nn.Module, args: tuple[Any, ...]) -> None:
+            raise _Reached(args[0])
+
+        handle = self.head.get_submodule(self.path).register_forward_pre_hook(stop)
+        try:
+            self.head(hidden)
+        except _Reached as reached:
+            return reached.states
+        finally:
+            handle.remove()
+        raise RuntimeError(f"{type(self.head).__name__} never called {self.path}")

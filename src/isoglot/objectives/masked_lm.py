@@ -1,0 +1,76 @@
+"""Masked language modelling, on text (MLM) or on translation pairs (TLM)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from isoglot.errors import ConfigurationError
+from isoglot.modules.encodings import Encodings
+from isoglot.modules.masked_lm_head import masked_lm_head
+from isoglot.modules.vocabulary_loss import vocabulary_loss
+from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
+
+__all__ = ["MaskedLM"]
+
+_IGNORED = -100
+
+
+class MaskedLM(Objective):
+    """Predict the masked tokens with the encoder's own head: −Σ_{i ∈ M} log p(x_i | x without M).
+
+    The view decides what it is: on text, MLM (Devlin et al. 2019); on concatenated translation pairs, TLM
+    (Conneau and Lample 2019, §3.3); with labels swapped for dictionary entries, DICT-MLM. Logits are computed
+    at the masked positions only and never held whole
+    (:func:`~isoglot.modules.vocabulary_loss.vocabulary_loss`); the loss equals the library's own.
+
+    Args:
+        model: the encoder with its masked-LM head; it is looked at, not kept.
+        view: a masked view, which gives ``labels`` (−100 where there is no loss).
+        chunk: positions whose logits are held at a time; default by device.
+
+    **Metrics**: ``accuracy`` of the masked tokens.
+
+    Raises:
+        ConfigurationError: the model's head cannot be told, or the view has no ``labels``.
+
+    Example:
+        >>> from isoglot.modules.load import load_masked_lm
+        >>> model = load_masked_lm({"architecture": "bert", "vocab_size": 9, "hidden_size": 8,
+        ...     "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8})
+        >>> batch = {"pair": {"input_ids": torch.tensor([[1, 4, 2]]), "labels": torch.tensor([[-100, 5,
+        -100]])}} >>> int(MaskedLM(model)(Encodings(model, batch), batch).count)
+        1
+    """
+
+    def __init__(self, model: PreTrainedModel, *, view: str = "pair", chunk: int | None = None) -> None:
+        super().__init__()
+        masked_lm_head(model, check=True)
+        self.view = view
+        self.chunk = chunk
+
+    def forward(self, encodings: Encodings, batch: Batch) -> ObjectiveOutput:
+        """Sum over the masked tokens of the view, their number, and the accuracy."""
+        labels = self._labels(batch)
+        hidden = encodings.last(self.view)
+        rows = (labels.flatten() != _IGNORED).nonzero()[:, 0]
+        head = masked_lm_head(encodings.model)
+        states = head.transform(hidden.flatten(0, 1).index_select(0, rows))
+        gold = labels.flatten().index_select(0, rows)
+        total, correct = vocabulary_loss(states, gold, head.weight, head.bias, chunk=self.chunk)
+        count = torch.tensor(rows.numel(), device=total.device)
+        return ObjectiveOutput(total, count, {"accuracy": correct / count.clamp(min=1)})
+
+    def count(self, batch: Batch) -> Tensor | None:
+        """The number of masked tokens of the view."""
+        return (self._labels(batch) != _IGNORED).sum()
+
+    def _labels(self, batch: Batch) -> Tensor:
+        if self.view not in batch or "labels" not in batch[self.view]:
+            has = sorted(batch[self.view]) if self.view in batch else f"views {sorted(batch)}"
+            raise ConfigurationError(
+                f"masked_lm reads labels of view {self.view!r}, the batch has {has}; "
+                "point `view:` at a masked view (masked_text, masked_pair)"
+            )
+        return batch[self.view]["labels"]
