@@ -7,7 +7,6 @@ from typing import Any
 from isoglot.views.base import IGNORE_INDEX, View, padding_value
 from isoglot.views.code_switched_text import CodeSwitchedText
 from isoglot.views.describe import Row, describe
-from isoglot.views.layout import position_start
 from isoglot.views.lexicon import TokenLexicon, copied_lexicon, token_lexicon
 from isoglot.views.masked_pair import MaskedPair
 from isoglot.views.masked_text import MaskedText
@@ -26,7 +25,6 @@ __all__ = [
     "copied_lexicon",
     "describe",
     "padding_value",
-    "position_start",
     "token_lexicon",
 ]
 

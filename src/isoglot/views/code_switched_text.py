@@ -28,7 +28,6 @@ from isoglot.views.layout import (
     language_id,
     length_limit,
     single_template,
-    tokenizer_position_start,
 )
 from isoglot.views.lexicon import SynonymTable, TokenLexicon, copied_lexicon, token_lexicon
 from isoglot.views.masking import Masking, MaskingOptions
@@ -60,7 +59,6 @@ class CodeSwitchedText(MaskingOptions):
         synonym_probability: 0.5 in DICT-MLM-50.
         language_ids: id of each language, for models with language embeddings; DICT-MLM uses them.
         max_length: most tokens with specials, the rest is cut off; the tokenizer's limit where not given.
-        position_start: as in :class:`~isoglot.views.masked_text.MaskedText`.
 
     The masking options (``probability`` …) are those of :class:`~isoglot.views.masking.MaskingOptions`.
 
@@ -75,8 +73,8 @@ class CodeSwitchedText(MaskingOptions):
     """
 
     tokenizer: InitVar[PreTrainedTokenizerBase]
-    lexicon: InitVar[Dataset | Mapping[int, Sequence[int]] | TokenLexicon | None] = field(
-        default=None, kw_only=True
+    lexicon: Dataset | Mapping[int, Sequence[int]] | TokenLexicon | None = field(
+        default=None, kw_only=True, repr=False
     )
     copied_vocabulary: int | None = field(default=None, kw_only=True)
     share: float = field(default=0.25, kw_only=True)
@@ -85,18 +83,17 @@ class CodeSwitchedText(MaskingOptions):
     synonym_probability: float = field(default=0.5, kw_only=True)
     language_ids: Mapping[str, int] | None = field(default=None, kw_only=True)
     max_length: int | None = field(default=None, kw_only=True)
-    position_start: int | None = field(default=None, kw_only=True)
     _lexicon: TokenLexicon = field(init=False, repr=False)
     _language_numbers: IntArray = field(init=False, repr=False)
     _masking: Masking = field(init=False, repr=False)
     _template: Template = field(init=False, repr=False)
     _limit: int = field(init=False, repr=False)
 
-    def __post_init__(
-        self,
-        tokenizer: PreTrainedTokenizerBase,
-        lexicon: Dataset | Mapping[int, Sequence[int]] | TokenLexicon | None,
-    ) -> None:
+    def __post_init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+        lexicon, self.lexicon = (
+            self.lexicon,
+            None,
+        )  # its table is kept, not the corpus: loader workers get a copy
         problems = []
         if (lexicon is None) == (self.copied_vocabulary is None):
             problems.append(
@@ -115,8 +112,6 @@ class CodeSwitchedText(MaskingOptions):
         self._lexicon = self._settle(tokenizer, lexicon)
         names = self._lexicon.languages if self.language_ids is not None else ()
         self._language_numbers = as_array([language_id(self.language_ids or {}, name) for name in names])
-        if self.position_start is None:
-            self.position_start = tokenizer_position_start(tokenizer)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -200,7 +195,6 @@ class CodeSwitchedText(MaskingOptions):
             return packed_instance(
                 example,
                 language_ids=self.language_ids,
-                position_start=self.position_start or 0,
                 max_length=self._limit,
             )
         return text_instance(

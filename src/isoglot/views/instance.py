@@ -114,21 +114,17 @@ def packed_instance(
     example: Mapping[str, Any],
     *,
     language_ids: Mapping[str, int] | None,
-    position_start: int,
     max_length: int,
 ) -> Instance:
     """A packed block as an instance: many documents, or XLM's two padded halves.
 
-    Padding may stand inside (XLM's 256+256). ``position_ids`` of the stream count from 0 and restart where it says;
-    here they start at ``position_start``, and padding gets the one before it (0 at least), which is RoBERTa's
-    padding position.
+    Padding may stand inside (XLM's 256+256). ``position_ids`` are taken over as they are, 0 at padding.
 
     Args:
         example: **Columns** ``input_ids``; read where present: ``attention_mask``, ``document_ids`` (0: padding),
             ``position_ids``, ``language_ids``, ``side_ids``, ``word_ids``, ``language``.
         language_ids: ids by language, for a block of one ``language``; a stream's own ``language_ids`` column is
             used as it is.
-        position_start: position id of a first token.
         max_length: the most tokens a block may have.
 
     Raises:
@@ -160,8 +156,7 @@ def packed_instance(
     if words is not None and documents is not None:
         words = np.where(words >= 0, words + documents * _DOCUMENT_STRIDE, words)
     if "position_ids" in columns:
-        positions = columns["position_ids"] + position_start
-        columns["position_ids"] = np.where(attention > 0, positions, max(position_start - 1, 0))
+        columns["position_ids"] = np.where(attention > 0, columns["position_ids"], 0)
     if language_ids is not None and "language_ids" not in columns:
         number = language_id(language_ids, example.get("language"))
         columns["language_ids"] = np.full(ids.size, number, dtype=np.int64)

@@ -19,31 +19,12 @@ __all__ = [
     "language_id",
     "length_limit",
     "pair_template",
-    "position_start",
     "single_template",
     "target_first",
-    "tokenizer_position_start",
     "truncated_lengths",
 ]
 
 IntArray = NDArray[np.int64]
-
-_PADDING_OFFSET = frozenset(
-    {
-        "camembert",
-        "data2vec-text",
-        "esm",
-        "ibert",
-        "longformer",
-        "mpnet",
-        "phobert",
-        "roberta",
-        "roberta-prelayernorm",
-        "xlm-roberta",
-        "xlm-roberta-xl",
-        "xmod",
-    }
-)
 
 
 @dataclass(frozen=True)
@@ -137,25 +118,6 @@ def pair_template(tokenizer: PreTrainedTokenizerBase, kind: Literal["hf", "singl
         if not prefix and not suffix and tokenizer.cls_token_id is not None:
             prefix, suffix = [tokenizer.cls_token_id], [separator]
     return Template(as_array(prefix), as_array(middle[:1] if kind == "single" else middle), as_array(suffix))
-
-
-def position_start(model_type: str, pad_token_id: int | None) -> int:
-    """The position id of an input's first token in an encoder family.
-
-    RoBERTa and its relatives (XLM-R, CamemBERT, …) count from ``pad_token_id + 1``, every other family from 0.
-
-    Args:
-        model_type: Hugging Face's ``config.model_type``.
-        pad_token_id: the model's padding id.
-    """
-    return pad_token_id + 1 if model_type in _PADDING_OFFSET and pad_token_id is not None else 0
-
-
-def tokenizer_position_start(tokenizer: PreTrainedTokenizerBase) -> int:
-    """:func:`position_start` read off a tokenizer's class name (``XLMRobertaTokenizer``), 0 for a generic class."""
-    name = type(tokenizer).__name__.removesuffix("Fast").removesuffix("Tokenizer").lower()
-    model_type = next((t for t in _PADDING_OFFSET if t.replace("-", "") == name), "")
-    return position_start(model_type, tokenizer.pad_token_id)
 
 
 def length_limit(tokenizer: PreTrainedTokenizerBase, max_length: int | None, template: Template) -> int:

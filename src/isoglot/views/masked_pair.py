@@ -21,7 +21,6 @@ from isoglot.views.layout import (
     length_limit,
     pair_template,
     target_first,
-    tokenizer_position_start,
     truncated_lengths,
 )
 from isoglot.views.masking import Masking, MaskingOptions
@@ -44,10 +43,9 @@ class MaskedPair(MaskingOptions):
             has on XLM-R.
         segment_ids: ``zero``: all 0 (WEAM, PPA); ``pair``: 0 and 1 (BERT's fine-tuning; not for RoBERTa and XLM-R,
             whose models have one segment); ``none``: no segment ids in the batch.
-        reset_positions: the second sentence counts its positions from the start again (XLM; ALIGN-MLM's XLM).
-        position_start: position id of a first token, used where positions restart; see
-            :func:`~isoglot.views.layout.position_start` (RoBERTa's family: padding id + 1). Where not given, read
-            off the tokenizer's class name.
+        reset_positions: the second sentence counts its positions from 0 again (XLM; ALIGN-MLM's XLM). Positions
+            count from 0 in every view; :func:`~isoglot.modules.encoder.encode` adds what the family starts from
+            (RoBERTa and XLM-R: padding id + 1).
         language_ids: id of each language, for models with language embeddings; ``None``: no language ids.
         order: ``source_first``, ``target_first``, or ``shuffle`` by the example's coin (true: target first), the
             same coin as the sentence pair's.
@@ -58,8 +56,9 @@ class MaskedPair(MaskingOptions):
 
     **Columns**: ``source_ids``, ``target_ids``; with ``whole_word`` their word ids; with ``language_ids`` their
     languages; ``links`` where present. Or a packed instance (XLM's 256+256): ``input_ids`` with specials,
-    ``attention_mask`` with padding inside, ``position_ids`` (counting from 0), ``language_ids``; its order,
-    positions and languages are the stream's.
+    ``attention_mask`` with padding inside, ``position_ids`` (counting from 0), ``language_ids`` or ``side_ids`` to
+    tell its halves apart; its order and positions are the stream's, and so are its language ids unless
+    ``language_ids`` is given here and the stream names its languages.
 
     **Keys**: ``input_ids``, ``attention_mask``, ``labels``, ``original_ids``, ``special_mask``, ``side_ids`` (1
     source, 2 target, 0 specials and padding), ``token_type_ids`` unless ``none``, ``position_ids`` if they restart,
@@ -76,7 +75,6 @@ class MaskedPair(MaskingOptions):
     pair_template: Literal["hf", "single"] = field(default="hf", kw_only=True)
     segment_ids: Literal["zero", "pair", "none"] = field(default="zero", kw_only=True)
     reset_positions: bool = field(default=False, kw_only=True)
-    position_start: int | None = field(default=None, kw_only=True)
     language_ids: Mapping[str, int] | None = field(default=None, kw_only=True)
     order: Literal["source_first", "target_first", "shuffle"] = field(default="source_first", kw_only=True)
     max_length: int | None = field(default=None, kw_only=True)
@@ -95,8 +93,6 @@ class MaskedPair(MaskingOptions):
         self._masking = self.masking(tokenizer)
         self._template = pair_template(tokenizer, self.pair_template)
         self._limit = length_limit(tokenizer, self.max_length, self._template)
-        if self.position_start is None:
-            self.position_start = tokenizer_position_start(tokenizer)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -133,7 +129,7 @@ class MaskedPair(MaskingOptions):
             extras["token_type_ids"] = np.zeros(ids.size, dtype=np.int64)
             extras["token_type_ids"][border:] = int(self.segment_ids == "pair")
         if self.reset_positions:
-            positions = np.arange(ids.size, dtype=np.int64) + (self.position_start or 0)
+            positions = np.arange(ids.size, dtype=np.int64)
             positions[border:] -= border
             extras["position_ids"] = positions
         if self.language_ids is not None:
@@ -157,14 +153,17 @@ class MaskedPair(MaskingOptions):
         return self._template.surround(first, second, fill=-1)
 
     def _packed(self, example: Mapping[str, Any]) -> Instance:
-        instance = packed_instance(
-            example, language_ids=None, position_start=self.position_start or 0, max_length=self._limit
-        )
+        instance = packed_instance(example, language_ids=None, max_length=self._limit)
         extras = instance.extras
         second = _second_half(instance)
         if "side_ids" not in extras:
             special = self._masking.specials.take(instance.ids, mode="clip")
             extras["side_ids"] = np.where(special | (instance.attention == 0), 0, 1 + second)
+        if self.language_ids is not None and example.get("source_language") is not None:
+            numbers = as_array(
+                [language_id(self.language_ids, example[f"{side}_language"]) for side in ("source", "target")]
+            )
+            extras["language_ids"] = numbers[second]
         if self.segment_ids != "none":
             extras["token_type_ids"] = second if self.segment_ids == "pair" else np.zeros_like(second)
         return instance

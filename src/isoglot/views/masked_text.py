@@ -24,7 +24,6 @@ from isoglot.views.layout import (
     length_limit,
     single_template,
     target_first,
-    tokenizer_position_start,
 )
 from isoglot.views.masking import Masking, MaskingOptions
 
@@ -44,8 +43,6 @@ class MaskedText(MaskingOptions):
             ``first`` or ``second`` (true: the target is first).
         max_length: most tokens with specials, the rest is cut off; the tokenizer's limit where not given. Packed
             blocks are never cut.
-        position_start: position id of the first token, used for packed blocks whose positions restart; see
-            :func:`~isoglot.views.layout.position_start`. Where not given, read off the tokenizer's class name.
 
     The masking options (``probability`` …) are those of :class:`~isoglot.views.masking.MaskingOptions`.
 
@@ -65,7 +62,6 @@ class MaskedText(MaskingOptions):
     language_ids: Mapping[str, int] | None = field(default=None, kw_only=True)
     side: Literal["source", "target", "first", "second"] | None = field(default=None, kw_only=True)
     max_length: int | None = field(default=None, kw_only=True)
-    position_start: int | None = field(default=None, kw_only=True)
     _masking: Masking = field(init=False, repr=False)
     _template: Template = field(init=False, repr=False)
     _limit: int = field(init=False, repr=False)
@@ -79,8 +75,6 @@ class MaskedText(MaskingOptions):
         self._masking = self.masking(tokenizer)
         self._template = single_template(tokenizer)
         self._limit = length_limit(tokenizer, self.max_length, self._template)
-        if self.position_start is None:
-            self.position_start = tokenizer_position_start(tokenizer)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -104,7 +98,6 @@ class MaskedText(MaskingOptions):
             return packed_instance(
                 example,
                 language_ids=self.language_ids,
-                position_start=self.position_start or 0,
                 max_length=self._limit,
             )
         return text_instance(
