@@ -1,0 +1,223 @@
+"""The manifest of a prepared corpus, and reading one back."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import tempfile
+import unicodedata
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
+
+from isoglot.corpus.options import PrepareOptions
+from isoglot.corpus.sources import Kind, Source
+from isoglot.errors import InputError
+from isoglot.schema import SCHEMAS, require
+
+__all__ = ["MANIFEST", "InputFile", "LanguageCount", "Manifest", "load_corpus", "read_manifest"]
+
+MANIFEST = "manifest.json"
+_LAYOUT = 1
+
+
+class InputFile(BaseModel):
+    """One file that was read, and what tells whether it has changed since."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: str
+    size: int | None = Field(default=None, description="Bytes; none for standard input and data-set names.")
+    modified: int | None = Field(default=None, description="Time of the last change, in nanoseconds.")
+    blake2b: str | None = Field(default=None, description="Hash of the content, 128 bits.")
+
+    @classmethod
+    def of(cls, path: str) -> InputFile:
+        """A file, or the files of a folder, as they are now, without the hash."""
+        found = [f.stat() for f in _files(path)]
+        if not found:
+            return cls(path=path)
+        return cls(path=path, size=sum(s.st_size for s in found), modified=max(s.st_mtime_ns for s in found))
+
+    def hashed(self) -> InputFile:
+        """The same with the hash of the content, which is read for it."""
+        if self.size is None:
+            return self
+        return self.model_copy(update={"blake2b": hash_file(self.path)})
+
+    def unchanged(self) -> bool:
+        """Whether the file is still the same: by its size and time, or else by its content."""
+        if self.path == "-":
+            return False
+        now = InputFile.of(self.path)
+        if now.size != self.size:
+            return False
+        return now.modified == self.modified or hash_file(self.path) == self.blake2b
+
+
+class LanguageCount(BaseModel):
+    """What became of the rows of one language (pair)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    languages: tuple[str, ...]
+    read: int = Field(description="Rows read.")
+    removed: dict[str, int] = Field(description="Rows that each filter dropped, in the order of the filters.")
+    passed: int = Field(description="Rows that passed all filters.")
+    kept: int = Field(description="Rows in the output, after language sampling.")
+
+
+class Manifest(BaseModel):
+    """What a prepared folder holds and what it was made from."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    layout: int = _LAYOUT
+    kind: Kind = Field(
+        validation_alias=AliasChoices("schema", "kind"),
+        serialization_alias="schema",
+        description="Name of the schema.",
+    )
+    rows: int
+    languages: tuple[LanguageCount, ...]
+    notes: tuple[str, ...] = ()
+    shards: dict[str, int] = Field(description="Parquet files in order, with their rows.")
+    sources: tuple[Source, ...]
+    inputs: tuple[InputFile, ...]
+    options: PrepareOptions
+    versions: dict[str, str]
+
+    def matches(self, sources: Sequence[Source], options: PrepareOptions, extra: Sequence[str]) -> bool:
+        """Whether running again would make the same: same sources and options, and no input changed.
+
+        Args:
+            sources: the sources, expanded.
+            options: the options.
+            extra: files other than the sources' that are read (tokenizer, held-out sentences).
+        """
+        if self.layout != _LAYOUT or self.sources != tuple(sources) or self.options != options:
+            return False
+        paths = [p for s in sources for p in s.files()] + list(extra)
+        return paths == [i.path for i in self.inputs] and all(i.unchanged() for i in self.inputs)
+
+    def write(self, folder: Path) -> None:
+        """Write it to a temporary name, then rename: a folder with a manifest is complete."""
+        temporary = folder / f"{MANIFEST}.tmp"
+        temporary.write_text(self.model_dump_json(indent=2, by_alias=True) + "\n", encoding="utf-8")
+        temporary.replace(folder / MANIFEST)
+
+
+def versions() -> dict[str, str]:
+    """Versions of what the output depends on."""
+    names = ("isoglot", "tokenizers", "pyarrow", "datasets", "numpy")
+    return {
+        **{n: version(n) for n in names},
+        "python": platform.python_version(),
+        "unicode": unicodedata.unidata_version,
+    }
+
+
+def hash_file(path: str) -> str:
+    """BLAKE2b of the content of a file, or of all files of a folder in the order of their names, 128 bits."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name in _files(path):
+        with name.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()
+
+
+def _files(path: str) -> list[Path]:
+    """The files that a path stands for; none for standard input and data-set names."""
+    if Path(path).is_dir():
+        return sorted(f for f in Path(path).rglob("*") if f.is_file())
+    return [Path(path)] if Path(path).is_file() else []
+
+
+def read_manifest(folder: str | Path) -> Manifest | None:
+    """The manifest of a prepared folder; None if it has none, or one of another release's making."""
+    path = Path(folder) / MANIFEST
+    if not path.is_file():
+        return None
+    try:
+        return Manifest.model_validate_json(path.read_bytes())
+    except ValidationError:
+        return None
+
+
+def load_corpus(path: str | Path) -> datasets.Dataset:
+    """Open a folder that :func:`isoglot.corpus.prepare` wrote.
+
+    The shards are unpacked once into an Arrow file beside them (in the data-set cache if the folder cannot be
+    written), which is memory-mapped: the size of the corpus does not matter.
+
+    Args:
+        path: the folder.
+
+    Returns:
+        A plain data set, checked against its schema.
+
+    Raises:
+        InputError: there is no complete corpus in the folder.
+
+    Example:
+        >>> corpus = load_corpus("data/en-de")  # doctest: +SKIP
+    """
+    folder = Path(path)
+    manifest = read_manifest(folder)
+    if manifest is None:
+        reason = "has no manifest that can be read" if folder.is_dir() else "does not exist"
+        raise InputError(
+            f"{reason}; a folder written to its end by `isoglot prepare` is needed: run it with --out {folder}",
+            path=folder,
+        )
+    missing = [name for name in manifest.shards if not (folder / name).is_file()]
+    if missing:
+        raise InputError(f"{missing[0]} is missing; run `isoglot prepare --overwrite` again", path=folder)
+    features = SCHEMAS[manifest.kind]
+    cache = _unpacked(folder, manifest, features)
+    return require(datasets.Dataset.from_file(str(cache)), features, role=f"corpus {folder}")
+
+
+def _unpacked(folder: Path, manifest: Manifest, features: datasets.Features) -> Path:
+    """The Arrow file of a prepared folder, made if it is not there."""
+    name = hashlib.blake2b(manifest.model_dump_json().encode(), digest_size=8).hexdigest()
+    places = [folder / ".cache", Path(datasets.config.HF_DATASETS_CACHE) / "isoglot"]
+    for place in places:
+        if (place / f"{name}.arrow").exists():
+            return place / f"{name}.arrow"
+    place = next(p for p in places if os.access(_existing(p), os.W_OK))
+    place.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=place, suffix=".tmp")
+    os.close(handle)
+    try:
+        with pa.OSFile(temporary, "wb") as sink, pa.ipc.new_stream(sink, features.arrow_schema) as writer:
+            for shard in manifest.shards:
+                _copy_batches(folder / shard, writer, features.arrow_schema)
+        Path(temporary).replace(place / f"{name}.arrow")
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+    return place / f"{name}.arrow"
+
+
+def _copy_batches(shard: Path, writer: Any, schema: pa.Schema) -> None:
+    try:
+        with pq.ParquetFile(shard) as file:
+            for batch in file.iter_batches(8192):
+                writer.write_batch(batch.cast(schema))
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(
+            f"cannot be read ({error}); run `isoglot prepare --overwrite` again", path=shard
+        ) from error
+
+
+def _existing(path: Path) -> Path:
+    """The nearest folder on the way up that exists."""
+    return next(p for p in (path, *path.parents) if p.exists())

@@ -1,0 +1,145 @@
+"""Ordered work on several processes, with a bounded number of pieces under way and none left behind."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+from isoglot.errors import IsoglotError
+
+__all__ = ["WorkPool", "usable_cores"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+_PRELOAD = ["isoglot.corpus.prepare_worker"]
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on (a container or a batch system may grant fewer than there are)."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class WorkPool(Generic[Item, Result]):
+    """Worker processes, or this one alone, behind one interface. Use as a context manager.
+
+    Workers ignore Ctrl-C (the main process tells them to stop) and end by themselves if the main process is killed.
+    They are forked from a clean server process, never from one that runs threads.
+
+    Args:
+        processes: worker processes; 1 for none.
+        initializer: called first in each worker.
+        settings: its argument.
+    """
+
+    def __init__(self, processes: int, initializer: Callable[[Any], None], settings: object) -> None:
+        self._processes = processes
+        self._initializer = initializer
+        self._settings = settings
+        self._executor: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> WorkPool[Item, Result]:
+        if self._processes == 1:
+            self._initializer(self._settings)
+            return self
+        context = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
+        if sys.platform != "win32":
+            context.set_forkserver_preload(_PRELOAD)
+        self._executor = ProcessPoolExecutor(
+            self._processes, context, initializer=_start_worker, initargs=(self._initializer, self._settings)
+        )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._executor is not None:
+            self._executor.shutdown(wait=True, cancel_futures=True)
+
+    def submit(self, function: Callable[..., Any], *arguments: object) -> Future[Any]:
+        """Do one piece of work; without workers, now."""
+        if self._executor is not None:
+            return self._executor.submit(function, *arguments)
+        future: Future[Any] = Future()
+        try:
+            future.set_result(function(*arguments))
+        except Exception as error:  # noqa: BLE001 (handed over to whoever reads the result)
+            future.set_exception(error)
+        return future
+
+    def map(
+        self, function: Callable[[Item], Result], items: Iterable[Item], *, ignore: Callable[[Item], bool]
+    ) -> Iterator[Result]:
+        """Results in the order of the items.
+
+        The first error in that order is the one that is raised, whichever process meets it first.
+
+        Args:
+            function: what to do; it and its items must be picklable.
+            items: read only a little ahead of the results.
+            ignore: whether an item, in its turn, is of no interest any more; its result or error is dropped.
+
+        Yields:
+            One result an item.
+        """
+        pending: deque[tuple[Item, Future[Result]]] = deque()
+        iterator = iter(items)
+        failure: Exception | None = None
+        most = 1 if self._executor is None else 2 * self._processes + 2
+        while True:
+            try:
+                while failure is None and len(pending) < most:
+                    item = next(iterator)
+                    pending.append((item, self.submit(function, item)))
+            except StopIteration:
+                most = 0
+            except Exception as error:  # noqa: BLE001 (raised below, after the results before it)
+                failure = error
+            if not pending:
+                break
+            item, future = pending.popleft()
+            if ignore(item):
+                future.cancel()
+                continue
+            yield result_of(future)
+        if failure is not None:
+            raise failure
+
+
+def result_of(future: Future[Result]) -> Result:
+    """The result of a piece of work.
+
+    Raises:
+        IsoglotError: a worker process was killed.
+    """
+    try:
+        return future.result()
+    except BrokenProcessPool as error:
+        raise IsoglotError(
+            "a worker process was killed, most likely because memory ran out; free memory, or use fewer processes "
+            "(processes: 2)"
+        ) from error
+
+
+def _start_worker(initializer: Callable[[Any], None], settings: object) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    initializer(settings)
+
+
+def _end_with_parent() -> None:
+    """A worker that waits for work would outlive a main process that is killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

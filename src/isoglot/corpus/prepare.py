@@ -1,0 +1,376 @@
+"""Raw files in, a filtered corpus with a manifest out: `isoglot prepare`.
+
+The main process cuts the inputs into chunks of lines, workers parse and filter them into part files, the main process
+looks at their hashes alone (duplicates need one memory) and counts the first N, and workers write the shards. So no
+process ever holds more than a few chunks, and the main one touches no text. The result depends on the inputs and the
+options only, never on the number of processes.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import psutil
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from isoglot.corpus.duplicates import hash_texts
+from isoglot.corpus.filters import held_out_key
+from isoglot.corpus.manifest import MANIFEST, InputFile, LanguageCount, Manifest, read_manifest, versions
+from isoglot.corpus.options import PrepareOptions
+from isoglot.corpus.pool import WorkPool, usable_cores
+from isoglot.corpus.prepare_worker import Part, Settings, Task, filter_chunk, start
+from isoglot.corpus.readers import READERS
+from isoglot.corpus.scripts import scripts_of
+from isoglot.corpus.shards import Ledger, ShardWriter
+from isoglot.corpus.sources import Kind, Source, expand
+from isoglot.corpus.streams import LineFile, Meter, decode_lines
+from isoglot.errors import ConfigurationError, IsoglotError
+from isoglot.schema import SCHEMAS
+
+__all__ = ["PrepareSummary", "Progress", "prepare"]
+
+_SMALL = 8 << 20
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far `prepare` is.
+
+    Attributes:
+        read: rows read.
+        passed: rows that passed all filters.
+        bytes_read: bytes of the inputs read, as they lie on disk.
+        bytes_total: bytes of all inputs; 0 if unknown.
+    """
+
+    read: int
+    passed: int
+    bytes_read: int
+    bytes_total: int
+
+
+class PrepareSummary(BaseModel):
+    """What `prepare` did."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: Path
+    kind: Kind
+    rows: int = Field(description="Rows in the output.")
+    languages: tuple[LanguageCount, ...] = Field(description="Counts for each language (pair).")
+    notes: tuple[str, ...] = Field(default=(), description="What is odd and may be a mistake.")
+    shards: int
+    seconds: float
+    skipped: bool = Field(default=False, description="Nothing was done: the output was there already.")
+
+    @property
+    def read(self) -> int:
+        """Rows read."""
+        return sum(count.read for count in self.languages)
+
+    @property
+    def removed(self) -> dict[str, int]:
+        """Rows that each filter dropped, in the order of the filters, all languages together."""
+        total: dict[str, int] = {}
+        for count in self.languages:
+            for name, rows in count.removed.items():
+                total[name] = total.get(name, 0) + rows
+        return total
+
+
+def prepare(
+    inputs: Source | Sequence[Source],
+    out: str | Path,
+    *,
+    options: PrepareOptions | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    processes: int | None = None,
+    overwrite: bool = False,
+) -> PrepareSummary:
+    """Read, clean and filter corpora, and write them as one Parquet corpus with a manifest.
+
+    The folder appears under its name only when it is complete. If it is there already and was made from the same
+    inputs (by content) with the same options, nothing is done.
+
+    Args:
+        inputs: what to read. Several sources of one language pair are read one after the other.
+        out: the folder to write.
+        options: filters and more; by default rows with an empty side are dropped and white space is cleaned.
+        progress: called now and then.
+        processes: worker processes; by default one a core, or none for small inputs. With workers the calling
+            script needs the usual ``if __name__ == "__main__":``.
+        overwrite: replace a corpus that was made otherwise.
+
+    Returns:
+        Counts of all that was read, dropped and kept.
+
+    Raises:
+        ConfigurationError: options or sources that cannot work, all of them at once; ``out`` is in use; no row left.
+        InputError: bad content, as ``file:line``. Nothing is written then, and what was there stays.
+
+    Example:
+        >>> prepare(Source(path="en-de.tsv.gz", source_language="en", target_language="de"), "out")  # doctest: +SKIP
+    """
+    began = time.monotonic()
+    options = options or PrepareOptions()
+    sources = expand([inputs] if isinstance(inputs, Source) else inputs, options.kind)
+    _check(sources, options)
+    target = Path(out)
+    tokenizer, tokenizer_file = _tokenizer(options)
+    extra = [*options.held_out_files, *([tokenizer_file] if tokenizer_file else [])]
+    done = _already_there(target, overwrite, lambda m: m.matches(sources, options, extra))
+    if done is not None:
+        return _summary(target, done, time.monotonic() - began, skipped=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _clear_stale(target)
+    partial = target.parent / f".{target.name}.partial-{os.getpid()}"
+    try:
+        (partial / "parts").mkdir(parents=True)
+        files = [InputFile.of(p) for s in sources for p in s.files()]
+        files += [InputFile.of(p) for p in extra]
+        settings = Settings(
+            sources=tuple(sources),
+            options=options,
+            schema=SCHEMAS[options.kind].arrow_schema,
+            tokenizer=tokenizer,
+            held_out=_held_out(options),
+            folder=str(partial / "parts"),
+            single_threaded=False,
+        )
+        with ThreadPoolExecutor(1) as hasher:
+            hashing = [hasher.submit(f.hashed) for f in files]
+            try:
+                manifest = _Run(settings, partial, files, processes, progress).run()
+            except BaseException:
+                hasher.shutdown(cancel_futures=True)
+                raise
+            hashed = tuple(h.result() for h in hashing)
+        shutil.rmtree(partial / "parts")
+        manifest = manifest.model_copy(update={"inputs": hashed})
+        manifest.write(partial)
+        _publish(partial, target)
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise IsoglotError(
+                f"{target}: the disk is full; free some space, or choose another folder"
+            ) from error
+        raise
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return _summary(target, manifest, time.monotonic() - began)
+
+
+class _Run:
+    """One run over all sources."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        folder: Path,
+        files: list[InputFile],
+        processes: int | None,
+        progress: Callable[[Progress], None] | None,
+    ) -> None:
+        sizes = [f.size for f in files]
+        self._total = 0 if None in sizes else sum(s or 0 for s in sizes)
+        small = None not in sizes and self._total < _SMALL
+        self._processes = processes or (1 if small else usable_cores())
+        self._settings = Settings(**{**vars(settings), "single_threaded": self._processes > 1})
+        self._folder = folder
+        self._progress = progress
+        self._meter = Meter()
+        self._ledger = Ledger(settings.sources, settings.options)
+
+    def run(self) -> Manifest:
+        """Do it all but the manifest's input hashes.
+
+        Raises:
+            ConfigurationError: no row is left.
+        """
+        options, sources = self._settings.options, self._settings.sources
+        pool: WorkPool[Task, Part] = WorkPool(self._processes, start, self._settings)
+        with pool:
+            writer = ShardWriter(
+                pool, self._folder, options, keep_parts=options.sampling_exponent is not None
+            )
+            for part, rows in self._parts(pool):
+                if options.sampling_exponent is None:
+                    writer.add(part, rows)
+                else:
+                    self._ledger.hold(part, rows)
+            for part, rows in self._ledger.sampled():
+                writer.add(part, rows)
+            shards = writer.finish()
+        if not shards:
+            raise ConfigurationError(
+                f"no row is left of the {self._ledger.read} that were read "
+                f"({', '.join(f'{k} {v}' for k, v in self._ledger.removed.items())}); at least one is needed: loosen "
+                "the filter that dropped most, or check that each column holds what you think"
+            )
+        return Manifest(
+            kind=options.kind,
+            rows=sum(shards.values()),
+            languages=self._ledger.counts(),
+            notes=self._ledger.notes(),
+            shards=shards,
+            sources=sources,
+            inputs=(),
+            options=options,
+            versions=versions(),
+        )
+
+    def _tasks(self) -> Iterator[Task]:
+        number = 0
+        for index, source in enumerate(self._settings.sources):
+            if self._ledger.full(index):
+                continue
+            reader = READERS[source.format or ""]
+            try:
+                for chunk in reader.chunks(source, self._settings.options.kind, self._meter):
+                    yield Task(number, index, chunk)
+                    number += 1
+                    if self._ledger.full(index):
+                        break
+            except IsoglotError as error:
+                yield Task(number, index, error)
+                number += 1
+
+    def _parts(self, pool: WorkPool[Task, Part]) -> Iterator[tuple[Part, NDArray[np.int32] | None]]:
+        """Parts in order with the rows to take, counted."""
+        # what was read ahead of the first N in vain is not counted: how much it is depends on the number of processes
+        for part in pool.map(filter_chunk, self._tasks(), ignore=lambda task: self._ledger.full(task.source)):
+            yield part, self._ledger.enter(part)
+            if self._progress is not None:
+                self._progress(
+                    Progress(self._ledger.read, self._ledger.passed, self._meter.position, self._total)
+                )
+
+
+def _check(sources: Sequence[Source], options: PrepareOptions) -> None:
+    """Mistakes that only options and sources together show."""
+    problems = []
+    if options.held_out_flags:
+        problems = [
+            f"{s.path}: held_out_flags is set, and no column holds the flags; set columns: {{flags: 3}}"
+            for s in sources
+            if "flags" not in s.columns
+        ]
+    if options.min_script_share is not None:
+        for language in sorted({tag for s in sources for tag in s.languages(options.kind)}):
+            try:
+                scripts_of(language, options.scripts)
+            except ConfigurationError as error:
+                problems.extend(error.problems)
+    problems.extend(
+        f"held_out_files: {path}: no such file; a file of sentences is needed: check the name"
+        for path in options.held_out_files
+        if not Path(path).is_file()
+    )
+    if problems:
+        raise ConfigurationError(problems)
+
+
+def _tokenizer(options: PrepareOptions) -> tuple[str | None, str | None]:
+    """The tokenizer's JSON, and the file or name that it is from."""
+    if options.tokenizer is None:
+        return None, None
+    path = Path(options.tokenizer)
+    if path.is_dir() and (path / "tokenizer.json").is_file():
+        path = path / "tokenizer.json"
+    if path.is_file():
+        return path.read_text(encoding="utf-8"), str(path)
+    from transformers import AutoTokenizer  # noqa: PLC0415 (seconds of import that a tokenizer.json does not need)
+
+    try:
+        loaded = AutoTokenizer.from_pretrained(options.tokenizer)
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(
+            f"tokenizer: {options.tokenizer!r} cannot be loaded ({str(error).splitlines()[0]}); a folder with a "
+            "tokenizer.json, or a name that this machine can reach, is needed: check the path"
+        ) from error
+    if not loaded.is_fast:
+        raise ConfigurationError(
+            f"tokenizer: {options.tokenizer!r} has no fast version, and one is needed: convert it to a tokenizer.json"
+        )
+    return loaded.backend_tokenizer.to_str(), options.tokenizer
+
+
+def _held_out(options: PrepareOptions) -> NDArray[np.uint64]:
+    """Sorted hashes of all held-out sentences."""
+    found = [np.zeros(0, np.uint64)]
+    for path in options.held_out_files:
+        with LineFile(path) as file:
+            for first, data in file.chunks():
+                keys = (held_out_key(line) for line in decode_lines(data, path, first))
+                found.append(hash_texts(k for k in keys if k))
+    return np.unique(np.concatenate(found))
+
+
+def _already_there(target: Path, overwrite: bool, matches: Callable[[Manifest], bool]) -> Manifest | None:
+    """The manifest of what is there, if it is what is wanted.
+
+    Raises:
+        ConfigurationError: something else is there.
+    """
+    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
+        return None
+    if not target.is_dir():
+        raise ConfigurationError(f"{target}: is a file, and a folder is to be written; choose another name")
+    if not (target / MANIFEST).is_file():
+        raise ConfigurationError(
+            f"{target}: is not empty and not a corpus; choose another folder, or empty it"
+        )
+    manifest = read_manifest(target)
+    if manifest is not None and matches(manifest) and all((target / s).is_file() for s in manifest.shards):
+        return manifest
+    if not overwrite:
+        raise ConfigurationError(
+            f"{target}: holds a corpus made from other inputs or with other options; choose another folder, or add "
+            "--overwrite (overwrite=True) to replace it"
+        )
+    return None
+
+
+def _clear_stale(target: Path) -> None:
+    """Remove what runs that were killed left behind."""
+    for folder in target.parent.glob(f".{target.name}.partial-*"):
+        number = folder.name.rsplit("-", 1)[1]
+        if number.isdigit() and not psutil.pid_exists(int(number)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _publish(partial: Path, target: Path) -> None:
+    """Give the finished folder its name; what was there goes only then."""
+    if not target.exists():
+        partial.rename(target)
+        return
+    old = target.parent / f".{target.name}.partial-old-{os.getpid()}"
+    target.rename(old)
+    try:
+        partial.rename(target)
+    except OSError:
+        old.rename(target)
+        raise
+    shutil.rmtree(old)
+
+
+def _summary(target: Path, manifest: Manifest, seconds: float, *, skipped: bool = False) -> PrepareSummary:
+    return PrepareSummary(
+        path=target,
+        kind=manifest.kind,
+        rows=manifest.rows,
+        languages=manifest.languages,
+        notes=manifest.notes,
+        shards=len(manifest.shards),
+        seconds=seconds,
+        skipped=skipped,
+    )

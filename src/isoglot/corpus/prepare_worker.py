@@ -1,0 +1,181 @@
+"""What the worker processes of `prepare` do: parse and filter chunks, write shards. Imports little, to start fast."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from isoglot.corpus.filters import Filters, quiet_tokenizers
+from isoglot.corpus.options import PrepareOptions
+from isoglot.corpus.readers import READERS
+from isoglot.corpus.records import Chunk
+from isoglot.corpus.sources import Source
+from isoglot.errors import IsoglotError
+
+__all__ = ["Part", "Settings", "Task", "filter_chunk", "start", "write_shard"]
+
+_GROUP_ROWS = 65_536
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What every worker is told once.
+
+    Attributes:
+        sources: the inputs.
+        options: the filters.
+        schema: Arrow schema of the output.
+        tokenizer: JSON of the tokenizer, if lengths are counted.
+        held_out: sorted hashes of held-out sentences.
+        folder: where parts go.
+        single_threaded: whether libraries must keep to one thread, since there are several workers.
+    """
+
+    sources: tuple[Source, ...]
+    options: PrepareOptions
+    schema: pa.Schema
+    tokenizer: str | None
+    held_out: NDArray[np.uint64]
+    folder: str
+    single_threaded: bool
+
+
+@dataclass(frozen=True)
+class Task:
+    """One chunk of one source, or the error that stands in its place.
+
+    An error while reading travels as a task, so that it is met in its turn: the rows before it are dealt with first,
+    and if they are enough (first N), it is not an error at all, however far ahead the reading was.
+    """
+
+    number: int
+    source: int
+    chunk: Chunk | IsoglotError
+
+
+@dataclass
+class Part:
+    """A filtered chunk, whose rows lie in a file.
+
+    Attributes:
+        source: index of the source.
+        read: rows before filtering, with the units passed over.
+        rows: rows in the file.
+        removed: rows that each filter dropped.
+        flags_seen: names in the flag column.
+        keys: one hash a row, if duplicates are dropped.
+        path: the file; empty if there is no row.
+        size: its bytes.
+    """
+
+    source: int
+    read: int
+    rows: int
+    removed: Counter[str]
+    flags_seen: frozenset[str]
+    keys: NDArray[np.uint64] | None
+    path: str
+    size: int = 0
+
+
+class _State:
+    settings: Settings
+    filters: Filters
+
+
+def start(settings: Settings) -> None:
+    """Set a process up for its work."""
+    if settings.single_threaded:
+        quiet_tokenizers()
+        pa.set_cpu_count(1)
+    _State.settings = settings
+    _State.filters = Filters(settings.options, tokenizer=settings.tokenizer, held_out=settings.held_out)
+
+
+def filter_chunk(task: Task) -> Part:
+    """Parse and filter one chunk, and write what is left to a part file.
+
+    Raises:
+        InputError: bad content.
+    """
+    if isinstance(task.chunk, IsoglotError):
+        raise task.chunk
+    settings = _State.settings
+    source, kind = settings.sources[task.source], settings.options.kind
+    records = READERS[source.format or ""].parse(source, kind, task.chunk)
+    read = len(records) + records.incomplete
+    outcome = _State.filters.apply(records, source.languages(kind))
+    part = Part(task.source, read, outcome.rows, outcome.removed, outcome.flags_seen, outcome.keys, "")
+    if outcome.rows:
+        languages = dict(zip(_language_columns(kind), source.languages(kind), strict=True))
+        table = _table(outcome.columns, languages, outcome.rows, settings.schema)
+        path = Path(settings.folder) / f"part-{task.number:08d}.arrow"
+        # compressed: with language sampling all parts lie on disk before the first shard is written
+        with pa.ipc.new_file(
+            str(path), table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")
+        ) as writer:
+            writer.write_table(table)
+        part.path, part.size = str(path), table.nbytes
+    return part
+
+
+def write_shard(
+    parts: Sequence[tuple[str, NDArray[np.int32] | None]], out: str, delete: bool
+) -> tuple[str, int]:
+    """Write rows of several parts as one Parquet file.
+
+    Args:
+        parts: files, each with the rows to take (with repeats); None for all rows.
+        out: the file to write.
+        delete: remove the parts after.
+
+    Returns:
+        The file's name and its rows.
+    """
+    schema = _State.settings.schema
+    waiting: list[pa.Table] = []
+    rows = 0
+    with pq.ParquetWriter(out, schema, compression="zstd", use_dictionary=_repeated(schema)) as writer:
+        for path, taken in parts:
+            with pa.OSFile(path) as file:
+                table = pa.ipc.open_file(file).read_all()
+            waiting.append(table if taken is None else table.take(pa.array(taken)))
+            rows += waiting[-1].num_rows
+            if sum(t.num_rows for t in waiting) >= _GROUP_ROWS:
+                writer.write_table(pa.concat_tables(waiting))
+                waiting = []
+        if waiting:
+            writer.write_table(pa.concat_tables(waiting))
+    if delete:
+        for path, _ in parts:
+            Path(path).unlink()
+    return Path(out).name, rows
+
+
+def _language_columns(kind: str) -> tuple[str, ...]:
+    return ("language",) if kind in ("text", "treebank") else ("source_language", "target_language")
+
+
+def _repeated(schema: pa.Schema) -> list[str]:
+    """Columns worth a dictionary: the languages; sentences hardly ever repeat."""
+    return [name for name in schema.names if name.endswith("language")]
+
+
+def _table(
+    columns: dict[str, list[Any]], languages: dict[str, str], rows: int, schema: pa.Schema
+) -> pa.Table:
+    arrays = []
+    for column in schema:
+        if column.name in languages:
+            arrays.append(pa.repeat(pa.scalar(languages[column.name], column.type), rows))
+        else:
+            arrays.append(pa.array(columns[column.name], column.type))
+    return pa.Table.from_arrays(arrays, schema=schema)

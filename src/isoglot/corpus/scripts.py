@@ -1,0 +1,145 @@
+"""In which scripts languages are written, and how much of a text is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+import regex
+from numpy.typing import NDArray
+
+from isoglot.errors import ConfigurationError
+
+__all__ = ["LANGUAGE_SCRIPTS", "script_share", "scripts_of"]
+
+_LANGUAGES = {
+    "Latin": "af ast az br bs ca ceb co cs cy da de en eo es et eu fi fil fo fr fy ga gd gl gn gsw ha haw hr ht hu id "
+    "ig is it jv kmr ku la lb ln lt lv mg mi ms mt nb nds nl nn no nso ny oc om pl pt qu rm ro rw sc scn sco sk sl sm "
+    "sn so sq st su sv sw szl tk tl tn to tr ts tw uz vec vi vo wa war wo xh yo zu",
+    "Cyrillic": "ab ba be bg ce cv kk kv ky mk mn os ru sah tg tt udm uk",
+    "Arabic": "ar arz azb ckb fa ps sd ug ur",
+    "Devanagari": "awa bh bho hi mai mr ne new sa",
+    "Hebrew": "he iw yi",
+    "Greek": "el grc",
+    "Armenian": "hy",
+    "Georgian": "ka xmf",
+    "Bengali": "as bn",
+    "Gurmukhi": "pa",
+    "Gujarati": "gu",
+    "Oriya": "or",
+    "Tamil": "ta",
+    "Telugu": "te",
+    "Kannada": "kn",
+    "Malayalam": "ml",
+    "Sinhala": "si",
+    "Thai": "th",
+    "Lao": "lo",
+    "Tibetan": "bo dz",
+    "Myanmar": "my",
+    "Khmer": "km",
+    "Ethiopic": "am ti",
+    "Han": "zh cmn yue wuu lzh",
+}
+_THREE_LETTERS = {
+    "deu": "de", "eng": "en", "fra": "fr", "spa": "es", "hin": "hi", "ron": "ro", "ell": "el", "rus": "ru", "tur": "tr",
+    "ara": "ar", "vie": "vi", "tha": "th", "zho": "zh", "jpn": "ja", "kor": "ko", "bul": "bg", "urd": "ur", "swa": "sw",
+    "swh": "sw", "ita": "it", "nld": "nl", "por": "pt", "pol": "pl", "heb": "he", "pes": "fa", "ben": "bn", "tam": "ta",
+    "ukr": "uk", "ces": "cs", "hun": "hu", "fin": "fi", "swe": "sv", "dan": "da", "ind": "id",
+}  # fmt: skip
+_SUBTAGS = {
+    "latn": ("Latin",),
+    "cyrl": ("Cyrillic",),
+    "arab": ("Arabic",),
+    "deva": ("Devanagari",),
+    "hans": ("Han",),
+    "hant": ("Han",),
+    "grek": ("Greek",),
+    "hebr": ("Hebrew",),
+    "jpan": ("Han", "Hiragana", "Katakana"),
+    "kore": ("Hangul", "Han"),
+}
+
+LANGUAGE_SCRIPTS: dict[str, tuple[str, ...]] = {
+    **{language: (script,) for script, names in _LANGUAGES.items() for language in names.split()},
+    "ja": ("Han", "Hiragana", "Katakana"),
+    "ko": ("Hangul", "Han"),
+    "sr": ("Cyrillic", "Latin"),
+    "sh": ("Latin", "Cyrillic"),
+}
+"""Unicode scripts that a language is written in, by its ISO 639 code."""
+
+
+def scripts_of(language: str, extra: Mapping[str, Sequence[str]] | None = None) -> tuple[str, ...]:
+    """The scripts of a language.
+
+    A script subtag (`uz-Cyrl`) decides; a region (`pt-BR`) does not matter.
+
+    Args:
+        language: a BCP 47 tag, or a three-letter code of a common language.
+        extra: scripts of languages, looked up first.
+
+    Raises:
+        ConfigurationError: the language is not in the table.
+    """
+    tag = language.replace("_", "-").lower()
+    for name in (language, tag, tag.split("-")[0]):
+        if extra and name in extra:
+            return tuple(extra[name])
+    for part in tag.split("-")[1:]:
+        if part in _SUBTAGS:
+            return _SUBTAGS[part]
+    base = _THREE_LETTERS.get(tag.split("-")[0], tag.split("-")[0])
+    if base not in LANGUAGE_SCRIPTS:
+        raise ConfigurationError(
+            f"min_script_share: the script of language {language!r} is not in the table, and it is needed; set "
+            f"scripts: {{{language}: [Latin]}} with the Unicode names of its scripts"
+        )
+    return LANGUAGE_SCRIPTS[base]
+
+
+def script_share(texts: Sequence[str], scripts: tuple[str, ...]) -> NDArray[np.float64]:
+    """The share of each text's letters that are in the given scripts.
+
+    Letters that several scripts share (Unicode scripts Common and Inherited) count for neither side. A text without
+    letters has share 1.
+
+    Args:
+        texts: any number of texts.
+        scripts: Unicode names of scripts.
+
+    Returns:
+        One number in [0, 1] a text.
+    """
+    classes = _classes(scripts)
+    lengths = np.fromiter((len(t) for t in texts), np.int64, len(texts))
+    points = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
+    found = classes[points]
+    ends = np.cumsum(lengths)
+    letters, inside = (
+        np.concatenate([[0], np.cumsum(mask)])[np.stack([ends - lengths, ends])]
+        for mask in (found > 0, found == 2)
+    )
+    total = letters[1] - letters[0]
+    return np.where(total == 0, 1.0, (inside[1] - inside[0]) / np.maximum(total, 1))
+
+
+@lru_cache(maxsize=16)
+def _classes(scripts: tuple[str, ...]) -> NDArray[np.uint8]:
+    """For each code point 0 (no letter, or of no script), 1 (a letter of another script) or 2 (of these)."""
+    classes = np.zeros(0x110000, np.uint8)
+    every = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x110000))))
+    names = "".join(rf"\p{{Script={s}}}" for s in scripts)
+    try:
+        inside = regex.compile(rf"(?V1)[\p{{L}}&&[{names}]]+")
+    except regex.error as error:
+        raise ConfigurationError(
+            f"scripts {', '.join(scripts)}: not all are Unicode scripts ({error}); use names such as Latin, Han"
+        ) from error
+    neutral = regex.compile(r"(?V1)[\p{L}--[\p{Script=Common}\p{Script=Inherited}]]+")
+    for pattern, value in ((neutral, 1), (inside, 2)):
+        for match in pattern.finditer(every):
+            first, last = ord(every[match.start()]), ord(every[match.end() - 1])
+            # a run of letters never spans the surrogates: the code points around them are no letters
+            classes[first : last + 1] = value
+    return classes

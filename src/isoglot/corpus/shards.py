@@ -1,0 +1,229 @@
+"""Which rows of which part go into the output: duplicates, the first N, language sampling, shards."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoglot.corpus.duplicates import HashSet
+from isoglot.corpus.manifest import LanguageCount
+from isoglot.corpus.options import FILTERS, PrepareOptions
+from isoglot.corpus.pool import WorkPool, result_of
+from isoglot.corpus.prepare_worker import Part, Task, write_shard
+from isoglot.corpus.sources import Source
+from isoglot.seeding import seed_for
+
+__all__ = ["Ledger", "ShardWriter", "sampling_targets"]
+
+_SHARD_BYTES = 256 << 20
+_PENDING = 4
+
+Rows = NDArray[np.int32]
+
+
+def sampling_targets(counts: Sequence[int], exponent: float, total: int | None = None) -> list[int]:
+    """Rows of each language after sampling: n_l^α / Σ_k n_k^α of the total, rounded so that they add up to it.
+
+    Lample and Conneau 2019 (XLM), section 3.1, with α = 0.7 there for translation pairs and 0.3 in XLM-R.
+
+    Args:
+        counts: rows of each language.
+        exponent: α in [0, 1].
+        total: rows after sampling; as many as before if None.
+
+    Returns:
+        One number a language; 0 where there is no row to repeat.
+
+    Example:
+        >>> sampling_targets([900, 100], 0.5)
+        [750, 250]
+    """
+    numbers = np.asarray(counts, dtype=np.float64)
+    weights = np.where(numbers > 0, numbers**exponent, 0.0)
+    if not weights.any():
+        return [0] * len(counts)
+    wanted = weights / weights.sum() * (int(numbers.sum()) if total is None else total)
+    whole = np.floor(wanted + 1e-9).astype(np.int64)
+    short = round(float(wanted.sum())) - int(whole.sum())
+    for place in np.argsort(whole - wanted, kind="stable")[:short]:  # largest remainders first
+        whole[place] += 1
+    return [int(w) for w in whole]
+
+
+class Ledger:
+    """Counts of each language pair, and the decisions that need all rows before."""
+
+    def __init__(self, sources: Sequence[Source], options: PrepareOptions) -> None:
+        self._options = options
+        self._groups = [s.languages(options.kind) for s in sources]
+        self._names = list(dict.fromkeys(self._groups))
+        self._read: Counter[tuple[str, ...]] = Counter()
+        self._passed: Counter[tuple[str, ...]] = Counter()
+        self._kept: dict[tuple[str, ...], int] = {}
+        self._removed: dict[tuple[str, ...], Counter[str]] = {g: Counter() for g in self._names}
+        self._seen = HashSet()
+        self._flags: set[str] = set()
+        self._held: dict[tuple[str, ...], list[tuple[Part, Rows | None]]] = {g: [] for g in self._names}
+
+    @property
+    def read(self) -> int:
+        """Rows read so far."""
+        return self._read.total()
+
+    @property
+    def passed(self) -> int:
+        """Rows that passed all filters so far."""
+        return self._passed.total()
+
+    @property
+    def removed(self) -> Counter[str]:
+        """Rows dropped by each filter so far."""
+        return sum(self._removed.values(), Counter())
+
+    def full(self, source: int) -> bool:
+        """Whether the language pair of a source has all the rows that it may have."""
+        return self._options.limit is not None and self._passed[self._groups[source]] >= self._options.limit
+
+    def enter(self, part: Part) -> Rows | None:
+        """Count a part.
+
+        Returns:
+            The rows to take; None for all.
+        """
+        group = self._groups[part.source]
+        removed = self._removed[group]
+        self._read[group] += part.read
+        removed.update(part.removed)
+        self._flags |= part.flags_seen
+        rows = np.arange(part.rows, dtype=np.int32)
+        if part.keys is not None and part.rows:
+            rows = rows[self._seen.add(part.keys)]
+            removed["duplicates"] += part.rows - len(rows)
+        if self._options.limit is not None:
+            room = self._options.limit - self._passed[group]
+            removed["limit"] += max(len(rows) - room, 0)
+            rows = rows[:room]
+        self._passed[group] += len(rows)
+        return None if len(rows) == part.rows else rows
+
+    def hold(self, part: Part, rows: Rows | None) -> None:
+        """Keep a part until the numbers of all languages are known."""
+        self._held[self._groups[part.source]].append((part, rows))
+
+    def sampled(self) -> Iterator[tuple[Part, Rows | None]]:
+        """The parts that were held, so many times that each language has its share.
+
+        A language is repeated as a whole, and the last time over only a random choice of rows, in their order.
+        """
+        if self._options.sampling_exponent is None:
+            return
+        counts = [self._passed[g] for g in self._names]
+        targets = sampling_targets(counts, self._options.sampling_exponent, self._options.sampling_total)
+        for group, count, target in zip(self._names, counts, targets, strict=True):
+            self._kept[group] = target
+            if not count:
+                continue
+            for _ in range(target // count):
+                yield from self._held[group]
+            yield from self._chosen(group, count, target % count)
+
+    def _chosen(self, group: tuple[str, ...], count: int, size: int) -> Iterator[tuple[Part, Rows | None]]:
+        if not size:
+            return
+        generator = np.random.default_rng(seed_for(self._options.seed, "sampling", *group))
+        chosen = np.zeros(count, dtype=bool)
+        chosen[generator.choice(count, size, replace=False)] = True
+        place = 0
+        for part, rows in self._held[group]:
+            every = np.arange(part.rows, dtype=np.int32) if rows is None else rows
+            yield part, every[chosen[place : place + len(every)]]
+            place += len(every)
+
+    def counts(self) -> tuple[LanguageCount, ...]:
+        """The counts of each language pair, filters in their order."""
+        return tuple(
+            LanguageCount(
+                languages=group,
+                read=self._read[group],
+                removed={n: self._removed[group][n] for n in FILTERS if self._removed[group][n]},
+                passed=self._passed[group],
+                kept=self._kept.get(group, self._passed[group]),
+            )
+            for group in self._names
+        )
+
+    def notes(self) -> tuple[str, ...]:
+        """Names of held-out sets that no row is flagged with: a misspelt one would let test data through."""
+        return tuple(
+            f"held_out_flags: no row read is flagged {name!r}; flags: {', '.join(sorted(self._flags)) or 'none'}"
+            for name in self._options.held_out_flags
+            if name != "*" and name not in self._flags
+        )
+
+
+class ShardWriter:
+    """Collects rows of parts, and has workers write them as shards.
+
+    Args:
+        pool: the workers.
+        folder: where shards go.
+        options: the size of a shard.
+        keep_parts: parts are needed again.
+    """
+
+    def __init__(
+        self, pool: WorkPool[Task, Part], folder: Path, options: PrepareOptions, *, keep_parts: bool
+    ) -> None:
+        self._pool = pool
+        self._folder = folder
+        self._most = options.shard_rows
+        self._keep_parts = keep_parts
+        self._waiting: list[tuple[str, Rows | None]] = []
+        self._rows = 0
+        self._bytes = 0
+        self._pending: deque[Future[Any]] = deque()
+        self._started = 0
+        self._shards: dict[str, int] = {}
+
+    def add(self, part: Part, rows: Rows | None) -> None:
+        """Add rows of a part; None for all."""
+        count = part.rows if rows is None else len(rows)
+        if not count:
+            if part.path and not self._keep_parts:
+                Path(part.path).unlink()
+            return
+        self._waiting.append((part.path, rows))
+        self._rows += count
+        self._bytes += part.size
+        if self._rows >= self._most or self._bytes >= _SHARD_BYTES:
+            self._flush()
+
+    def finish(self) -> dict[str, int]:
+        """Write the rest.
+
+        Returns:
+            The names of the shards in order, with their rows.
+        """
+        if self._waiting:
+            self._flush()
+        while self._pending:
+            self._collect()
+        return self._shards
+
+    def _flush(self) -> None:
+        out = self._folder / f"data-{self._started:05d}.parquet"
+        self._started += 1
+        self._pending.append(self._pool.submit(write_shard, self._waiting, str(out), not self._keep_parts))
+        self._waiting, self._rows, self._bytes = [], 0, 0
+        while len(self._pending) > _PENDING:
+            self._collect()
+
+    def _collect(self) -> None:
+        name, rows = result_of(self._pending.popleft())
+        self._shards[name] = rows

@@ -1,0 +1,255 @@
+"""What to read: one input, its format, its columns and its languages."""
+
+from __future__ import annotations
+
+import difflib
+import glob
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from isoglot.errors import ConfigurationError
+
+__all__ = ["FORMAT_NAMES", "Kind", "Source", "expand", "resolve_format", "sources_from"]
+
+Kind = Literal["text", "bitext", "lexicon", "aligned", "treebank"]
+"""What a prepared corpus can hold: the name of a schema in :mod:`isoglot.schema`."""
+
+FORMAT_KINDS: dict[str, tuple[Kind, ...]] = {
+    "moses": ("bitext", "lexicon", "aligned"),
+    "bars": ("bitext", "lexicon", "aligned"),
+    "tsv": ("text", "bitext", "lexicon", "aligned"),
+    "csv": ("text", "bitext", "lexicon", "aligned"),
+    "jsonl": ("text", "bitext", "lexicon", "aligned"),
+    "parquet": ("text", "bitext", "lexicon", "aligned"),
+    "huggingface": ("text", "bitext", "lexicon", "aligned"),
+    "tmx": ("bitext", "lexicon"),
+    "text": ("text",),
+    "lexicon": ("lexicon",),
+    "conllu": ("treebank",),
+}
+FORMAT_NAMES = tuple(FORMAT_KINDS)
+"""Formats that can be read; ``bars`` is ``source ||| target`` with optional ``||| 0-0 1-2`` links."""
+
+COMPRESSED = (".gz", ".xz", ".zst", ".bz2")
+_SUFFIXES = {
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".csv": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".tmx": "tmx",
+    ".conllu": "conllu",
+    ".src-tgt": "bars",
+}
+_DEFAULTS: dict[Kind, str] = {"text": "text", "lexicon": "lexicon", "treebank": "conllu"}
+_NOT_STREAMED = ("parquet", "huggingface")
+
+
+class Source(BaseModel):
+    """One input of :func:`isoglot.corpus.prepare`.
+
+    Example:
+        >>> Source(path="europarl.en.gz", target_path="europarl.de.gz", source_language="en", target_language="de")
+        ... # doctest: +SKIP
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: str = Field(
+        description="File (a glob pattern stands for all files that match), `-` for standard input, a data-set "
+        "folder, or a Hugging Face data-set name. `.gz .xz .zst .bz2` are unpacked while reading."
+    )
+    target_path: str | None = Field(
+        default=None,
+        description="Target side of a Moses pair of files: line i is the translation of line i of `path`.",
+    )
+    links_path: str | None = Field(
+        default=None, description="Pharaoh links (`0-0 1-2`), line i for pair i; makes an aligned corpus."
+    )
+    format: str | None = Field(
+        default=None,
+        description=f"One of {', '.join(FORMAT_NAMES)}; found from the file's name if not given.",
+    )
+    language: str | None = Field(
+        default=None, description="Language of a text or treebank, for example `en`."
+    )
+    source_language: str | None = Field(
+        default=None, description="Language of the source side, for example `en`."
+    )
+    target_language: str | None = Field(
+        default=None, description="Language of the target side, for example `de`."
+    )
+    columns: dict[str, int | str] = Field(
+        default_factory=dict,
+        description="Where a field stands: numbers from 0 for TSV and CSV, names for JSONL, Parquet, data sets and "
+        "TSV/CSV with a header (`translation.de` reaches into a record). Fields: text; source, target; links; flags.",
+    )
+    header: bool = Field(
+        default=False, description="TSV and CSV: the first line holds the names of the columns."
+    )
+    documents: bool = Field(
+        default=False,
+        description="Plain text: blank lines separate documents, a document is one row; else one line is.",
+    )
+    one_based: bool = Field(default=False, description="Word links count from 1, as in most gold files.")
+    possible_links: bool = Field(
+        default=False, description="Keep links marked as possible (`3p4`) as well as sure ones."
+    )
+    subset: str | None = Field(default=None, description="Configuration name of a Hugging Face data set.")
+    split: str = Field(default="train", description="Split of a Hugging Face data set.")
+    revision: str | None = Field(default=None, description="Revision of a Hugging Face data set.")
+
+    def languages(self, kind: Kind) -> tuple[str, ...]:
+        """The languages of a row: one for text and treebanks, source and target for pairs."""
+        if kind in ("text", "treebank"):
+            return (self.language or "",)
+        return (self.source_language or "", self.target_language or "")
+
+    def files(self) -> list[str]:
+        """Every path that this source reads, first `path`."""
+        return [p for p in (self.path, self.target_path, self.links_path) if p is not None]
+
+
+def sources_from(
+    paths: Sequence[str | Path], *, kind: Kind = "bitext", languages: Sequence[str] = (), **options: object
+) -> list[Source]:
+    """Sources from bare paths, as the command line gives them.
+
+    Two paths of a bitext without a format of their own are a Moses pair; three are a pair and its word links. Any
+    other list is one source a path.
+
+    Args:
+        paths: one path or more.
+        kind: what is read.
+        languages: the language, or source and target language, of all of them.
+        **options: any other field of :class:`Source`.
+    """
+    names = [str(p) for p in paths]
+    if kind in ("text", "treebank"):
+        tags: dict[str, object] = {"language": languages[0] if languages else None}
+    else:
+        padded = [*languages, None, None]
+        tags = {"source_language": padded[0], "target_language": padded[1]}
+    fields = {**tags, **options}
+    plain = all(_by_suffix(n) is None for n in names) and not options.get("format")
+    paired = kind in ("bitext", "lexicon", "aligned") and (plain or options.get("format") == "moses")
+    if paired and len(names) in (2, 3):
+        extra = dict(zip(("target_path", "links_path"), names[1:], strict=False))
+        return [Source.model_validate({"path": names[0], **extra, **fields})]
+    return [Source.model_validate({"path": n, **fields}) for n in names]
+
+
+def resolve_format(source: Source, kind: Kind) -> str:
+    """The format of a source: the one it names, or the one its file name tells.
+
+    Raises:
+        ConfigurationError: the format is unknown, cannot be told, or cannot hold this kind of corpus.
+    """
+    name = source.format or _guess(source, kind)
+    if name is None:
+        raise ConfigurationError(
+            f"{source.path}: its name does not tell the format, and a {kind} corpus needs one of "
+            f"{', '.join(f for f, kinds in FORMAT_KINDS.items() if kind in kinds)}; set format, "
+            "or target_path for a Moses pair"
+        )
+    if name not in FORMAT_KINDS:
+        close = difflib.get_close_matches(name.lower().lstrip("."), FORMAT_NAMES, n=1, cutoff=0.5)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise ConfigurationError(
+            f"{source.path}: format {name!r} is not one of {', '.join(FORMAT_NAMES)}{hint}"
+        )
+    if kind not in FORMAT_KINDS[name]:
+        raise ConfigurationError(
+            f"{source.path}: format {name!r} holds {' or '.join(FORMAT_KINDS[name])}, not a {kind} corpus; set another "
+            "format or kind"
+        )
+    return name
+
+
+def expand(sources: Iterable[Source], kind: Kind) -> list[Source]:
+    """Sources with their format filled in, globs replaced by the files that match, and all mistakes found at once.
+
+    Raises:
+        ConfigurationError: files that are missing, languages that are not named, formats that cannot be told.
+    """
+    problems: list[str] = []
+    found: list[Source] = []
+    for given in sources:
+        for source in _globbed(given):
+            try:
+                complete = source.model_copy(update={"format": resolve_format(source, kind)})
+            except ConfigurationError as error:
+                problems.extend(error.problems)
+                continue
+            problems.extend(_problems(complete, kind))
+            found.append(complete)
+    if not found and not problems:
+        problems.append("no input given; name at least one file")
+    if sum(s.files().count("-") for s in found) > 1:
+        problems.append("standard input `-` given more than once, but it can be read only once; name a file")
+    if problems:
+        raise ConfigurationError(problems)
+    return found
+
+
+def _by_suffix(path: str) -> str | None:
+    name = Path(path).name.lower()
+    for suffix in COMPRESSED:
+        name = name.removesuffix(suffix)
+    return _SUFFIXES.get(Path(name).suffix)
+
+
+def _guess(source: Source, kind: Kind) -> str | None:
+    if source.target_path is not None:
+        return "moses"
+    by_suffix = _by_suffix(source.path)
+    if by_suffix is not None:
+        return by_suffix
+    path = Path(source.path)
+    if path.is_dir() or (source.path != "-" and not path.exists() and not path.suffix and kind != "treebank"):
+        return "huggingface"
+    if kind == "aligned" and source.links_path is not None:
+        return "bars"
+    return _DEFAULTS.get(kind)
+
+
+def _globbed(source: Source) -> list[Source]:
+    if source.target_path or Path(source.path).exists() or not glob.has_magic(source.path):
+        return [source]
+    matches = sorted(glob.glob(source.path, recursive=True))  # noqa: PTH207 (the pattern may be absolute)
+    return [source.model_copy(update={"path": m}) for m in matches] or [source]
+
+
+def _problems(source: Source, kind: Kind) -> list[str]:
+    """Mistakes in one source that can be seen before it is read."""
+    problems = []
+    for path in source.files():
+        if source.format == "huggingface" or path == "-":
+            continue
+        if not Path(path).exists():
+            problems.append(f"{path}: no such file; a path of a readable file is needed: check the name")
+        elif Path(path).is_dir():
+            problems.append(
+                f"{path}: is a folder; name a file in it, or set format: huggingface for a saved data set"
+            )
+    if "-" in source.files() and source.format in _NOT_STREAMED:
+        problems.append(f"-: {source.format} cannot be read from standard input; name a file")
+    needed = ("language",) if kind in ("text", "treebank") else ("source_language", "target_language")
+    problems.extend(
+        f"{source.path}: {field} is not given, and a {kind} corpus needs it; set {field}: en"
+        for field in needed
+        if not getattr(source, field)
+    )
+    if source.format == "moses" and source.target_path is None:
+        problems.append(f"{source.path}: a Moses corpus is two files and one is given; set target_path: ...")
+    if kind == "aligned" and source.format == "moses" and source.links_path is None:
+        problems.append(
+            f"{source.path}: an aligned corpus needs word links; set links_path: a file of `0-0 1-2` lines"
+        )
+    if kind != "aligned" and source.links_path is not None:
+        problems.append(f"{source.links_path}: word links given for a {kind} corpus; set kind: aligned")
+    return problems

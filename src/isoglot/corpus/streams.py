@@ -1,0 +1,290 @@
+r"""Files as bounded chunks of whole lines, unpacked on the way.
+
+Only ``\n`` ends a line (and a ``\r`` before it is dropped): ``str.splitlines`` would also split at U+2028, U+0085 and
+form feeds, which stand inside sentences of web corpora and would shift one side of a bitext against the other.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import sys
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, cast
+
+import numpy as np
+import zstandard
+
+from isoglot.errors import InputError
+
+__all__ = ["CHUNK_BYTES", "CHUNK_LINES", "LineFile", "Meter", "decode_lines", "open_bytes"]
+
+CHUNK_LINES = 16_384
+CHUNK_BYTES = 4 << 20
+_BLOCK = 1 << 20
+_LONGEST = 64 << 20
+_MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}
+
+
+class Meter:
+    """How many bytes of the files on disk have been read (packed bytes, for a progress bar)."""
+
+    def __init__(self) -> None:
+        self._open: list[IO[bytes]] = []
+        self._done = 0
+
+    def add(self, handle: IO[bytes]) -> None:
+        """Count a file from now on."""
+        self._open.append(handle)
+
+    def close(self, handle: IO[bytes]) -> None:
+        """A file has been read as far as it will be."""
+        self._open.remove(handle)
+        self._done += handle.tell()
+
+    @property
+    def position(self) -> int:
+        """Bytes read so far, of all files."""
+        return self._done + sum(h.tell() for h in self._open)
+
+
+class _Zstandard(io.RawIOBase):
+    """A reader of one or more zstd frames that, unlike the library's own, notices a missing end."""
+
+    def __init__(self, raw: IO[bytes]) -> None:
+        self._raw = raw
+        self._frame = zstandard.ZstdDecompressor().decompressobj()
+        self._started = False
+        self._ready = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, target: object) -> int:
+        while not self._ready:
+            packed = (self._frame.unused_data if self._frame.eof else b"") or self._raw.read(1 << 16)
+            if not packed:
+                if self._started and not self._frame.eof:
+                    raise EOFError("the last zstd frame has no end")
+                return 0
+            if self._frame.eof:
+                self._frame = zstandard.ZstdDecompressor().decompressobj()
+            self._started = True
+            self._ready = self._frame.decompress(packed)
+        view = memoryview(target).cast("B")  # type: ignore[arg-type]
+        size = min(len(view), len(self._ready))
+        view[:size] = self._ready[:size]
+        self._ready = self._ready[size:]
+        return size
+
+
+def open_bytes(path: str, meter: Meter | None = None) -> tuple[IO[bytes], IO[bytes]]:
+    """Open a file for reading, unpacked if its first bytes say that it is packed.
+
+    Args:
+        path: a file, or `-` for standard input.
+        meter: counts the packed bytes.
+
+    Returns:
+        The stream to read, and the handle on disk to close after it.
+
+    Raises:
+        InputError: it cannot be opened, or is not what its suffix says.
+    """
+    if path == "-":
+        buffered = cast("io.BufferedReader", sys.stdin.buffer)
+        handle: IO[bytes] = buffered
+        head = buffered.peek(6)[:6]
+    else:
+        try:
+            opened = Path(path).open("rb")  # noqa: SIM115 (closed by whoever reads it)
+        except OSError as error:
+            raise InputError(
+                f"cannot be opened ({error.strerror}); name a readable file", path=path
+            ) from error
+        handle, head = opened, opened.peek(6)[:6]
+        if meter is not None:
+            meter.add(handle)
+    packing = next((suffix for suffix, magic in _MAGIC.items() if head.startswith(magic)), None)
+    named = Path(path).suffix.lower()
+    if named in _MAGIC and packing is None and head:
+        raise InputError(
+            f"is not a {named} file (its first bytes are {head.hex(' ')}); rename or repack it", path=path
+        )
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError("is UTF-16, and UTF-8 is needed; run `iconv -f utf-16 -t utf-8`", path=path, line=1)
+    if packing == ".gz":
+        return gzip.GzipFile(fileobj=handle), handle  # type: ignore[return-value]
+    if packing == ".bz2":
+        return bz2.BZ2File(handle), handle
+    if packing == ".xz":
+        return lzma.LZMAFile(handle), handle
+    if packing == ".zst":
+        return io.BufferedReader(_Zstandard(handle), _BLOCK), handle
+    return handle, handle
+
+
+class LineFile:
+    """A file, read in chunks of whole lines. Use as a context manager.
+
+    Args:
+        path: a file, or `-`.
+        meter: counts the packed bytes.
+    """
+
+    def __init__(self, path: str, meter: Meter | None = None) -> None:
+        self.path = path
+        self.lines = 0
+        """Lines handed out so far."""
+        self._meter = meter
+        self._carry = b""
+        self._ended = False
+        self._stream, self._handle = open_bytes(path, meter)
+
+    def __enter__(self) -> LineFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.path == "-":
+            return
+        if self._meter is not None:
+            self._meter.close(self._handle)
+        self._stream.close()
+        self._handle.close()
+
+    def take(self, most: int = CHUNK_LINES, size: int | None = CHUNK_BYTES) -> tuple[bytes, int]:
+        """The next whole lines.
+
+        Args:
+            most: at most so many lines.
+            size: stop after about so many bytes; None for exactly ``most`` lines unless the file ends.
+
+        Returns:
+            The bytes, and the number of lines in them; ``(b"", 0)`` at the end.
+
+        Raises:
+            InputError: the packed file is cut off or damaged, or one line is over 64 MiB.
+        """
+        blocks = [self._carry]
+        total, ends = len(self._carry), self._carry.count(b"\n")
+        while not self._ended and ends < most and (size is None or total < size or not ends):
+            block = self._read(self.lines + ends + 1)
+            if not block:
+                self._ended = True
+            elif not ends and total > _LONGEST:
+                raise InputError(
+                    f"a line of more than {_LONGEST >> 20} MiB; one sentence or document a line is needed, so "
+                    "check that this is a text file",
+                    path=self.path,
+                    line=self.lines + 1,
+                )
+            blocks.append(block)
+            total += len(block)
+            ends += block.count(b"\n")
+        data = b"".join(blocks)
+        count, cut = self._cut(data, ends, most)
+        self._carry = data[cut:]
+        self.lines += count
+        return data[:cut], count
+
+    def _cut(self, data: bytes, ends: int, most: int) -> tuple[int, int]:
+        """How many lines to hand out, and where they end."""
+        if ends > most:
+            return most, int(np.flatnonzero(np.frombuffer(data, np.uint8) == 10)[most - 1]) + 1
+        if self._ended and ends < most and data and not data.endswith(b"\n"):
+            return ends + 1, len(data)
+        return ends, data.rfind(b"\n") + 1
+
+    def chunks(self) -> Iterator[tuple[int, bytes]]:
+        """All chunks of lines, each with the number of its first line.
+
+        Raises:
+            InputError: as :meth:`take`, or the file is empty.
+        """
+        while True:
+            first = self.lines + 1
+            data, count = self.take()
+            if not count:
+                break
+            yield first, data
+        if not self.lines:
+            raise empty(self.path)
+
+    def blocks(self) -> Iterator[tuple[int, bytes]]:
+        """Chunks that end at a blank line, so that no document or tree is cut in two.
+
+        Raises:
+            InputError: as :meth:`take`, a block is over 64 MiB, or the file is empty.
+        """
+        rest, first = b"", 1
+        for start, data in self.chunks():
+            rest += data
+            cut = max(rest.rfind(b"\n\n") + 2, rest.rfind(b"\n\r\n") + 3)
+            if cut > 2:
+                yield first, rest[:cut]
+                first += rest.count(b"\n", 0, cut)
+                rest = rest[cut:]
+            elif len(rest) > _LONGEST:
+                raise InputError(
+                    f"no blank line in {_LONGEST >> 20} MiB; blank lines must separate blocks here: check the format",
+                    path=self.path,
+                    line=start,
+                )
+        if rest:
+            yield first, rest
+
+    def count_rest(self) -> int:
+        """How many lines are left; reads them."""
+        before = self.lines
+        while self.take()[1]:
+            continue
+        return self.lines - before
+
+    def _read(self, line: int) -> bytes:
+        try:
+            return self._stream.read(_BLOCK)
+        except (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
+            raise InputError(
+                f"the packed file is cut off or damaged here ({error}); fetch or pack it again, then check it with "
+                f"`{_checker(self.path)}`",
+                path=self.path,
+                line=line,
+            ) from error
+
+
+def decode_lines(data: bytes, path: str, first_line: int) -> list[str]:
+    """Lines of a chunk as text, without their ends.
+
+    Raises:
+        InputError: invalid UTF-8, with its line.
+    """
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = first_line + data.count(b"\n", 0, error.start)
+        raise InputError(
+            f"byte 0x{data[error.start]:02x} is not valid UTF-8 ({error.reason}); UTF-8 is needed: convert it with "
+            "`iconv -f latin1 -t utf-8`, or whatever it is in",
+            path=path,
+            line=line,
+        ) from error
+    if first_line == 1:
+        text = text.removeprefix("\ufeff")
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return [x[:-1] if x.endswith("\r") else x for x in lines] if "\r" in text else lines
+
+
+def empty(path: str) -> InputError:
+    """The error for a file without a line."""
+    return InputError("the file is empty; at least one line is needed: check the path", path=path, line=1)
+
+
+def _checker(path: str) -> str:
+    tools = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
+    return f"{tools.get(Path(path).suffix.lower(), 'gzip')} -t {path}"
