@@ -1,0 +1,94 @@
+"""Pointer network over the tokens of the other sentence (XLM-Align, Chi et al. 2021, Eq. 11-13)."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from isoglot.modules.extraction import pair_mask
+
+__all__ = ["Pointer", "pointer_alignment"]
+
+
+class Pointer(nn.Module):
+    r"""Scores of key positions for query positions by scaled dot-product attention.
+
+    .. math:: a_i = \mathrm{softmax}(q_i^\top K / \sqrt{d_h}),\quad q_i = W_q h_i + b_q,\quad K = W_k H + b_k
+
+    Two separate linear maps, each with bias and each shared by both directions, as in the released code.
+
+    Args:
+        hidden_size: d_h.
+        generator: where the initial weights are drawn from (PyTorch's default for linear layers, uniform in
+            ±1/√d_h); the global generator by default.
+    """
+
+    def __init__(self, hidden_size: int, *, generator: torch.Generator | None = None) -> None:
+        super().__init__()
+        self.query = nn.Linear(hidden_size, hidden_size)
+        self.key = nn.Linear(hidden_size, hidden_size)
+        bound = 1.0 / math.sqrt(hidden_size)
+        with torch.no_grad():
+            for parameter in self.parameters():
+                parameter.uniform_(-bound, bound, generator=generator)
+
+    def forward(self, hidden: Tensor, rows: Tensor, positions: Tensor, allowed: Tensor) -> Tensor:
+        """Scores of the query positions alone, in float32.
+
+        Args:
+            hidden: states of the whole batch.
+            rows: batch row of each query, ascending.
+            positions: position of each query in its row; a position may come more than once.
+            allowed: which positions may be chosen for each query; at least one.
+
+        Returns:
+            Scores, −inf where not allowed.
+
+        **Shape**: hidden (batch, length, hidden); rows and positions (queries,); allowed and result
+        (queries, length).
+        """
+        hidden = hidden.to(self.key.weight.dtype)
+        queries, keys = self.query(hidden[rows, positions]), self.key(hidden)
+        # Queries of one row stand side by side in a (batch, slots, hidden) block, so that one batched product
+        # serves all; gathering each query's keys instead would hold queries · length · hidden numbers.
+        counts = torch.bincount(rows, minlength=hidden.shape[0])
+        slots = torch.arange(len(rows), device=rows.device) - (counts.cumsum(0) - counts)[rows]
+        width = int(counts.max()) if len(counts) else 0
+        with torch.autocast(hidden.device.type, enabled=False):
+            block = queries.new_zeros(hidden.shape[0], width, hidden.shape[2], dtype=torch.float32)
+            block = block.index_put((rows, slots), queries.float())
+            scores: Tensor = block @ keys.float().transpose(1, 2) / math.sqrt(hidden.shape[2])
+        return scores[rows, slots].masked_fill(~allowed, -torch.inf)
+
+
+@torch.no_grad()
+def pointer_alignment(
+    pointer: Pointer, source: Tensor, target: Tensor, source_mask: Tensor, target_mask: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Alignment probabilities of a trained pointer for whole sentences, both directions.
+
+    Args:
+        pointer: the pointer network.
+        source: states of the source tokens, from one encoding of the (unmasked) pair.
+        target: states of the target tokens.
+        source_mask: real source tokens.
+        target_mask: real target tokens.
+
+    Returns:
+        Forward probabilities, whose real rows sum to 1 (each source token over the target), and backward
+        ones, whose real columns sum to 1 (each target token over the source). Links are for example
+        ``intersection_links(forward, mask, backward)``.
+
+    **Shape**: source (batch, n, hidden), target (batch, m, hidden), masks (batch, n) and (batch, m); results
+    (batch, n, m) in float32.
+    """
+    mask = pair_mask(source_mask, target_mask)
+    source, target = source.to(pointer.key.weight.dtype), target.to(pointer.key.weight.dtype)
+    scale = math.sqrt(source.shape[2])
+    forward = pointer.query(source).float() @ pointer.key(target).float().transpose(1, 2) / scale
+    backward = pointer.key(source).float() @ pointer.query(target).float().transpose(1, 2) / scale
+    forward = forward.masked_fill(~mask, -torch.inf).softmax(2).masked_fill(~mask, 0.0)
+    backward = backward.masked_fill(~mask, -torch.inf).softmax(1).masked_fill(~mask, 0.0)
+    return forward, backward

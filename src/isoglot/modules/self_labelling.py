@@ -1,0 +1,218 @@
+"""Word links of a concatenated pair from the encoder's own states (XLM-Align, section 3.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from isoglot.errors import ConfigurationError
+from isoglot.modules.extraction import (
+    first_argmax,
+    intersection_links,
+    itermax_links,
+    pair_mask,
+    union_links,
+)
+from isoglot.modules.sinkhorn import sinkhorn
+
+__all__ = ["LinkGrid", "SelfLabelling", "Sides", "corpus_grid", "self_label"]
+
+
+@dataclass(frozen=True)
+class SelfLabelling:
+    """How links are read off the hidden states.
+
+    Args:
+        iterations: Sinkhorn iterations; 2 in the paper.
+        mu: entropy weight μ; 1 in the paper.
+        order: ``official`` (columns, then rows) or ``paper`` (Eq. 6: rows, then columns).
+        epsilon: floor of the similarities; 1e-6 in the code.
+        filtering: ``itermax`` (the paper), ``intersection`` of π's rows and ξ's columns (the released
+            aligner), ``union`` of both argmaxes of the plan (the paper's ablation "without filtering").
+        alpha: itermax's discount; 0.9 in the code.
+        passes: itermax's passes in all; 2 in the code.
+    """
+
+    iterations: int = 2
+    mu: float = 1.0
+    order: Literal["official", "paper"] = "official"
+    epsilon: float = 1e-6
+    filtering: Literal["itermax", "intersection", "union"] = "itermax"
+    alpha: float = 0.9
+    passes: int = 2
+
+    def __post_init__(self) -> None:
+        problems = []
+        if self.filtering not in ("itermax", "intersection", "union"):
+            problems.append(
+                f"filtering {self.filtering!r} given; there are itermax, intersection and union: "
+                "filtering: itermax"
+            )
+        if self.order not in ("official", "paper"):
+            problems.append(f"order {self.order!r} given; there are official and paper: order: official")
+        if self.iterations < 0:
+            problems.append(f"iterations {self.iterations} given; 0 or more are needed: iterations: 2")
+        if self.passes < 1:
+            problems.append(f"passes {self.passes} given; at least 1 is needed: passes: 2")
+        if self.mu <= 0 or self.epsilon <= 0:
+            problems.append(
+                f"mu {self.mu} and epsilon {self.epsilon} given; both have to be positive: mu: 1.0"
+            )
+        if problems:
+            raise ConfigurationError(problems)
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Where the two sentences of each row stand.
+
+    Attributes:
+        source: positions of the source tokens, (batch, n); past a row's own count they are any other
+            positions.
+        target: the same for the target, (batch, m).
+        source_mask: real ones, (batch, n).
+        target_mask: real ones, (batch, m).
+    """
+
+    source: Tensor
+    target: Tensor
+    source_mask: Tensor
+    target_mask: Tensor
+
+    @classmethod
+    def of(cls, side_ids: Tensor) -> Sides:
+        """From side ids (batch, length): 1 source, 2 target, else special token or padding."""
+        parts = [_positions(side_ids == side) for side in (1, 2)]
+        return cls(parts[0][0], parts[1][0], parts[0][1], parts[1][1])
+
+    @property
+    def mask(self) -> Tensor:
+        """Real cells, (batch, n, m)."""
+        return pair_mask(self.source_mask, self.target_mask)
+
+
+@dataclass(frozen=True)
+class LinkGrid:
+    """Links between the two sentences of each row.
+
+    Attributes:
+        sides: where the sentences stand.
+        links: bool (batch, n, m).
+        scores: (batch, n, m); ``None`` for links that carry no score.
+    """
+
+    sides: Sides
+    links: Tensor
+    scores: Tensor | None = None
+
+    def partners(self, length: int, policy: str) -> Tensor:
+        """One linked position for each position, −1 where there is none: int64 (batch, length).
+
+        Args:
+            length: of the rows.
+            policy: which of several links counts: the ``last`` or ``first`` in the other sentence, or the one
+                with the ``best`` score (the first of equals; the first where links carry no score).
+        """
+        links, sides = self.links, self.sides
+        partner = torch.full((links.shape[0], length), -1, dtype=torch.int64, device=links.device)
+        if not links.numel():
+            return partner
+        for dim, own, own_mask, other in (
+            (2, sides.source, sides.source_mask, sides.target),
+            (1, sides.target, sides.target_mask, sides.source),
+        ):
+            chosen = other.gather(1, self._choose(dim, policy))
+            found = links.any(dim) & own_mask
+            # Positions past a row's count belong to the other side or to none: they must not overwrite it.
+            rows, index = found.nonzero(as_tuple=True)
+            partner[rows, own[rows, index]] = chosen[rows, index]
+        return partner
+
+    def _choose(self, dim: int, policy: str) -> Tensor:
+        if policy == "last":
+            return self.links.shape[dim] - 1 - first_argmax(self.links.flip(dim).int(), dim)
+        if policy == "first" or self.scores is None:
+            return first_argmax(self.links.int(), dim)
+        return first_argmax(self.scores.masked_fill(~self.links, -torch.inf), dim)
+
+    def pairs(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Every link: batch rows (ascending), source positions, target positions."""
+        rows, i, j = self.links.nonzero(as_tuple=True)
+        return rows, self.sides.source[rows, i], self.sides.target[rows, j]
+
+
+@torch.no_grad()
+def self_label(states: Tensor, side_ids: Tensor, options: SelfLabelling | None = None) -> LinkGrid:
+    """Self-labelled links of a batch of concatenated, unmasked pairs.
+
+    Similarities are raw dot products in float32; Sinkhorn and the filter run on the whole padded batch at
+    once. Pieces, not words, are aligned; special tokens take no part.
+
+    Args:
+        states: hidden states of the labelling layer.
+        side_ids: 1 source, 2 target, 0 otherwise.
+        options: default: the paper's.
+
+    **Shape**: states (batch, length, hidden), side_ids (batch, length); links (batch, n, m) for the longest
+    source and target.
+    """
+    options = SelfLabelling() if options is None else options
+    sides = Sides.of(side_ids)
+    with torch.autocast(states.device.type, enabled=False):
+        source, target = (_gather(states, p).float() for p in (sides.source, sides.target))
+        similarity = source @ target.transpose(1, 2)
+    pi, xi = sinkhorn(
+        similarity,
+        sides.mask,
+        iterations=options.iterations,
+        mu=options.mu,
+        order=options.order,
+        epsilon=options.epsilon,
+    )
+    plan = pi if options.order == "official" else xi
+    if options.filtering == "intersection":
+        links = intersection_links(pi, sides.mask, xi)
+    elif options.filtering == "union":
+        links = union_links(plan, sides.mask)
+    else:
+        links = itermax_links(plan, sides.mask, alpha=options.alpha, max_count=options.passes)
+    return LinkGrid(sides, links, plan)
+
+
+def corpus_grid(link_ids: Tensor, side_ids: Tensor) -> LinkGrid:
+    """Links that came with the corpus, on the same grid as :func:`self_label`.
+
+    Args:
+        link_ids: [source position, target position] in the row, padded with −1.
+        side_ids: 1 source, 2 target, 0 otherwise; links that touch another position are left out.
+
+    **Shape**: link_ids (batch, links, 2), side_ids (batch, length).
+    """
+    sides = Sides.of(side_ids)
+    i = _inverse(side_ids == 1, link_ids[..., 0])
+    j = _inverse(side_ids == 2, link_ids[..., 1])
+    links = torch.zeros(sides.mask.shape, dtype=torch.bool, device=link_ids.device)
+    rows, item = ((i >= 0) & (j >= 0)).nonzero(as_tuple=True)
+    links[rows, i[rows, item], j[rows, item]] = True
+    return LinkGrid(sides, links)
+
+
+def _positions(member: Tensor) -> tuple[Tensor, Tensor]:
+    """Positions of a side, real ones first, cut to the longest row, and which are real."""
+    counts = member.sum(1)
+    width = int(counts.max()) if len(counts) else 0
+    order = (~member).int().argsort(dim=1, stable=True)[:, :width]
+    return order, torch.arange(width, device=member.device) < counts[:, None]
+
+
+def _inverse(member: Tensor, positions: Tensor) -> Tensor:
+    """Index within the side of each position, −1 where it is padding or not on that side."""
+    rank = torch.where(member, member.long().cumsum(1) - 1, -1)
+    return torch.where(positions >= 0, rank.gather(1, positions.clamp(min=0)), -1)
+
+
+def _gather(states: Tensor, positions: Tensor) -> Tensor:
+    return states.gather(1, positions[:, :, None].expand(-1, -1, states.shape[2]))

@@ -1,0 +1,297 @@
+"""XLM-Align's denoising word alignment: point from a masked token to its translation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from isoglot.errors import ConfigurationError
+from isoglot.modules.encoder import hidden_size, num_layers
+from isoglot.modules.encodings import Encodings
+from isoglot.modules.hashed_noise import hashed_uniform, sentence_key
+from isoglot.modules.pointer import Pointer
+from isoglot.modules.self_labelling import LinkGrid, SelfLabelling, corpus_grid, self_label
+from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
+from isoglot.seeding import generator_for
+
+__all__ = ["DenoisingWordAlignment", "Queries", "pointer_loss"]
+
+_UNSELECTED = -100  # label of a position that is not masked
+_CHOICES = {
+    "queries": ("masked", "unmasked", "all_aligned", "none"),
+    "several_links": ("last", "first", "best", "soft"),
+    "labels": ("self", "corpus", "corpus_then_self"),
+}
+
+
+@dataclass(frozen=True)
+class Queries:
+    """Which positions ask, and what they should find.
+
+    Attributes:
+        rows: batch rows, ascending, (queries,).
+        positions: positions in the row, (queries,).
+        targets: positions that are right, bool (queries, length), at least one a query, all in the other
+            sentence.
+    """
+
+    rows: Tensor
+    positions: Tensor
+    targets: Tensor
+
+
+class DenoisingWordAlignment(Objective):
+    r"""Cross-entropy of a pointer network from masked tokens to the tokens they are linked to.
+
+    .. math:: L = \sum_{i \in P} \mathrm{CE}(a_i, A(i)),\qquad P = \text{aligned} \cap \text{masked}
+
+    over both sides of the pair (forward and backward), where :math:`a_i` is the :class:`Pointer`'s
+    distribution over all tokens of the *other* sentence. The states are those of the masked pair that
+    masked-LM objectives on the same view read, so they cost no forward of their own; the links come from the
+    encoder itself (one forward of the unmasked pair up to ``label_layer``, no gradient, dropout off), from
+    the corpus, or from both in turn. An encoder that was not pre-trained cannot label itself (section 6 of
+    the paper): start it on corpus links.
+
+    Args:
+        model: encoder with its masked-LM head.
+        view: a masked pair.
+        label_layer: layer whose states label the links, 0 the embeddings; 10 in the paper (Table 11).
+        layer: layer whose states the pointer reads; the last by default (Table 5 also tries 8 and 10).
+        labels: ``self``, ``corpus`` (the view's links) or ``corpus_then_self``, which changes over after
+            optimiser step ``self_after_step``.
+        self_after_step: see ``labels``.
+        start_step: this objective is exactly 0 before this optimiser step (the code's ``align_enable_step``).
+        iterations: Sinkhorn iterations; 2. This and the next six are :class:`SelfLabelling`'s.
+        mu: entropy weight.
+        order: ``official`` or ``paper``.
+        epsilon: floor of the similarities.
+        filtering: ``itermax``, ``intersection`` or ``union``.
+        alpha: itermax's discount.
+        passes: itermax's passes.
+        queries: which aligned tokens ask: ``masked`` ones (selected for prediction, whatever stands there
+            now), ``unmasked`` ones (a random share of those not selected), ``all_aligned`` (of every link one
+            of its two tokens at random) or ``none`` (Table 7's four rows).
+        unmasked_share: for ``unmasked``; 0.15 in the paper.
+        several_links: the answer for a token with several links: ``last`` in the other sentence (the released
+            code), ``first``, ``best`` (highest plan value; ``first`` for corpus links, which have none) or
+            ``soft``, uniform over all. With ``all_aligned`` every link is a question of its own.
+        seed: of the pointer's initial weights and of the draws for ``queries``. Draws are hashes of seed,
+            step and sentence, so neither a resume nor the split of a batch changes them.
+
+    **Batch**: ``side_ids``; ``labels`` unless queries are all_aligned; ``original_ids``; ``link_ids`` for
+    corpus links.
+
+    **Metrics**: ``accuracy``; ``queries_per_pair``; ``links_per_pair``.
+
+    Raises:
+        ConfigurationError: no such layer or option, or corpus links from a view that has none.
+
+    Source: Chi et al. 2021, *Improving Pretrained Cross-Lingual Language Models via Self-Labeled Word
+    Alignment*, Eq. 1-15.
+    """
+
+    step: Tensor
+
+    def __init__(  # noqa: PLR0913 - flat, because the signature is the recipe's schema
+        self,
+        model: PreTrainedModel,
+        *,
+        view: str = "pair",
+        label_layer: int = 10,
+        layer: int | None = None,
+        labels: Literal["self", "corpus", "corpus_then_self"] = "self",
+        self_after_step: int | None = None,
+        start_step: int = 0,
+        iterations: int = 2,
+        mu: float = 1.0,
+        order: Literal["official", "paper"] = "official",
+        epsilon: float = 1e-6,
+        filtering: Literal["itermax", "intersection", "union"] = "itermax",
+        alpha: float = 0.9,
+        passes: int = 2,
+        queries: Literal["masked", "unmasked", "all_aligned", "none"] = "masked",
+        unmasked_share: float = 0.15,
+        several_links: Literal["last", "first", "best", "soft"] = "last",
+        seed: int = 0,
+    ) -> None:
+        super().__init__()
+        self.view, self.labels, self.queries, self.several_links = view, labels, queries, several_links
+        self.layer = num_layers(model) if layer is None else layer
+        self.label_layer, self.start_step, self.self_after_step = label_layer, start_step, self_after_step
+        self.unmasked_share, self.seed = unmasked_share, seed
+        self._check(num_layers(model))
+        self.labelling = SelfLabelling(iterations, mu, order, epsilon, filtering, alpha, passes)
+        self.pointer = Pointer(hidden_size(model), generator=generator_for(seed, "pointer"))
+        self.register_buffer("step", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, encodings: Encodings, batch: Batch) -> ObjectiveOutput:
+        """Summed cross-entropy over the queries of both directions."""
+        if not self._active():
+            return self._nothing()
+        tensors = batch[self.view]
+        side_ids = self._tensor(batch, "side_ids")
+        hidden = encodings.hidden(self.view, self.layer)
+        if self._from_corpus():
+            grid = self._corpus_links(batch)
+        else:
+            grid = self_label(
+                encodings.layer(self.view, self.label_layer, clean=True), side_ids, self.labelling
+            )
+        queries = self._choose(grid, batch)
+        total, correct = pointer_loss(self.pointer, hidden, side_ids, queries)
+        count, pairs = len(queries.rows), max(1, tensors["input_ids"].shape[0])
+        metrics = {
+            "accuracy": correct.float() / max(1, count),
+            "queries_per_pair": total.new_tensor(count / pairs),
+            "links_per_pair": grid.links.sum().float() / pairs,
+        }
+        return ObjectiveOutput(total, torch.tensor(count, device=total.device), metrics)
+
+    def count(self, batch: Batch) -> Tensor | None:
+        """How many queries there are, where that does not take the encoder: corpus links, or none at all."""
+        if not self._active():
+            return torch.zeros((), dtype=torch.int64, device=self.step.device)
+        if not self._from_corpus():
+            return None
+        queries = self._choose(self._corpus_links(batch), batch)
+        return torch.tensor(len(queries.rows), device=queries.rows.device)
+
+    def after_step(self, encoder: PreTrainedModel) -> None:
+        """Counts optimiser steps, for the warm start, the change of labels and the draws."""
+        self.step += 1
+
+    def _choose(self, grid: LinkGrid, batch: Batch) -> Queries:
+        """The queries of a batch and their targets."""
+        length = self._tensor(batch, "side_ids").shape[1]
+        if self.queries == "all_aligned":
+            rows, source, target = grid.pairs()
+            heads = self._draw(batch, rows, source, target) < 0.5
+            asked, answer = torch.where(heads, source, target), torch.where(heads, target, source)
+            return Queries(rows, asked, _one_hot(answer, length))
+        selected = self._tensor(batch, "labels") != _UNSELECTED
+        if self.queries == "unmasked":
+            every = torch.arange(selected.numel(), device=selected.device)
+            draws = self._draw(batch, every // length, every % length).view_as(selected)
+            selected = ~selected & (draws < self.unmasked_share)
+        policy = "last" if self.several_links == "soft" else self.several_links
+        partner = grid.partners(length, policy)
+        rows, positions = (selected & (partner >= 0)).nonzero(as_tuple=True)
+        if self.several_links != "soft":
+            return Queries(rows, positions, _one_hot(partner[rows, positions], length))
+        asking = torch.full_like(partner, -1)
+        asking[rows, positions] = torch.arange(len(rows), device=rows.device)
+        targets = torch.zeros((len(rows), length), dtype=torch.bool, device=rows.device)
+        b, i, j = grid.pairs()
+        for own, other in ((i, j), (j, i)):
+            query = asking[b, own]
+            targets[query[query >= 0], other[query >= 0]] = True
+        return Queries(rows, positions, targets)
+
+    def _draw(self, batch: Batch, rows: Tensor, *positions: Tensor) -> Tensor:
+        """A uniform number for each row and position, or row and pair of positions."""
+        tensors = batch[self.view]
+        ids = tensors.get("original_ids", tensors["input_ids"])
+        key = sentence_key(ids, self._tensor(batch, "side_ids") > 0)
+        return hashed_uniform(key[rows], self.seed, self.step.to(ids.device), *positions)
+
+    def _corpus_links(self, batch: Batch) -> LinkGrid:
+        if "link_ids" not in batch[self.view]:
+            raise ConfigurationError(
+                f"denoising_word_alignment: labels: {self.labels} given, but view {self.view!r} has no "
+                "link_ids; "
+                "it needs a stream of word-aligned bitext. Align one with "
+                "`isoglot align BITEXT --method fast_align --out ALIGNED` and give that path to the stream, "
+                "or set labels: self"
+            )
+        return corpus_grid(batch[self.view]["link_ids"], self._tensor(batch, "side_ids"))
+
+    def _tensor(self, batch: Batch, key: str) -> Tensor:
+        if key not in batch[self.view]:
+            raise ConfigurationError(
+                f"denoising_word_alignment: view {self.view!r} has {sorted(batch[self.view])}, but {key} is "
+                "needed; "
+                "give a masked pair: views: {" + self.view + ": {type: masked_pair, stream: …}}"
+            )
+        return batch[self.view][key]
+
+    def _active(self) -> bool:
+        return self.queries != "none" and (self.start_step <= 0 or int(self.step) >= self.start_step)
+
+    def _from_corpus(self) -> bool:
+        if self.labels == "corpus_then_self":
+            return int(self.step) < int(self.self_after_step or 0)
+        return self.labels == "corpus"
+
+    def _nothing(self) -> ObjectiveOutput:
+        """An exact 0 that reaches the pointer, so that every rank's graph has the same parameters."""
+        zero = torch.stack([p.sum() for p in self.pointer.parameters()]).sum() * 0.0
+        metrics = {
+            n: zero.detach().clone().float() for n in ("accuracy", "queries_per_pair", "links_per_pair")
+        }
+        return ObjectiveOutput(zero, torch.zeros((), dtype=torch.int64, device=zero.device), metrics)
+
+    def _check(self, last: int) -> None:
+        problems = [
+            f"{name}: {getattr(self, name)!r} given; it is one of {', '.join(known)}: {name}: {known[0]}"
+            for name, known in _CHOICES.items()
+            if getattr(self, name) not in known
+        ]
+        layers = {"layer": self.layer} | (
+            {} if self.labels == "corpus" else {"label_layer": self.label_layer}
+        )
+        problems += [
+            f"{name}: {value} given; this encoder has layers 0 (embeddings) to {last}: {name}: {last}"
+            for name, value in layers.items()
+            if not 0 <= value <= last
+        ]
+        if (self.labels == "corpus_then_self") != (self.self_after_step is not None):
+            problems.append(
+                f"labels: {self.labels} with self_after_step: {self.self_after_step} given; corpus_then_self "
+                "needs a step and the others take none: labels: corpus_then_self, self_after_step: 10000"
+            )
+        if not 0 <= self.unmasked_share <= 1:
+            problems.append(
+                f"unmasked_share: {self.unmasked_share} given; a share from 0 to 1 is needed: "
+                "unmasked_share: 0.15"
+            )
+        if problems:
+            raise ConfigurationError(problems, heading="denoising_word_alignment:")
+
+
+def pointer_loss(
+    pointer: Pointer, hidden: Tensor, side_ids: Tensor, queries: Queries
+) -> tuple[Tensor, Tensor]:
+    """Summed cross-entropy of the pointer and the number of right answers (Eq. 15).
+
+    Each query's keys are all tokens of the other sentence, masked or not; a query with several targets has
+    its probability mass spread uniformly over them, and is right if its best key is any of them.
+
+    Args:
+        pointer: the pointer network.
+        hidden: states of the masked pairs.
+        side_ids: 1 source, 2 target, 0 otherwise.
+        queries: who asks and what is right.
+
+    Returns:
+        The sum over the queries, 0 with its graph intact for none, and the detached number of right answers.
+
+    **Shape**: hidden (batch, length, hidden), side_ids (batch, length).
+    """
+    rows, positions = queries.rows, queries.positions
+    allowed = side_ids[rows] == 3 - side_ids[rows, positions][:, None]
+    log_probabilities = pointer(hidden, rows, positions, allowed).log_softmax(1)
+    share = queries.targets.float() / queries.targets.sum(1, keepdim=True)
+    # Positions that are not allowed hold −inf, which a product with 0 would turn into NaN.
+    total = -(log_probabilities.masked_fill(~queries.targets, 0.0) * share).sum()
+    if not len(rows):
+        return total, torch.zeros((), device=hidden.device)
+    best = log_probabilities.argmax(1, keepdim=True)
+    return total, queries.targets.gather(1, best).sum().detach()
+
+
+def _one_hot(index: Tensor, length: int) -> Tensor:
+    return index[:, None] == torch.arange(length, device=index.device)
