@@ -1,0 +1,136 @@
+"""Word links onto the pieces of words, for many sentence pairs at once."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Subword", "WordPieces", "index_words", "one_to_one", "project_links", "sort_links"]
+
+Subword = Literal["all", "first", "last", "monotone"]
+"""Which pieces of two linked words are linked: see :func:`project_links`."""
+
+_Int = NDArray[np.int64]
+
+
+class WordPieces(NamedTuple):
+    """Where the pieces of each word are, for all sentences of a batch.
+
+    Attributes:
+        pieces: piece numbers within their sentence, sorted by sentence, word and place.
+        starts: for each word of the batch, the first of its pieces in ``pieces``.
+        counts: for each word of the batch, how many pieces it has (0: it tokenised to nothing).
+        rows: for each sentence, the number of its first word among the batch's words; one more entry ends it.
+    """
+
+    pieces: _Int
+    starts: _Int
+    counts: _Int
+    rows: _Int
+
+
+def index_words(word_ids: NDArray[np.integer], lengths: _Int, word_counts: _Int) -> WordPieces:
+    """Index the pieces of a batch of sentences by word.
+
+    Args:
+        word_ids: word of each piece, all sentences after one another; −1 for none. **Shape**: (pieces,).
+        lengths: pieces of each sentence. **Shape**: (sentences,).
+        word_counts: words of each sentence. **Shape**: (sentences,).
+    """
+    rows = np.concatenate([[0], np.cumsum(word_counts)]).astype(np.int64)
+    first = np.cumsum(lengths) - lengths
+    local = np.arange(len(word_ids), dtype=np.int64) - np.repeat(first, lengths)
+    word = np.repeat(rows[:-1], lengths) + word_ids
+    has_word = word_ids >= 0
+    word, local = word[has_word], local[has_word]
+    order = np.argsort(word, kind="stable")
+    counts = np.bincount(word, minlength=int(rows[-1])).astype(np.int64)
+    return WordPieces(local[order], np.cumsum(counts) - counts, counts, rows)
+
+
+def project_links(
+    links: _Int, link_rows: _Int, source: WordPieces, target: WordPieces, *, subword: Subword
+) -> tuple[_Int, _Int]:
+    r"""Piece links of word links.
+
+    With words :math:`i, j` of :math:`m` and :math:`n` pieces:
+
+    - ``all``: every piece of :math:`i` with every piece of :math:`j`, :math:`mn` links;
+    - ``first``, ``last``: one link, between their first or their last pieces;
+    - ``monotone``: the :math:`k`-th piece with the :math:`\min(k, n)`-th, for :math:`k = 1 … \max(m, n)`, each side
+      held at its last piece.
+
+    A word without pieces has no links.
+
+    Args:
+        links: word links ``[source word, target word]``, 0-based within the sentence. **Shape**: (links, 2).
+        link_rows: the sentence of each link. **Shape**: (links,).
+        source: the pieces of the source words.
+        target: the pieces of the target words.
+        subword: one of the above.
+
+    Returns:
+        Piece links (0-based within each side) and the sentence of each, sorted and without repeats.
+
+    Source: Yang et al. 2021, eq. 5, whose *A* links positions; how words become positions is not given there.
+    """
+    from_word = source.rows[link_rows] + links[:, 0]
+    to_word = target.rows[link_rows] + links[:, 1]
+    have = (source.counts[from_word] > 0) & (target.counts[to_word] > 0)
+    from_word, to_word, rows = from_word[have], to_word[have], link_rows[have]
+    m, n = source.counts[from_word], target.counts[to_word]
+    if subword == "all":
+        fan = m * n
+    elif subword == "monotone":
+        fan = np.maximum(m, n)
+    else:
+        fan = np.ones_like(m)
+    link = np.repeat(np.arange(len(rows)), fan)
+    k = np.arange(len(link)) - np.repeat(np.cumsum(fan) - fan, fan)
+    if subword == "all":
+        a, b = k // n[link], k % n[link]
+    elif subword == "last":
+        a, b = m[link] - 1, n[link] - 1
+    else:  # first has k = 0 alone
+        a, b = np.minimum(k, m[link] - 1), np.minimum(k, n[link] - 1)
+    pairs = np.stack(
+        [source.pieces[source.starts[from_word[link]] + a], target.pieces[target.starts[to_word[link]] + b]],
+        axis=1,
+    )
+    return sort_links(pairs, rows[link])
+
+
+def one_to_one(links: _Int, link_rows: _Int) -> NDArray[np.bool_]:
+    """Which links are the only one of both their ends.
+
+    Args:
+        links: distinct links. **Shape**: (links, 2).
+        link_rows: the sentence of each. **Shape**: (links,).
+    """
+    if len(links) == 0:
+        return np.zeros(0, dtype=bool)
+    alone = np.ones(len(links), dtype=bool)
+    for side in (0, 1):
+        key = link_rows * (int(links[:, side].max()) + 1) + links[:, side]
+        _, inverse, counts = np.unique(key, return_inverse=True, return_counts=True)
+        alone &= counts[inverse] == 1
+    return alone
+
+
+def sort_links(links: _Int, link_rows: _Int) -> tuple[_Int, _Int]:
+    """Links sorted by sentence, source and target, each once.
+
+    Args:
+        links: (links, 2).
+        link_rows: (links,).
+    """
+    if len(links) == 0:
+        return links.reshape(0, 2).astype(np.int64), link_rows[:0].astype(np.int64)
+    rows = np.asarray(link_rows, dtype=np.int64)
+    sources, targets = int(links[:, 0].max()) + 1, int(links[:, 1].max()) + 1
+    key = np.unique((rows * sources + links[:, 0]) * targets + links[:, 1])
+    front, target = np.divmod(key, targets)
+    row, source = np.divmod(front, sources)
+    return np.stack([source, target], axis=1), row

@@ -1,0 +1,221 @@
+"""Streams on disk: named by the content they were made from, written whole or not at all, read memory-mapped."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from datasets import Dataset, Features, concatenate_datasets
+from numpy.typing import NDArray
+
+from isoglot.errors import InputError
+
+__all__ = [
+    "MANIFEST",
+    "StreamWriter",
+    "cached_stream",
+    "content_hash",
+    "list_array",
+    "open_stream",
+    "stream_manifest",
+]
+
+MANIFEST = "manifest.json"
+_READ_ROWS = 10_000
+
+
+def content_hash(dataset: Dataset, columns: Sequence[str]) -> str:
+    """A hash of the named columns' values, whatever file, chunking or index they are stored under.
+
+    Strings and lists are hashed as one sequence of lengths and one of values, so equal content gives equal hashes.
+
+    Args:
+        dataset: any dataset.
+        columns: the columns that matter, in this order.
+
+    Returns:
+        32 hexadecimal digits.
+    """
+    total = hashlib.blake2b(digest_size=16)
+    digests: dict[str, Any] = {}
+    chosen = dataset.select_columns(list(columns)).with_format("arrow")
+    for table in chosen.iter(batch_size=_READ_ROWS):
+        for name in columns:
+            for chunk in table.column(name).chunks:
+                _update(digests, name, chunk)
+    for name in sorted(digests):
+        total.update(f"{name}={digests[name].hexdigest()};".encode())
+    total.update(f"rows={len(dataset)}".encode())
+    return total.hexdigest()
+
+
+def _update(digests: dict[str, Any], name: str, array: Any) -> None:
+    """Feed an array's lengths and values into the hashers of its column."""
+
+    def feed(part: str, data: bytes) -> None:
+        digests.setdefault(f"{name}/{part}", hashlib.blake2b(digest_size=16)).update(data)
+
+    if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+        array = array.cast(pa.large_string())
+        feed("lengths", pc.fill_null(pc.binary_length(array), -1).cast(pa.int64()).to_numpy(False).tobytes())
+        _, offsets, data = array.buffers()
+        if data is not None and len(array):
+            bounds = np.frombuffer(offsets, dtype=np.int64)[array.offset : array.offset + len(array) + 1]
+            feed("values", memoryview(data)[bounds[0] : bounds[-1]].tobytes())
+    elif pa.types.is_list(array.type) or pa.types.is_large_list(array.type):
+        lengths = pc.fill_null(pc.list_value_length(array), -1).cast(pa.int64())
+        feed("lengths", lengths.to_numpy(False).tobytes())
+        _update(digests, f"{name}/item", array.flatten())
+    elif pa.types.is_integer(array.type):
+        feed("nulls", array.is_null().to_numpy(False).tobytes())
+        feed("values", pc.fill_null(array, 0).cast(pa.int64()).to_numpy(False).tobytes())
+    else:
+        feed("values", "".join(f"{json.dumps(value, default=str)}\n" for value in array.to_pylist()).encode())
+
+
+def list_array(values: NDArray[Any], lengths: NDArray[Any], *, width: int | None = None) -> Any:
+    """An Arrow list array from flat values.
+
+    Args:
+        values: all rows' values after one another; (n, width) for rows of vectors.
+        lengths: how many values each row has.
+        width: makes each value itself a list of this many numbers.
+    """
+    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
+    flat = pa.array(np.ascontiguousarray(values, dtype=np.int32).reshape(-1))
+    if width is not None:
+        inner = pa.array(np.arange(0, len(flat) + 1, width, dtype=np.int32))
+        flat = pa.ListArray.from_arrays(inner, flat)
+    return pa.ListArray.from_arrays(offsets, flat)
+
+
+class StreamWriter:
+    """Writes record batches of one schema to an Arrow file that :class:`datasets.Dataset` maps into memory.
+
+    Args:
+        path: the file.
+        features: its columns.
+    """
+
+    def __init__(self, path: Path, features: Features) -> None:
+        self.schema = features.arrow_schema
+        self._file = pa.OSFile(str(path), "wb")
+        self._writer = pa.ipc.new_stream(self._file, self.schema)
+        self.rows = 0
+
+    def write(self, columns: Mapping[str, Any]) -> None:
+        """Append rows, given as one Arrow array (or list) a column."""
+        arrays = [
+            column if isinstance(column, pa.Array) else pa.array(column, type=field.type)
+            for field, column in ((f, columns[f.name]) for f in self.schema)
+        ]
+        arrays = [array.cast(field.type) for array, field in zip(arrays, self.schema, strict=True)]
+        if len(arrays[0]):
+            self._writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=self.schema))
+            self.rows += len(arrays[0])
+
+    def close(self) -> None:
+        """Finish the file."""
+        self._writer.close()
+        self._file.close()
+
+    def __enter__(self) -> StreamWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def cached_stream(
+    name: str,
+    make: Callable[[Path], Mapping[str, Any]],
+    *,
+    cache_dir: str | Path | None,
+) -> Dataset:
+    """The stream of this name, made now if the cache does not hold it.
+
+    The stream is made in a temporary folder beside its place and renamed when whole, so a killed run leaves nothing
+    that looks finished, and of two processes that make the same stream one wins and the other reads it.
+
+    Args:
+        name: folder name; must hold a hash of all that the content depends on.
+        make: writes ``*.arrow`` files into the folder it is given and returns the manifest (JSON).
+        cache_dir: where streams are kept; ``isoglot`` in the ``datasets`` cache if ``None``.
+
+    Raises:
+        InputError: a stream in the cache cannot be read.
+    """
+    root = Path(cache_dir) if cache_dir is not None else Path(datasets.config.HF_DATASETS_CACHE) / "isoglot"
+    place = root / name
+    if not (place / MANIFEST).is_file():
+        root.mkdir(parents=True, exist_ok=True)
+        with _temporary_folder(root, name) as folder:
+            manifest = make(folder)
+            (folder / MANIFEST).write_text(json.dumps(manifest, indent=1, sort_keys=True), encoding="utf-8")
+            _settle(folder, place)
+    return open_stream(place)
+
+
+@contextmanager
+def _temporary_folder(root: Path, name: str) -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=root))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _settle(folder: Path, place: Path) -> None:
+    """Rename the finished folder to its place; another process may have been quicker, which is as good."""
+    try:
+        os.replace(folder, place)  # noqa: PTH105 - must be a plain rename, also onto an empty folder
+    except OSError:
+        if not (place / MANIFEST).is_file():
+            raise
+
+
+def open_stream(path: str | Path) -> Dataset:
+    """Open a stream's folder, memory-mapped.
+
+    Raises:
+        InputError: the folder is not a whole stream.
+    """
+    place = Path(path)
+    files = sorted(place.glob("*.arrow"))
+    if not files or not (place / MANIFEST).is_file():
+        raise InputError(f"no whole stream here ({MANIFEST} and *.arrow needed); encode it again", path=place)
+    try:
+        parts = [Dataset.from_file(str(file)) for file in files]
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(
+            f"stream cannot be read ({error}); delete the folder and encode again", path=place
+        ) from error
+    return concatenate_datasets(parts) if len(parts) > 1 else parts[0]
+
+
+def stream_manifest(stream: Dataset) -> dict[str, Any]:
+    """What a stream was made with and what was dropped on the way.
+
+    Args:
+        stream: as :func:`open_stream` or the encoders returned it; selections and shuffles of it work too.
+
+    Raises:
+        InputError: the dataset is no stream from disk.
+    """
+    for entry in stream.cache_files:
+        manifest = Path(entry["filename"]).parent / MANIFEST
+        if manifest.is_file():
+            found: dict[str, Any] = json.loads(manifest.read_text(encoding="utf-8"))
+            return found
+    raise InputError("this dataset has no manifest; one made by encode_stream or pack_stream is needed")

@@ -1,0 +1,346 @@
+"""Fast tokenizers: trained on corpora, and the special tokens that one puts around a text and around a pair."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+from tokenizers import (
+    AddedToken,
+    Regex,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
+from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
+
+from isoglot.errors import ConfigurationError
+
+__all__ = ["Algorithm", "SpecialTemplate", "TokenizerOptions", "special_template", "train_tokenizer"]
+
+Algorithm = Literal["wordpiece", "bpe", "byte_bpe", "unigram"]
+"""WordPiece as mBERT's; BPE over characters; BPE over bytes as RoBERTa's; Unigram as XLM-R's."""
+
+_SPECIALS = {
+    "bert": {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"},
+    "roberta": {"cls": "<s>", "pad": "<pad>", "sep": "</s>", "unk": "<unk>", "mask": "<mask>"},
+}
+_WHOLE_ALPHABET = 1 << 31  # the WordPiece trainer's own default would cut at 1,000 characters
+_SCORE_DIGITS = 4
+_APPENDED_STEP = 1e-4
+
+
+class TokenizerOptions(BaseModel):
+    """What tokenizer to train.
+
+    Attributes:
+        algorithm: ``wordpiece``, ``bpe``, ``byte_bpe`` or ``unigram``.
+        vocab_size: pieces in all, special tokens included (ALIGN-MLM: 40,000). Fewer if the texts hold no more.
+        family: ``bert`` (``[CLS] A [SEP] B [SEP]``, segment ids 0 and 1) or ``roberta``
+            (``<s> A </s></s> B </s>``, no segment ids), for RoBERTa and XLM-R.
+        lowercase: lower-case all text.
+        strip_accents: take accents off. Never right for scripts whose vowels are marks (Hindi).
+        min_frequency: least count of a pair to be merged (not Unigram's).
+        limit_alphabet: most characters kept in the alphabet, the commonest first; all if not given (not Unigram's and
+            not byte-level, whose alphabet is the bytes).
+        model_max_length: longest input that the tokenizer announces.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    algorithm: Algorithm = "wordpiece"
+    vocab_size: int = Field(default=16_000, ge=8)
+    family: Literal["bert", "roberta"] = "bert"
+    lowercase: bool = False
+    strip_accents: bool = False
+    min_frequency: int = Field(default=2, ge=0)
+    limit_alphabet: int | None = Field(default=None, ge=1)
+    model_max_length: int = Field(default=512, ge=2)
+
+
+class SpecialTemplate(NamedTuple):
+    """Special token ids around one text, ``prefix A suffix``, and around a pair, ``prefix A separator B suffix``.
+
+    Attributes:
+        prefix: ids before the first text.
+        separator: ids between the texts of a pair.
+        suffix: ids after the last text.
+    """
+
+    prefix: tuple[int, ...]
+    separator: tuple[int, ...]
+    suffix: tuple[int, ...]
+
+
+def special_template(
+    tokenizer: PreTrainedTokenizerBase, pair_template: Literal["hf", "single"] = "hf"
+) -> SpecialTemplate:
+    """The special tokens that a fast tokenizer puts around its inputs.
+
+    Args:
+        tokenizer: a fast tokenizer.
+        pair_template: ``hf``: the tokenizer's own pair (XLM-R: ``<s> A </s></s> B </s>``); ``single``: one
+            separator (XLM-Align's ``<s> A </s> B </s>``).
+
+    Raises:
+        ConfigurationError: the tokenizer is slow, or adds no special tokens where a masked-LM encoder needs them.
+    """
+    backend = getattr(tokenizer, "backend_tokenizer", None) if getattr(tokenizer, "is_fast", False) else None
+    if backend is None:
+        raise ConfigurationError(
+            f"{type(tokenizer).__name__} is a slow tokenizer; a fast one is needed; load it with "
+            "transformers.AutoTokenizer from a folder that has tokenizer.json"
+        )
+    # ``build_inputs_with_special_tokens`` is gone from fast tokenizers in transformers 5: ask the backend.
+    encoding = backend.encode("a", "a", add_special_tokens=True)
+    sequences, ids = encoding.sequence_ids, encoding.ids
+    if encoding.special_tokens_mask and sequences.count(0) and sequences.count(1):
+        first, second = sequences.index(0), sequences.index(1)
+        last = len(sequences) - sequences[::-1].index(1)
+        end = second - sequences[:second][::-1].index(0)
+        prefix, separator, suffix = ids[:first], ids[end:second], ids[last:]
+        suffix = [
+            i for i, special in zip(suffix, encoding.special_tokens_mask[last:], strict=True) if special
+        ]
+    else:
+        prefix, separator, suffix = [], [], []
+    if not separator or not suffix:
+        raise ConfigurationError(
+            f"{type(tokenizer).__name__} puts no special tokens around a pair; a masked-LM encoder needs a separator; "
+            "set its post-processor (tokenizers.processors.TemplateProcessing) and save it again"
+        )
+    if pair_template == "single":
+        separator = separator[:1]
+    return SpecialTemplate(tuple(prefix), tuple(separator), tuple(suffix))
+
+
+def train_tokenizer(
+    texts: Iterable[str], options: TokenizerOptions | None = None, **settings: Any
+) -> PreTrainedTokenizerFast:
+    """Train a tokenizer on texts, ready for an encoder from scratch and for ``save_pretrained``.
+
+    The same texts give the same tokenizer in every process: WordPiece is trained in two rounds, the first only to fix
+    the order of its alphabet, which the trainer else takes from a hash table. Unigram's scores are sums in the order
+    of a hash table too; they are rounded to four decimals and ties are sorted, which leaves a difference only where
+    two pieces tie at the cut.
+
+    Args:
+        texts: sentences. Read once, or for WordPiece twice: something that can only be read once is then kept in
+            memory.
+        options: what to train.
+        **settings: fields of :class:`TokenizerOptions`, instead of ``options``.
+
+    Returns:
+        The tokenizer; ``AutoTokenizer`` reads it back from a folder, also from beside a model's ``config.json``.
+
+    Raises:
+        ConfigurationError: no text at all, or a vocabulary smaller than the alphabet.
+
+    Example:
+        >>> tokenizer = train_tokenizer(["a river", "a rivet"], algorithm="bpe", vocab_size=20, min_frequency=1)
+        >>> tokenizer.tokenize("a river")
+        ['▁a', '▁rive', 'r']
+    """
+    options = options or TokenizerOptions(**settings)
+    counted = _Counted(texts if options.algorithm != "wordpiece" or iter(texts) is not texts else list(texts))
+    specials = list(_SPECIALS[options.family].values())
+    trained = _TRAINERS[options.algorithm](counted, options, specials)
+    if counted.characters == 0:
+        raise ConfigurationError("no text given to train a tokenizer on; give it sentences")
+    core = _skeleton(options, trained)
+    core.add_special_tokens(_added(options))
+    missing = [token for i, token in enumerate(specials) if core.token_to_id(token) != i]
+    if missing:
+        raise ConfigurationError(
+            f"vocab_size={options.vocab_size} has no room for {', '.join(missing)} and the characters; raise it"
+        )
+    core.post_processor = _post_processor(options, core)
+    return _wrapped(core, options)
+
+
+class _Counted:
+    """Texts that remember how much of them was read."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.texts = texts
+        self.characters = 0
+
+    def __iter__(self) -> Any:
+        for text in self.texts:
+            self.characters += len(text.strip())
+            yield text
+
+
+def _train_wordpiece(texts: _Counted, options: TokenizerOptions, specials: list[str]) -> Any:
+    """A WordPiece model with specials, alphabet and merges in an order that does not depend on hashing."""
+    settings: dict[str, Any] = {
+        "min_frequency": options.min_frequency,
+        "show_progress": False,
+        "limit_alphabet": options.limit_alphabet or _WHOLE_ALPHABET,
+    }
+    unknown = _SPECIALS[options.family]["unk"]
+    first = _skeleton(options, models.WordPiece(unk_token=unknown))
+    first.train_from_iterator(
+        texts, trainers.WordPieceTrainer(vocab_size=0, special_tokens=specials, **settings)
+    )
+    alphabet = sorted(
+        set(first.get_vocab()) - set(specials), key=lambda piece: (piece.removeprefix("##"), piece)
+    )
+    if len(specials) + len(alphabet) > options.vocab_size:
+        raise ConfigurationError(
+            f"vocab_size={options.vocab_size} given, but the texts' characters alone need "
+            f"{len(specials) + len(alphabet)} pieces; raise it, or set limit_alphabet"
+        )
+    second = _skeleton(options, models.WordPiece(unk_token=unknown))
+    # Pieces named as special get their ids first and in this order; only the vocabulary is taken over afterwards.
+    fixed = trainers.WordPieceTrainer(
+        vocab_size=options.vocab_size, special_tokens=[*specials, *alphabet], **settings
+    )
+    second.train_from_iterator(texts, fixed)
+    return models.WordPiece(vocab=second.get_vocab(), unk_token=unknown)
+
+
+def _train_bpe(texts: _Counted, options: TokenizerOptions, specials: list[str]) -> Any:
+    unknown = _SPECIALS[options.family]["unk"]
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet()) if options.algorithm == "byte_bpe" else []
+    if len(specials) + len(alphabet) > options.vocab_size:
+        raise ConfigurationError(
+            f"vocab_size={options.vocab_size} given, but byte_bpe needs {len(specials) + len(alphabet)} for bytes and "
+            "specials; raise it"
+        )
+    limited = options.limit_alphabet is not None and not alphabet
+    settings: dict[str, Any] = {"limit_alphabet": options.limit_alphabet} if limited else {}
+    core = _skeleton(options, models.BPE(unk_token=None if alphabet else unknown))
+    trainer = trainers.BpeTrainer(
+        vocab_size=options.vocab_size,
+        min_frequency=options.min_frequency,
+        special_tokens=specials,
+        initial_alphabet=alphabet,
+        show_progress=False,
+        **settings,
+    )
+    core.train_from_iterator(texts, trainer)
+    return core.model
+
+
+def _train_unigram(texts: _Counted, options: TokenizerOptions, specials: list[str]) -> Any:
+    unknown = _SPECIALS[options.family]["unk"]
+    core = _skeleton(options, models.Unigram())
+    trainer = trainers.UnigramTrainer(
+        vocab_size=options.vocab_size, special_tokens=specials, unk_token=unknown, show_progress=False
+    )
+    try:
+        core.train_from_iterator(texts, trainer)
+    except Exception as error:
+        if texts.characters == 0:
+            raise ConfigurationError("no text given to train a tokenizer on; give it sentences") from error
+        raise ConfigurationError(
+            f"Unigram training with vocab_size={options.vocab_size} failed ({error}); raise it above the number of "
+            "characters, or give more text"
+        ) from error
+    model = json.loads(core.to_str())["model"]
+    pieces = [(piece, score) for piece, score in model["vocab"] if piece not in specials]
+    ordered = _canonical_scores(pieces)
+    return models.Unigram([(token, 0.0) for token in specials] + ordered, specials.index(unknown), False)
+
+
+def _canonical_scores(pieces: list[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Pieces and scores without the traces of a hash table's order.
+
+    The trainer appends each character that training left out, in hash order, with the lowest score plus 0, 1, 2, … times
+    0.0001; these characters get those scores in the order of their code points.
+    """
+    lowest = min(score for _, score in pieces)
+    steps = [(score - lowest) / _APPENDED_STEP for _, score in pieces]
+    appended = [
+        i
+        for i, (piece, _) in enumerate(pieces)
+        if len(piece) == 1 and steps[i] < len(pieces) and abs(steps[i] - round(steps[i])) < 1e-5
+    ]
+    scores = sorted((pieces[i][1] for i in appended), reverse=True)
+    renamed = dict(zip(sorted(pieces[i][0] for i in appended), scores, strict=True))
+    rounded = [(piece, round(renamed.get(piece, score), _SCORE_DIGITS)) for piece, score in pieces]
+    return sorted(rounded, key=lambda piece: (-piece[1], piece[0]))
+
+
+_TRAINERS = {
+    "wordpiece": _train_wordpiece,
+    "bpe": _train_bpe,
+    "byte_bpe": _train_bpe,
+    "unigram": _train_unigram,
+}
+
+
+def _skeleton(options: TokenizerOptions, model: Any) -> Tokenizer:
+    """Normaliser, pre-tokeniser and decoder around a model."""
+    core = Tokenizer(model)
+    steps: list[Any] = []
+    if options.algorithm == "wordpiece":
+        steps.append(
+            normalizers.BertNormalizer(
+                clean_text=True,
+                handle_chinese_chars=True,
+                strip_accents=options.strip_accents,
+                lowercase=options.lowercase,
+            )
+        )
+        core.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        core.decoder = decoders.WordPiece()
+    else:
+        byte_level = options.algorithm == "byte_bpe"
+        steps.append(normalizers.NFC() if byte_level else normalizers.NFKC())
+        if options.strip_accents:
+            steps.extend([normalizers.NFD(), normalizers.StripAccents(), normalizers.NFC()])
+        if options.lowercase:
+            steps.append(normalizers.Lowercase())
+        if byte_level:
+            core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True, trim_offsets=True)
+            core.decoder = decoders.ByteLevel()
+        else:
+            steps.append(normalizers.Replace(Regex(r"[\s\u200b\ufeff]+"), " "))
+            core.pre_tokenizer = pre_tokenizers.Metaspace()
+            core.decoder = decoders.Metaspace()
+    core.normalizer = normalizers.Sequence(steps)
+    return core
+
+
+def _added(options: TokenizerOptions) -> list[Any]:
+    return [
+        AddedToken(
+            token, special=True, normalized=False, lstrip=name == "mask" and options.family == "roberta"
+        )
+        for name, token in _SPECIALS[options.family].items()
+    ]
+
+
+def _post_processor(options: TokenizerOptions, core: Tokenizer) -> Any:
+    names = _SPECIALS[options.family]
+    cls, sep = names["cls"], names["sep"]
+    second = f"{sep}:0 $B:0 {sep}:0" if options.family == "roberta" else f"$B:1 {sep}:1"
+    template = processors.TemplateProcessing(
+        single=f"{cls}:0 $A:0 {sep}:0",
+        pair=f"{cls}:0 $A:0 {sep}:0 {second}",
+        special_tokens=[(cls, core.token_to_id(cls)), (sep, core.token_to_id(sep))],
+    )
+    if options.algorithm != "byte_bpe":
+        return template
+    # Without this step a byte-level piece's characters would include the space before its word.
+    return processors.Sequence([processors.ByteLevel(trim_offsets=True), template])
+
+
+def _wrapped(core: Tokenizer, options: TokenizerOptions) -> PreTrainedTokenizerFast:
+    named = {f"{name}_token": token for name, token in _SPECIALS[options.family].items()}
+    inputs = ["input_ids", "attention_mask"]
+    if options.family == "roberta":
+        named |= {"bos_token": named["cls_token"], "eos_token": named["sep_token"]}
+    else:
+        inputs.insert(1, "token_type_ids")
+    return PreTrainedTokenizerFast(
+        tokenizer_object=core, model_input_names=inputs, model_max_length=options.model_max_length, **named
+    )
