@@ -119,9 +119,7 @@ def load_masked_lm(
     ):  # new weights depend on the seed alone and leave global state as it was
         torch.manual_seed(seed)
         if "architecture" in settings:
-            config = model_config(settings, tokenizer=tokenizer)
-            arguments = {} if kernel is None else {"attn_implementation": kernel}
-            model = AutoModelForMaskedLM.from_config(config, **arguments)
+            model = _from_scratch(model_config(settings, tokenizer=tokenizer), kernel)
         else:
             model = _from_path(settings)
             _fit_vocabulary(model, settings, tokenizer)
@@ -169,7 +167,20 @@ def model_config(
     try:
         return config_class(**values)
     except (TypeError, ValueError) as error:
-        raise ConfigurationError(f"model: {name} does not take these sizes: {error}; change them") from error
+        raise ConfigurationError(
+            f"model: {name} does not take these settings: {error}; change them"
+        ) from error
+
+
+def _from_scratch(config: PreTrainedConfig, kernel: str | None) -> PreTrainedModel:
+    arguments = {} if kernel is None else {"attn_implementation": kernel}
+    try:
+        return AutoModelForMaskedLM.from_config(config, **arguments)  # type: ignore[no-any-return]
+    except (TypeError, ValueError, ImportError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ConfigurationError(
+            f"model: a {config.model_type} of these sizes and attention {kernel!r} cannot be built ({reason}); change them"
+        ) from error
 
 
 def _unknown(given: Mapping[str, Any], config_class: type[PreTrainedConfig], name: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -107,7 +107,11 @@ def _generic(model: PreTrainedModel) -> _Parts:
     for child in model.children():
         path = next((name for name, module in child.named_modules() if module is output), "")
         if path and child is not model.base_model:
-            return _UpTo(child, path), output.weight, output.bias
+            return (
+                _UpTo(child, path),
+                cast(nn.Parameter, output.weight),
+                cast(nn.Parameter | None, output.bias),
+            )
     raise _unknown_head(model, "no child module ends in the output embeddings")
 
 

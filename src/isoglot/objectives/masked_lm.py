@@ -39,8 +39,9 @@ class MaskedLM(Objective):
         >>> from isoglot.modules.load import load_masked_lm
         >>> model = load_masked_lm({"architecture": "bert", "vocab_size": 9, "hidden_size": 8,
         ...     "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8})
-        >>> batch = {"pair": {"input_ids": torch.tensor([[1, 4, 2]]), "labels": torch.tensor([[-100, 5,
-        -100]])}} >>> int(MaskedLM(model)(Encodings(model, batch), batch).count)
+        >>> view = {"input_ids": torch.tensor([[1, 4, 2]]), "labels": torch.tensor([[-100, 5, -100]])}
+        >>> batch = {"pair": view}
+        >>> int(MaskedLM(model)(Encodings(model, batch), batch).count)
         1
     """
 

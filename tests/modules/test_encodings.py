@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from isoglot.modules.encodings import Encodings
+
+
+@pytest.fixture
+def batch(build_model, tokens):
+    model = build_model("bert", hidden_dropout_prob=0.4).train()
+    masked = tokens(model)
+    view = {**masked, "original_ids": masked["input_ids"], "labels": masked["input_ids"]}
+    view["input_ids"] = torch.where(masked["input_ids"] % 3 == 0, 4, masked["input_ids"])
+    sides = {f"query_{k}": v for k, v in tokens(model, seed=1).items()}
+    sides |= {f"key_{k}": v for k, v in tokens(model, seed=2).items()}
+    return model, {"pair": view, "sentences": sides}
+
+
+def test_readers_of_one_view_share_one_forward(batch):
+    encodings = Encodings(*batch)
+    first = encodings.last("pair")
+    assert encodings.last("pair") is first
+    inner = encodings.hidden("pair", 2)
+    assert inner.requires_grad
+    torch.testing.assert_close(encodings.layer("pair", 2, clean=False), inner.detach(), rtol=0, atol=0)
+    assert encodings.forwards == 1
+
+
+def test_an_inner_layer_read_first_brings_the_last_one_with_it(batch):
+    encodings = Encodings(*batch)
+    inner = encodings.hidden("pair", 1)
+    last = encodings.last("pair")
+    assert encodings.forwards == 1
+    (gradient,) = torch.autograd.grad(last.sum(), inner)  # the same graph
+    assert gradient.abs().sum() > 0
+
+
+def test_a_layer_read_without_gradient_never_stands_in_for_one_with(batch):
+    encodings = Encodings(*batch)
+    assert not encodings.layer("pair", 4, clean=False).requires_grad
+    assert encodings.last("pair").requires_grad
+
+
+def test_clean_layers_see_the_unmasked_ids_without_dropout(batch):
+    model, views = batch
+    encodings = Encodings(model, views)
+    clean = encodings.layer("pair", 2, clean=True)
+    encodings.layer("pair", 2, clean=True)
+    assert encodings.forwards == 1
+    assert model.training
+    model.eval()
+    inputs = {"input_ids": views["pair"]["original_ids"], "attention_mask": views["pair"]["attention_mask"]}
+    torch.testing.assert_close(
+        clean, model.base_model(**inputs, output_hidden_states=True).hidden_states[2].detach()
+    )
+
+
+def test_sides_are_inputs_of_their_own(batch):
+    model, views = batch
+    model.eval()
+    encodings = Encodings(model, views)
+    for side in ("query", "key"):
+        ids, mask = views["sentences"][f"{side}_input_ids"], views["sentences"][f"{side}_attention_mask"]
+        own = model.base_model(input_ids=ids, attention_mask=mask)[0]
+        torch.testing.assert_close(encodings.last("sentences", side), own)
+    assert encodings.forwards == 2
+    with pytest.raises(KeyError, match="no input_ids"):
+        encodings.last("sentences")
+
+
+def test_without_gradient_only_what_is_asked_for_is_kept(batch):
+    encodings = Encodings(*batch)
+    with torch.no_grad():
+        encodings.last("pair")
+    assert len(encodings._cache) == 1

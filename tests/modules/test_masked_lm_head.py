@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+from transformers import (
+    AlbertConfig,
+    AlbertForMaskedLM,
+    BertConfig,
+    BertModel,
+    CamembertConfig,
+    CamembertForMaskedLM,
+    ElectraConfig,
+    ElectraForMaskedLM,
+    EsmConfig,
+    EsmForMaskedLM,
+    FunnelConfig,
+    FunnelForMaskedLM,
+    MPNetConfig,
+    MPNetForMaskedLM,
+    SqueezeBertConfig,
+    SqueezeBertForMaskedLM,
+)
+
+from isoglot.errors import ConfigurationError
+from isoglot.modules.encoder import encode, num_layers
+from isoglot.modules.masked_lm_head import MaskedLMHead, masked_lm_head
+
+_SMALL = {
+    "vocab_size": 60,
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 24,
+}
+
+
+def _own(model, inputs):
+    with torch.no_grad():
+        return model(**inputs).logits
+
+
+def _ours(model, inputs):
+    last = num_layers(model)
+    with torch.no_grad():
+        return masked_lm_head(model, check=True).logits(encode(model, inputs, layers=(last,))[last])
+
+
+def test_logits_equal_the_models_own(family, build_model, tokens):
+    model = build_model(family).eval()
+    inputs = tokens(model)
+    torch.testing.assert_close(_ours(model, inputs), _own(model, inputs), rtol=1e-5, atol=1e-5)
+
+
+def test_the_head_is_the_models_own_parameters(family, build_model):
+    model = build_model(family)
+    head = masked_lm_head(model)
+    mine = {id(p) for p in (*head.transform.parameters(), head.weight, head.bias)}
+    assert mine <= {id(p) for p in model.parameters()}
+    if family != "deberta-v2":
+        assert head.weight is model.get_output_embeddings().weight
+    assert head.weight is model.get_input_embeddings().weight  # tied
+
+
+def test_holding_a_head_registers_nothing(build_model):
+    class Owner(nn.Module):
+        def __init__(self, model) -> None:
+            super().__init__()
+            self.head = masked_lm_head(model)
+
+    assert not isinstance(masked_lm_head(build_model("bert")), nn.Module)
+    assert list(Owner(build_model("bert")).parameters()) == []
+
+
+def test_a_copy_starts_equal_and_trains_apart(family, build_model):
+    model = build_model(family)
+    head = masked_lm_head(model)
+    twin = head.copy()
+    hidden = torch.randn(5, 16)
+    torch.testing.assert_close(twin(hidden), head.transform(hidden))
+    assert not {id(p) for p in twin.parameters()} & {id(p) for p in model.parameters()}
+    before = copy.deepcopy(head.transform.state_dict())
+    twin(hidden).sum().backward()
+    with torch.no_grad():
+        for parameter in twin.parameters():
+            parameter.sub_(parameter.grad + 1)
+    assert all(torch.equal(value, before[name]) for name, value in head.transform.state_dict().items())
+    assert not torch.allclose(twin(hidden), head.transform(hidden))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        AlbertForMaskedLM(AlbertConfig(**_SMALL, embedding_size=8)),
+        ElectraForMaskedLM(ElectraConfig(**_SMALL, embedding_size=8)),
+        CamembertForMaskedLM(CamembertConfig(**_SMALL)),
+        MPNetForMaskedLM(MPNetConfig(**_SMALL)),
+    ],
+    ids=lambda m: type(m).__name__,
+)
+def test_relatives_are_found_by_their_parts(model, tokens):
+    model.eval()
+    inputs = tokens(model)
+    torch.testing.assert_close(_ours(model, inputs), _own(model, inputs), rtol=1e-4, atol=1e-5)
+
+
+def test_an_unknown_head_is_run_up_to_the_output_embeddings(tokens):
+    model = SqueezeBertForMaskedLM(SqueezeBertConfig(**_SMALL, embedding_size=16)).eval()
+    inputs = tokens(model)
+
+    class Elsewhere(nn.Module):  # the same head under names that no family has
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = model.cls.predictions
+
+        def forward(self, hidden):
+            return self.inner(hidden)
+
+    model.cls = Elsewhere()
+    model.get_output_embeddings = lambda: model.cls.inner.decoder
+    head = masked_lm_head(model, check=True)
+    assert type(head.transform).__name__ == "_UpTo"
+    hidden = model.base_model(**inputs)[0]
+    torch.testing.assert_close(head.logits(hidden), model.cls(hidden))
+    assert not model.cls.inner.decoder._forward_pre_hooks
+
+
+def test_a_head_with_another_formula_is_found_out():
+    """ESM adds a bias outside of its output layer: the parts look like RoBERTa's and are not."""
+    model = EsmForMaskedLM(EsmConfig(**_SMALL, pad_token_id=1, mask_token_id=4))
+    with torch.no_grad():
+        model.lm_head.bias += torch.arange(60.0)
+    with pytest.raises(ConfigurationError, match="differ from the model's own"):
+        masked_lm_head(model, check=True)
+
+
+def test_models_without_a_masked_lm_head_are_an_error():
+    with pytest.raises(
+        ConfigurationError, match=r"BertModel given, its masked-LM head cannot be used .* use a model"
+    ):
+        masked_lm_head(BertModel(BertConfig(**_SMALL)))
+    funnel = FunnelForMaskedLM(
+        FunnelConfig(vocab_size=60, d_model=16, n_head=2, d_head=8, d_inner=16, block_sizes=[1])
+    )
+    with pytest.raises(ConfigurationError, match="no child module ends in"):
+        masked_lm_head(funnel)
+
+
+def test_a_frozen_dataclass_keeps_its_parts():
+    head = MaskedLMHead(nn.Identity(), nn.Parameter(torch.eye(3)), None)
+    assert torch.equal(head.logits(torch.tensor([[1.0, 2.0, 3.0]])), torch.tensor([[1.0, 2.0, 3.0]]))
+    with pytest.raises(AttributeError):
+        head.bias = None
