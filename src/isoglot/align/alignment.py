@@ -1,0 +1,207 @@
+"""Word alignments: one sentence pair's links, a whole corpus' links as flat arrays, and what an aligner is.
+
+:class:`Alignment` is the readable form, one sentence pair at a time. :class:`LinkTable` holds the links of any number
+of pairs in three arrays; the aligners and symmetrisers compute with it, because a Python object a pair costs more than
+the alignment itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from isoglot.errors import InputError
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+__all__ = ["Aligner", "Alignment", "IntArray", "LinkTable", "TrainableAligner"]
+
+IntArray = npt.NDArray[np.integer]
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """The word links of one sentence pair.
+
+    Args:
+        links: 0-based ``(source word, target word)`` pairs.
+
+    Example:
+        >>> forward = Alignment.from_pharaoh("0-0 1-2 10-9")
+        >>> (forward & Alignment.from_pharaoh("1-2 0-1")).to_pharaoh()
+        '1-2'
+        >>> forward.transpose().to_pharaoh()
+        '0-0 2-1 9-10'
+    """
+
+    links: frozenset[tuple[int, int]]
+
+    def __and__(self, other: Alignment) -> Alignment:
+        return Alignment(self.links & other.links)
+
+    def __or__(self, other: Alignment) -> Alignment:
+        return Alignment(self.links | other.links)
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return iter(sorted(self.links))
+
+    def __len__(self) -> int:
+        return len(self.links)
+
+    def transpose(self) -> Alignment:
+        """The same links with the sides exchanged."""
+        return Alignment(frozenset((target, source) for source, target in self.links))
+
+    def to_pharaoh(self) -> str:
+        """``"0-0 1-2"``: 0-based links, sorted as numbers, not as strings."""
+        return " ".join(f"{source}-{target}" for source, target in sorted(self.links))
+
+    @classmethod
+    def from_pharaoh(cls, text: str, *, path: str | Path | None = None, line: int | None = None) -> Self:
+        """Read one line of 0-based ``source-target`` links.
+
+        Args:
+            text: the line; an empty one has no links.
+            path: the file it comes from, for the error.
+            line: its 1-based number, for the error.
+
+        Raises:
+            InputError: an item is not two non-negative numbers with a hyphen between them.
+        """
+        links = set()
+        for item in text.split():
+            source, separator, target = item.partition("-")
+            if not (
+                separator and source.isascii() and target.isascii() and source.isdigit() and target.isdigit()
+            ):
+                raise InputError(
+                    f"link {item!r} given, but Pharaoh links are two 0-based word numbers such as '3-4'; "
+                    "correct the line, or name the file's format if it is another one",
+                    path=path,
+                    line=line,
+                )
+            links.add((int(source), int(target)))
+        return cls(frozenset(links))
+
+
+@dataclass(frozen=True, slots=True)
+class LinkTable:
+    """The links of a whole corpus as flat arrays, sorted by sentence, then source word, then target word.
+
+    Args:
+        offsets: sentence ``s`` owns the links ``offsets[s]:offsets[s + 1]``. Shape: (sentences + 1).
+        source: 0-based source words. Shape: (links).
+        target: 0-based target words. Shape: (links).
+        probability: posterior probability of each link, if the aligner has one. Shape: (links).
+    """
+
+    offsets: npt.NDArray[np.int64]
+    source: npt.NDArray[np.int32]
+    target: npt.NDArray[np.int32]
+    probability: npt.NDArray[np.float32] | None = None
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @classmethod
+    def build(
+        cls,
+        count: int,
+        sentence: IntArray,
+        source: IntArray,
+        target: IntArray,
+        probability: npt.NDArray[np.floating] | None = None,
+    ) -> Self:
+        """Sort unordered, distinct links of ``count`` sentences into a table."""
+        order = np.lexsort((target, source, sentence))
+        offsets = np.zeros(count + 1, np.int64)
+        np.cumsum(np.bincount(sentence, minlength=count), out=offsets[1:])
+        return cls(
+            offsets,
+            source[order].astype(np.int32),
+            target[order].astype(np.int32),
+            None if probability is None else probability[order].astype(np.float32),
+        )
+
+    @classmethod
+    def from_alignments(cls, alignments: Iterable[Alignment]) -> Self:
+        """Flatten a sequence of alignments."""
+        ordered = [sorted(alignment.links) for alignment in alignments]
+        flat = np.array([link for links in ordered for link in links], np.int32).reshape(-1, 2)
+        offsets = np.zeros(len(ordered) + 1, np.int64)
+        np.cumsum([len(links) for links in ordered], out=offsets[1:])
+        return cls(offsets, flat[:, 0].copy(), flat[:, 1].copy())
+
+    @classmethod
+    def from_pharaoh(cls, lines: Iterable[str], *, path: str | Path | None = None) -> Self:
+        """Read Pharaoh lines; see :meth:`Alignment.from_pharaoh`."""
+        return cls.from_alignments(
+            Alignment.from_pharaoh(text, path=path, line=number) for number, text in enumerate(lines, 1)
+        )
+
+    @classmethod
+    def concatenate(cls, tables: Sequence[LinkTable]) -> Self:
+        """Tables of consecutive sentences as one; probabilities survive if every table has them."""
+        shifts = np.cumsum([0, *(len(table.source) for table in tables)])
+        probabilities = [table.probability for table in tables if table.probability is not None]
+        return cls(
+            np.concatenate([[0], *(t.offsets[1:] + shift for t, shift in zip(tables, shifts, strict=False))]),
+            np.concatenate([np.empty(0, np.int32), *(table.source for table in tables)]),
+            np.concatenate([np.empty(0, np.int32), *(table.target for table in tables)]),
+            np.concatenate(probabilities) if probabilities and len(probabilities) == len(tables) else None,
+        )
+
+    @property
+    def sentence(self) -> npt.NDArray[np.int64]:
+        """The sentence of each link. Shape: (links)."""
+        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
+
+    def alignments(self) -> list[Alignment]:
+        """One :class:`Alignment` a sentence."""
+        return [Alignment(frozenset((source, target) for source, target in pairs)) for pairs in self.lists()]
+
+    def lists(self) -> list[list[list[int]]]:
+        """One sorted ``[[source, target], …]`` a sentence, the ``links`` column of an ALIGNED corpus."""
+        pairs = np.stack([self.source, self.target], axis=1).tolist()
+        bounds = self.offsets.tolist()
+        return [pairs[start:stop] for start, stop in pairwise(bounds)]
+
+    def to_pharaoh(self) -> list[str]:
+        """One Pharaoh line a sentence."""
+        items = [f"{s}-{t}" for s, t in zip(self.source.tolist(), self.target.tolist(), strict=True)]
+        bounds = self.offsets.tolist()
+        return [" ".join(items[start:stop]) for start, stop in pairwise(bounds)]
+
+    def transpose(self) -> LinkTable:
+        """The same links with the sides exchanged."""
+        return LinkTable.build(len(self), self.sentence, self.target, self.source, self.probability)
+
+
+@runtime_checkable
+class Aligner(Protocol):
+    """Bitext in, word links out.
+
+    **Columns** read: those of BITEXT, and ``source_words`` / ``target_words`` where the corpus has them (else the
+    words are what white space separates). The result is an ALIGNED corpus with the same rows in the same order; a
+    pair with an empty side keeps its place and has no links.
+    """
+
+    def align(self, bitext: Dataset, *, batch_size: int = 1000) -> Dataset:
+        """Link the words of each pair, at most ``batch_size`` pairs in memory at a time."""
+        ...
+
+
+@runtime_checkable
+class TrainableAligner(Aligner, Protocol):
+    """An aligner that learns from the bitext that it is to align, or from another one."""
+
+    def fit(self, bitext: Dataset) -> Self:
+        """Estimate the model; returns the aligner itself."""
+        ...

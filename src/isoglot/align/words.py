@@ -1,0 +1,85 @@
+"""The words of a bitext, and a bitext with links."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from datasets import Dataset, Features, List, Value
+
+from isoglot.schema import ALIGNED, BITEXT, require
+
+__all__ = ["add_links", "bitext_words", "split_words"]
+
+LINK_COLUMNS = {"link_probabilities": List(Value("float32")), "alignment_score": Value("float32")}
+"""Columns that an aligner adds beside those of ALIGNED: each link's probability and a score of the pair."""
+
+
+def split_words(batch: Mapping[str, Sequence[Any]], side: str) -> list[list[str]]:
+    """The words of one side: column ``<side>_words`` where there is one, else what white space separates.
+
+    Args:
+        batch: columns of a bitext.
+        side: ``source`` or ``target``.
+    """
+    words = batch.get(f"{side}_words")
+    if words is not None:
+        return [list(sentence or ()) for sentence in words]
+    return [(text or "").split() for text in batch[side]]
+
+
+def bitext_words(bitext: Dataset) -> tuple[list[list[str]], list[list[str]]]:
+    """The words of both sides of a whole bitext.
+
+    Raises:
+        ConfigurationError: a column of BITEXT is missing.
+    """
+    require(bitext, BITEXT, role="bitext to align")
+    names = [f"{side}_words" if f"{side}_words" in bitext.features else side for side in ("source", "target")]
+    columns = {name: bitext[name][:] for name in names}
+    return split_words(columns, "source"), split_words(columns, "target")
+
+
+def add_links(
+    bitext: Dataset,
+    align: Callable[[list[list[str]], list[list[str]]], Mapping[str, list[Any]]],
+    *,
+    batch_size: int,
+    key: str,
+) -> Dataset:
+    """Map an alignment function over a bitext, ``batch_size`` pairs at a time.
+
+    Args:
+        bitext: with the columns of BITEXT; any others are kept.
+        align: words of both sides to the columns ``links`` and, optionally, those of :data:`LINK_COLUMNS`.
+        batch_size: pairs in memory at a time.
+        key: names the aligner and all that it has learned; the same key on the same bitext may reuse a cached result.
+
+    Returns:
+        An ALIGNED corpus, rows in the same order.
+
+    Raises:
+        ConfigurationError: a column of BITEXT is missing.
+    """
+    require(bitext, BITEXT, role="bitext to align")
+
+    def run(batch: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+        source, target = split_words(batch, "source"), split_words(batch, "target")
+        return {"source_words": source, "target_words": target, **align(source, target)}
+
+    kept = {
+        name: kind
+        for name, kind in bitext.features.items()
+        if name not in ALIGNED and name not in LINK_COLUMNS
+    }
+    digest = hashlib.blake2b(f"{bitext._fingerprint} {key}".encode(), digest_size=8).hexdigest()
+    stale = [name for name in bitext.column_names if name in LINK_COLUMNS or name == "links"]
+    return bitext.map(
+        run,
+        batched=True,
+        batch_size=batch_size,
+        remove_columns=stale,
+        features=Features({**kept, **ALIGNED, **LINK_COLUMNS}),
+        new_fingerprint=digest,
+    )

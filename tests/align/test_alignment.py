@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isoglot.align.alignment import Aligner, Alignment, LinkTable, TrainableAligner
+from isoglot.align.statistical_model import StatisticalAligner
+from isoglot.errors import InputError
+
+links = st.frozensets(st.tuples(st.integers(0, 120), st.integers(0, 120)), max_size=12)
+
+
+@given(links)
+def test_pharaoh_round_trip_sorted_as_numbers(given_links):
+    alignment = Alignment(given_links)
+    text = alignment.to_pharaoh()
+    assert Alignment.from_pharaoh(text) == alignment
+    numbers = [tuple(map(int, item.split("-"))) for item in text.split()]
+    assert numbers == sorted(numbers)
+
+
+@given(links, links)
+def test_set_operations_and_transpose(one, other):
+    a, b = Alignment(one), Alignment(other)
+    assert (a & b).links == one & other
+    assert (a | b).links == one | other
+    assert a.transpose().transpose() == a
+    assert (a & b).transpose() == a.transpose() & b.transpose()
+    assert len(a) == len(list(a)) == len(one)
+
+
+@pytest.mark.parametrize("item", ["1", "1-", "-1", "a-b", "1--2", "1-2-3", "0:1", "²-1"])
+def test_malformed_link_names_its_place(item):
+    with pytest.raises(InputError, match=r"links\.txt:7: .*0-based"):
+        Alignment.from_pharaoh(f"0-0 {item}", path="links.txt", line=7)
+
+
+def test_a_file_names_the_line():
+    with pytest.raises(InputError, match=r"^x:2: "):
+        LinkTable.from_pharaoh(["0-0", "0_0"], path="x")
+
+
+@given(st.lists(links, max_size=8))
+def test_table_round_trips(sets):
+    alignments = [Alignment(s) for s in sets]
+    table = LinkTable.from_alignments(alignments)
+    assert table.alignments() == alignments
+    assert table.to_pharaoh() == [a.to_pharaoh() for a in alignments]
+    assert LinkTable.from_pharaoh(table.to_pharaoh()).alignments() == alignments
+    assert table.transpose().alignments() == [a.transpose() for a in alignments]
+    assert table.lists() == [[list(link) for link in a] for a in alignments]
+    assert LinkTable.concatenate([table, table]).alignments() == alignments * 2
+    assert len(table.sentence) == len(table.source)
+
+
+def test_transpose_carries_probabilities():
+    table = LinkTable.build(
+        2, np.array([1, 1]), np.array([0, 1]), np.array([5, 2]), np.array([0.25, 0.75])
+    ).transpose()
+    assert table.to_pharaoh() == ["", "2-1 5-0"]
+    assert table.probability.tolist() == [0.75, 0.25]
+
+
+def test_statistical_aligner_is_an_aligner():
+    assert isinstance(StatisticalAligner(), Aligner)
+    assert isinstance(StatisticalAligner(), TrainableAligner)
