@@ -114,9 +114,7 @@ def test_words_of_different_documents_stay_apart():
         "word_ids": [0, 0, 0, 0],
     }
     view = MaskedText(TOKENIZER, probability=0.5, whole_word=True)
-    selections = {
-        tuple((build(view, block, seed)["labels"] != IGNORE_INDEX).tolist()) for seed in range(60)
-    }
+    selections = {tuple((build(view, block, seed)["labels"] != IGNORE_INDEX).tolist()) for seed in range(60)}
     assert selections == {
         (False,) * 4,
         (True,) * 4,

@@ -166,8 +166,13 @@ def language_id(language_ids: Mapping[str, int], language: Any) -> int:
     """The id of a language.
 
     Raises:
-        ConfigurationError: the mapping lacks it.
+        ConfigurationError: the mapping lacks it, or the stream names none.
     """
+    if language is None:
+        raise ConfigurationError(
+            f"language_ids: {dict(language_ids)} given, but the stream has no 'language' column; encode it with its "
+            "language, or leave language_ids out"
+        )
     if language not in language_ids:
         raise ConfigurationError(
             f"language_ids: {dict(language_ids)} given, the stream has language {language!r}; "

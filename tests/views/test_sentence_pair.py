@@ -1,0 +1,114 @@
+"""Query and key."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isoglot.errors import ConfigurationError
+from isoglot.seeding import generator_for
+from isoglot.testing import tiny_tokenizer
+from isoglot.views.base import View
+from isoglot.views.masked_pair import MaskedPair
+from isoglot.views.sentence_pair import SentencePair, sentence_key
+
+BERT = tiny_tokenizer("bert")
+CLS, SEP = BERT.cls_token_id, BERT.sep_token_id
+EXAMPLE = {
+    "source_ids": [10, 11, 12],
+    "target_ids": [20, 21],
+    "source_word_ids": [0, 0, 1],
+    "target_word_ids": [0, -1],
+    "source_language": "en",
+    "target_language": "de",
+    "links": [[0, 1], [2, 0]],
+    "coin": False,
+}
+
+
+def build(view, example=None):
+    return view.build(EXAMPLE if example is None else example, generator=generator_for(0))
+
+
+def test_source_is_query():
+    tensors = build(SentencePair(BERT, language_ids={"en": 0, "de": 1}))
+    assert isinstance(SentencePair(BERT), View)
+    assert tensors["query_input_ids"].tolist() == [CLS, 10, 11, 12, SEP]
+    assert tensors["key_input_ids"].tolist() == [CLS, 20, 21, SEP]
+    assert tensors["query_attention_mask"].tolist() == [1] * 5
+    assert tensors["query_special_mask"].tolist() == [1, 0, 0, 0, 1]
+    assert tensors["query_side_ids"].tolist() == [0, 1, 1, 1, 0]
+    assert tensors["key_side_ids"].tolist() == [0, 2, 2, 0]
+    assert tensors["query_word_ids"].tolist() == [0, 1, 1, 2, 0]
+    assert tensors["key_word_ids"].tolist() == [0, 1, 0, 0]
+    assert tensors["key_language_ids"].tolist() == [1] * 4
+    assert tensors["link_ids"].tolist() == [[1, 2], [3, 1]]
+    assert tensors["query_is_source_mask"].tolist() == [1]
+
+
+@given(coin=st.booleans())
+def test_query_is_the_first_side_of_the_masked_pair(coin):
+    example = EXAMPLE | {"coin": coin}
+    pair = build(MaskedPair(BERT, order="shuffle", probability=0.0), example)["original_ids"].tolist()
+    tensors = build(SentencePair(BERT), example)
+    query, key = tensors["query_input_ids"].tolist(), tensors["key_input_ids"].tolist()
+    assert pair == query + key[1:]
+
+
+def test_the_coin_swaps_everything_but_the_sentence_key():
+    plain, swapped = build(SentencePair(BERT)), build(SentencePair(BERT), EXAMPLE | {"coin": True})
+    for name in ("input_ids", "attention_mask", "special_mask", "side_ids", "word_ids"):
+        assert torch.equal(plain[f"query_{name}"], swapped[f"key_{name}"])
+        assert torch.equal(plain[f"key_{name}"], swapped[f"query_{name}"])
+    assert torch.equal(plain["link_ids"].flip(1), swapped["link_ids"])
+    assert torch.equal(plain["source_key_ids"], swapped["source_key_ids"])
+    assert swapped["query_is_source_mask"].tolist() == [0]
+
+
+def test_fixed_orders_need_no_coin():
+    example = {k: v for k, v in EXAMPLE.items() if k != "coin"}
+    assert build(SentencePair(BERT, order="source_is_query"), example)["query_is_source_mask"].item() == 1
+    assert build(SentencePair(BERT, order="target_is_query"), example)["query_is_source_mask"].item() == 0
+    with pytest.raises(ConfigurationError, match="coin"):
+        build(SentencePair(BERT), example)
+
+
+def test_pivot_side():
+    tensors = build(SentencePair(BERT, pivot="target"))
+    assert tensors["source_key_ids"].item() == sentence_key([20, 21])
+    assert tensors["query_is_pivot_mask"].tolist() == [0]
+    assert build(SentencePair(BERT))["query_is_pivot_mask"].tolist() == [1]
+
+
+def test_same_source_sentence_same_key_and_cut_text_does_not_collide():
+    view = SentencePair(BERT, max_length=4)
+    other_target = build(view, EXAMPLE | {"target_ids": [33], "links": []})
+    longer = build(view, EXAMPLE | {"source_ids": [10, 11, 12, 13], "links": []})
+    assert torch.equal(build(view)["query_input_ids"], longer["query_input_ids"])
+    assert build(view)["source_key_ids"] == other_target["source_key_ids"]
+    assert build(view)["source_key_ids"] != longer["source_key_ids"]
+
+
+@given(st.lists(st.lists(st.integers(0, 300_000), max_size=8), min_size=2, max_size=2, unique_by=tuple))
+def test_sentence_keys_tell_sentences_apart(sentences):
+    a, b = (sentence_key(s) for s in sentences)
+    assert a != b
+    assert 0 <= a < 2**63
+
+
+def test_known_key_does_not_depend_on_the_platform():
+    assert sentence_key([10, 11, 12]) == sentence_key(torch.tensor([10, 11, 12], dtype=torch.int32))
+
+
+def test_links_beyond_the_limit_are_dropped():
+    tensors = build(SentencePair(BERT, max_length=4))
+    assert tensors["query_input_ids"].tolist() == [CLS, 10, 11, SEP]
+    assert tensors["link_ids"].tolist() == [[1, 2]]
+
+
+def test_clear_errors():
+    with pytest.raises(ConfigurationError) as caught:
+        SentencePair(BERT, order="source_first", pivot="en")
+    assert len(caught.value.problems) == 2
