@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
 import numpy as np
+import torch
 from datasets import Dataset
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from torch import Tensor, nn
+from transformers import PreTrainedModel, PreTrainedTokenizerFast, TrainingArguments
+
+from isoglot.modules.encodings import Encodings
+from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
+from isoglot.objectives.masked_lm import MaskedLM
+from isoglot.testing import tiny_model
+from isoglot.training.batches import BatchOptions
+from isoglot.training.collate import Collator
+from isoglot.training.mixture import Mixture
+from isoglot.training.model import AlignmentModel
+from isoglot.training.trainer import AlignmentTrainer
+from isoglot.views.masked_pair import MaskedPair
 
 
 def stream(size: int, *, seed: int = 0, offset: int = 0) -> Dataset:
+    """A text stream whose lengths vary."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(1, 30, size=size)
     return Dataset.from_dict(
@@ -16,4 +37,124 @@ def stream(size: int, *, seed: int = 0, offset: int = 0) -> Dataset:
             "language": [f"l{i % 2}" for i in range(size)],
             "length": lengths.astype(np.int32),
         }
+    )
+
+
+@cache
+def tokenizer() -> PreTrainedTokenizerFast:
+    """Whole words, the same in every process (a trained vocabulary is not)."""
+    specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    vocabulary = {word: i for i, word in enumerate([*specials, *(f"w{i}" for i in range(123))])}
+    core = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    core.pre_tokenizer = pre_tokenizers.Whitespace()
+    core.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+    )
+    names = {f"{s.strip('[]').lower()}_token": s for s in specials}
+    return PreTrainedTokenizerFast(tokenizer_object=core, model_max_length=64, **names)
+
+
+def bitext_stream(size: int, *, seed: int = 0) -> Dataset:
+    """An encoded bitext stream: each target is its source backwards, in the upper half of the vocabulary."""
+    rng = np.random.default_rng(seed)
+    sources = [rng.integers(5, 60, size=rng.integers(2, 14)).tolist() for _ in range(size)]
+    return Dataset.from_dict(
+        {
+            "source_ids": sources,
+            "target_ids": [[i + 60 for i in reversed(s)] for s in sources],
+            "length": np.array([2 * len(s) for s in sources], dtype=np.int32),
+        }
+    )
+
+
+class Queue(Objective):
+    """State like that of a contrastive objective: a head, a queue, a moving average; its count is not known early."""
+
+    def __init__(self, model: PreTrainedModel, *, view: str = "pair", size: int = 16) -> None:
+        super().__init__()
+        self.view = view
+        self.head = nn.Linear(model.config.hidden_size, 4)
+        self.average: Tensor
+        self.queue: Tensor
+        self.register_buffer("queue", torch.zeros(size, 4))
+        self.register_buffer("average", torch.zeros(()))
+
+    def forward(self, encodings: Encodings, batch: Batch) -> ObjectiveOutput:
+        keys = self.head(encodings.last(self.view)[:, 0]).float()
+        total = (keys - self.queue.mean(dim=0)).square().sum() + 0.1 * keys.sum()
+        if self.training:
+            with torch.no_grad():
+                self.queue.copy_(torch.cat([keys.detach(), self.queue])[: len(self.queue)])
+        count = torch.tensor(len(keys), device=total.device)
+        return ObjectiveOutput(total, count, {"size": keys.detach().norm()})
+
+    def after_step(self, encoder: PreTrainedModel) -> None:
+        self.average.mul_(0.9).add_(0.1 * encoder.get_input_embeddings().weight.detach().mean())
+
+
+def make_model(*, queue: bool = True, dropout: float = 0.1, **kwargs: Any) -> AlignmentModel:
+    """A tiny BERT with masked LM and, optionally, the queue."""
+    model = tiny_model(
+        "bert", tokenizer=tokenizer(), hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        objectives: Mapping[str, Objective] = {
+            "masked_lm": MaskedLM(model),
+            **({"queue": Queue(model)} if queue else {}),
+        }
+    return AlignmentModel(model, objectives, {"queue": 0.3} if queue else None, **kwargs)
+
+
+def make_trainer(
+    folder: Path,
+    *,
+    model: AlignmentModel | None = None,
+    batch: BatchOptions | None = None,
+    examples: int = 96,
+    epochs: int = 2,
+    **args: Any,
+) -> AlignmentTrainer:
+    """A trainer of a tiny model on generated pairs."""
+    primary = bitext_stream(examples)
+    mixture = Mixture({"bitext": primary}, primary="bitext", length=epochs * examples, seed=7, bucket=32)
+    callbacks = args.pop("callbacks", None)
+    settings: dict[str, Any] = {
+        "learning_rate": 1e-3,
+        "lr_scheduler_type": "linear",
+        "warmup_steps": 2,
+        "logging_steps": 2,
+        "save_steps": 3,
+        "save_total_limit": 2,
+        "report_to": [],
+        "use_cpu": True,
+        "disable_tqdm": True,
+        **args,
+    }
+    return AlignmentTrainer(
+        model or make_model(),
+        TrainingArguments(output_dir=str(folder), **settings),
+        mixture=mixture,
+        batch=batch or BatchOptions(examples=8),
+        collator=Collator(
+            {"pair": ("bitext", MaskedPair(tokenizer(), order="shuffle"))},
+            seed=7,
+            pad_token_id=0,
+        ),
+        tokenizer=tokenizer(),
+        callbacks=callbacks,
+    )
+
+
+def weights(model: nn.Module) -> dict[str, Tensor]:
+    """A copy of everything a module remembers."""
+    return {name: value.detach().clone() for name, value in model.state_dict().items()}
+
+
+def differing(one: Mapping[str, Tensor], two: Mapping[str, Tensor]) -> list[str]:
+    """Names whose values are not bit for bit the same."""
+    return sorted(
+        n for n in one.keys() | two.keys() if n not in one or n not in two or not torch.equal(one[n], two[n])
     )

@@ -1,1 +1,1 @@
-"""isoglot.training"""
+"""Training: mixtures, batches, the alignment model and its trainer."""

@@ -1,0 +1,316 @@
+"""Checkpoints that are complete or not there: written aside, renamed when done, checked before they are read."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import logging
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from accelerate.utils import broadcast_object_list, gather_object
+from safetensors import SafetensorError
+from safetensors.torch import load_model, save_model
+from torch import nn
+
+from isoglot.errors import TrainingError
+from isoglot.training.export import quiet
+from isoglot.training.model import AlignmentModel
+
+__all__ = [
+    "MANIFEST",
+    "OBJECTIVES",
+    "checkpoints_in",
+    "chosen",
+    "commit",
+    "is_disk_full",
+    "load_weights",
+    "newest",
+    "prune",
+    "read_manifest",
+    "room_for",
+    "save_objectives",
+    "staging",
+    "why_incomplete",
+]
+
+MANIFEST = "complete.json"
+"""Written last: a checkpoint's files with sizes and hashes, and the plan of batches it was made with."""
+
+OBJECTIVES = "objectives.safetensors"
+"""Parameters and buffers of the objectives, and the language embeddings."""
+
+_STAGING = ".saving"
+_FOLDER = re.compile(r"checkpoint-(\d+)")
+
+logger = logging.getLogger(__name__)
+
+
+def staging(output: str | Path) -> Path:
+    """The folder that unfinished checkpoints are written into; what a killed run left there is overwritten."""
+    return Path(output) / _STAGING
+
+
+def checkpoints_in(output: str | Path) -> list[Path]:
+    """The checkpoint folders of a run, oldest step first, complete or not."""
+    found = [(int(m[1]), p) for p in Path(output).glob("checkpoint-*") if (m := _FOLDER.fullmatch(p.name))]
+    return [path for _, path in sorted(found)]
+
+
+def commit(name: str, output: str | Path, *, plan: Mapping[str, Any]) -> Path:
+    """Write the manifest of a staged checkpoint, flush everything to disk and give it its name.
+
+    Args:
+        name: ``checkpoint-N``, a folder under :func:`staging`.
+        output: the run's output folder.
+        plan: what the order of batches depends on.
+
+    Raises:
+        OSError: the disk is full, or not writable.
+    """
+    source, target = staging(output) / name, Path(output) / name
+    files = {str(f.relative_to(source)): _digest(f) for f in sorted(source.rglob("*")) if f.is_file()}
+    manifest = source / MANIFEST
+    manifest.write_text(json.dumps({"plan": plan, "files": files}, indent=1), encoding="utf-8")
+    for path in [*(source / f for f in files), manifest, source]:
+        _flush(path)
+    if target.exists():  # an incomplete or abandoned one of the same step
+        aside = staging(output) / f"{name}.old"
+        shutil.rmtree(aside, ignore_errors=True)
+        target.rename(aside)
+    source.rename(target)
+    _flush(target.parent)
+    shutil.rmtree(staging(output), ignore_errors=True)
+    return target
+
+
+@dataclass
+class Attempt:
+    """Whether a checkpoint was saved."""
+
+    saved: bool = False
+
+
+@contextmanager
+def room_for(name: str, output: str | Path, *, main: bool) -> Iterator[Attempt]:
+    """Take back a checkpoint that the disk has no room for, and say so instead of ending the run.
+
+    Every rank enters; a problem of one is a problem of all.
+
+    Args:
+        name: ``checkpoint-N``.
+        output: the run's output folder.
+        main: whether this process writes.
+    """
+    attempt, problem = Attempt(), None
+    try:
+        yield attempt
+    except (OSError, RuntimeError, SafetensorError) as error:
+        if not is_disk_full(error):
+            raise
+        problem = str(error)
+    problems = [p for p in gather_object([problem]) if p]
+    attempt.saved = not problems
+    if problems and main:
+        shutil.rmtree(staging(output), ignore_errors=True)
+        kept = checkpoints_in(output)
+        logger.warning(
+            "%s was not saved, the disk of %s is full (%s); training goes on, the last checkpoint is %s. "
+            "Free some space, or keep fewer (train.save_total_limit)",
+            name,
+            output,
+            problems[0],
+            kept[-1] if kept else "none",
+        )
+
+
+def prune(output: str | Path, keep: int | None) -> None:
+    """Delete the oldest checkpoints but for the last ``keep`` (``None`` or 0: none is deleted)."""
+    for path in checkpoints_in(output)[:-keep] if keep else []:
+        (path / MANIFEST).unlink(missing_ok=True)  # half a deletion must not look complete
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def why_incomplete(folder: str | Path) -> str | None:
+    """What is wrong with a checkpoint, in words; ``None`` if every file is there as it was written."""
+    try:
+        files = read_manifest(folder)["files"]
+        damage = next(
+            (why for n, written in files.items() if (why := _damage(Path(folder) / n, *written))), None
+        )
+    except FileNotFoundError:
+        return f"no {MANIFEST}: it was not written to the end"
+    except (ValueError, KeyError, TypeError):
+        return f"{MANIFEST} cannot be read"
+    if damage is None and (
+        "trainer_state.json" not in files or not any(n.startswith("optimizer") for n in files)
+    ):
+        return "it holds no optimiser state (saved with save_only_model)"
+    return damage
+
+
+def chosen(
+    asked: str | bool | None, output: str | Path, *, plan: Mapping[str, Any], main: bool
+) -> str | None:
+    """The checkpoint to resume from, the same on every rank.
+
+    Args:
+        asked: a folder; ``True``: the newest complete one; ``None`` or ``False``: none.
+        output: the run's output folder.
+        plan: what the order of batches of this run depends on; a difference to the checkpoint's is warned of.
+        main: whether this process decides.
+
+    Returns:
+        A folder, or ``None`` to start at step 0.
+
+    Raises:
+        TrainingError: no checkpoint can be used.
+    """
+    if not asked:
+        return None
+    found: list[Any] = [None]
+    if main:
+        found = [_decided(asked, output)]
+    broadcast_object_list(found)
+    folder, problem = found[0]
+    if problem is not None:
+        raise TrainingError(problem)
+    if main and folder is None:
+        logger.warning("no checkpoint in %s yet; starting at step 0", output)
+    if main and folder is not None and read_manifest(folder)["plan"] != plan:
+        logger.warning(
+            "%s was made with other data, batches or ranks; the run will not be bit-identical", folder
+        )
+    return None if folder is None else str(folder)
+
+
+def _decided(asked: str | bool, output: str | Path) -> tuple[str | None, str | None]:
+    """Folder and problem, so that an error reaches every rank and none waits for another."""
+    try:
+        if asked is True:
+            folder = newest(output)
+            return (None if folder is None else str(folder)), None
+        why = why_incomplete(str(asked))
+    except TrainingError as error:
+        return None, str(error)
+    if why is None:
+        return str(asked), None
+    return (
+        None,
+        f"checkpoint {asked} cannot be used: {why}; resume from the newest complete one with `--resume`",
+    )
+
+
+def _damage(path: Path, size: int, digest: str) -> str | None:
+    if not path.is_file():
+        return f"{path.name} is missing"
+    if path.stat().st_size != size:
+        return f"{path.name} has {path.stat().st_size} bytes instead of {size}"
+    return None if _digest(path)[1] == digest else f"{path.name} is damaged (its hash differs)"
+
+
+def newest(output: str | Path) -> Path | None:
+    """The newest complete checkpoint; incomplete or damaged ones are passed over with a warning.
+
+    Returns:
+        Its folder, or ``None`` if the run has not saved any checkpoint yet.
+
+    Raises:
+        TrainingError: there are checkpoints, and none can be used.
+    """
+    reasons: list[str] = []
+    for path in reversed(checkpoints_in(output)):
+        reason = why_incomplete(path)
+        if reason is None:
+            for text in reasons:
+                logger.warning("%s; going back to %s", text, path)
+            return path
+        reasons.append(f"checkpoint {path} cannot be used: {reason}")
+    if reasons:
+        raise TrainingError(
+            "; ".join(reasons)
+            + f"; a complete checkpoint is needed to resume. Restore one, or delete {output} and "
+            "run again without --resume"
+        )
+    return None
+
+
+def read_manifest(folder: str | Path) -> dict[str, Any]:
+    """A checkpoint's manifest: ``plan`` and ``files`` (name to size and hash)."""
+    content = json.loads((Path(folder) / MANIFEST).read_text(encoding="utf-8"))
+    if not isinstance(content, dict):
+        raise ValueError(f"{folder}/{MANIFEST} is no mapping")
+    return content
+
+
+def save_objectives(model: AlignmentModel, folder: str | Path) -> None:
+    """Write what training needs beside the encoder: objectives with their buffers, and language embeddings."""
+    save_model(_rest(model), str(Path(folder) / OBJECTIVES))
+
+
+def load_weights(model: AlignmentModel, folder: str | Path) -> None:
+    """Read encoder and objectives of a checkpoint into a model, in place.
+
+    The encoder is read as any user would read it, so that the library's renamed and tied weights come out right.
+
+    Raises:
+        TrainingError: the checkpoint was made with another encoder or other objectives.
+    """
+    try:
+        with quiet():
+            loaded = type(model.model).from_pretrained(str(folder), dtype="auto")
+        model.model.load_state_dict(loaded.state_dict())
+        load_model(_rest(model), str(Path(folder) / OBJECTIVES))
+    except (RuntimeError, FileNotFoundError) as error:
+        raise TrainingError(
+            f"checkpoint {folder} does not fit this model with objectives {sorted(model.objectives)}: {error}; "
+            "resume with the recipe that made it (saved beside it), or start a new run from its encoder "
+            f"(model.path={folder})"
+        ) from error
+
+
+def is_disk_full(error: BaseException | None) -> bool:
+    """Whether an exception says that there is no space left; torch and safetensors hide the errno in their text."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return True
+        text = str(error)
+        if isinstance(error, (OSError, RuntimeError, SafetensorError)) and (
+            "No space left" in text or "PytorchStreamWriter failed" in text
+        ):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _rest(model: AlignmentModel) -> nn.Module:
+    """All of a model but its encoder, by the same names."""
+    rest = nn.Module()
+    rest.objectives = model.objectives
+    if model.language_embeddings is not None:
+        rest.language_embeddings = model.language_embeddings
+    return rest
+
+
+def _digest(path: Path) -> list[Any]:
+    digest = hashlib.blake2b(digest_size=16)
+    with path.open("rb") as file:
+        while block := file.read(1 << 22):
+            digest.update(block)
+    return [path.stat().st_size, digest.hexdigest()]
+
+
+def _flush(path: Path) -> None:
+    """Have a file or folder on the disk before the rename that announces it."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,179 @@
+"""The encoder as a plain Hugging Face folder, with a card that says how it was trained."""
+
+from __future__ import annotations
+
+import json
+import platform
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers.utils.logging import disable_progress_bar, enable_progress_bar, is_progress_bar_enabled
+
+from isoglot.errors import ConfigurationError
+from isoglot.training.model import AlignmentModel
+
+__all__ = ["export_encoder", "model_card", "quiet", "save_encoder"]
+
+_PACKAGES = ("isoglot", "torch", "transformers", "accelerate", "datasets", "tokenizers", "numpy")
+_PREFIX = "model."
+
+
+def save_encoder(
+    model: PreTrainedModel,
+    folder: str | Path,
+    *,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    state: Mapping[str, Any] | None = None,
+) -> None:
+    """Write encoder and tokenizer so that ``AutoModelForMaskedLM.from_pretrained`` reads them.
+
+    Args:
+        model: encoder with its masked-LM head.
+        folder: where to.
+        tokenizer: written beside it.
+        state: weights of the whole alignment model, gathered from shards; ``None``: the model's own.
+    """
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    own = None
+    if state is not None:
+        own = {name.removeprefix(_PREFIX): value for name, value in state.items() if name.startswith(_PREFIX)}
+    with quiet():
+        model.save_pretrained(str(folder), state_dict=own)
+    if tokenizer is not None:
+        tokenizer.save_pretrained(str(folder))
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No bars of the library for reading and writing weights; they tear through the run's own."""
+    shown = is_progress_bar_enabled()
+    disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            enable_progress_bar()
+
+
+def export_encoder(
+    trained: Any,
+    out: str | Path,
+    *,
+    card: Mapping[str, Any],
+    tokenizer: PreTrainedTokenizerBase | None = None,
+) -> Path:
+    """Extract the encoder of a finished run: weights, tokenizer and a model card, nothing that needs isoglot.
+
+    Args:
+        trained: an :class:`~isoglot.training.trainer.AlignmentTrainer`, an
+            :class:`~isoglot.training.model.AlignmentModel` or the encoder itself.
+        out: a new folder.
+        card: ``name``, and what else is known of the run: ``base_model``, ``languages`` (ISO codes), ``license``,
+            ``data`` (stream name to a mapping), ``objectives`` (name to a mapping), ``recipe`` (the resolved recipe),
+            ``steps``, ``seed``, ``results``. Any other key becomes a section of its own.
+        tokenizer: the trainer's by default.
+
+    Returns:
+        The folder.
+
+    Raises:
+        ConfigurationError: ``out`` is a folder with something in it.
+    """
+    out = Path(out)
+    if out.exists() and any(out.iterdir()):
+        raise ConfigurationError(f"{out} is not empty, a new folder is needed; delete it or name another")
+    accelerator = getattr(trained, "accelerator", None)
+    if accelerator is not None:
+        tokenizer = tokenizer or trained.processing_class
+        trained = accelerator.unwrap_model(trained.model, keep_torch_compile=False)
+    model = trained.model if isinstance(trained, AlignmentModel) else trained
+    unfinished = out.with_name(f".{out.name}.writing")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    try:
+        save_encoder(model, unfinished, tokenizer=tokenizer)
+        (unfinished / "README.md").write_text(model_card(card, model=model), encoding="utf-8")
+        if out.exists():
+            out.rmdir()
+        unfinished.rename(out)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return out
+
+
+def model_card(card: Mapping[str, Any], *, model: PreTrainedModel) -> str:
+    """The model card of :func:`export_encoder` as Markdown with the Hub's YAML header.
+
+    Args:
+        card: as for :func:`export_encoder`.
+        model: the encoder, for its architecture and size.
+    """
+    rest = dict(card)
+    name = str(rest.pop("name", "aligned encoder"))
+    header = {
+        "library_name": "transformers",
+        "pipeline_tag": "fill-mask",
+        "tags": ["isoglot", "cross-lingual", *sorted(str(o) for o in card.get("objectives", {}))],
+        **{new: card[old] for old, new in _HEADER.items() if card.get(old)},
+    }
+    for key in ("languages", "license"):
+        rest.pop(key, None)
+    config = model.config
+    size = sum(p.numel() for p in model.parameters())
+    parts = [
+        f"---\n{_yaml(header)}---\n\n# {name}\n",
+        f"A `{config.model_type}` encoder ({config.num_hidden_layers} layers, hidden size {config.hidden_size}, "
+        f"{config.vocab_size:,} vocabulary entries, {size:,} parameters), trained with cross-lingual alignment "
+        "objectives by [isoglot](https://pypi.org/project/isoglot/).\n",
+        "```python\nfrom transformers import AutoModelForMaskedLM, AutoTokenizer\n\n"
+        f'model = AutoModelForMaskedLM.from_pretrained("{name}")\n'
+        f'tokenizer = AutoTokenizer.from_pretrained("{name}")\n```\n',
+    ]
+    parts += [_section(t, rest.pop(t)) for t in ("base_model", "objectives", "data") if t in rest]
+    recipe = rest.pop("recipe", None)
+    parts += [_section(title, value) for title, value in rest.items()]
+    if recipe is not None:
+        parts.append(f"## Recipe\n\n```yaml\n{_yaml(recipe)}```\n")
+    parts.append(_section("versions", {"python": platform.python_version(), **_versions()}))
+    return "\n".join(parts)
+
+
+_HEADER = {"languages": "language", "license": "license", "base_model": "base_model"}
+
+
+def _section(title: str, value: Any) -> str:
+    heading = f"## {title.replace('_', ' ').capitalize()}\n"
+    if not isinstance(value, Mapping):
+        return f"{heading}\n{value if isinstance(value, str) else json.dumps(value, default=str)}\n"
+    rows = [f"| {k} | {_cell(v)} |" for k, v in value.items()]
+    return "\n".join([heading, "| | |", "|---|---|", *rows, ""])
+
+
+def _cell(value: Any) -> str:
+    text = ", ".join(f"{k}: {v}" for k, v in value.items()) if isinstance(value, Mapping) else str(value)
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _yaml(value: Any) -> str:
+    plain = json.loads(json.dumps(value, default=str))
+    writer = YAML(typ="safe")
+    writer.default_flow_style = False
+    stream = StringIO()
+    writer.dump(plain, stream)
+    return stream.getvalue()
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found

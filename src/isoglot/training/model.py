@@ -1,0 +1,215 @@
+"""Encoder, objectives and weights as one module: a batch of views in, one loss out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from isoglot.errors import ConfigurationError
+from isoglot.modules.encodings import Encodings
+from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
+
+__all__ = ["NORMALISATIONS", "AlignmentModel", "Normalisation", "Weight", "WeightSchedule"]
+
+Normalisation = Literal["token", "joint_token", "batch_mean"]
+NORMALISATIONS: tuple[Normalisation, ...] = ("token", "joint_token", "batch_mean")
+
+Weight = float | Callable[[int], float]
+"""An objective's weight, or a function from the optimiser step (0-based) to it."""
+
+
+@dataclass(frozen=True)
+class WeightSchedule:
+    """A weight that is 0 up to a step and then grows linearly to its value.
+
+    Args:
+        value: the final weight.
+        start_step: first optimiser step (0-based) at which the objective counts.
+        ramp_steps: steps from ``start_step`` over which the weight grows to ``value``; 0: at once.
+    """
+
+    value: float = 1.0
+    start_step: int = 0
+    ramp_steps: int = 0
+
+    def __call__(self, step: int) -> float:
+        """The weight at an optimiser step."""
+        if step < self.start_step:
+            return 0.0
+        return self.value * min(1.0, (step - self.start_step + 1) / max(1, self.ramp_steps))
+
+
+class AlignmentModel(nn.Module):
+    """The encoder with everything that trains it.
+
+    With ``w`` an objective's weight, ``Σ`` its summed loss and ``N`` its number of items over the *whole optimiser
+    step* (all ranks, all accumulated micro-batches), the step's loss is
+
+    * ``token``: ``Σ_objectives w · Σ / N`` (each objective's mean, however the step is split);
+    * ``joint_token``: ``Σ_objectives w · Σ / Σ_objectives N`` (fairseq's multi-task weighting, XLM-Align's code);
+    * ``batch_mean``: the mean over ranks and micro-batches of ``Σ_objectives w · Σ_batch / N_batch``.
+
+    An objective that cannot count its items before the forward is divided by its items in this micro-batch over all
+    ranks, and by the number of micro-batches. No item at all gives an exact 0 with its gradient graph. An objective
+    whose weight is 0 at a step is not run.
+
+    Args:
+        model: encoder with its masked-LM head, shared by every objective.
+        objectives: name to objective.
+        weights: name to weight; 1 where it is not named.
+        normalisation: as above.
+        language_embeddings: table added to the inputs of views that have ``language_ids``.
+
+    Attributes:
+        step: the optimiser step (0-based) that weights are read at; the trainer sets it.
+
+    Raises:
+        ConfigurationError: no objective, a weight without an objective, or an unknown normalisation.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        objectives: Mapping[str, Objective],
+        weights: Mapping[str, Weight] | None = None,
+        *,
+        normalisation: Normalisation = "token",
+        language_embeddings: nn.Embedding | None = None,
+    ) -> None:
+        super().__init__()
+        _check(objectives, weights or {}, normalisation)
+        self.model = model
+        self.objectives = nn.ModuleDict(objectives)
+        self.weights: dict[str, Weight] = {name: (weights or {}).get(name, 1.0) for name in objectives}
+        self.normalisation = normalisation
+        self.language_embeddings = language_embeddings
+        self.step = 0
+
+    def active(self) -> dict[str, Objective]:
+        """The objectives whose weight is not 0 at the current step."""
+        return {n: o for n, o in self.objectives.items() if self.weight(n) != 0.0}  # type: ignore[misc]
+
+    def weight(self, name: str) -> float:
+        """An objective's weight at the current step."""
+        weight = self.weights[name]
+        return float(weight(self.step)) if callable(weight) else float(weight)
+
+    def counts(self, batch: Batch) -> dict[str, Tensor | None]:
+        """Each active objective's number of items in a batch, ``None`` where only its forward can tell."""
+        return {name: objective.count(batch) for name, objective in self.active().items()}
+
+    def step_counts(
+        self, batches: Sequence[Batch], reduce: Callable[[Tensor], Tensor]
+    ) -> dict[str, Tensor | None]:
+        """Items of a whole optimiser step per active objective, as :meth:`forward` takes them.
+
+        Args:
+            batches: this rank's micro-batches of the step.
+            reduce: sums a tensor over ranks.
+        """
+        found = [self.counts(batch) for batch in batches]
+        local: dict[str, Tensor] = {}
+        for name in found[0] if found else ():
+            known = [counts[name] for counts in found]
+            parts = [c.detach().reshape(()).float().cpu() for c in known if c is not None]
+            if len(parts) == len(known):
+                local[name] = torch.stack(parts).sum()
+        if not local:
+            return {}
+        return dict(zip(local, reduce(torch.stack(list(local.values()))), strict=True))
+
+    def forward(
+        self, batch: Batch, counts: Mapping[str, Tensor | None] | None = None, accumulation: int = 1
+    ) -> dict[str, Any]:
+        """This micro-batch's share of the optimiser step's loss.
+
+        Args:
+            batch: view name to collated tensors.
+            counts: items of the whole optimiser step per objective, summed over ranks and micro-batches; ``None``
+                (or a ``None`` in it): counted here, over all ranks.
+            accumulation: number of micro-batches in the step.
+
+        Returns:
+            ``loss`` (scalar; gradients averaged over ranks and summed over micro-batches are those of the step's
+            loss), and per objective, detached: ``totals``, ``counts`` and ``metrics`` (``objective/name``).
+        """
+        encodings = Encodings(self.model, batch, language_embeddings=self.language_embeddings)
+        outputs = {name: objective(encodings, batch) for name, objective in self.active().items()}
+        loss = self._combined(outputs, counts or {}, accumulation)
+        return {
+            "loss": loss,
+            "totals": {n: o.total.detach().float() for n, o in outputs.items()},
+            "counts": {n: o.count.detach().float() for n, o in outputs.items()},
+            "metrics": {
+                f"{n}/{k}": v.detach().float() for n, o in outputs.items() for k, v in o.metrics.items()
+            },
+        }
+
+    @torch.no_grad()
+    def after_step(self) -> None:
+        """Tell the objectives that an optimiser step has been taken."""
+        for objective in self.active().values():
+            objective.after_step(self.model)
+
+    def activation_checkpointing_enable(self, *args: Any, **kwargs: Any) -> None:
+        """Recompute the encoder's activations in the backward pass."""
+        self.model.activation_checkpointing_enable(*args, **kwargs)
+
+    def gradient_checkpointing_enable(self, *args: Any, **kwargs: Any) -> None:
+        """The older name of :meth:`activation_checkpointing_enable`."""
+        self.model.gradient_checkpointing_enable(*args, **kwargs)
+
+    def _combined(
+        self, outputs: Mapping[str, ObjectiveOutput], counts: Mapping[str, Tensor | None], accumulation: int
+    ) -> Tensor:
+        """The weighted sum, normalised; each part is scaled by the number of ranks because DDP averages over them."""
+        if not outputs:
+            raise ConfigurationError(
+                f"every objective has weight 0 at step {self.step}; "
+                f"let one of {sorted(self.objectives)} start at step 0"
+            )
+        totals = {n: self.weight(n) * o.total.float() for n, o in outputs.items()}
+        if self.normalisation == "batch_mean":
+            parts = [totals[n] / o.count.clamp(min=1) / accumulation for n, o in outputs.items()]
+            return torch.stack(parts).sum()
+        ranks = _world_size()
+        known = {n: _of_step(counts.get(n), o, accumulation) for n, o in outputs.items()}
+        if self.normalisation == "joint_token":
+            everything = torch.stack([c.float().to(totals[n].device) for n, c in known.items()]).sum()
+            return torch.stack(list(totals.values())).sum() * ranks / everything.clamp(min=1)
+        return torch.stack([totals[n] * ranks / c.clamp(min=1) for n, c in known.items()]).sum()
+
+
+def _of_step(count: Tensor | None, output: ObjectiveOutput, accumulation: int) -> Tensor:
+    """Items of the whole step: as given, or this micro-batch's over all ranks times the number of micro-batches."""
+    if count is not None:
+        return count.to(output.total.device).float()
+    here = output.count.detach().to(output.total.device).float().reshape(()).clone()
+    if _world_size() > 1:
+        dist.all_reduce(here)
+    return here * accumulation
+
+
+def _world_size() -> int:
+    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+
+
+def _check(objectives: Mapping[str, Objective], weights: Mapping[str, Weight], normalisation: str) -> None:
+    problems = []
+    if not objectives:
+        problems.append("no objective given, at least one is needed; add one under `objectives:`")
+    problems += [
+        f"a weight for {n!r} given, the objectives are {sorted(objectives)}; name one of them"
+        for n in weights
+        if n not in objectives
+    ]
+    if normalisation not in NORMALISATIONS:
+        problems.append(f"normalisation: {normalisation!r} given; write one of {', '.join(NORMALISATIONS)}")
+    if problems:
+        raise ConfigurationError(problems)

@@ -1,0 +1,172 @@
+"""Hugging Face's Trainer, taught about alignment models, runs without epochs of its own and complete checkpoints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader
+from transformers import PreTrainedTokenizerBase, Trainer, TrainerCallback, TrainingArguments
+from transformers.trainer_callback import PrinterCallback, ProgressCallback
+from transformers.trainer_utils import TrainOutput
+
+from isoglot.training import checkpoints
+from isoglot.training.arguments import adapt
+from isoglot.training.batches import BatchOptions, TokenBudgetBatches
+from isoglot.training.callbacks import Progress, StepHooks
+from isoglot.training.collate import Collator
+from isoglot.training.compiling import compile_encoder
+from isoglot.training.export import save_encoder
+from isoglot.training.meter import Meter, real_tokens
+from isoglot.training.mixture import Mixture
+from isoglot.training.model import AlignmentModel
+
+__all__ = ["AlignmentTrainer"]
+
+
+class AlignmentTrainer(Trainer):
+    """Trains an :class:`AlignmentModel` on a :class:`Mixture`.
+
+    The run is one list of batches, a pure function of the seed; ``args.max_steps`` (or, if not set, the mixture's
+    ``length``) ends it. ``resume_from_checkpoint=True`` continues bit-identically from the newest complete checkpoint
+    of ``args.output_dir``, or starts where there is none yet.
+
+    Args:
+        model: encoder, objectives and weights.
+        args: training arguments; batch sizes and epochs in them are not read. They are adapted in place.
+        mixture: the examples.
+        batch: how large a batch of one device is.
+        collator: makes views of examples and pads them.
+        tokenizer: saved beside the encoder.
+        callbacks: besides the library's; a :class:`~isoglot.training.callbacks.Progress` of your own replaces
+            the default one.
+
+    Raises:
+        ConfigurationError: ``args`` ask for evaluation during training.
+    """
+
+    loss_is_scaled_for_ga = False  # `compute_loss` multiplies by what the library divides by
+
+    def __init__(
+        self,
+        model: AlignmentModel,
+        args: TrainingArguments,
+        *,
+        mixture: Mixture,
+        batch: BatchOptions,
+        collator: Collator,
+        tokenizer: PreTrainedTokenizerBase | None = None,
+        callbacks: list[TrainerCallback] | None = None,
+    ) -> None:
+        compile_options = adapt(args)
+        self.mixture, self.meter, self.tokenizer = mixture, Meter(), tokenizer
+        self.folder = Path(str(args.output_dir))
+        self._staging: Path | None = None
+        super().__init__(
+            model,
+            args,
+            data_collator=collator,
+            train_dataset=mixture,
+            processing_class=tokenizer,
+            callbacks=callbacks,
+        )
+        self.batches = TokenBudgetBatches(
+            mixture,
+            batch,
+            rank=args.process_index,
+            world_size=args.world_size,
+            accumulation=args.gradient_accumulation_steps,
+            steps=args.max_steps if args.max_steps > 0 else None,
+        )
+        args.max_steps = self.batches.steps
+        for callback in (ProgressCallback, PrinterCallback):
+            self.remove_callback(callback)
+        if not args.disable_tqdm and not any(isinstance(c, Progress) for c in callbacks or []):
+            self.add_callback(Progress())
+        self.add_callback(StepHooks(self.batches, self.meter))
+        if compile_options is not None:
+            compile_encoder(model.model, **compile_options)
+
+    def get_train_dataloader(self) -> DataLoader[Any]:
+        """The rank's own batches, not to be divided among ranks again."""
+        workers = self.args.dataloader_num_workers
+        return DataLoader(
+            self.mixture,
+            batch_sampler=self.batches,  # type: ignore[arg-type]
+            collate_fn=self.data_collator,
+            num_workers=workers,
+            prefetch_factor=self.args.dataloader_prefetch_factor if workers else None,
+            pin_memory=self.args.dataloader_pin_memory and self.args.device.type == "cuda",
+            generator=torch.Generator(),  # else starting the workers would draw from the global one
+        )
+
+    def train(self, resume_from_checkpoint: str | bool | None = None, **kwargs: Any) -> TrainOutput:  # type: ignore[override]
+        """Train, or go on training; ``True`` finds the newest complete checkpoint."""
+        plan = self.batches.fingerprint()
+        found = checkpoints.chosen(
+            resume_from_checkpoint, self.folder, plan=plan, main=self.is_world_process_zero()
+        )
+        return super().train(resume_from_checkpoint=found, **kwargs)
+
+    def _get_num_items_in_batch(self, batch_samples: list[Any], device: torch.device) -> Any:
+        """Items of the whole optimiser step per objective, over all its micro-batches and ranks."""
+        model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
+        model.step = self.state.global_step
+        self.meter.tokens += sum(real_tokens(batch) for batch in batch_samples)
+        return model.step_counts(
+            batch_samples, lambda local: self.accelerator.reduce(local.to(device), "sum")
+        )
+
+    def _prepare_input(self, data: Any) -> Any:
+        if isinstance(data, torch.Tensor):  # from pinned memory, without waiting for the last step to end
+            return data.to(self.args.device, non_blocking=True)
+        return super()._prepare_input(data)
+
+    def compute_loss(
+        self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Any:
+        """The micro-batch's share of the step's loss, times what the library is going to divide it by."""
+        accumulation = getattr(self, "current_gradient_accumulation_steps", 1)
+        outputs = model(inputs, counts=num_items_in_batch, accumulation=accumulation)
+        self.meter.add(self.state.global_step, outputs)
+        loss = outputs["loss"] * accumulation
+        return (loss, outputs) if return_outputs else loss
+
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        """Add losses and metrics per objective, averaged since the last log over all ranks, and tokens a second."""
+        if "loss" in logs:
+            logs |= self.meter.flush()
+        self.state.epoch = self.batches.epoch_at(self.state.global_step)
+        super().log(logs, start_time)
+
+    def _get_output_dir(self, trial: Any = None) -> str:
+        return str(self._staging or super()._get_output_dir(trial))
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        """Write aside, then rename; where the disk is full, keep the checkpoint before and go on."""
+        self.meter.require_finite()
+        name, main = f"checkpoint-{self.state.global_step}", self.args.should_save
+        self._staging = checkpoints.staging(self.folder)
+        with checkpoints.room_for(name, self.folder, main=main) as attempt:
+            super()._save_checkpoint(model, trial)
+            self.accelerator.wait_for_everyone()
+            if main:
+                checkpoints.commit(name, self.folder, plan=self.batches.fingerprint())
+        self._staging = None
+        if main and attempt.saved:
+            checkpoints.prune(self.folder, self.args.save_total_limit)
+
+    def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
+        if self.args.should_save:
+            folder = self.folder if output_dir is None else Path(output_dir)
+            model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
+            save_encoder(model.model, folder, tokenizer=self.tokenizer, state=state_dict)
+            checkpoints.save_objectives(model, folder)
+            torch.save(self.args, folder / "training_args.bin")
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
+        if self.is_fsdp_enabled:
+            super()._load_from_checkpoint(resume_from_checkpoint, model)
+        else:
+            checkpoints.load_weights(self.accelerator.unwrap_model(self.model), resume_from_checkpoint)
