@@ -120,6 +120,8 @@ class BatchEncoder:
             "length": pa.array(fitted[rows]),
             "row": pa.array(rows + first_row),
         }
+        if "document" in columns:
+            found["document"] = columns["document"].cast(pa.string()).take(pa.array(rows))
         return found, counts
 
     def _pairs(self, columns: Mapping[str, Any], first_row: int) -> tuple[dict[str, Any], dict[str, int]]:

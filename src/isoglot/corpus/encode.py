@@ -55,7 +55,8 @@ STREAMS: dict[Kind, Features] = {
     "lexicon": Features(_PAIR_FEATURES),
     "aligned": Features({**_PAIR_FEATURES, "links": List(List(Value("int32")))}),
 }
-"""Columns of a stream by kind of corpus. Ids are without specials; ``row`` is the corpus row an example came from."""
+"""Columns of a stream by kind of corpus. Ids are without specials; ``row`` is the corpus row an example came from. A
+text corpus's column ``document``, which :mod:`isoglot.corpus.packing` can join rows by, is kept as a string."""
 
 
 def detect_kind(corpus: Dataset) -> Kind:
@@ -132,7 +133,10 @@ def encode_stream(
         options.model_dump_json(exclude={"kind"}),
     )
     name = f"{kind}-{hashlib.blake2b('|'.join(parts).encode(), digest_size=10).hexdigest()}"
-    job = _Job(corpus, encoder, STREAMS[kind])
+    features = STREAMS[kind]
+    if "document" in corpus.column_names:
+        features = Features({**features, "document": Value("string")})
+    job = _Job(corpus, encoder, features)
 
     def make(folder: Path) -> dict[str, Any]:
         counts = _write(job, folder, num_proc=num_proc or 1, progress=progress)
@@ -191,7 +195,8 @@ def _chosen_columns(corpus: Dataset, kind: Kind) -> Dataset:
         needed = Features({"words": List(Value("string")), "language": Value("string")})
     else:
         needed = {"text": TEXT, "bitext": BITEXT, "lexicon": LEXICON, "aligned": ALIGNED}[kind]
-    chosen: Dataset = require(corpus, needed, role=f"{kind} corpus to encode").select_columns(list(needed))
+    columns = [*needed, "document"] if kind == "text" and "document" in corpus.column_names else list(needed)
+    chosen: Dataset = require(corpus, needed, role=f"{kind} corpus to encode").select_columns(columns)
     return chosen
 
 

@@ -253,8 +253,8 @@ def _train_unigram(texts: _Counted, options: TokenizerOptions, specials: list[st
 def _canonical_scores(pieces: list[tuple[str, float]]) -> list[tuple[str, float]]:
     """Pieces and scores without the traces of a hash table's order.
 
-    The trainer appends each character that training left out, in hash order, with the lowest score plus 0, 1, 2, … times
-    0.0001; these characters get those scores in the order of their code points.
+    The trainer appends each character that training left out, in hash order, with the lowest score plus 0, 1, 2, …
+    times 0.0001; these characters get those scores in the order of their code points.
     """
     lowest = min(score for _, score in pieces)
     steps = [(score - lowest) / _APPENDED_STEP for _, score in pieces]

@@ -1,0 +1,112 @@
+"""Texts on their way into blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from datasets import Dataset
+from numpy.typing import NDArray
+
+__all__ = ["Block", "Ints", "Text", "divide", "renumbered", "rows_of", "slice_text", "units_of"]
+
+Ints = NDArray[np.int64]
+"""Flat whole numbers."""
+
+
+class Text(NamedTuple):
+    """Pieces of one text (or row), with specials or not; words count from 0."""
+
+    ids: Ints
+    words: Ints
+    language: str
+    document: str | None = None
+
+
+@dataclass
+class Block:
+    """Texts gathered for one block (or half); ``size`` counts their tokens."""
+
+    texts: list[Text] = field(default_factory=list)
+    size: int = 0
+
+    def add(self, text: Text) -> None:
+        """Put a text at the end."""
+        self.texts.append(text)
+        self.size += len(text.ids)
+
+
+def rows_of(stream: Dataset, side: str = "") -> Iterator[Text]:
+    """The examples of a stream (or of one side of it)."""
+    ids_name = f"{side}ids" if side else "input_ids"
+    names = [ids_name, f"{side}word_ids", f"{side}language"]
+    if not side and "document" in stream.column_names:
+        names.append("document")
+    for table in stream.select_columns(names).with_format("arrow").iter(batch_size=1_000):
+        ids, bounds = _flat(table.column(ids_name))
+        words, _ = _flat(table.column(f"{side}word_ids"))
+        languages = table.column(f"{side}language").to_pylist()
+        documents = table.column("document").to_pylist() if "document" in names else [None] * len(languages)
+        for i, (language, document) in enumerate(zip(languages, documents, strict=True)):
+            part = slice(bounds[i], bounds[i + 1])
+            yield Text(ids[part], words[part], language, document)
+
+
+def _flat(column: Any) -> tuple[Ints, Ints]:
+    array = column.combine_chunks()
+    array = pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
+    offsets = array.offsets.to_numpy()
+    return array.flatten().to_numpy(zero_copy_only=False).astype(np.int64), (offsets - offsets[0]).astype(
+        np.int64
+    )
+
+
+def units_of(rows: Iterator[Text], unit: str, room: int | None) -> Iterator[Text]:
+    """Rows as they are, or the consecutive rows of one document joined, while they fit the room there is."""
+    if unit == "row":
+        yield from rows
+        return
+    held: Text | None = None
+    for row in rows:
+        same = held is not None and row.document == held.document and row.language == held.language
+        if held is not None and same and (room is None or len(held.ids) + len(row.ids) <= room):
+            shifted = np.where(row.words >= 0, row.words + held.words.max(initial=-1) + 1, -1)
+            held = held._replace(
+                ids=np.concatenate([held.ids, row.ids]), words=np.concatenate([held.words, shifted])
+            )
+            continue
+        if held is not None:
+            yield held
+        held = row
+    if held is not None:
+        yield held
+
+
+def slice_text(text: Text, start: int, stop: int) -> Text:
+    return text._replace(ids=text.ids[start:stop], words=text.words[start:stop])
+
+
+def divide(block: Block, size: int) -> tuple[Block, Block]:
+    """The first ``size`` tokens of a block, and the rest; a text on the border is cut."""
+    first, rest = Block(), Block()
+    for text in block.texts:
+        here = min(len(text.ids), size - first.size)
+        if here:
+            first.add(slice_text(text, 0, here))
+        if here < len(text.ids):
+            rest.add(slice_text(text, here, len(text.ids)))
+    return first, rest
+
+
+def renumbered(texts: list[Text], number: Ints) -> Ints:
+    """Word ids counted through the whole block, from 0 and without gaps."""
+    words = np.concatenate([text.words for text in texts])
+    has_word = words >= 0
+    stride = int(words.max(initial=-1)) + 1
+    keys = number[has_word] * stride + words[has_word]
+    words = words.copy()
+    words[has_word] = np.unique(keys, return_inverse=True)[1]
+    return words
