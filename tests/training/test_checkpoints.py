@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import errno
+import logging
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from training_fakes import differing, make_model, make_trainer, weights
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+from isoglot.errors import TrainingError
+from isoglot.training import checkpoints
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, torch.Tensor]]:
+    folder = tmp_path_factory.mktemp("run")
+    trainer = make_trainer(folder, epochs=1, examples=72)
+    trainer.train()
+    return folder, weights(trainer.model)
+
+
+@pytest.fixture
+def run(finished: tuple[Path, Any], tmp_path: Path) -> Path:
+    shutil.copytree(finished[0], tmp_path / "run")
+    return tmp_path / "run"
+
+
+def test_the_last_ones_are_kept_and_plain_transformers_reads_them(
+    run: Path, finished: tuple[Path, Any]
+) -> None:
+    assert [p.name for p in checkpoints.checkpoints_in(run)] == ["checkpoint-6", "checkpoint-9"]
+    assert not checkpoints.staging(run).exists()
+    model = AutoModelForMaskedLM.from_pretrained(run / "checkpoint-9")
+    assert not differing(
+        weights(model),
+        {n.removeprefix("model."): v for n, v in finished[1].items() if n.startswith("model.")},
+    )
+    assert AutoTokenizer.from_pretrained(run / "checkpoint-9").mask_token == "[MASK]"
+    rest = load_file(run / "checkpoint-9" / checkpoints.OBJECTIVES)
+    assert not differing(rest, {n: v for n, v in finished[1].items() if not n.startswith("model.")})
+    assert "objectives.queue.queue" in rest
+
+
+def test_weights_come_back(run: Path, finished: tuple[Path, Any]) -> None:
+    model = make_model()
+    before = weights(model)
+    checkpoints.load_weights(model, run / "checkpoint-9")
+    assert differing(before, weights(model)) and not differing(finished[1], weights(model))
+    assert model.model.get_output_embeddings().weight is model.model.get_input_embeddings().weight
+    with pytest.raises(TrainingError, match="does not fit this model"):
+        checkpoints.load_weights(make_model(queue=False), run / "checkpoint-9")
+
+
+def _truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-10])
+
+
+def _flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(bytes(content))
+
+
+@pytest.mark.parametrize(
+    ("file", "damage", "reason"),
+    [
+        ("model.safetensors", _truncate, "bytes instead of"),
+        ("optimizer.pt", _flip, "damaged"),
+        ("rng_state.pth", Path.unlink, "missing"),
+        ("complete.json", Path.unlink, "not written to the end"),
+        ("complete.json", _truncate, "cannot be read"),
+    ],
+)
+def test_a_damaged_last_one_falls_back(
+    run: Path, file: str, damage: Any, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    damage(run / "checkpoint-9" / file)
+    with caplog.at_level(logging.WARNING):
+        assert checkpoints.newest(run) == run / "checkpoint-6"
+    assert reason in caplog.text and "going back to" in caplog.text
+    damage(run / "checkpoint-6" / file)
+    with pytest.raises(TrainingError, match=r"(?s)checkpoint-9.*checkpoint-6.*without --resume"):
+        checkpoints.newest(run)
+
+
+def test_resume_after_damage_ends_with_the_same_weights(run: Path, finished: tuple[Path, Any]) -> None:
+    _flip(run / "checkpoint-9" / "model.safetensors")
+    trainer = make_trainer(run, epochs=1, examples=72)
+    trainer.train(resume_from_checkpoint=True)
+    assert not differing(finished[1], weights(trainer.model))
+    assert checkpoints.newest(run) == run / "checkpoint-9"  # written anew
+
+
+def test_resume_of_nothing_starts_and_of_a_broken_one_does_not(
+    tmp_path: Path, run: Path, caplog: pytest.LogCaptureFixture, finished: tuple[Path, Any]
+) -> None:
+    trainer = make_trainer(tmp_path / "new", epochs=1, examples=72)
+    trainer.train(resume_from_checkpoint=True)
+    assert "starting at step 0" in caplog.text
+    assert not differing(finished[1], weights(trainer.model))
+    _truncate(run / "checkpoint-6" / "scheduler.pt")
+    with pytest.raises(TrainingError, match=r"scheduler\.pt has"):
+        make_trainer(run).train(resume_from_checkpoint=str(run / "checkpoint-6"))
+
+
+def test_another_plan_is_warned_of(run: Path, caplog: pytest.LogCaptureFixture) -> None:
+    make_trainer(run, epochs=1, examples=72, gradient_accumulation_steps=2).train(resume_from_checkpoint=True)
+    assert "not be bit-identical" in caplog.text
+
+
+def test_a_full_disk_keeps_the_one_before(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    finished: tuple[Path, Any],
+) -> None:
+    save = torch.save
+
+    def full(obj: Any, path: Any, *args: Any, **kwargs: Any) -> None:
+        if "checkpoint-6" in str(path) and "scheduler" in str(path):
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        save(obj, path, *args, **kwargs)
+
+    monkeypatch.setattr(torch, "save", full)
+    trainer = make_trainer(tmp_path, epochs=1, examples=72)
+    trainer.train()
+    assert "checkpoint-6 was not saved" in caplog.text and "checkpoint-3" in caplog.text
+    assert [p.name for p in checkpoints.checkpoints_in(tmp_path)] == ["checkpoint-3", "checkpoint-9"]
+    assert not differing(finished[1], weights(trainer.model))
+    assert not checkpoints.staging(tmp_path).exists()
+
+
+def test_what_counts_as_a_full_disk() -> None:
+    assert checkpoints.is_disk_full(OSError(errno.ENOSPC, "x"))
+    assert checkpoints.is_disk_full(
+        RuntimeError("PytorchStreamWriter failed writing file data/3: file write failed")
+    )
+    wrapped = RuntimeError("saving failed")
+    wrapped.__cause__ = OSError(errno.EDQUOT, "quota")
+    assert checkpoints.is_disk_full(wrapped)
+    assert not checkpoints.is_disk_full(OSError(errno.EACCES, "x"))
+    assert not checkpoints.is_disk_full(RuntimeError("size mismatch"))
+
+
+def test_other_errors_of_saving_are_not_swallowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any, **__: Any) -> None:
+        raise PermissionError(errno.EACCES, "refused")
+
+    monkeypatch.setattr(checkpoints, "save_objectives", refused)
+    with pytest.raises(PermissionError):
+        make_trainer(tmp_path, epochs=1, examples=72).train()
+
+
+def test_a_save_cut_short_leaves_nothing_that_looks_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, finished: tuple[Path, Any]
+) -> None:
+    save = torch.save
+
+    def killed(obj: Any, path: Any, *args: Any, **kwargs: Any) -> None:
+        if "checkpoint-6" in str(path) and "rng_state" in str(path):
+            raise KeyboardInterrupt
+        save(obj, path, *args, **kwargs)
+
+    monkeypatch.setattr(torch, "save", killed)
+    with pytest.raises(KeyboardInterrupt):
+        make_trainer(tmp_path, epochs=1, examples=72).train()
+    monkeypatch.undo()
+    assert checkpoints.staging(tmp_path).exists()
+    assert checkpoints.newest(tmp_path) == tmp_path / "checkpoint-3"
+    trainer = make_trainer(tmp_path, epochs=1, examples=72)
+    trainer.train(resume_from_checkpoint=True)
+    assert not differing(finished[1], weights(trainer.model))
+    assert not checkpoints.staging(tmp_path).exists()
+
+
+def test_prune(run: Path) -> None:
+    checkpoints.prune(run, None)
+    assert len(checkpoints.checkpoints_in(run)) == 2
+    checkpoints.prune(run, 1)
+    assert [p.name for p in checkpoints.checkpoints_in(run)] == ["checkpoint-9"]

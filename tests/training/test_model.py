@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from training_fakes import Queue, make_model, make_trainer, tokenizer
+
+from isoglot.errors import ConfigurationError, TrainingError
+from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
+from isoglot.objectives.masked_lm import MaskedLM
+from isoglot.testing import tiny_model
+from isoglot.training.meter import Meter, real_tokens
+from isoglot.training.model import AlignmentModel, WeightSchedule
+
+
+@pytest.fixture(scope="module")
+def batches(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, dict[str, Tensor]]]:
+    """Four batches of four, and the same sixteen pairs in one."""
+    trainer = make_trainer(tmp_path_factory.mktemp("run"))
+    parts = [trainer.data_collator(trainer.mixture.__getitems__(range(i, i + 4))) for i in range(0, 16, 4)]
+    return [*parts, trainer.data_collator(trainer.mixture.__getitems__(range(16)))]
+
+
+def gradients(model: AlignmentModel) -> dict[str, Tensor]:
+    return {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None}
+
+
+def two_losses(normalisation: str) -> AlignmentModel:
+    """Two masked-LM losses with different weights, both countable."""
+    model = tiny_model("bert", tokenizer=tokenizer())
+    objectives = {"first": MaskedLM(model), "second": MaskedLM(model)}
+    return AlignmentModel(model, objectives, {"second": 0.5}, normalisation=normalisation).eval()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("normalisation", ["token", "joint_token"])
+def test_accumulated_batches_equal_one_large_batch(batches: list[Any], normalisation: str) -> None:
+    *parts, whole = batches
+    model = two_losses(normalisation)
+    large = model(whole)["loss"]
+    large.backward()
+    expected = gradients(model)
+    model.zero_grad()
+    counts = model.step_counts(parts, lambda t: t)
+    losses = [model(part, counts=counts, accumulation=4)["loss"] for part in parts]
+    torch.stack(losses).sum().backward()
+    assert torch.allclose(torch.stack(losses).sum(), large, atol=1e-6)
+    for name, gradient in gradients(model).items():
+        assert torch.allclose(gradient, expected[name], atol=1e-6), name
+
+
+def test_normalisations_against_their_definitions(batches: list[Any]) -> None:
+    parts = batches[:4]
+    outputs = [two_losses("token")(part) for part in parts]
+    sums = {n: sum(float(o["totals"][n]) for o in outputs) for n in ("first", "second")}
+    items = {n: sum(float(o["counts"][n]) for o in outputs) for n in ("first", "second")}
+    expected = {
+        "token": sums["first"] / items["first"] + 0.5 * sums["second"] / items["second"],
+        "joint_token": (sums["first"] + 0.5 * sums["second"]) / (items["first"] + items["second"]),
+        "batch_mean": sum(
+            w * float(o["totals"][n] / o["counts"][n])
+            for o in outputs
+            for n, w in (("first", 1.0), ("second", 0.5))
+        )
+        / 4,
+    }
+    for normalisation, value in expected.items():
+        model = two_losses(normalisation)
+        counts = model.step_counts(parts, lambda t: t)
+        total = sum(float(model(part, counts=counts, accumulation=4)["loss"]) for part in parts)
+        assert total == pytest.approx(value, rel=1e-5), normalisation
+
+
+def test_an_objective_that_cannot_count_early(batches: list[Any]) -> None:
+    model = make_model(dropout=0.0).eval()
+    counts = model.step_counts(batches[:4], lambda t: t)
+    assert set(counts) == {"masked_lm"}
+    output = model(batches[0], counts=counts, accumulation=4)
+    expected = output["totals"]["masked_lm"] / counts["masked_lm"] + 0.3 * output["totals"]["queue"] / (4 * 4)
+    assert torch.allclose(output["loss"], expected)
+
+
+def test_no_item_gives_zero_with_a_graph(batches: list[Any]) -> None:
+    batch = {"pair": {**batches[0]["pair"], "labels": torch.full_like(batches[0]["pair"]["labels"], -100)}}
+    for normalisation in ("token", "joint_token", "batch_mean"):
+        model = two_losses(normalisation)
+        loss = model(batch, counts=model.step_counts([batch], lambda t: t))["loss"]
+        loss.backward()
+        assert float(loss) == 0.0
+        found = gradients(model)
+        assert found and all(not g.any() for g in found.values())
+
+
+def test_schedules(batches: list[Any]) -> None:
+    schedule = WeightSchedule(2.0, start_step=3, ramp_steps=4)
+    assert [schedule(s) for s in (0, 2, 3, 4, 6, 7, 99)] == [0.0, 0.0, 0.5, 1.0, 2.0, 2.0, 2.0]
+    assert WeightSchedule(start_step=1)(1) == 1.0
+    encoder = tiny_model("bert", tokenizer=tokenizer())
+    model = AlignmentModel(
+        encoder,
+        {"masked_lm": MaskedLM(encoder), "queue": Queue(encoder)},
+        {"queue": WeightSchedule(start_step=2)},
+    )
+    assert set(model(batches[0])["totals"]) == {"masked_lm"}
+    model.step = 2
+    assert set(model(batches[0])["totals"]) == {"masked_lm", "queue"}
+
+
+def test_the_pair_is_encoded_once(batches: list[Any]) -> None:
+    model = two_losses("token")
+    calls: list[int] = []
+    model.model.base_model.register_forward_hook(lambda *_: calls.append(1))
+    model(batches[0])
+    assert len(calls) == 1
+
+
+class Broken(Objective):
+    def forward(self, encodings: Any, batch: Batch) -> ObjectiveOutput:
+        total = encodings.last("pair").sum() * float("nan")
+        return ObjectiveOutput(total, torch.tensor(2))
+
+
+def test_a_broken_loss_is_named_with_its_step(batches: list[Any], tmp_path: Path) -> None:
+    encoder = tiny_model("bert", tokenizer=tokenizer())
+    model = AlignmentModel(
+        encoder,
+        {"masked_lm": MaskedLM(encoder), "broken": Broken()},
+        {"broken": WeightSchedule(start_step=4)},
+    )
+    trainer = make_trainer(tmp_path, model=model)
+    with pytest.raises(TrainingError, match=r"'broken' has loss nan at step 5; .*learning_rate"):
+        trainer.train()
+    assert all(torch.isfinite(p).all() for p in model.parameters())  # stopped before the step was taken
+    assert [p.name for p in tmp_path.iterdir()] == ["checkpoint-3"]
+
+
+def test_a_late_check_waits_for_no_step() -> None:
+    meter = Meter()
+    bad = {"totals": {"a": torch.tensor(float("inf"))}, "counts": {"a": torch.tensor(1.0)}, "metrics": {}}
+    meter.add(0, bad)
+    meter.require_finite(wait=False)  # step 0 may still be running
+    meter.add(1, bad)
+    with pytest.raises(TrainingError, match="'a' has loss inf at step 1"):
+        meter.require_finite(wait=False)
+
+
+def test_meter_means() -> None:
+    meter = Meter()
+    meter.flush()
+    for total, count, accuracy in ((6.0, 3, 1.0), (4.0, 1, 0.0), (0.0, 0, float("nan"))):
+        outputs = {
+            "totals": {"a": torch.tensor(total)},
+            "counts": {"a": torch.tensor(float(count))},
+            "metrics": {"a/accuracy": torch.tensor(accuracy)},
+        }
+        meter.add(0, outputs)
+    meter.tokens = 50
+    logs = meter.flush()
+    assert logs["a/loss"] == 2.5 and logs["a/accuracy"] == 0.75 and logs["tokens_per_second"] > 0
+    assert set(meter.flush()) == {"tokens_per_second"}
+
+
+def test_real_tokens() -> None:
+    ids = torch.ones(2, 3, dtype=torch.long)
+    mask = torch.tensor([[1, 1, 0], [1, 0, 0]])
+    assert real_tokens({"pair": {"input_ids": ids, "attention_mask": mask}}) == 3
+    assert (
+        real_tokens({"two": {"query_input_ids": ids, "query_attention_mask": mask, "key_input_ids": ids}})
+        == 9
+    )
+
+
+def test_mistakes() -> None:
+    encoder = tiny_model("bert", tokenizer=tokenizer())
+    with pytest.raises(ConfigurationError, match="no objective"):
+        AlignmentModel(encoder, {})
+    with pytest.raises(ConfigurationError) as error:
+        AlignmentModel(encoder, {"a": MaskedLM(encoder)}, {"b": 1.0}, normalisation="mean")  # type: ignore[arg-type]
+    assert len(error.value.problems) == 2
+    model = AlignmentModel(encoder, {"a": MaskedLM(encoder)}, {"a": 0.0})
+    with pytest.raises(ConfigurationError, match="weight 0 at step 0"):
+        model({})
