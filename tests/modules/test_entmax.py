@@ -45,3 +45,17 @@ def test_exact_zeros_other_axes_and_masks():
 def test_ties_and_confident_scores():
     assert entmax15(torch.zeros(4)).tolist() == [0.25] * 4
     assert entmax15(torch.tensor([9.0, 1.0, -3.0])).tolist() == [1.0, 0.0, 0.0]
+
+
+def test_entries_outside_the_support_are_exactly_zero_however_far_a_row_is_padded():
+    generator = torch.Generator().manual_seed(0)
+    for scale in (1.0, 10.0, 50.0):
+        x = torch.randn(64, 1, 6, generator=generator) * scale
+        padded = torch.cat([x, 100 * torch.randn(64, 1, 5, generator=generator)], 2)
+        mask = torch.arange(11).expand(64, 1, 11) < 6
+        alone = entmax15(x, dim=2, mask=torch.ones_like(x, dtype=torch.bool))
+        together = entmax15(padded, dim=2, mask=mask)[..., :6]
+        assert torch.equal(alone > 0, together > 0)
+        exact = entmax15(x.double(), dim=2, mask=torch.ones_like(x, dtype=torch.bool))
+        assert torch.equal(alone > 1e-5, exact > 1e-5)
+        assert not ((alone > 0) & (exact == 0)).any()

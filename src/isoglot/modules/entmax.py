@@ -45,5 +45,7 @@ def entmax15(scores: Tensor, *, dim: int = -1, mask: Tensor | None = None) -> Te
     tau = mean - ((1.0 - deviation) / k).clamp(min=0.0).sqrt()
     support = (tau <= ordered).sum(dim, keepdim=True)
     root = tau.gather(dim, support - 1)
-    probabilities = (x - root).clamp(min=0.0) ** 2
+    # Rounding can leave the root a little below an entry outside the support: those are 0, not 1e-7.
+    outside = (x < ordered.gather(dim, support - 1)) | (x <= -1.0)
+    probabilities = ((x - root).clamp(min=0.0) ** 2).masked_fill(outside, 0.0)
     return probabilities if mask is None else probabilities.masked_fill(~mask, 0.0)

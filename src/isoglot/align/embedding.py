@@ -1,0 +1,305 @@
+"""Word links from an encoder's hidden states: SimAlign, awesome-align, XLM-Align's optimal transport, pointers."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from datasets import Dataset, Features, List, Value
+from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from isoglot.align.alignment import LinkTable
+from isoglot.align.embedding_options import EmbeddingOptions
+from isoglot.align.loading import load_encoder, load_pointer
+from isoglot.align.piece_states import Pieces, PieceStates, encode_jointly, encode_separately
+from isoglot.align.scores import Scorer, build_scorer, sentence_scores
+from isoglot.align.word_pieces import cut_words
+from isoglot.errors import ConfigurationError
+from isoglot.modules.encoder import num_layers
+from isoglot.schema import ALIGNED, BITEXT, require
+
+__all__ = ["EmbeddingAligner", "PairLinks"]
+
+_LOG = logging.getLogger(__name__)
+
+# Cells of the padded similarity matrices of one extraction batch: 4 MB in float32, which stays in the cache.
+_CELLS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class PairLinks:
+    """The links of one sentence pair.
+
+    Args:
+        links: 0-based ``(source word, target word)``, sorted.
+        probabilities: of each link, in [0, 1].
+        score: mean over both sides' words of their best link's probability, 0 for an unaligned word.
+    """
+
+    links: list[tuple[int, int]]
+    probabilities: list[float]
+    score: float
+
+
+class EmbeddingAligner:
+    """Links words whose contextual vectors are similar.
+
+    Args:
+        model: an encoder, or the folder or hub name of one.
+        tokenizer: its fast tokenizer; by default loaded from the same place.
+        options: everything else; see :class:`EmbeddingOptions`.
+        warn: called with the 1-based number of a pair and a message, for pairs that cannot be aligned; by default
+            they are logged.
+        **overrides: options by name, in place of ``options``.
+
+    Example:
+        >>> from isoglot.testing import tiny_model, tiny_tokenizer
+        >>> aligner = EmbeddingAligner(tiny_model("bert"), tokenizer=tiny_tokenizer("bert"), layer=2)
+        >>> len(aligner.align_words(["the", "river"], ["ta", "potamo"]).links) > 0
+        True
+
+    Raises:
+        ConfigurationError: an unknown option, a layer that the model does not have, a checkpoint without a pointer.
+
+    Source: Jalili Sabet et al. 2020 (argmax, itermax, match); Dou and Neubig 2021 (softmax, entmax); Chi et al. 2021
+    (optimal transport, pointer).
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel | str | Path,
+        *,
+        tokenizer: PreTrainedTokenizerBase | None = None,
+        options: EmbeddingOptions | None = None,
+        warn: Callable[[int, str], None] | None = None,
+        **overrides: Any,
+    ) -> None:
+        if options is not None and overrides:
+            raise ConfigurationError(
+                "options and single options are both given; put everything in EmbeddingOptions(...)"
+            )
+        self.options = EmbeddingOptions.build(**overrides) if options is None else options
+        self.model, self.tokenizer = load_encoder(model, tokenizer, self.options)
+        layers = num_layers(self.model)
+        self.layer = self.options.resolved_layer(layers)
+        if not 0 <= self.layer <= layers:
+            raise ConfigurationError(
+                f"layer {self.layer} asked for, the encoder has layers 0 (embeddings) to {layers}; "
+                f"give --layer {min(8, layers)}"
+            )
+        pointer = None
+        if self.options.method == "pointer":
+            pointer = load_pointer(model, self.model)
+        self._scorer: Scorer = build_scorer(self.options, pointer)
+        self._warn = warn or (lambda number, message: _LOG.warning("pair %d: %s", number, message))
+
+    def align(self, bitext: Dataset, *, batch_size: int = 1000) -> Dataset:
+        """BITEXT (or ALIGNED, whose words are kept) to ALIGNED.
+
+        **Columns** added: ``probabilities`` (one a link) and ``score`` (one a pair).
+        """
+        require(bitext, BITEXT, role="the bitext to align")
+        has_words = {"source_words", "target_words"} <= set(bitext.column_names)
+        number = 0
+
+        def link(batch: dict[str, list[Any]]) -> dict[str, list[Any]]:
+            nonlocal number
+            sides = [
+                batch[f"{side}_words"] if has_words else [text.split() for text in batch[side]]
+                for side in ("source", "target")
+            ]
+            found = list(self._window(list(zip(*sides, strict=True)), first=number))
+            number += len(found)
+            return {
+                **{c: batch[c] for c in batch if c not in ("links", "probabilities", "score")},
+                "source_words": sides[0],
+                "target_words": sides[1],
+                "links": [[list(pair) for pair in f.links] for f in found],
+                "probabilities": [f.probabilities for f in found],
+                "score": [f.score for f in found],
+            }
+
+        extra = {c: f for c, f in bitext.features.items() if c not in ALIGNED}
+        features = Features(
+            {**extra, **ALIGNED, "probabilities": List(Value("float32")), "score": Value("float32")}
+        )
+        # The function holds the model, which has no useful fingerprint; nothing is to be cached.
+        return bitext.map(
+            link,
+            batched=True,
+            batch_size=batch_size,
+            features=features,
+            load_from_cache_file=False,
+            new_fingerprint=None,
+            desc="aligning",
+        )
+
+    def align_words(self, source: Sequence[str], target: Sequence[str]) -> PairLinks:
+        """The links of one sentence pair given as words."""
+        return next(iter(self._window([(source, target)], first=0)))
+
+    def align_pairs(
+        self, pairs: Iterable[tuple[Sequence[str], Sequence[str]]], *, window: int = 512
+    ) -> Iterator[PairLinks]:
+        """The links of any number of pairs, in order, at most ``window`` pairs in memory at a time."""
+        iterator = iter(pairs)
+        first = 0
+        while chunk := list(itertools.islice(iterator, window)):
+            yield from self._window(chunk, first=first)
+            first += len(chunk)
+
+    @torch.inference_mode()
+    def table(self, pairs: Sequence[tuple[Sequence[str], Sequence[str]]], *, first: int = 0) -> LinkTable:
+        """The links of a window of pairs as a table, with probabilities."""
+        pieces = cut_words(self.tokenizer, [words for pair in pairs for words in pair])
+        sides = list(zip(pieces[0::2], pieces[1::2], strict=True))
+        self._report(pairs, sides, first)
+        if self.options.encoding == "joint":
+            states = encode_jointly(
+                self.model, self.tokenizer, sides, layer=self.layer, max_tokens=self.options.max_tokens
+            )
+        else:
+            states = encode_separately(
+                self.model, self.tokenizer, pieces, layer=self.layer, max_tokens=self.options.max_tokens
+            )
+        if self.options.level == "word":
+            states, pieces = _word_states(states, pieces)
+        return self._extract(states, pieces)
+
+    def _window(
+        self, pairs: Sequence[tuple[Sequence[str], Sequence[str]]], *, first: int
+    ) -> Iterator[PairLinks]:
+        table = self.table(pairs, first=first)
+        probability = table.probability
+        if probability is None:
+            raise TypeError("an embedding aligner's table has probabilities")
+        scores = sentence_scores(table, [len(s) for s, _ in pairs], [len(t) for _, t in pairs])
+        for row, (links, score) in enumerate(zip(table.lists(), scores.tolist(), strict=True)):
+            values = probability[table.offsets[row] : table.offsets[row + 1]].tolist()
+            if score < self.options.min_score:
+                yield PairLinks([], [], score)
+            else:
+                yield PairLinks([(i, j) for i, j in links], values, score)
+
+    def _extract(self, states: PieceStates, pieces: list[Pieces]) -> LinkTable:
+        """Similarities, links and their words, for batches of pairs of like size."""
+        count = len(pieces) // 2
+        n = np.array([len(p) for p in pieces[0::2]])
+        m = np.array([len(p) for p in pieces[1::2]])
+        found: list[tuple[np.ndarray[Any, Any], ...]] = []
+        for batch in _matrix_batches(n, m):
+            source, source_mask = _gather(states, 2 * batch)
+            target, target_mask = _gather(states, 2 * batch + 1)
+            links, probability = self._scorer(source, target, source_mask, target_mask)
+            b, i, j = links.nonzero(as_tuple=True)
+            values = probability[b, i, j].float().cpu().numpy()
+            rows = batch[b.cpu().numpy()]
+            words = [
+                _padded([pieces[2 * p + side].words for p in batch])[b.cpu().numpy(), at.cpu().numpy()]
+                for side, at in ((0, i), (1, j))
+            ]
+            found.append((rows, words[0], words[1], values))
+        if not found:
+            none = np.zeros(0, np.int64)
+            return LinkTable.build(count, none, none, none, np.zeros(0, np.float32))
+        sentence, source_word, target_word, value = (
+            np.concatenate(part) for part in zip(*found, strict=True)
+        )
+        return _merge(count, sentence, source_word, target_word, value, self.options.min_probability)
+
+    def _report(
+        self,
+        pairs: Sequence[tuple[Sequence[str], Sequence[str]]],
+        sides: list[tuple[Pieces, Pieces]],
+        first: int,
+    ) -> None:
+        for row, (words, pieces) in enumerate(zip(pairs, sides, strict=True)):
+            for side, given, cut in zip(("source", "target"), words, pieces, strict=True):
+                if not given:
+                    self._warn(first + row + 1, f"the {side} side is empty; it gets no links")
+                elif len(set(cut.words) - {-1}) < len(given):
+                    missing = sorted(set(range(len(given))) - set(cut.words))
+                    self._warn(
+                        first + row + 1,
+                        f"{side} words {', '.join(f'{w} {given[w]!r}' for w in missing[:5])} have no piece in "
+                        "this tokenizer; they stay unaligned",
+                    )
+
+
+def _matrix_batches(n: np.ndarray[Any, Any], m: np.ndarray[Any, Any]) -> Iterator[np.ndarray[Any, Any]]:
+    """Pairs with both sides filled, of like size, cut so that the padded matrices stay in the budget."""
+    filled = np.flatnonzero((n > 0) & (m > 0))
+    order = filled[np.lexsort((m[filled], n[filled]))]
+    start = 0
+    while start < len(order):
+        height, width, stop = 0, 0, start
+        while stop < len(order):
+            height, width = max(height, n[order[stop]]), max(width, m[order[stop]])
+            if stop > start and (stop + 1 - start) * height * width > _CELLS:
+                break
+            stop += 1
+        yield order[start:stop]
+        start = stop
+
+
+def _gather(states: PieceStates, sentences: np.ndarray[Any, Any]) -> tuple[Tensor, Tensor]:
+    """The states of some sentences, padded: (batch, longest, hidden) and its mask."""
+    starts, lengths = states.offsets[sentences], np.diff(states.offsets)[sentences]
+    column = np.arange(lengths.max())
+    mask = column[None] < lengths[:, None]
+    rows = np.where(mask, starts[:, None] + column[None], 0)
+    device = states.table.device
+    return states.table[torch.from_numpy(rows).to(device)], torch.from_numpy(mask).to(device)
+
+
+def _padded(rows: list[list[int]]) -> np.ndarray[Any, Any]:
+    result = np.full((len(rows), max(map(len, rows))), -1, np.int64)
+    for row, values in enumerate(rows):
+        result[row, : len(values)] = values
+    return result
+
+
+def _word_states(states: PieceStates, pieces: list[Pieces]) -> tuple[PieceStates, list[Pieces]]:
+    """Mean piece vector of each word that has pieces."""
+    slots, kept = [], []
+    total = 0
+    for sentence in pieces:
+        present = sorted(set(sentence.words) - {-1})
+        place = {word: total + k for k, word in enumerate(present)}
+        slots += [place.get(word, -1) for word in sentence.words]
+        kept.append(Pieces([0] * len(present), present))
+        total += len(present)
+    device = states.table.device
+    slot = torch.tensor(slots, dtype=torch.long, device=device)
+    used = slot >= 0
+    table = states.table.new_zeros((total, states.table.shape[1]), dtype=torch.float32)
+    table.index_add_(0, slot[used], states.table[used].float())
+    table /= torch.bincount(slot[used], minlength=total).clamp(min=1)[:, None]
+    offsets = np.zeros(len(pieces) + 1, np.int64)
+    np.cumsum([len(p) for p in kept], out=offsets[1:])
+    return PieceStates(table, offsets), kept
+
+
+def _merge(
+    count: int,
+    sentence: np.ndarray[Any, Any],
+    source: np.ndarray[Any, Any],
+    target: np.ndarray[Any, Any],
+    value: np.ndarray[Any, Any],
+    minimum: float,
+) -> LinkTable:
+    """Piece links as word links: a word is linked if any of its pieces is; the best piece link's probability."""
+    real = (source >= 0) & (target >= 0) & (value >= minimum)
+    sentence, source, target, value = sentence[real], source[real], target[real], value[real]
+    order = np.lexsort((-value, target, source, sentence))
+    sentence, source, target, value = sentence[order], source[order], target[order], value[order]
+    new = np.ones(len(order), bool)
+    new[1:] = (np.diff(sentence) != 0) | (np.diff(source) != 0) | (np.diff(target) != 0)
+    return LinkTable.build(count, sentence[new], source[new], target[new], value[new])

@@ -1,0 +1,128 @@
+"""The options of an embedding aligner, with the defaults of the systems they come from."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from isoglot.errors import ConfigurationError
+
+__all__ = ["METHODS", "EmbeddingOptions", "Method"]
+
+Method = Literal[
+    "argmax",
+    "itermax",
+    "match",
+    "forward",
+    "backward",
+    "softmax",
+    "entmax",
+    "ot",
+    "entropic",
+    "unbalanced",
+    "null",
+    "pointer",
+]
+
+METHODS: dict[str, str] = {
+    "argmax": "mutual argmax of the cosine (SimAlign)",
+    "itermax": "mutual argmax, repeated on what is left (SimAlign)",
+    "match": "maximum-weight matching (SimAlign)",
+    "forward": "each source word's best target",
+    "backward": "each target word's best source",
+    "softmax": "softmax of the dot product above a threshold in both directions (awesome-align)",
+    "entmax": "1.5-entmax above a threshold in both directions (awesome-align)",
+    "ot": "optimal transport, a few Sinkhorn normalisations (XLM-Align)",
+    "entropic": "entropic optimal transport with uniform masses",
+    "unbalanced": "the same with soft masses: words may stay unaligned",
+    "null": "the same with a NULL word on each side",
+    "pointer": "the pointer network of a checkpoint trained with denoising_word_alignment",
+}
+"""Method to what it does, for help texts."""
+
+
+class EmbeddingOptions(BaseModel):
+    """How an embedding aligner encodes, compares and links.
+
+    ``None`` stands for the default of the method: layer 8 (the last for ``pointer``), the cosine for SimAlign's and
+    the transport methods, the dot product for awesome-align's and ``ot``; joint encoding for ``ot`` and ``pointer``.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+    method: Method = Field("itermax", description="how links are chosen")
+    layer: int | None = Field(
+        None, description="hidden states' number; 0 = embeddings, negative from the end"
+    )
+    encode: Literal["separate", "joint"] | None = Field(
+        None, description="each sentence alone, or both in one sequence"
+    )
+    level: Literal["piece", "word"] = Field(
+        "piece", description="link pieces (a word is linked if any of its pieces is) or mean word vectors"
+    )
+    compare: Literal["cosine", "dot"] | None = Field(None, description="(cosine + 1) / 2, or raw dot product")
+    distortion: float = Field(0.0, ge=0, le=1, description="discount far from the diagonal; 0.5 in SimAlign")
+    alpha: float = Field(0.9, gt=0, le=1, description="itermax: discount of half-covered cells")
+    passes: int = Field(2, ge=1, description="itermax: passes in all")
+    threshold: float | None = Field(
+        None, ge=0, lt=1, description="softmax, entmax and transport: least value of a link"
+    )
+    iterations: int | None = Field(None, ge=0, description="ot: Sinkhorn iterations (2); transport: 100")
+    mu: float = Field(1.0, gt=0, description="ot: weight of the entropy")
+    order: Literal["official", "paper"] = Field("official", description="ot: columns or rows first")
+    links: Literal["intersection", "itermax", "union", "argmax", "match", "forward", "backward"] = Field(
+        "intersection", description="ot, transport and pointer: how links are read off the two directions"
+    )
+    regularisation: float = Field(0.05, gt=0, description="transport: weight of the entropy")
+    marginal_penalty: float = Field(0.5, gt=0, description="unbalanced: price of missing a word's mass")
+    null_cost: float = Field(0.25, ge=0, description="null: price of leaving a word unaligned, in 1 − cosine")
+    min_probability: float = Field(0.0, ge=0, le=1, description="leave out links below this probability")
+    min_score: float = Field(0.0, ge=0, le=1, description="leave out all links of a pair below this score")
+    max_tokens: int = Field(2048, ge=1, description="padded tokens in one encoder batch")
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
+        "auto", description="auto: bfloat16 where the hardware computes in it"
+    )
+    device: str = Field("auto", description="auto, cpu, cuda, cuda:1, mps")
+
+    @classmethod
+    def build(cls, **options: Any) -> EmbeddingOptions:
+        """Options by name.
+
+        Raises:
+            ConfigurationError: every unknown name (with the one that was perhaps meant) and every bad value.
+        """
+        try:
+            return cls(**options)
+        except ValidationError as error:
+            raise ConfigurationError([_problem(e) for e in error.errors()]) from error
+
+    @property
+    def encoding(self) -> str:
+        """``separate`` or ``joint``."""
+        return self.encode or ("joint" if self.method in ("ot", "pointer") else "separate")
+
+    @property
+    def comparison(self) -> str:
+        """``cosine`` or ``dot``."""
+        return self.compare or ("dot" if self.method in ("ot", "softmax", "entmax") else "cosine")
+
+    def resolved_layer(self, layers: int) -> int:
+        """The layer's number in an encoder of so many layers."""
+        if self.layer is None:
+            return layers if self.method == "pointer" else min(8, layers)
+        return self.layer + layers + 1 if self.layer < 0 else self.layer
+
+
+def _problem(error: Any) -> str:
+    name = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(name, EmbeddingOptions.model_fields, n=1)
+        hint = (
+            f"; did you mean {near[0]!r}?"
+            if near
+            else f"; there are {', '.join(EmbeddingOptions.model_fields)}"
+        )
+        return f"aligner option {name!r} is unknown{hint}"
+    return f"aligner option {name}={error['input']!r}: {error['msg'].lower()}"

@@ -1,0 +1,227 @@
+"""Hidden states of the pieces of many sentences: batched by token budget, stopped at the layer that is needed.
+
+Long sentences are encoded in overlapping windows and each piece's state is taken from the window in which it stands
+most centrally, so nothing is cut off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from isoglot.errors import ConfigurationError
+from isoglot.modules.encoder import encode_to_layer, hidden_size, max_length, num_layers
+
+__all__ = ["PieceStates", "Pieces", "encode_jointly", "encode_separately"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """One sentence's pieces without special tokens.
+
+    Args:
+        ids: piece ids.
+        words: 0-based word of each piece, −1 where a piece belongs to no word.
+    """
+
+    ids: list[int]
+    words: list[int]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True)
+class PieceStates:
+    """The states of many sentences in one table.
+
+    Args:
+        table: (pieces of all sentences, hidden).
+        offsets: sentence ``s`` owns the rows ``offsets[s]:offsets[s + 1]``.
+    """
+
+    table: Tensor
+    offsets: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A run of one sentence's pieces in an encoder input, and the part of it whose states are kept."""
+
+    sentence: int
+    start: int
+    stop: int
+    keep_from: int
+    keep_to: int
+
+
+def encode_separately(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    sentences: Sequence[Pieces],
+    *,
+    layer: int,
+    max_tokens: int = 2048,
+) -> PieceStates:
+    """Each sentence alone, ``[CLS] pieces [SEP]``, as SimAlign and awesome-align do.
+
+    Args:
+        model: encoder with a masked-LM head or a bare one.
+        tokenizer: for the special tokens.
+        sentences: their pieces; empty ones get no rows.
+        layer: hidden states' number, 0 to the number of layers.
+        max_tokens: padded tokens in a batch at most (a single longer input makes a batch of its own).
+    """
+    room = _room(model, specials=2)
+    inputs = [[part] for s, pieces in enumerate(sentences) for part in _windows(s, 0, len(pieces), room=room)]
+    return _encode(model, tokenizer, sentences, inputs, layer=layer, max_tokens=max_tokens)
+
+
+def encode_jointly(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    pairs: Sequence[tuple[Pieces, Pieces]],
+    *,
+    layer: int,
+    max_tokens: int = 2048,
+) -> PieceStates:
+    """Each pair as one sequence, ``[CLS] source [SEP] target [SEP]``, as XLM-Align does.
+
+    A pair that is too long for the encoder is cut into windows at the same relative places of both sides.
+
+    Args:
+        model: encoder with a masked-LM head or a bare one.
+        tokenizer: for the special tokens.
+        pairs: pieces of both sides; a pair with an empty side is encoded as the other side alone.
+        layer: hidden states' number, 0 to the number of layers.
+        max_tokens: padded tokens in a batch at most.
+
+    Returns:
+        The states of ``2 · pairs`` sentences: source of the first pair, target of the first pair, and so on.
+    """
+    sentences = [pieces for pair in pairs for pieces in pair]
+    room = _room(model, specials=3)
+    inputs: list[list[_Part]] = []
+    for p, (source, target) in enumerate(pairs):
+        inputs += _joint_windows(2 * p, len(source), len(target), room=room)
+    return _encode(model, tokenizer, sentences, inputs, layer=layer, max_tokens=max_tokens)
+
+
+def _room(model: PreTrainedModel, *, specials: int) -> int | None:
+    longest = max_length(model)
+    return None if longest is None else longest - specials
+
+
+def _windows(sentence: int, start: int, stop: int, *, room: int | None) -> Iterator[_Part]:
+    """One part, or half-overlapping ones; neighbours meet in the middle of their overlap."""
+    length = stop - start
+    if not length:
+        return
+    if room is None or length <= room:
+        yield _Part(sentence, start, stop, start, stop)
+        return
+    count = -(-(length - room) // (room // 2)) + 1
+    starts = np.linspace(start, stop - room, count).round().astype(int).tolist()
+    meets = [start, *((a + room + b) // 2 for a, b in pairwise(starts)), stop]
+    for number, first in enumerate(starts):
+        yield _Part(sentence, first, first + room, meets[number], meets[number + 1])
+
+
+def _joint_windows(sentence: int, source: int, target: int, *, room: int | None) -> list[list[_Part]]:
+    if room is None or source + target <= room or not (source and target):
+        sides = [(sentence, source), (sentence + 1, target)]
+        if room is not None and source + target > room:  # one side alone, and too long
+            return [[part] for s, n in sides for part in _windows(s, 0, n, room=room)]
+        return [[_Part(s, 0, n, 0, n) for s, n in sides if n]] if source + target else []
+    # Both sides are cut into as many windows, so that window k of one stands beside window k of the other.
+    count = 2
+    while True:
+        lengths = [min(n, -(-2 * n // (count + 1))) for n in (source, target)]
+        if sum(lengths) <= room:
+            break
+        count += 1
+    cut = []
+    for s, n, size in ((sentence, source, lengths[0]), (sentence + 1, target, lengths[1])):
+        starts = np.linspace(0, n - size, count).round().astype(int).tolist()
+        meets = [0, *((a + size + b) // 2 for a, b in pairwise(starts)), n]
+        cut.append([_Part(s, a, a + size, meets[k], meets[k + 1]) for k, a in enumerate(starts)])
+    return [list(parts) for parts in zip(*cut, strict=True)]
+
+
+def _encode(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    sentences: Sequence[Pieces],
+    inputs: list[list[_Part]],
+    *,
+    layer: int,
+    max_tokens: int,
+) -> PieceStates:
+    if not 0 <= layer <= num_layers(model):
+        raise ConfigurationError(
+            f"layer {layer} asked for, the encoder has layers 0 (embeddings) to {num_layers(model)}; choose one"
+        )
+    offsets = np.zeros(len(sentences) + 1, np.int64)
+    np.cumsum([len(s) for s in sentences], out=offsets[1:])
+    device = model.device
+    table = torch.empty((int(offsets[-1]), hidden_size(model)), dtype=model.dtype, device=device)
+    lengths = [sum(p.stop - p.start for p in parts) + len(parts) + 1 for parts in inputs]
+    for batch in _batches(lengths, max_tokens):
+        ids, rows, columns, where = _assemble(
+            tokenizer, sentences, [inputs[i] for i in batch], offsets, max(lengths[i] for i in batch)
+        )
+        tensors = {
+            "input_ids": ids.to(device),
+            "attention_mask": _prefix_mask([lengths[i] for i in batch], ids.shape[1]).to(device),
+        }
+        states = encode_to_layer(model, tensors, layer, training=False)
+        table[torch.from_numpy(where).to(device)] = states[
+            torch.from_numpy(rows).to(device), torch.from_numpy(columns).to(device)
+        ]
+    return PieceStates(table, offsets)
+
+
+def _batches(lengths: list[int], max_tokens: int) -> Iterator[list[int]]:
+    """Inputs in order of length, cut so that count × longest stays in the budget; longest batch first."""
+    order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
+    start = 0
+    while start < len(order):
+        count = max(1, max_tokens // lengths[order[start]])
+        yield order[start : start + count]
+        start += count
+
+
+def _assemble(
+    tokenizer: PreTrainedTokenizerBase,
+    sentences: Sequence[Pieces],
+    inputs: list[list[_Part]],
+    offsets: npt.NDArray[np.int64],
+    width: int,
+) -> tuple[Tensor, npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Padded ids; row and column of each state that is kept, and its place in the table."""
+    ids = np.full((len(inputs), width), tokenizer.pad_token_id, np.int64)
+    rows, columns, where = [], [], []
+    for row, parts in enumerate(inputs):
+        ids[row, 0] = tokenizer.cls_token_id
+        column = 1
+        for part in parts:
+            size = part.stop - part.start
+            ids[row, column : column + size] = sentences[part.sentence].ids[part.start : part.stop]
+            ids[row, column + size] = tokenizer.sep_token_id
+            kept = np.arange(part.keep_from, part.keep_to)
+            rows.append(np.full(len(kept), row))
+            columns.append(kept - part.start + column)
+            where.append(kept + offsets[part.sentence])
+            column += size + 1
+    return torch.from_numpy(ids), np.concatenate(rows), np.concatenate(columns), np.concatenate(where)
+
+
+def _prefix_mask(lengths: list[int], width: int) -> Tensor:
+    return (torch.arange(width)[None] < torch.tensor(lengths)[:, None]).long()
