@@ -1,0 +1,183 @@
+"""Contrastive losses on sentence vectors, their projections, and concatenated (mixed) sentences."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+__all__ = ["Projection", "in_batch_loss", "key_queue_loss", "mixed_inputs", "pool"]
+
+
+class Projection(nn.Module):
+    """Map from a sentence state to the space of the contrast.
+
+    ``mlp``: z = W₂ ReLU(W₁ h) with W₁ (hidden, hidden) and W₂ (size, hidden) (PPA, Eq. 2); ``linear``: one
+    matrix (InfoXLM); ``none``: z = h.
+
+    Args:
+        hidden_size: of h.
+        size: of z; for ``none`` the hidden size.
+        kind: as above.
+        bias: whether the maps have biases, which start at 0. The papers write none.
+        std: standard deviation of the initial weights; encoders use 0.02.
+        generator: where they are drawn from; the global generator by default.
+    """
+
+    def __init__(
+        self,
+        hidden_size: int,
+        size: int,
+        *,
+        kind: Literal["mlp", "linear", "none"] = "mlp",
+        bias: bool = False,
+        std: float = 0.02,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        widths = {"mlp": [hidden_size, hidden_size, size], "linear": [hidden_size, size], "none": []}[kind]
+        self.maps = nn.ModuleList(nn.Linear(a, b, bias=bias) for a, b in pairwise(widths))
+        for parameter in self.maps.parameters():
+            with torch.no_grad():
+                if parameter.dim() == 1:
+                    parameter.zero_()
+                else:
+                    parameter.normal_(0.0, std, generator=generator)
+
+    def forward(self, states: Tensor) -> Tensor:
+        """**Shape**: (batch, hidden) -> (batch, size)."""
+        for number, layer in enumerate(self.maps):
+            states = layer(states.to(next(layer.parameters()).dtype) if number == 0 else states.relu())
+        return states
+
+
+def pool(states: Tensor, attention_mask: Tensor, kind: Literal["cls", "mean"]) -> Tensor:
+    """One vector a sentence: the first token's state, or the mean over all real tokens.
+
+    **Shape**: (batch, length, hidden), (batch, length) -> (batch, hidden).
+    """
+    if kind == "cls":
+        return states[:, 0]
+    weights = attention_mask.to(states.dtype)[:, :, None]
+    return (states * weights).sum(1) / weights.sum(1).clamp(min=1)
+
+
+def key_queue_loss(
+    queries: Tensor,
+    keys: Tensor,
+    negatives: Tensor,
+    *,
+    temperature: float,
+    positive_in_denominator: bool = True,
+    excluded: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    r"""InfoNCE of each query with its own key against a queue, in float32.
+
+    .. math:: -\log \frac{\exp(q \cdot k^+ / \tau)}{[\exp(q \cdot k^+ / \tau)] + \sum_{i=1}^{K} \exp(q \cdot
+    k_i / \tau)}
+
+    The bracketed term is there with ``positive_in_denominator`` (MoCo's code); PPA's Eq. 3 sums over the
+    queue alone, which can make the loss negative.
+
+    Args:
+        queries: with gradient.
+        keys: the positives, without gradient; they need not be in the queue.
+        negatives: the queue as it is before this batch's keys enter.
+        temperature: τ.
+        positive_in_denominator: see above. Without it a query with no negative at all has loss 0.
+        excluded: negatives that do not count for a query (translations of the same sentence, empty slots).
+
+    Returns:
+        Loss of each query, and whether its positive scores at least as high as every negative.
+
+    **Shape**: queries and keys (batch, size), negatives (K, size), excluded (batch, K) or (K,); results
+    (batch,).
+    """
+    with torch.autocast(queries.device.type, enabled=False):
+        queries, keys = queries.float(), keys.float()
+        positive = (queries * keys).sum(1, keepdim=True) / temperature
+        scores = queries @ negatives.float().T / temperature
+        if excluded is not None:
+            scores = scores.masked_fill(excluded, -torch.inf)
+        if positive_in_denominator:
+            losses = torch.cat([positive, scores], 1).logsumexp(1) - positive[:, 0]
+        else:
+            none = ~(scores > -torch.inf).any(1)
+            # A row of −inf alone has no finite gradient, so such rows get one finite score before they are
+            # dropped.
+            losses = scores.masked_fill(none[:, None], 0.0)
+            losses = losses.logsumexp(1) if scores.shape[1] else positive[:, 0]
+            losses = (losses - positive[:, 0]).masked_fill(none, 0.0)
+        return losses, (positive.detach() >= scores.detach()).all(1)
+
+
+def in_batch_loss(
+    queries: Tensor, keys: Tensor, start: int, count: int, *, temperature: float
+) -> tuple[Tensor, Tensor]:
+    r"""Symmetric contrast in the batch: each sentence against all of the other language, both ways, halved.
+
+    .. math:: \tfrac12 [\mathrm{CE}(q_i K^\top / \tau, i) + \mathrm{CE}(k_i Q^\top / \tau, i)]
+
+    Args:
+        queries: of all ranks.
+        keys: of all ranks, the i-th is the translation of the i-th query.
+        start: index of this rank's first pair.
+        count: number of this rank's pairs.
+        temperature: τ.
+
+    Returns:
+        Loss of each of this rank's pairs, and whether its query ranks its key first.
+
+    **Shape**: queries and keys (all pairs, size); results (count,).
+    """
+    with torch.autocast(queries.device.type, enabled=False):
+        queries, keys = queries.float(), keys.float()
+        own, labels = slice(start, start + count), torch.arange(start, start + count, device=queries.device)
+        forward = queries[own] @ keys.T / temperature
+        backward = keys[own] @ queries.T / temperature
+        losses = nn.functional.cross_entropy(forward, labels, reduction="none")
+        losses = losses + nn.functional.cross_entropy(backward, labels, reduction="none")
+        best = forward.detach().amax(1)
+        return losses / 2, forward.detach().gather(1, labels[:, None])[:, 0] >= best
+
+
+def mixed_inputs(
+    inputs: dict[str, Tensor], swap: Tensor, *, padding_id: int, longest: int | None
+) -> dict[str, Tensor]:
+    """Concatenate sentences 2i and 2i + 1 of a batch (InfoXLM's mixup contrast).
+
+    The second of two loses its first token ([CLS]); an odd last sentence is joined with the first of the
+    batch.
+
+    Args:
+        inputs: encoder inputs, padded on the right. Position ids are left to the encoder.
+        swap: bool (instances,): the odd sentence stands first.
+        padding_id: of ``input_ids``.
+        longest: the encoder's longest input; what goes beyond is cut.
+
+    Returns:
+        Inputs of ⌈batch / 2⌉ instances.
+    """
+    mask = inputs["attention_mask"].bool()
+    batch, length = mask.shape
+    even = torch.arange(0, batch, 2, device=mask.device)
+    odd = (even + 1) % batch
+    first, second = torch.where(swap, odd, even), torch.where(swap, even, odd)
+    n, m = mask.sum(1)[first, None], mask.sum(1)[second, None]
+    width = int((n + m).max()) - 1
+    place = torch.arange(min(width, longest or width), device=mask.device).expand(len(first), -1)
+    in_first, real = place < n, place < n + m - 1
+    shifted = (place - n + 1).clamp(min=0, max=length - 1)
+    mixed = {}
+    for name, tensor in inputs.items():
+        if name == "position_ids" or tensor.dim() != 2:
+            continue
+        joined = torch.where(
+            in_first,
+            tensor[first].gather(1, place.clamp(max=length - 1)),
+            tensor[second].gather(1, shifted),
+        )
+        mixed[name] = torch.where(real, joined, padding_id if name == "input_ids" else 0)
+    return mixed

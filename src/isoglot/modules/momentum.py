@@ -1,0 +1,60 @@
+"""An exponential moving average of a module's weights, itself a module (MoCo, He et al. 2020)."""
+
+from __future__ import annotations
+
+import copy
+from typing import Generic, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from isoglot.errors import ConfigurationError
+
+__all__ = ["MomentumCopy"]
+
+M = TypeVar("M", bound=nn.Module)
+
+
+class MomentumCopy(nn.Module, Generic[M]):
+    r"""A copy of a module whose parameters follow it slowly and take no gradient.
+
+    .. math:: \theta_k \leftarrow m\,\theta_k + (1 - m)\,\theta_q
+
+    Parameters in half precision are held in float32: at m = 0.999 an update is below half a unit in
+    the last place of bfloat16 and would be lost. Buffers are copied once and not averaged. Everything is in
+    the state dict.
+
+    Args:
+        online: the module to follow; it is copied, not kept.
+        momentum: m, from 0 (an exact copy at each update) to 1 (never changes).
+
+    Attributes:
+        module: the copy.
+
+    Raises:
+        ConfigurationError: m outside [0, 1].
+
+    Source: Pan et al. 2021 (PPA), Eq. 1.
+    """
+
+    def __init__(self, online: M, momentum: float) -> None:
+        super().__init__()
+        if not 0.0 <= momentum <= 1.0:
+            raise ConfigurationError(
+                f"momentum: {momentum} given; a number from 0 to 1 is needed: momentum: 0.999"
+            )
+        self.momentum = momentum
+        self.module: M = copy.deepcopy(online)
+        for parameter in self.module.parameters():
+            parameter.requires_grad_(False)
+            if parameter.dtype in (torch.float16, torch.bfloat16):
+                parameter.data = parameter.data.float()
+
+    @torch.no_grad()
+    def update(self, online: nn.Module) -> None:
+        """One step of the average towards ``online``, whose parameters are those of the copied module."""
+        slow: list[Tensor] = list(self.module.parameters())
+        fast = [p.detach().to(s.device, s.dtype) for p, s in zip(online.parameters(), slow, strict=True)]
+        if slow:
+            # lerp is exact at both ends: m = 1 keeps every bit, m = 0 copies every bit.
+            torch._foreach_lerp_(slow, fast, 1.0 - self.momentum)
