@@ -1,3 +1,47 @@
-"""isoglot: cross-lingual alignment of multilingual encoders."""
+"""isoglot: cross-lingual alignment of multilingual encoders.
+
+``import isoglot as iso`` is cheap: every public name is imported when it is first read.
+"""
+
+from __future__ import annotations
+
+import difflib
+from importlib import import_module
+from typing import Any
 
 __version__ = "0.1.0"
+
+_HOMES: dict[str, str] = {
+    "ConfigurationError": "isoglot.errors",
+    "generator_for": "isoglot.seeding",
+    "InputError": "isoglot.errors",
+    "inspect_recipe": "isoglot.pipeline.inspect",
+    "IsoglotError": "isoglot.errors",
+    "load_recipe": "isoglot.pipeline.check",
+    "pretrain": "isoglot.pipeline.pretrain",
+    "Recipe": "isoglot.recipe",
+    "require": "isoglot.schema",
+    "Result": "isoglot.results",
+    "TrainingError": "isoglot.errors",
+}
+"""Public name to the module that has it, sorted without regard to case."""
+
+__all__ = [  # noqa: PLE0604 - the names below are strings
+    *_HOMES,
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first read."""
+    if name not in _HOMES:
+        close = difflib.get_close_matches(name, _HOMES, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise AttributeError(f"module 'isoglot' has no attribute {name!r}{hint}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """The public names beside the module's own."""
+    return sorted({*globals(), *_HOMES})

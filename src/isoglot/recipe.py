@@ -7,6 +7,8 @@ lists all together.
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -81,8 +83,15 @@ def load(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Recipe:
 
 def mistakes(document: Document, path_or_name: str | Path) -> ConfigurationError:
     """The error that lists a document's mistakes."""
-    count = len(document.problems)
+    found = sorted(document.problems, key=_line)
+    count = len(found)
     noun = "mistake" if count == 1 else "mistakes"
     return ConfigurationError(
-        document.problems, heading=f"recipe {path_or_name}: {count} {noun}; nothing was read or trained"
+        found, heading=f"recipe {path_or_name}: {count} {noun}; nothing was read or trained"
     )
+
+
+def _line(problem: str) -> int:
+    """The line that a message begins with; overrides and what has no line stand last."""
+    match = re.match(r"[^\n]*?:(\d+): ", problem)
+    return int(match[1]) if match else sys.maxsize

@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from isoglot.recipe_sections import BatchSection, EpochsSection, Recipe
+from isoglot.recipe_sections import BatchSection, EpochsSection, Recipe, WeightSection
 from isoglot.recipe_source import Document, Location, did_you_mean
 
-__all__ = ["problems"]
+__all__ = ["problems", "validate"]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
@@ -22,25 +22,44 @@ def problems(document: Document) -> Recipe | None:
     Returns:
         The recipe, or ``None`` where its shape is wrong.
     """
-    recipe: Recipe | None = None
-    try:
-        recipe = Recipe.model_validate(document.values)
+    recipe: Recipe | None = validate(document, (), Recipe, document.values)
+    if recipe is not None:
         recipe.remember_raw(document.raw)
-    except ValidationError as error:
-        for item in error.errors():
-            _explain(document, item)
     _cross_check(document)
     return recipe
 
 
-def _explain(document: Document, item: Any) -> None:
+def validate(document: Document, location: Location, model: type[BaseModel], values: Any) -> Any:
+    """Read a section as a pydantic model; mistakes are added to the document, each with its line.
+
+    Returns:
+        The model, or ``None`` where its values are wrong.
+    """
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        for item in error.errors():
+            place = (*location, *item["loc"])
+            _explain(document, place, item, keys=None if not location else list(model.model_fields))
+    return None
+
+
+def _explain(document: Document, location: Location, item: Any, keys: list[str] | None) -> None:
     """One pydantic error as a message with its line and, for an unknown key, the closest one."""
-    location = tuple(item["loc"])
     if location[:1] == ("streams",) and location[2:3] == ("path",):
         location = location[:3]  # pydantic adds the branch of `str | list[str]`
+    if location[:1] == ("objectives",) and location[3:4] in {("constrained-float",), ("WeightSection",)}:
+        wanted = (
+            "WeightSection" if isinstance(item["input"], dict) or len(location) > 4 else "constrained-float"
+        )
+        if location[3] != wanted:
+            return  # the branch that was not meant
+        location = (*location[:3], *location[4:])
     kind = item["type"]
     if kind == "extra_forbidden":
-        document.problem(location, f"unknown key; {did_you_mean(location[-1], _keys_at(location[:-1]))}")
+        document.problem(
+            location, f"unknown key; {did_you_mean(location[-1], keys or _keys_at(location[:-1]))}"
+        )
     elif kind == "missing":
         known = f" ({hint})" if (hint := _HINTS.get(str(location[-1]))) else ""
         document.problem(location, f"missing{known}")
@@ -70,6 +89,8 @@ _HINTS = {
 
 def _keys_at(location: Location) -> list[str]:
     sections: dict[str, type[BaseModel]] = {"batch": BatchSection, "epochs": EpochsSection}
+    if location[:1] == ("objectives",):
+        return list(WeightSection.model_fields)
     section = sections.get(str(location[0]), Recipe) if location else Recipe
     return list(section.model_fields)
 

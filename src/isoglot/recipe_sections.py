@@ -20,6 +20,7 @@ __all__ = [
     "StreamSection",
     "TokenizerSection",
     "ViewSection",
+    "WeightSection",
 ]
 
 
@@ -69,17 +70,23 @@ class TokenizerSection(_OpenSection):
 
 
 class StreamSection(_OpenSection):
-    """One stream: its files, how they are prepared (other keys), encoded and packed."""
+    """One stream: its files, how they are prepared (other keys), encoded and packed.
 
+    ``path``: one file or several of the same format and languages; ``sources``: several that differ, each with its
+    own keys (``{path: ..., source_language: en, target_language: de}``).
+    """
+
+    one_of: ClassVar[tuple[str, ...]] = ("path", "sources")
     kind: Literal["text", "bitext", "aligned", "lexicon"]
-    path: str | list[str]
+    path: str | list[str] | None = None
+    sources: list[dict[str, Any]] | None = None
     encode: dict[str, Any] = {}
-    pack: Any = None
+    pack: dict[str, Any] | None = None
 
     @property
     def paths(self) -> list[str]:
-        """The files, always as a list."""
-        return [self.path] if isinstance(self.path, str) else list(self.path)
+        """``path`` as a list."""
+        return [self.path] if isinstance(self.path, str) else list(self.path or [])
 
 
 class ViewSection(_OpenSection):
@@ -89,26 +96,37 @@ class ViewSection(_OpenSection):
     stream: str
 
 
+class WeightSection(_Section):
+    """A weight that is 0 before ``start_step`` and grows to ``value`` over ``ramp_steps`` optimiser steps."""
+
+    value: Annotated[float, Field(ge=0)] = 1.0
+    start_step: Annotated[int, Field(ge=0)] = 0
+    ramp_steps: Annotated[int, Field(ge=0)] = 0
+
+
 class ObjectiveSection(_OpenSection):
     """One objective: ``type`` names it, ``weight`` scales it, the other keys are its own options."""
 
     type: str
-    weight: Annotated[float, Field(ge=0)] = 1.0
+    weight: Annotated[float, Field(ge=0)] | WeightSection = 1.0
 
 
 class BatchSection(_Section):
-    """Batch size on one device: ``examples``, or real ``tokens`` with length buckets."""
+    """Batch size on one device: ``examples``, or ``tokens`` with padding.
+
+    ``bucket``: batches in one window of examples that are sorted by length; ``null``: the order stays random.
+    ``pad_to_multiple_of``: round the padded length up, 8 for tensor cores.
+    """
 
     examples: Annotated[int, Field(ge=1)] | None = None
     tokens: Annotated[int, Field(ge=1)] | None = None
     bucket: Annotated[int, Field(ge=1)] | None = None
+    pad_to_multiple_of: Annotated[int, Field(ge=1)] | None = None
 
     @model_validator(mode="after")
     def _one(self) -> BatchSection:
         if (self.examples is None) == (self.tokens is None):
             raise ValueError("it needs exactly one of examples | tokens, for example {examples: 32}")
-        if self.bucket is not None and self.tokens is None:
-            raise ValueError("bucket goes with tokens, for example {tokens: 4096, bucket: 50}")
         return self
 
 

@@ -60,6 +60,12 @@ class Document:
         if text not in self.problems:
             self.problems.append(text)
 
+    def unset(self) -> dict[Location, list[str]]:
+        """Where environment variables are needed that are not set, and which."""
+        needed = {k: list(dict.fromkeys(_VARIABLE.findall(text))) for k, text in self.raw.items()}
+        missing = {k: [name for name in names if name not in os.environ] for k, names in needed.items()}
+        return {k: names for k, names in missing.items() if names}
+
     def drop(self, location: Location) -> None:
         """Forget the places and raw strings at and below ``location``."""
         for table in (self.places, self.raw):
@@ -93,6 +99,7 @@ def read_document(path: Path, overrides: Sequence[str] = (), *, builtin: Path | 
     document = _read_file(path, builtin=builtin, seen=())
     for override in overrides:
         _apply_override(document, override)
+    _check_variables(document)
     return document
 
 
@@ -211,18 +218,22 @@ def _expand(text: str, location: Location, document: Document, *, plain: bool) -
     names = _VARIABLE.findall(text)
     if not names:
         return text
-    for name in dict.fromkeys(names):
-        if name not in os.environ:
-            document.problem(
-                location,
-                f"environment variable {name} is not set, but {text!r} needs it; "
-                f"type `export {name}=...` or replace the value",
-            )
     document.raw[location] = text
     expanded = _VARIABLE.sub(lambda match: os.environ.get(match[1], match[0]), text)
     if plain and _VARIABLE.fullmatch(text) and re.fullmatch(r"[-+.\w]+", expanded):
         return parse_value(expanded)
     return expanded
+
+
+def _check_variables(document: Document) -> None:
+    """Unset variables, once all that an override or an extending recipe replaces is gone."""
+    for location, names in document.unset().items():
+        for name in names:
+            document.problem(
+                location,
+                f"environment variable {name} is not set, but {document.raw[location]!r} needs it; "
+                f"type `export {name}=...` or replace the value with --set",
+            )
 
 
 def _lay_over(base: Document, over: Document) -> Document:

@@ -1,1 +1,34 @@
-"""isoglot.objectives"""
+"""Objectives: losses over the encodings of one batch."""
+
+from __future__ import annotations
+
+from isoglot.objectives.anchor import Anchor
+from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
+from isoglot.objectives.contextual_alignment import ContextualAlignment
+from isoglot.objectives.denoising_word_alignment import DenoisingWordAlignment
+from isoglot.objectives.embedding_alignment import EmbeddingAlignment
+from isoglot.objectives.masked_lm import MaskedLM
+from isoglot.objectives.word_exchange import WordExchange
+
+__all__ = [
+    "OBJECTIVES",
+    "Anchor",
+    "Batch",
+    "ContextualAlignment",
+    "DenoisingWordAlignment",
+    "EmbeddingAlignment",
+    "MaskedLM",
+    "Objective",
+    "ObjectiveOutput",
+    "WordExchange",
+]
+
+OBJECTIVES: dict[str, type[Objective]] = {
+    "anchor": Anchor,
+    "contextual_alignment": ContextualAlignment,
+    "denoising_word_alignment": DenoisingWordAlignment,
+    "embedding_alignment": EmbeddingAlignment,
+    "masked_lm": MaskedLM,
+    "word_exchange": WordExchange,
+}
+"""Objectives by the name that a recipe gives as ``type``."""

@@ -1,1 +1,1 @@
-"""isoglot.pipeline"""
+"""One function per verb, path to path."""

@@ -1,0 +1,111 @@
+"""What commands show while they work: bars on a terminal, plain lines elsewhere, all on standard error."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+import typer
+
+__all__ = ["Console", "print_table", "quiet_libraries"]
+
+_SECONDS_BETWEEN_LINES = 10.0
+
+
+class Console:
+    """Shows notes and progress. Use as a context manager.
+
+    Args:
+        quiet: show nothing.
+    """
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self.quiet = quiet
+        self.terminal = sys.stderr.isatty()
+        self._bar: Any = None
+        self._tasks: dict[str, Any] = {}
+        self._said: dict[str, float] = {}
+
+    def __enter__(self) -> Console:
+        quiet_libraries()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+        self._close()
+
+    def note(self, text: str) -> None:
+        """One line."""
+        if self.quiet:
+            return
+        self._close()
+        typer.echo(text, err=True)
+
+    def progress(self, label: str, done: int, total: int) -> None:
+        """A bar that moves, or now and then a line."""
+        if self.quiet:
+            return
+        if self.terminal:
+            self._move(label, done, total)
+            return
+        now = time.monotonic()
+        if now - self._said.setdefault(label, now) >= _SECONDS_BETWEEN_LINES:
+            self._said[label] = now
+            share = f"{100 * done / total:.0f}%" if total else f"{done:,}"
+            typer.echo(f"{label}: {share}", err=True)
+
+    def _move(self, label: str, done: int, total: int) -> None:
+        from rich.console import Console as Rich
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+        if self._bar is None:
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TaskProgressColumn(),
+                TimeRemainingColumn(),
+                console=Rich(stderr=True),
+                transient=True,
+            )
+            self._bar.start()
+        if label not in self._tasks:
+            self._tasks[label] = self._bar.add_task(label, total=total or None)
+        self._bar.update(self._tasks[label], completed=done, total=total or None)
+
+    def _close(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar, self._tasks = None, {}
+
+
+def quiet_libraries() -> None:
+    """Let our own warnings through as plain lines, and silence the libraries' bars and advice."""
+    import logging
+    import os
+
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    import datasets
+    import transformers
+
+    datasets.disable_progress_bars()
+    transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.set_verbosity_error()
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
+    logger = logging.getLogger("isoglot")
+    if not logger.handlers:
+        logger.addHandler(handler)
+        logger.propagate = False
+
+
+def print_table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table of left-aligned columns on standard output, wide characters counted as wide."""
+    from rich.cells import cell_len
+
+    lines = [list(heading), *map(list, rows)]
+    widths = [max(cell_len(line[i]) for line in lines) for i in range(len(heading))]
+    for line in lines:
+        cells = [cell + " " * (width - cell_len(cell)) for cell, width in zip(line, widths, strict=True)]
+        typer.echo("  ".join(cells).rstrip())

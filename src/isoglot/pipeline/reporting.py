@@ -1,0 +1,35 @@
+"""What a verb tells while it works; the command line shows it, the library stays silent."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+__all__ = ["Reporter", "Silent"]
+
+
+class Reporter(Protocol):
+    """Takes what a verb has to say."""
+
+    def note(self, text: str) -> None:
+        """One line on what was done or is about to be."""
+        ...
+
+    def progress(self, label: str, done: int, total: int) -> None:
+        """How far a long step is.
+
+        Args:
+            label: names the step; the same for all its calls.
+            done: in any unit, ``total`` at the end.
+            total: 0 where it is unknown.
+        """
+        ...
+
+
+class Silent:
+    """Says nothing."""
+
+    def note(self, text: str) -> None:
+        """Drop a line."""
+
+    def progress(self, label: str, done: int, total: int) -> None:
+        """Drop a step's progress."""

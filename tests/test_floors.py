@@ -1,0 +1,275 @@
+"""The architecture as a test: imports only go down, floor-mates do not meet, files stay readable."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import isoglot
+
+ROOT = Path(isoglot.__file__).parent
+FLOORS: dict[str, int] = {
+    "errors": 0,
+    "seeding": 1,
+    "schema": 1,
+    "results": 1,
+    "recipe": 1,
+    "corpus": 2,
+    "modules": 2,
+    "testing": 2,
+    "align": 3,
+    "derive": 3,
+    "synthetic": 3,
+    "objectives": 4,
+    "views": 4,
+    "training": 5,
+    "tasks": 6,
+    "analysis": 6,
+    "report": 7,
+    "pipeline": 8,
+    "cli": 9,
+}
+MAX_LINES = 400
+TEST_ONLY = {"testing": {"testing"}}
+"""Part -> the parts that may import it; everything else must be a test."""
+
+
+def part_of(module: str) -> str:
+    """``isoglot.corpus.readers`` -> ``corpus``; ``isoglot.recipe_check`` -> ``recipe`` (files of one name's family)."""
+    first = module.split(".")[1]
+    if first in FLOORS:
+        return first
+    family = first.partition("_")[0]
+    return family if family in FLOORS and (ROOT / f"{family}.py").exists() else first
+
+
+def modules(root: Path = ROOT) -> dict[str, Path]:
+    found = {}
+    for path in sorted(root.rglob("*.py")):
+        parts = path.relative_to(root).with_suffix("").parts
+        found[".".join(("isoglot", *(p for p in parts if p != "__init__")))] = path
+    return found
+
+
+def imports_of(name: str, path: Path, known: set[str]) -> Iterator[tuple[str, int, bool]]:
+    """(imported isoglot module, line, whether at import time) of one module, imports inside functions included."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    lazy = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) or _is_type_checking(node)
+        for inner in ast.walk(node)
+    }
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    for node in ast.walk(tree):
+        targets: list[str] = []
+        if isinstance(node, ast.Import):
+            targets = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parents = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*parents, *([base] if base else [])])
+            targets = [f"{base}.{a.name}" if f"{base}.{a.name}" in known else base for a in node.names]
+        for target in dict.fromkeys(targets):
+            if target == "isoglot" or target.startswith("isoglot."):
+                yield target, node.lineno, id(node) not in lazy
+
+
+def _is_type_checking(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+
+
+def violations(found: dict[str, Path]) -> list[str]:
+    """Every import that climbs, or that reaches a floor-mate in another part."""
+    bad = []
+    known = set(found)
+    for name, path in found.items():
+        if name == "isoglot":
+            continue  # the public surface: it names modules of all floors, and imports them when asked
+        part = part_of(name)
+        for target, line, _ in imports_of(name, path, known):
+            if target == "isoglot":
+                continue
+            other = part_of(target)
+            if other == part:
+                continue
+            if FLOORS[other] >= FLOORS[part]:
+                how = "climbs to" if FLOORS[other] > FLOORS[part] else "reaches its floor-mate"
+                bad.append(
+                    f"{path}:{line}: {part} (floor {FLOORS[part]}) {how} {other} (floor {FLOORS[other]})"
+                )
+            elif part not in TEST_ONLY.get(other, {part}):
+                bad.append(f"{path}:{line}: {other} is for tests")
+    return bad
+
+
+def circles(found: dict[str, Path]) -> list[str]:
+    """Circles among the imports that run when a module is imported."""
+    known = set(found)
+    graph = {
+        name: {
+            t for t, _, at_import in imports_of(name, path, known) if at_import and t in known and t != name
+        }
+        for name, path in found.items()
+    }
+    bad: list[str] = []
+    done: set[str] = set()
+
+    def visit(name: str, trail: tuple[str, ...]) -> None:
+        if name in trail:
+            bad.append(" -> ".join((*trail[trail.index(name) :], name)))
+        elif name not in done:
+            for target in sorted(graph[name]):
+                visit(target, (*trail, name))
+            done.add(name)
+
+    for name in sorted(graph):
+        visit(name, ())
+    return bad
+
+
+def test_every_module_has_a_floor() -> None:
+    homeless = [
+        str(path) for name, path in modules().items() if name != "isoglot" and part_of(name) not in FLOORS
+    ]
+    assert not homeless, "give them a floor in FLOORS, or a home in a package that has one"
+
+
+def test_imports_only_go_down() -> None:
+    assert not violations(modules())
+
+
+def test_no_circles() -> None:
+    assert not circles(modules())
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"modules/a.py": "from isoglot.training import model"}, "modules (floor 2) climbs to training"),
+        (
+            {"views/a.py": "import isoglot.objectives.base"},
+            "views (floor 4) reaches its floor-mate objectives",
+        ),
+        (
+            {"views/a.py": "def f():\n    from isoglot.cli import main"},
+            "a.py:2: views (floor 4) climbs to cli",
+        ),
+        ({"align/a.py": "from ..derive import base"}, "align (floor 3) reaches its floor-mate derive"),
+        ({"tasks/a.py": "from isoglot import report"}, "tasks (floor 6) climbs to report"),
+        ({"training/a.py": "from isoglot.testing import tiny_model"}, "testing is for tests"),
+        ({"views/a.py": "from isoglot.recipe_check import problems\nfrom isoglot.views import b"}, None),
+    ],
+)
+def test_the_check_sees_each_kind_of_climb(
+    tmp_path: Path, files: dict[str, str], expected: str | None
+) -> None:
+    names = [f"{part}/__init__.py" for part in FLOORS] + ["recipe_check.py", "views/b.py", "derive/base.py"]
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    found = violations(modules(tmp_path))
+    assert (not found) if expected is None else any(expected in f for f in found), found
+
+
+def test_the_check_sees_a_circle(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import isoglot.b\n")
+    (tmp_path / "b.py").write_text("from isoglot import c\n")
+    (tmp_path / "c.py").write_text("def later():\n    import isoglot.a\n")
+    assert not circles(modules(tmp_path))
+    (tmp_path / "c.py").write_text("import isoglot.a\n")
+    assert circles(modules(tmp_path)) == ["isoglot.a -> isoglot.b -> isoglot.c -> isoglot.a"]
+
+
+def test_report_and_the_results_it_reads_never_import_torch() -> None:
+    for name, path in modules().items():
+        if name.startswith("isoglot.report") or name in {"isoglot.results", "isoglot.errors"}:
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            roots = {
+                (node.module or "" if isinstance(node, ast.ImportFrom) else alias.name).partition(".")[0]
+                for node in ast.walk(tree)
+                if isinstance(node, ast.Import | ast.ImportFrom)
+                for alias in node.names
+            }
+            assert not roots & {"torch", "transformers", "datasets"}, path
+
+
+def test_tasks_know_no_objective_and_alignment_no_training() -> None:
+    known = set(modules())
+    forbidden = {
+        "tasks": {"objectives", "training", "views"},
+        "report": set(FLOORS) - {"errors", "results", "report"},
+    }
+    for name, path in modules().items():
+        for target, line, _ in imports_of(name, path, known):
+            if name != "isoglot" and target != "isoglot":
+                assert part_of(target) not in forbidden.get(part_of(name), set()), f"{path}:{line}"
+
+
+def test_public_modules_define_all() -> None:
+    missing = []
+    for path in modules().values():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        defines = any(isinstance(n, ast.FunctionDef | ast.ClassDef) for n in tree.body)
+        names = {
+            t.id for n in tree.body if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)
+        }
+        names |= {
+            n.target.id for n in tree.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)
+        }
+        if defines and not path.name.startswith("_") and "__all__" not in names:
+            missing.append(str(path))
+    assert not missing
+
+
+def test_files_are_short_enough_to_read() -> None:
+    long = {str(p): n for p in modules().values() if (n := len(p.read_text().splitlines())) > MAX_LINES}
+    assert not long
+
+
+def test_the_library_never_prints() -> None:
+    printing = [
+        f"{path}:{node.lineno}"
+        for name, path in modules().items()
+        if part_of(name + ".") != "cli"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    ]
+    assert not printing
+
+
+def test_no_machine_paths_in_sources() -> None:
+    own = re.compile(r"(?<![\w.])/(home|root|work|Users)/\w")
+    files = [*ROOT.rglob("*.py"), *ROOT.rglob("*.yaml")]
+    assert not [f"{p}: {m[0]}" for p in files if (m := own.search(p.read_text(encoding="utf-8")))]
+
+
+def test_public_surface_is_sorted_complete_and_lazy() -> None:
+    assert list(isoglot.__all__) == sorted(isoglot.__all__, key=str.casefold)
+    assert len(set(isoglot.__all__)) == len(isoglot.__all__)
+    assert set(isoglot.__all__) <= set(dir(isoglot))
+    code = "import sys, isoglot; print(sorted({'torch', 'transformers', 'datasets', 'pydantic'} & set(sys.modules)))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", isoglot.__all__)
+def test_every_public_name_resolves(name: str) -> None:
+    value = getattr(isoglot, name)
+    assert value is getattr(isoglot, name), "the second read gives the same object"
+    if callable(value):
+        assert value.__doc__, f"{name} has no docstring"
+
+
+def test_an_unknown_public_name_is_an_attribute_error_with_a_hint() -> None:
+    with pytest.raises(AttributeError, match="did you mean 'load_recipe'"):
+        isoglot.load_recip  # noqa: B018
