@@ -11,7 +11,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from types import TracebackType
+from contextlib import contextmanager
+from types import ModuleType, TracebackType
 from typing import Any, Generic, TypeVar
 
 from isoglot.errors import IsoglotError
@@ -69,7 +70,8 @@ class WorkPool(Generic[Item, Result]):
     def submit(self, function: Callable[..., Any], *arguments: object) -> Future[Any]:
         """Do one piece of work; without workers, now."""
         if self._executor is not None:
-            return self._executor.submit(function, *arguments)
+            with _main_out_of_sight():  # handing over work starts a process if all are busy
+                return self._executor.submit(function, *arguments)
         future: Future[Any] = Future()
         try:
             future.set_result(function(*arguments))
@@ -129,6 +131,21 @@ def result_of(future: Future[Result]) -> Result:
             "a worker process was killed, most likely because memory ran out; free memory, or use fewer processes "
             "(processes: 2)"
         ) from error
+
+
+@contextmanager
+def _main_out_of_sight() -> Iterator[None]:
+    """Start processes without the caller's script.
+
+    Otherwise each worker would run it again up to its ``if __name__ == "__main__":`` (and for ever without one), with
+    all that it imports. What the workers do is in this package alone.
+    """
+    hidden = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = hidden
 
 
 def _start_worker(initializer: Callable[[Any], None], settings: object) -> None:

@@ -106,8 +106,7 @@ def prepare(
         out: the folder to write.
         options: filters and more; by default rows with an empty side are dropped and white space is cleaned.
         progress: called now and then.
-        processes: worker processes; by default one a core, or none for small inputs. With workers the calling
-            script needs the usual ``if __name__ == "__main__":``.
+        processes: worker processes; by default one a core, or none for small inputs.
         overwrite: replace a corpus that was made otherwise.
 
     Returns:

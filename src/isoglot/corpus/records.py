@@ -226,10 +226,13 @@ def pick(record: Mapping[str, Any], column: int | str, *, path: str, line: int) 
     if name in record:
         return record[name]
     value: Any = record
+    above = ""
     for part in name.split("."):
         if not isinstance(value, Mapping) or part not in value:
-            raise missing_column(name, None, list(record), path=path, line=line)
+            names = [above + str(k) for k in (value if isinstance(value, Mapping) else record)]
+            raise missing_column(name, None, names, path=path, line=line)
         value = value[part]
+        above += f"{part}."
     return value
 
 

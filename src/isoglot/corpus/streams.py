@@ -246,7 +246,8 @@ class LineFile:
 
     def _read(self, line: int) -> bytes:
         try:
-            return self._stream.read(_BLOCK)
+            # not read(): a damaged file would take with it all that was unpacked before the damage
+            return cast("bytes", self._stream.read1(_BLOCK))  # type: ignore[attr-defined]
         except (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
             raise InputError(
                 f"the packed file is cut off or damaged here ({error}); fetch or pack it again, then check it with "
