@@ -1,0 +1,74 @@
+"""Two ranks train as one process does with twice the batch."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from ddp_run import trained, two_ranks
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def same(one: Any, two: Any) -> None:
+    for step, (a, b) in enumerate(zip(one[0], two[0], strict=True)):
+        assert a.keys() == b.keys()
+        for name in a:
+            assert torch.allclose(a[name], b[name], atol=1e-6), (step, name, (a[name] - b[name]).abs().max())
+    assert one[1] == pytest.approx(two[1], abs=1e-5)
+
+
+PLAIN = {"queue": False, "normalisation": "token"}
+
+
+@pytest.mark.parametrize("normalisation", ["token", "joint_token"])
+def test_accumulation_equals_a_larger_batch(tmp_path: Path, normalisation: str) -> None:
+    settings = {"queue": False, "normalisation": normalisation}
+    large = trained(tmp_path / "a", {"examples": 16}, **settings)
+    parts = trained(tmp_path / "b", {"examples": 4}, gradient_accumulation_steps=4, **settings)
+    assert len(large[0]) == 6
+    same(large, parts)
+
+
+def test_two_ranks_equal_a_double_batch(tmp_path: Path) -> None:
+    one = trained(tmp_path / "one", {"examples": 8}, **PLAIN)
+    first, second = two_ranks(tmp_path, free_port(), {"examples": 4}, PLAIN)
+    same(one, first)
+    same(one, second)
+    assert all(torch.equal(first[2][n], second[2][n]) for n in first[2])  # ranks end identical
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("batch", "settings", "ranks_too"),
+    [
+        ({"tokens": 200}, {"queue": False, "normalisation": "joint_token"}, {}),
+        ({"tokens": 200}, {"queue": False, "normalisation": "token"}, {"gradient_checkpointing": True}),
+        ({"tokens": 200}, {"queue": False, "normalisation": "token"}, {"ddp_find_unused_parameters": False}),
+    ],
+    ids=["tokens", "gradient-checkpointing", "no-unused"],
+)
+def test_two_ranks_equal_two_accumulated(
+    tmp_path: Path, batch: dict[str, int], settings: dict[str, Any], ranks_too: dict[str, Any]
+) -> None:
+    one = trained(tmp_path / "one", batch, gradient_accumulation_steps=4, **settings)
+    ranks = two_ranks(
+        tmp_path, free_port(), batch, {"gradient_accumulation_steps": 2, **settings, **ranks_too}
+    )
+    for rank in ranks:
+        same(one, rank)
+
+
+@pytest.mark.slow
+def test_an_uncounted_objective_over_two_ranks(tmp_path: Path) -> None:
+    """Its queue differs per rank here (it gathers nothing), but the ranks' parameters must not drift apart."""
+    ranks = two_ranks(tmp_path, free_port(), {"examples": 4}, {"queue": True, "normalisation": "token"})
+    parameters = [n for n in ranks[0][2] if "queue.queue" not in n]
+    assert all(torch.equal(ranks[0][2][n], ranks[1][2][n]) for n in parameters)

@@ -1,0 +1,133 @@
+"""Runs that are killed and resumed end with the weights of a run that is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from training_fakes import differing, make_trainer, weights
+from transformers import TrainerCallback
+
+HERE = Path(__file__).parent
+
+
+class Stop(TrainerCallback):
+    """Ends a run at a step, as a kill would."""
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if state.global_step == self.step:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"dataloader_num_workers": 2, "gradient_accumulation_steps": 2},
+        {"bf16": True, "gradient_accumulation_steps": 3},
+    ],
+    ids=["fp32-workers", "bf16"],
+)
+def test_interrupted_anywhere_ends_the_same(tmp_path: Path, settings: dict[str, Any]) -> None:
+    whole = make_trainer(tmp_path / "whole", epochs=1, **settings)
+    whole.train()
+    last = whole.batches.steps
+    folder = tmp_path / "broken"
+    for step in (2, 4, last - 1):  # before the first checkpoint, between two, at the end
+        with pytest.raises(KeyboardInterrupt):
+            make_trainer(folder, epochs=1, save_steps=2, callbacks=[Stop(step)], **settings).train(
+                resume_from_checkpoint=True
+            )
+    resumed = make_trainer(folder, epochs=1, save_steps=2, **settings)
+    resumed.train(resume_from_checkpoint=True)
+    assert resumed.state.global_step == last
+    assert not differing(weights(whole.model), weights(resumed.model))
+
+
+def launch(folder: Path, settings: Path, ranks: int) -> subprocess.Popen[bytes]:
+    command = [sys.executable, str(HERE / "resume_run.py"), str(folder), str(settings)]
+    if ranks > 1:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        command[1:1] = ["-m", "torch.distributed.run", f"--nproc-per-node={ranks}", f"--master-port={port}"]
+    log = (folder.parent / f"{folder.name}.log").open("ab")
+    return subprocess.Popen(
+        command,
+        stdout=log,
+        stderr=log,
+        start_new_session=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE), "CUDA_VISIBLE_DEVICES": ""},
+    )
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill -9 the process with its loader workers and ranks (its own session)."""
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def tail(folder: Path) -> str:
+    return (folder.parent / f"{folder.name}.log").read_text(errors="replace")[-3000:]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("bf16", [False, True], ids=["fp32", "bf16"])
+def test_killed_at_random_ends_the_same(tmp_path: Path, ranks: int, bf16: bool) -> None:
+    settings = {
+        "epochs": 2,
+        "examples": 256,
+        "save_steps": 1,
+        "bf16": bf16,
+        "dataloader_num_workers": 2,
+        "gradient_accumulation_steps": 2,
+        "slowly": 0.05,
+    }
+    path = tmp_path / "settings.json"
+    path.write_text(json.dumps(settings))
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    whole.mkdir()
+    broken.mkdir()
+    uninterrupted = launch(whole, path, ranks)
+    assert uninterrupted.wait(timeout=600) == 0, tail(whole)
+    rng = random.Random(0)
+    kills, in_a_save = 0, 0
+    for attempt in range(40):
+        process = launch(broken, path, ranks)
+        before = newest_step(broken)
+        deadline = time.monotonic() + 300
+        while process.poll() is None and newest_step(broken) == before and time.monotonic() < deadline:
+            time.sleep(0.02)  # until it has got past its start
+        if attempt < 6:
+            time.sleep(rng.uniform(0.0, 0.8))
+        else:
+            process.wait(timeout=600)
+        if process.poll() is None:
+            in_a_save += (broken / ".saving").exists()
+            kills += 1
+            kill(process)
+            continue
+        assert process.returncode == 0, tail(broken)
+        break
+    assert kills >= 3, tail(broken)
+    assert in_a_save >= 1
+    one, two = (torch.load(f / "final.pt") for f in (whole, broken))
+    assert not differing(one, two)
+
+
+def newest_step(folder: Path) -> int:
+    return max((int(p.name.split("-")[1]) for p in folder.glob("checkpoint-*")), default=0)
