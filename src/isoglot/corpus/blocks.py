@@ -86,6 +86,7 @@ def units_of(rows: Iterator[Text], unit: str, room: int | None) -> Iterator[Text
 
 
 def slice_text(text: Text, start: int, stop: int) -> Text:
+    """The tokens from ``start`` to before ``stop``."""
     return text._replace(ids=text.ids[start:stop], words=text.words[start:stop])
 
 

@@ -256,7 +256,7 @@ def _canonical_scores(pieces: list[tuple[str, float]]) -> list[tuple[str, float]
     The trainer appends each character that training left out, in hash order, with the lowest score plus 0, 1, 2, …
     times 0.0001; these characters get those scores in the order of their code points.
     """
-    lowest = min(score for _, score in pieces)
+    lowest = min((score for _, score in pieces), default=0.0)
     steps = [(score - lowest) / _APPENDED_STEP for _, score in pieces]
     appended = [
         i
