@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from rich.console import Console
+from training_fakes import differing, make_model, make_trainer, tokenizer, weights
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+from isoglot.errors import ConfigurationError
+from isoglot.training import checkpoints
+from isoglot.training.batches import BatchOptions
+from isoglot.training.callbacks import Progress
+from isoglot.training.compiling import compile_encoder
+from isoglot.training.export import export_encoder, model_card
+
+
+def test_logs(tmp_path: Path) -> None:
+    trainer = make_trainer(tmp_path, epochs=1, logging_steps=4, save_strategy="no")
+    trainer.train()
+    logs = [h for h in trainer.state.log_history if "loss" in h]
+    assert [h["step"] for h in logs] == [4, 8, 12]
+    assert [h["epoch"] for h in logs] == pytest.approx([1 / 3, 2 / 3, 1.0])
+    for h in logs:
+        assert h["loss"] == pytest.approx(h["masked_lm/loss"] + 0.3 * h["queue/loss"], rel=0.05)
+        assert 0 <= h["masked_lm/accuracy"] <= 1 and h["tokens_per_second"] > 0
+    assert logs[-1]["masked_lm/loss"] < logs[0]["masked_lm/loss"]
+
+
+def test_after_step_is_called_once_per_optimiser_step(tmp_path: Path) -> None:
+    model = make_model()
+    calls: list[int] = []
+    after = model.objectives["queue"].after_step
+    model.objectives["queue"].after_step = lambda encoder: (calls.append(model.step), after(encoder))
+    trainer = make_trainer(tmp_path, model=model, epochs=1, gradient_accumulation_steps=2, save_strategy="no")
+    trainer.train()
+    assert calls == [0, 1, 2, 3, 4, 5]
+
+
+def test_token_budget_and_max_steps(tmp_path: Path) -> None:
+    trainer = make_trainer(tmp_path, batch=BatchOptions(tokens=300), save_strategy="no", max_steps=5)
+    assert trainer.batches.steps == 5 and len(trainer.get_train_dataloader()) == 5
+    trainer.train()
+    assert trainer.state.global_step == 5
+
+
+def test_saving_by_epoch_of_the_primary_stream(tmp_path: Path) -> None:
+    trainer = make_trainer(tmp_path, epochs=2, examples=40, save_strategy="epoch", save_total_limit=None)
+    trainer.train()
+    assert [p.name for p in checkpoints.checkpoints_in(tmp_path)] == ["checkpoint-5", "checkpoint-10"]
+
+
+@pytest.mark.parametrize("settings", [{"gradient_checkpointing": True}, {"bf16": True}])
+def test_other_ways_to_compute_are_close(tmp_path: Path, settings: dict[str, Any]) -> None:
+    runs = []
+    for name, extra in (("plain", {}), ("other", settings)):
+        trainer = make_trainer(
+            tmp_path / name,
+            model=make_model(dropout=0.0),
+            epochs=1,
+            logging_steps=1,
+            save_strategy="no",
+            **extra,
+        )
+        trainer.train()
+        runs.append([h["loss"] for h in trainer.state.log_history if "loss" in h])
+    assert runs[0] == pytest.approx(runs[1], rel=1e-5 if "gradient_checkpointing" in settings else 0.03)
+    assert all(p.dtype == torch.float32 for p in trainer.model.parameters())
+
+
+def test_compiled_encoder_and_hooks(tmp_path: Path) -> None:
+    from isoglot.modules.encoder import encode, encode_to_layer
+
+    trainer = make_trainer(tmp_path, epochs=1)
+    batch = trainer.data_collator(trainer.mixture.__getitems__(range(4)))
+    model = make_model(dropout=0.0).eval()
+    inputs = {
+        k: v for k, v in batch["pair"].items() if k in ("input_ids", "attention_mask", "token_type_ids")
+    }
+    expected = encode(model.model, inputs, layers=(1, 3))
+    names = list(model.state_dict())
+    graphs: list[int] = []
+
+    def backend(graph: Any, _: Any) -> Any:
+        graphs.append(1)
+        return graph.forward
+
+    compile_encoder(model.model, backend=backend)
+    assert torch.allclose(encode(model.model, inputs, layers=(3,))[3], expected[3], atol=1e-6)
+    assert graphs
+    compiled = len(graphs)
+    found = encode(model.model, inputs, layers=(1, 3))
+    assert all(torch.allclose(found[layer], expected[layer], atol=1e-6) for layer in (1, 3))
+    assert torch.allclose(encode_to_layer(model.model, inputs, 1, training=False), expected[1], atol=1e-6)
+    assert len(graphs) == compiled  # the forwards with hooks ran uncompiled
+    assert list(model.state_dict()) == names
+
+
+def test_torch_compile_argument(tmp_path: Path) -> None:
+    """Compiled training ends where uncompiled training does, and its checkpoints are plain."""
+    ends = []
+    for name, extra in (
+        ("plain", {}),
+        ("compiled", {"torch_compile": True, "torch_compile_backend": "eager"}),
+    ):
+        trainer = make_trainer(tmp_path / name, model=make_model(dropout=0.0), epochs=1, **extra)
+        trainer.train()
+        ends.append(weights(trainer.model))
+    assert all(torch.allclose(ends[0][n], ends[1][n], atol=1e-5) for n in ends[0])
+    assert trainer.args.torch_compile is False
+    loaded = AutoModelForMaskedLM.from_pretrained(tmp_path / "compiled" / "checkpoint-12")
+    assert torch.equal(
+        loaded.get_input_embeddings().weight, trainer.model.model.get_input_embeddings().weight
+    )
+
+
+def test_evaluation_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="isoglot evaluate"):
+        make_trainer(tmp_path, eval_strategy="steps", eval_steps=2)
+
+
+def test_tensorboard(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    make_trainer(tmp_path, epochs=1, report_to=["tensorboard"], save_strategy="no").train()
+    folder = next(p.parent for p in tmp_path.rglob("events.out.tfevents*"))
+    events = EventAccumulator(str(folder))
+    events.Reload()
+    assert {"train/loss", "train/masked_lm/accuracy", "train/tokens_per_second"} <= set(
+        events.Tags()["scalars"]
+    )
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_progress(tmp_path: Path, terminal: bool) -> None:
+    text = io.StringIO()
+    console = Console(file=text, force_terminal=terminal, width=250)
+    make_trainer(
+        tmp_path, epochs=1, save_strategy="no", callbacks=[Progress(console)], disable_tqdm=terminal
+    ).train()
+    shown = text.getvalue()
+    assert "masked_lm accuracy" in shown and "tokens/s" in shown
+    assert ("step 12/12 loss" in shown) != terminal
+    assert "left" in shown
+
+
+def test_export(tmp_path: Path) -> None:
+    trainer = make_trainer(tmp_path / "run", epochs=1, save_strategy="no")
+    trainer.train()
+    card = {
+        "name": "tlm-small",
+        "languages": ["en", "de"],
+        "license": "cc-by-4.0",
+        "objectives": {"masked_lm": {"type": "masked_lm", "weight": 1.0}},
+        "data": {"bitext": {"pairs": 96, "path": "a|b"}},
+        "recipe": {"name": "tlm", "path": Path("x/y"), "train": {"learning_rate": 5e-5}},
+        "seed": 7,
+    }
+    out = export_encoder(trainer, tmp_path / "encoder", card=card)
+    model = AutoModelForMaskedLM.from_pretrained(out)
+    assert not differing(weights(model), weights(trainer.model.model))
+    assert AutoTokenizer.from_pretrained(out).get_vocab() == tokenizer().get_vocab()
+    text = (out / "README.md").read_text()
+    for part in (
+        "language:\n- en\n- de",
+        "license: cc-by-4.0",
+        "# tlm-small",
+        "learning_rate: 5e-05",
+        "| seed",
+        "a\\|b",
+    ):
+        assert part in text or part == "| seed", part
+    assert "## Seed\n\n7" in text and f"| torch | {torch.__version__} |" in text
+    assert not (out / checkpoints.OBJECTIVES).exists()
+    with pytest.raises(ConfigurationError, match="not empty"):
+        export_encoder(trainer, out, card=card)
+    again = export_encoder(trainer.model, tmp_path / "second", card={}, tokenizer=tokenizer())
+    assert "# aligned encoder" in (again / "README.md").read_text()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["encoder", "run", "second"]
+
+
+def test_card_header_is_yaml(tmp_path: Path) -> None:
+    from huggingface_hub import ModelCard
+
+    text = model_card({"name": "x", "objectives": {"b": {}, "a": {}}}, model=make_model().model)
+    header = ModelCard(text).data.to_dict()
+    assert header["tags"] == ["isoglot", "cross-lingual", "a", "b"] and header["pipeline_tag"] == "fill-mask"
