@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from datasets import Dataset
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isoglot.corpus.packing import PackOptions, pack_stream
 from isoglot.errors import ConfigurationError
 from isoglot.seeding import generator_for
-from isoglot.testing import FAMILIES, tiny_tokenizer
+from isoglot.testing import FAMILIES, tiny_bitext, tiny_tokenizer
 from isoglot.views.base import IGNORE_INDEX, View
 from isoglot.views.masked_pair import MaskedPair
 
@@ -189,9 +191,36 @@ def test_xlm_instance_by_sides_with_named_languages():
     del example["language_ids"]
     sides = [0, 1, 1, 0, 0, 0, 0, 2, 0, 0, 2, 0]
     example |= {"side_ids": sides, "source_language": "de", "target_language": "en"}
-    tensors = build(MaskedPair(BERT, language_ids={"en": 0, "de": 1}), example)
+    tensors = build(MaskedPair(BERT, language_ids={"en": 0, "de": 1}, segment_ids="pair"), example)
     assert tensors["side_ids"].tolist() == sides
-    assert tensors["language_ids"][[1, 2, 7, 10]].tolist() == [1, 1, 0, 0]
+    assert tensors["language_ids"].tolist() == [1] * 6 + [0] * 6
+    assert tensors["token_type_ids"].tolist() == [0] * 6 + [1] * 6
+
+
+def test_xlm_instances_as_the_corpus_packs_them(tmp_path):
+    """Both halves of a packed stream keep their language, segment and side, up to the padding."""
+    corpus = tiny_bitext(40)
+    encoded = {
+        f"{side}_{name}": values
+        for side in ("source", "target")
+        for name, values in (
+            ("ids", BERT(list(corpus[side]), add_special_tokens=False)["input_ids"]),
+            ("language", list(corpus[f"{side}_language"])),
+        )
+    }
+    for side in ("source", "target"):
+        encoded[f"{side}_word_ids"] = [list(range(len(ids))) for ids in encoded[f"{side}_ids"]]
+    options = PackOptions(mode="xlm_pairs", block=128, language_ids={"en": 1, "xx": 2})
+    stream = pack_stream(Dataset.from_dict(encoded), tokenizer=BERT, options=options, cache_dir=tmp_path)
+    view = MaskedPair(BERT, segment_ids="pair", whole_word=True)
+    for example in stream:
+        tensors = build(view, example)
+        present = tensors["attention_mask"].bool()
+        second = torch.arange(128) >= 64
+        assert tensors["language_ids"][present].tolist() == (1 + second.long())[present].tolist()
+        assert torch.equal(tensors["token_type_ids"][present], second.long()[present])
+        assert torch.equal(tensors["side_ids"] == 0, tensors["special_mask"].bool() | ~present)
+        assert not ((tensors["labels"] != IGNORE_INDEX) & (tensors["side_ids"] == 0)).any()
 
 
 def test_xlm_instance_that_tells_no_halves():

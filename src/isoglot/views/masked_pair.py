@@ -176,15 +176,19 @@ def _second_half(instance: Instance) -> IntArray:
         ConfigurationError: nothing in the instance tells the halves apart.
     """
     extras = instance.extras
-    if "side_ids" in extras:
-        sides = np.maximum.accumulate(extras["side_ids"])
-        return as_array(sides == 2)
+    present = np.ones(instance.ids.size, dtype=bool) if instance.attention is None else instance.attention > 0
     if "language_ids" in extras:
         languages = extras["language_ids"]
-        changed = languages != languages[0]
-        if instance.attention is not None:
-            changed &= instance.attention > 0  # padding inside has the padding language
-        return as_array(np.maximum.accumulate(changed))
+        changed = (languages != languages[0]) & present  # padding inside has the padding language
+        if changed.any() or "side_ids" not in extras:
+            return as_array(np.maximum.accumulate(changed))
+    if "side_ids" in extras:
+        second = np.maximum.accumulate(extras["side_ids"]) == 2
+        if "position_ids" in extras and second.any():
+            # the half begins with its own opening special, where the positions restart
+            opens = (present & (extras["position_ids"] == 0))[: second.argmax() + 1].nonzero()[0]
+            second[opens[-1] if opens.size else second.argmax() :] = True
+        return as_array(second)
     raise ConfigurationError(
         "masked_pair: a packed instance without 'language_ids' or 'side_ids' given; encode the stream with "
         "language ids, or read it with masked_text"
