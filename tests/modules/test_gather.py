@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
@@ -36,6 +37,7 @@ def _work(rank, folder):
     dist.destroy_process_group()
 
 
+@pytest.mark.slow
 def test_two_ranks_gather_like_one_process(tmp_path):
     mp.spawn(_work, args=(str(tmp_path),), nprocs=2)
     rows = _rows().requires_grad_()
