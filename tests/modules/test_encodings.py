@@ -74,3 +74,22 @@ def test_without_gradient_only_what_is_asked_for_is_kept(batch):
     with torch.no_grad():
         encodings.last("pair")
     assert len(encodings._cache) == 1
+
+
+def test_a_compiled_encoder_runs_compiled_unless_an_inner_layer_is_read(batch):
+    model, views = batch
+    calls = []
+
+    def backend(graph, _):
+        calls.append(graph)
+        return graph.forward
+
+    model.base_model.compile(backend=backend)
+    encodings = Encodings(model, views)
+    assert encodings.last("pair").requires_grad
+    assert calls
+    compiled = len(calls)
+    assert encodings.hidden("pair", 2).requires_grad
+    assert not encodings.layer("pair", 1, clean=True).requires_grad
+    assert encodings.forwards == 3
+    assert len(calls) == compiled

@@ -33,6 +33,7 @@ __all__ = [
     "encode_to_layer",
     "hidden_size",
     "input_embeddings",
+    "is_compiled",
     "layer_modules",
     "max_length",
     "num_layers",
@@ -86,6 +87,11 @@ def layer_modules(model: PreTrainedModel) -> Sequence[nn.Module] | None:
     return list(found[0][1]) if len(found) == 1 else None
 
 
+def is_compiled(model: PreTrainedModel) -> bool:
+    """Whether the base model's forward has been replaced by a compiled one, which hooks on its layers would undo."""
+    return "forward" in vars(model.base_model) or model.base_model._compiled_call_impl is not None
+
+
 def encode(
     model: PreTrainedModel,
     inputs: Mapping[str, Tensor],
@@ -123,6 +129,8 @@ def encode(
         if modules is None:
             output = model.base_model(**arguments, output_hidden_states=True)
             return {layer: output.hidden_states[layer] if layer != last else output[0] for layer in layers}
+        if inner:
+            stack.enter_context(_uncompiled(model))
         for layer in inner:
             stack.enter_context(
                 _hook(modules[layer], lambda tensor, layer=layer: states.update({layer: tensor}))
@@ -195,6 +203,17 @@ def _stop(states: Tensor) -> None:
 
 
 @contextmanager
+def _uncompiled(model: PreTrainedModel) -> Iterator[None]:
+    """Run an encoder compiled by ``compile()`` as plain code inside the block: compiled code sees no new hooks."""
+    base = model.base_model
+    compiled, base._compiled_call_impl = base._compiled_call_impl, None
+    try:
+        yield
+    finally:
+        base._compiled_call_impl = compiled
+
+
+@contextmanager
 def _hook(layer: nn.Module, read: Any) -> Iterator[None]:
     """Show a layer's input (= the hidden states of its number) to ``read`` for the time of the block."""
 
@@ -242,6 +261,7 @@ def _forward_arguments(
             require_packable(model)
             mask = document_mask(documents, attention_mask)
             if model.config.model_type == "deberta-v2":
+                stack.enter_context(_uncompiled(model))
                 arguments["attention_mask"] = documents > 0 if attention_mask is None else attention_mask
                 stack.enter_context(_deberta_mask(model, mask))
             else:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from isoglot.modules.encoder import encode, encode_to_layer, layer_modules, num_layers
+from isoglot.modules.encoder import encode, encode_to_layer, is_compiled, layer_modules, num_layers
 
 __all__ = ["Encodings"]
 
@@ -100,11 +100,8 @@ class Encodings:
         self.forwards += 1
         last = num_layers(self.model)
         layers: tuple[int, ...] = (layer, last)
-        if (
-            torch.is_grad_enabled()
-            and not torch.compiler.is_compiling()
-            and layer_modules(self.model) is not None
-        ):
+        keep = torch.is_grad_enabled() and (layer != last or not is_compiled(self.model))
+        if keep and layer_modules(self.model) is not None:
             layers = tuple(
                 range(last + 1)
             )  # the graph keeps the layers' inputs anyway: later readers get them free

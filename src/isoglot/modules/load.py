@@ -124,7 +124,7 @@ def load_masked_lm(
             model = _from_path(settings)
             _fit_vocabulary(model, settings, tokenizer)
     model.train()
-    return model  # type: ignore[no-any-return]
+    return model
 
 
 def model_config(
@@ -179,7 +179,8 @@ def _from_scratch(config: PreTrainedConfig, kernel: str | None) -> PreTrainedMod
     except (TypeError, ValueError, ImportError) as error:
         reason = str(error).strip().splitlines()[0]
         raise ConfigurationError(
-            f"model: a {config.model_type} of these sizes and attention {kernel!r} cannot be built ({reason}); change them"
+            f"model: a {config.model_type} of these sizes with attention {kernel!r} cannot be built ({reason}); "
+            "change them"
         ) from error
 
 
@@ -204,9 +205,8 @@ def _meant(word: str, choices: Any) -> str:
 def _special_ids(name: str, tokenizer: PreTrainedTokenizerBase | None) -> dict[str, int | None]:
     """The tokenizer's special ids; without a tokenizer, none beyond a small vocabulary."""
     if tokenizer is None:
-        return {f"{s}_token_id": None for s in _SPECIALS if s != "pad"} | {
-            "pad_token_id": 1 if "roberta" in name else 0
-        }
+        none: dict[str, int | None] = {f"{s}_token_id": None for s in _SPECIALS}
+        return {**none, "pad_token_id": 1 if "roberta" in name else 0}
     ids = {f"{s}_token_id": getattr(tokenizer, f"{s}_token_id", None) for s in _SPECIALS}
     return {**ids, "pad_token_id": ids["pad_token_id"] or 0}
 
