@@ -1,5 +1,7 @@
+import hashlib
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from transformers import AutoTokenizer, BertConfig, RobertaConfig
@@ -62,18 +64,27 @@ def test_casing_and_accents():
     assert lower("GROSSE größe")["input_ids"] == lower("grosse große")["input_ids"]
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_the_same_in_every_process(algorithm):
+def fingerprints():
+    """A hash of each algorithm's tokenizer: hash tables are seeded anew in every process."""
+    texts = [*tiny_bitext(150)["source"], *tiny_bitext(150)["target"]]
+    found = []
+    for algorithm in ALGORITHMS:
+        tokenizer = train_tokenizer(texts, algorithm=algorithm, vocab_size=size(algorithm))
+        found.append(hashlib.md5(tokenizer.backend_tokenizer.to_str().encode()).hexdigest())
+    return found
+
+
+def test_the_same_in_every_process():
     code = (
-        "import hashlib; from isoglot.corpus.tokenizer import train_tokenizer as t;"
-        "from isoglot.testing import tiny_bitext as b;"
-        f"k = t([*b(150)['source'], *b(150)['target']], algorithm={algorithm!r}, vocab_size={size(algorithm)});"
-        "print(hashlib.md5(k.backend_tokenizer.to_str().encode()).hexdigest())"
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import {Path(__file__).stem} as t"
     )
-    found = {
-        subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout for _ in range(2)
-    }
-    assert len(found) == 1 and len(found.pop()) > 30
+    run = subprocess.run(
+        [sys.executable, "-c", f"{code}; print(*t.fingerprints())"],
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    assert run.stdout.split() == fingerprints()
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -109,6 +120,13 @@ def test_special_template():
         ]
         expected = tokenizer("the river", "ta potamo")["input_ids"]
         assert [*prefix, *sides[0], *separator, *sides[1], *suffix] == expected
+
+
+def test_special_template_does_not_mind_earlier_truncation():
+    tokenizer = tiny_tokenizer("bert")
+    expected = special_template(tokenizer)
+    tokenizer("the river", truncation=True, max_length=3, padding="max_length")
+    assert special_template(tokenizer) == expected
 
 
 def test_special_template_of_a_tokenizer_without_specials():

@@ -91,14 +91,13 @@ def special_template(
     Raises:
         ConfigurationError: the tokenizer is slow, or adds no special tokens where a masked-LM encoder needs them.
     """
-    backend = getattr(tokenizer, "backend_tokenizer", None) if getattr(tokenizer, "is_fast", False) else None
-    if backend is None:
+    if not getattr(tokenizer, "is_fast", False):
         raise ConfigurationError(
             f"{type(tokenizer).__name__} is a slow tokenizer; a fast one is needed; load it with "
             "transformers.AutoTokenizer from a folder that has tokenizer.json"
         )
-    # ``build_inputs_with_special_tokens`` is gone from fast tokenizers in transformers 5: ask the backend.
-    encoding = backend.encode("a", "a", add_special_tokens=True)
+    # ``build_inputs_with_special_tokens`` is gone from fast tokenizers in transformers 5: read them off a pair.
+    encoding = tokenizer("a", "a", truncation=False, padding=False).encodings[0]
     sequences, ids = encoding.sequence_ids, encoding.ids
     if encoding.special_tokens_mask and sequences.count(0) and sequences.count(1):
         first, second = sequences.index(0), sequences.index(1)
