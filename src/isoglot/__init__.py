@@ -12,17 +12,33 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES: dict[str, str] = {
+    "AlignmentModel": "isoglot.training.model",
+    "AlignmentTrainer": "isoglot.training.trainer",
     "ConfigurationError": "isoglot.errors",
+    "encode_stream": "isoglot.corpus.encode",
+    "EncodeOptions": "isoglot.corpus.encode",
+    "Encodings": "isoglot.modules.encodings",
     "generator_for": "isoglot.seeding",
     "InputError": "isoglot.errors",
     "inspect_recipe": "isoglot.pipeline.inspect",
     "IsoglotError": "isoglot.errors",
+    "load_corpus": "isoglot.corpus.manifest",
+    "load_masked_lm": "isoglot.modules.load",
     "load_recipe": "isoglot.pipeline.check",
+    "Mixture": "isoglot.training.mixture",
+    "Objective": "isoglot.objectives.base",
+    "ObjectiveOutput": "isoglot.objectives.base",
+    "pack_stream": "isoglot.corpus.packing",
+    "prepare": "isoglot.corpus.prepare",
+    "PrepareOptions": "isoglot.corpus.options",
     "pretrain": "isoglot.pipeline.pretrain",
     "Recipe": "isoglot.recipe",
     "require": "isoglot.schema",
     "Result": "isoglot.results",
+    "Source": "isoglot.corpus.sources",
+    "train_tokenizer": "isoglot.corpus.tokenizer",
     "TrainingError": "isoglot.errors",
+    "View": "isoglot.views.base",
 }
 """Public name to the module that has it, sorted without regard to case."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from collections.abc import Sequence
@@ -10,9 +11,10 @@ from typing import Any
 
 import typer
 
-__all__ = ["Console", "print_table", "quiet_libraries"]
+__all__ = ["Console", "print_table"]
 
 _SECONDS_BETWEEN_LINES = 10.0
+_LOGGER = logging.getLogger("isoglot")
 
 
 class Console:
@@ -28,13 +30,17 @@ class Console:
         self._bar: Any = None
         self._tasks: dict[str, Any] = {}
         self._said: dict[str, float] = {}
+        self._handler = logging.StreamHandler(sys.stderr)
 
     def __enter__(self) -> Console:
-        quiet_libraries()
+        _quiet_libraries()
+        self._handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
+        _LOGGER.addHandler(self._handler)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
         self._close()
+        _LOGGER.removeHandler(self._handler)
 
     def note(self, text: str) -> None:
         """One line."""
@@ -80,9 +86,8 @@ class Console:
             self._bar, self._tasks = None, {}
 
 
-def quiet_libraries() -> None:
-    """Let our own warnings through as plain lines, and silence the libraries' bars and advice."""
-    import logging
+def _quiet_libraries() -> None:
+    """Silence the libraries' bars and advice."""
     import os
 
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
@@ -92,12 +97,6 @@ def quiet_libraries() -> None:
     datasets.disable_progress_bars()
     transformers.utils.logging.disable_progress_bar()
     transformers.utils.logging.set_verbosity_error()
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
-    logger = logging.getLogger("isoglot")
-    if not logger.handlers:
-        logger.addHandler(handler)
-        logger.propagate = False
 
 
 def print_table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -8,6 +8,7 @@ from isoglot.objectives.contextual_alignment import ContextualAlignment
 from isoglot.objectives.denoising_word_alignment import DenoisingWordAlignment
 from isoglot.objectives.embedding_alignment import EmbeddingAlignment
 from isoglot.objectives.masked_lm import MaskedLM
+from isoglot.objectives.sentence_contrast import SentenceContrast
 from isoglot.objectives.word_exchange import WordExchange
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "MaskedLM",
     "Objective",
     "ObjectiveOutput",
+    "SentenceContrast",
     "WordExchange",
 ]
 
@@ -29,6 +31,7 @@ OBJECTIVES: dict[str, type[Objective]] = {
     "denoising_word_alignment": DenoisingWordAlignment,
     "embedding_alignment": EmbeddingAlignment,
     "masked_lm": MaskedLM,
+    "sentence_contrast": SentenceContrast,
     "word_exchange": WordExchange,
 }
 """Objectives by the name that a recipe gives as ``type``."""

@@ -1,0 +1,269 @@
+"""``isoglot align`` and ``isoglot score``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+__all__ = ["align", "register", "score"]
+
+_READING, _EMBEDDING, _STATISTICAL, _WRITING = (
+    "How to read", "With an encoder", "Learning from the bitext", "How to write",
+)  # fmt: skip
+
+
+def register(app: typer.Typer) -> None:
+    """Add this group's commands."""
+    app.command()(align)
+    app.command()(score)
+
+
+def align(  # noqa: PLR0917 - one parameter a flag
+    inputs: list[str] = typer.Argument(
+        ...,
+        metavar="INPUT...",
+        help="Two files (line i translates line i), or one of `source ||| target` lines, TSV, JSONL, TMX or Parquet; "
+        "- for standard input.",
+    ),
+    out: str = typer.Option("-", "--out", "-o", help="File to write, or a folder with --format corpus."),
+    method: str = typer.Option(
+        "fast_align",
+        "--method",
+        "-m",
+        help="Without an encoder: fast_align and others (`isoglot align --methods`). With --model: argmax, itermax, "
+        "match, forward, backward (SimAlign), softmax, entmax (awesome-align), ot (XLM-Align), entropic, unbalanced, "
+        "null, pointer.",
+    ),
+    methods: bool = typer.Option(
+        False, "--methods", is_eager=True, callback=lambda wanted: _methods(wanted), help="List the methods."
+    ),
+    model: str | None = typer.Option(
+        None, help="Folder or hub name of the encoder.", rich_help_panel=_EMBEDDING
+    ),
+    layer: int | None = typer.Option(
+        None, help="Hidden states to compare: 0 = embeddings, 8 by default.", rich_help_panel=_EMBEDDING
+    ),
+    precision: str = typer.Option(
+        "auto",
+        help="float32, bfloat16, float16, or auto: bfloat16 where the hardware computes in it.",
+        rich_help_panel=_EMBEDDING,
+    ),
+    device: str = typer.Option("auto", help="cpu, cuda, cuda:1, …", rich_help_panel=_EMBEDDING),
+    settings: list[str] = typer.Option(
+        None,
+        "--set",
+        metavar="KEY=VALUE",
+        help="Any other option of the method, for example --set level=word. Can be given several times.",
+    ),
+    symmetrise: str = typer.Option(
+        "grow-diag-final-and",
+        help="intersect, union, grow-diag, grow-diag-final or grow-diag-final-and.",
+        rich_help_panel=_STATISTICAL,
+    ),
+    lowercase: bool = typer.Option(False, help="Compare words without case.", rich_help_panel=_STATISTICAL),
+    train_on: list[str] = typer.Option(
+        None,
+        help="More bitext to learn from (`source ||| target` or TSV); it is not written.",
+        rich_help_panel=_STATISTICAL,
+    ),
+    load: Path | None = typer.Option(
+        None,
+        help="Align with a saved model instead of learning from the input.",
+        rich_help_panel=_STATISTICAL,
+    ),
+    save: Path | None = typer.Option(
+        None, help="Keep the model in this folder.", rich_help_panel=_STATISTICAL
+    ),
+    lexicon: Path | None = typer.Option(
+        None,
+        help="Write the translation table here: source, target, probability.",
+        rich_help_panel=_STATISTICAL,
+    ),
+    words: str = typer.Option(
+        "whitespace",
+        help="whitespace for tokenised text; unicode cuts running text (Han, Kana and Thai by character).",
+        rich_help_panel=_READING,
+    ),
+    source_language: str | None = typer.Option(
+        None, "--source-lang", help="Language of the source side.", rich_help_panel=_READING
+    ),
+    target_language: str | None = typer.Option(
+        None, "--target-lang", help="Language of the target side.", rich_help_panel=_READING
+    ),
+    input_format: str | None = typer.Option(
+        None,
+        "--input-format",
+        help="moses, bars (|||), tsv, jsonl, …; told from the file name by default.",
+        rich_help_panel=_READING,
+    ),
+    output: str = typer.Option(
+        "pharaoh",
+        "--format",
+        "-f",
+        help="pharaoh, talp, alignv2, naacl, jsonl (words, probabilities, score), offsets (characters of the text), "
+        "words, or corpus: a folder that recipes read with `kind: aligned`.",
+        rich_help_panel=_WRITING,
+    ),
+    base: int | None = typer.Option(
+        None, min=0, max=1, help="Count words from 0 or 1.", rich_help_panel=_WRITING
+    ),
+    reverse: bool = typer.Option(False, help="Write the target side first.", rich_help_panel=_WRITING),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Say nothing but errors."),
+) -> None:
+    """Link the words of sentence pairs.
+
+    Without an encoder the aligner learns from the input itself:
+    [bold]isoglot align en.txt de.txt -m fast_align -o links.txt[/bold]
+
+    With an encoder any amount of text streams through, in constant memory:
+    [bold]isoglot align pairs.txt -m itermax --model bert-base-multilingual-cased -o links.txt[/bold]
+
+    Every input line has its line in the output: what cannot be aligned is left empty and named on standard error.
+    """
+    del methods
+    from isoglot.align.embedding_options import METHODS
+    from isoglot.cli.console import Console
+    from isoglot.corpus.sources import sources_from
+    from isoglot.pipeline.align import AlignRequest, align_file
+
+    options = _settings(settings)
+    if method in METHODS:
+        options |= {"dtype": precision, "device": device} | ({} if layer is None else {"layer": layer})
+    reading = {"languages": [source_language or "src", target_language or "tgt"]}
+    fields: dict[str, Any] = {} if input_format is None else {"format": input_format}
+    if input_format is None and len(inputs) == 1 and Path(inputs[0]).suffix in ("", ".txt"):
+        fields["format"] = "bars"
+    sources = sources_from(inputs, kind="bitext", **reading, **fields)
+    more = [s for path in train_on or () for s in sources_from([path], **reading, format=_format_of(path))]
+    request = AlignRequest(
+        method=method, model=model, options=options, words=_mode(words), symmetrisation=symmetrise,
+        lowercase=lowercase, load=load, save=save, also_train_on=tuple(more), lexicon=lexicon, output=output,
+        base=base, reverse=reverse,
+    )  # fmt: skip
+    with Console(quiet=quiet) as console:
+        count = align_file(sources, out, request, progress=None if quiet else console)
+        if out != "-":
+            console.note(f"{count:,} pairs aligned: {out}")
+
+
+def score(  # noqa: PLR0917 - one parameter a flag
+    links: str | None = typer.Argument(
+        None, help="File of links, or - for standard input; not with --layers."
+    ),
+    gold: Path = typer.Option(..., "--gold", "-g", help="File of gold links."),
+    name: str | None = typer.Option(
+        None,
+        "--format",
+        "-f",
+        help="Format of the links: pharaoh, talp, alignv2, naacl, jsonl; told by default.",
+    ),
+    gold_name: str | None = typer.Option(None, "--gold-format", help="Format of the gold links."),
+    base: int | None = typer.Option(None, min=0, max=1, help="The links count words from 0 or 1."),
+    gold_base: int | None = typer.Option(None, min=0, max=1, help="The gold links count words from 0 or 1."),
+    reverse: bool = typer.Option(False, help="The links have the target side first."),
+    sentences: Path | None = typer.Option(None, help="Write the scores of each sentence here, as TSV."),
+    layers: str | None = typer.Option(
+        None,
+        help="Score an encoder instead of a file: `all`, or numbers such as 4,8,12 (gold with words: jsonl).",
+    ),
+    model: str | None = typer.Option(None, help="With --layers: folder or hub name of the encoder."),
+    method: str = typer.Option("itermax", "--method", "-m", help="With --layers: how links are chosen."),
+    settings: list[str] = typer.Option(
+        None, "--set", metavar="KEY=VALUE", help="With --layers: method options."
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Precision, recall, F1 and alignment error rate of links against gold links.
+
+    Sure gold links count as possible ones whether the file repeats them or not. Where the score looks like a mistake
+    in how a file counts its words or orders its sides, a line on standard error says so.
+    """
+    from isoglot.pipeline.score import score_file, score_layers, write_sentences
+
+    if layers is not None:
+        _print_layers(score_layers(gold, model=model, layers=layers, method=method, gold_format=gold_name,
+                                   gold_base=gold_base, options=_settings(settings)), as_json)  # fmt: skip
+        return
+    if links is None:
+        raise typer.BadParameter("LINKS is needed, unless --layers is given")
+    report = score_file(
+        links, gold, name=name, base=base, reverse=reverse, gold_name=gold_name, gold_base=gold_base
+    )
+    if sentences is not None:
+        write_sentences(report, sentences)
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(report.summary()))
+    else:
+        typer.echo("precision  recall     F1    AER  sentences")
+        total = report.total
+        values = (total.precision, total.recall, total.f1, total.aer)
+        cells = [f"{100 * value:.2f}" for value in values]
+        typer.echo(f"{cells[0]:>9s} {cells[1]:>7s} {cells[2]:>6s} {cells[3]:>6s}  {len(report.sentences):,}")
+    if report.hint:
+        typer.secho(f"LOOK OUT: {report.hint}", err=True, fg=typer.colors.YELLOW, bold=True)
+
+
+def _print_layers(rows: list[tuple[int, Any]], as_json: bool) -> None:
+    if as_json:
+        import json
+
+        typer.echo(json.dumps([{"layer": layer, "aer": total.aer, "precision": total.precision,
+                                "recall": total.recall} for layer, total in rows]))  # fmt: skip
+        return
+    typer.echo("layer  precision  recall     AER")
+    for layer, total in rows:
+        typer.echo(
+            f"{layer:5d} {100 * total.precision:10.2f} {100 * total.recall:7.2f} {100 * total.aer:7.2f}"
+        )
+
+
+def _settings(given: list[str] | None) -> dict[str, Any]:
+    from isoglot.errors import ConfigurationError
+
+    result: dict[str, Any] = {}
+    for item in given or ():
+        key, separator, value = item.partition("=")
+        if not separator:
+            raise ConfigurationError(
+                f"--set {item!r} given; KEY=VALUE is needed, for example --set level=word"
+            )
+        result[key] = _value(value)
+    return result
+
+
+def _value(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return {"true": True, "false": False, "null": None}.get(text, text)
+
+
+def _mode(words: str) -> Any:
+    from isoglot.errors import ConfigurationError
+
+    if words not in ("whitespace", "unicode"):
+        raise ConfigurationError(f"--words {words!r} given; it is whitespace or unicode")
+    return words
+
+
+def _format_of(path: str) -> str | None:
+    return "bars" if Path(path).suffix in ("", ".txt") else None
+
+
+def _methods(wanted: bool) -> None:
+    if not wanted:
+        return
+    from isoglot.align.embedding_options import METHODS as EMBEDDING
+    from isoglot.align.statistical_model import METHODS as STATISTICAL
+
+    for name in STATISTICAL:
+        typer.echo(f"{name:12s} statistical: learns from the bitext")
+    for name, what in EMBEDDING.items():
+        typer.echo(f"{name:12s} with --model: {what}")
+    raise typer.Exit

@@ -1,0 +1,188 @@
+"""``isoglot align``: bitext in, word links out, by a statistical or an embedding-based aligner."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from isoglot.align.embedding import EmbeddingAligner, PairLinks
+from isoglot.align.embedding_options import METHODS as EMBEDDING_METHODS
+from isoglot.align.embedding_options import EmbeddingOptions
+from isoglot.align.lexicon_export import lexicon, write_lexicon
+from isoglot.align.scores import sentence_scores
+from isoglot.align.statistical_model import METHODS as STATISTICAL_METHODS
+from isoglot.align.statistical_model import StatisticalAligner
+from isoglot.corpus.sources import Source
+from isoglot.errors import ConfigurationError
+from isoglot.pipeline.align_input import RawPair, WordMode, read_pairs
+from isoglot.pipeline.align_output import write_corpus, write_lines
+
+__all__ = ["AlignRequest", "align_file"]
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class AlignRequest:
+    """What ``isoglot align`` is to do.
+
+    Args:
+        method: a statistical method or one of :data:`isoglot.align.embedding_options.METHODS`.
+        model: embedding methods: folder or hub name of the encoder.
+        options: the method's own, by name.
+        words: how text is cut into words.
+        symmetrisation: statistical methods: how the two directions become one.
+        lowercase: statistical methods: compare words without case.
+        load: statistical methods: a saved model to align with, instead of training one on the input.
+        save: statistical methods: where to keep the model.
+        also_train_on: statistical methods: more bitext to learn from; only the input is written.
+        lexicon: statistical methods: write the translation table here, as MUSE does.
+        output: line format, or ``corpus`` for an ALIGNED corpus folder.
+        base: what the first word is counted as in the output; by default the format's own.
+        reverse: write the target side first.
+    """
+
+    method: str = "fast_align"
+    model: str | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    words: WordMode = "whitespace"
+    symmetrisation: str = "grow-diag-final-and"
+    lowercase: bool = False
+    load: Path | None = None
+    save: Path | None = None
+    also_train_on: tuple[Source, ...] = ()
+    lexicon: Path | None = None
+    output: str = "pharaoh"
+    base: int | None = None
+    reverse: bool = False
+
+    def check(self) -> None:
+        """Refuse what does not fit together, before any file is read.
+
+        Raises:
+            ConfigurationError: every mistake found.
+        """
+        problems = []
+        known = {**STATISTICAL_METHODS, **EMBEDDING_METHODS}
+        if self.method not in known:
+            raise ConfigurationError(
+                f"method {self.method!r} given; statistical: {', '.join(STATISTICAL_METHODS)}; "
+                f"with an encoder: {', '.join(EMBEDDING_METHODS)}"
+            )
+        if self.method in EMBEDDING_METHODS:
+            if self.model is None:
+                problems.append(f"method {self.method} needs an encoder: --model FOLDER or a hub name")
+            given = [
+                flag
+                for flag, value in (("--load", self.load), ("--save", self.save), ("--lexicon", self.lexicon),
+                                    ("--train-on", self.also_train_on), ("--lowercase", self.lowercase))
+                if value
+            ]  # fmt: skip
+            if given:
+                problems.append(
+                    f"{', '.join(given)}: only statistical methods learn from bitext; leave it out"
+                )
+        elif self.model is not None:
+            problems.append(f"--model: method {self.method} uses no encoder; leave it out, or use --load")
+        if self.load is not None and self.also_train_on:
+            problems.append(
+                "--train-on: a loaded model is not trained; leave out one of --load and --train-on"
+            )
+        if problems:
+            raise ConfigurationError(problems)
+
+
+def align_file(
+    sources: Sequence[Source], out: str | Path, request: AlignRequest, *, progress: Any = None
+) -> int:
+    """Align bitext files.
+
+    Args:
+        sources: what to align.
+        out: file, ``-`` for standard output, or with ``output="corpus"`` a folder.
+        request: everything else.
+        progress: object with ``progress(label, done, total)`` and ``note(text)``.
+
+    Returns:
+        How many pairs were aligned (those that cannot be aligned keep their place and count).
+
+    Raises:
+        ConfigurationError: what was asked does not fit together.
+        InputError: a file cannot be read.
+    """
+    request.check()
+    pairs = read_pairs(sources, mode=request.words, warn=_warn)
+    if request.method in EMBEDDING_METHODS:
+        found = _by_embedding(pairs, request)
+    else:
+        found = _by_statistics(pairs, request)
+    if progress is not None:
+        found = _shown(found, progress)
+    if request.output == "corpus":
+        languages = [sources[0].source_language or "", sources[0].target_language or ""]
+        if not all(languages):
+            raise ConfigurationError(
+                "an ALIGNED corpus names its languages: give --source-lang and --target-lang"
+            )
+        return write_corpus(found, Path(out), languages=languages)
+    return write_lines(found, out, name=request.output, base=request.base, reverse=request.reverse)
+
+
+def _by_embedding(pairs: Iterable[RawPair], request: AlignRequest) -> Iterator[tuple[RawPair, PairLinks]]:
+    options = EmbeddingOptions.build(method=request.method, **request.options)
+    aligner = EmbeddingAligner(str(request.model), options=options, warn=_warn)
+    iterator = iter(pairs)
+    first = 0
+    while window := list(islice(iterator, 512)):
+        table = aligner.align_pairs((pair.words for pair in window), window=len(window), first=first)
+        yield from zip(window, table, strict=True)
+        first += len(window)
+
+
+def _by_statistics(pairs: Iterable[RawPair], request: AlignRequest) -> Iterator[tuple[RawPair, PairLinks]]:
+    settings: dict[str, Any] = {"symmetrisation": request.symmetrisation}
+    own = list(pairs)
+    sides = [[pair.words[side] for pair in own] for side in (0, 1)]
+    for number, pair in enumerate(own, 1):
+        if not all(pair.words):
+            _warn(number, f"the {'target' if pair.words[0] else 'source'} side is empty; it gets no links")
+    if request.load is not None:
+        aligner = StatisticalAligner.load(request.load, **settings)
+        result = aligner.align_words(*sides)
+    else:
+        aligner = StatisticalAligner(
+            request.method, lowercase=request.lowercase, **settings, **request.options
+        )
+        more = list(read_pairs(request.also_train_on, mode=request.words, warn=_warn))
+        result = aligner.fit_align_words(
+            [*sides[0], *(p.words[0] for p in more)], [*sides[1], *(p.words[1] for p in more)]
+        )
+    if request.save is not None:
+        aligner.save(request.save)
+    if request.lexicon is not None and aligner.model is not None:
+        write_lexicon(lexicon(aligner.model), request.lexicon)
+    table = result.links
+    values = table.probability
+    lengths = [[len(p.words[side]) for p in own] for side in (0, 1)]
+    scores = sentence_scores(table, *(side + [0] * (len(table) - len(own)) for side in lengths))
+    for row, (pair, links) in enumerate(zip(own, table.lists(), strict=False)):
+        start, stop = table.offsets[row], table.offsets[row + 1]
+        probabilities = [] if values is None else values[start:stop].tolist()
+        yield pair, PairLinks([(i, j) for i, j in links], probabilities, float(scores[row]))
+
+
+def _shown(found: Iterable[tuple[RawPair, PairLinks]], progress: Any) -> Iterator[tuple[RawPair, PairLinks]]:
+    done = 0
+    for item in found:
+        done += 1
+        if done % 512 == 0:
+            progress.progress("aligning", done, 0)
+        yield item
+
+
+def _warn(number: int, message: str) -> None:
+    _LOG.warning("pair %d: %s", number, message)

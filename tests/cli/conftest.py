@@ -1,0 +1,43 @@
+"""A recipe on made-up bitext that trains in seconds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from isoglot.testing import tiny_bitext
+
+TINY = """\
+# a tiny run
+name: tiny
+model:
+  architecture: bert
+  hidden_size: 32
+  num_hidden_layers: 2
+  num_attention_heads: 2
+  intermediate_size: 64
+  max_position_embeddings: 64
+tokenizer: {algorithm: wordpiece, vocab_size: 150}
+streams:
+  bitext: {kind: bitext, path: BITEXT, source_language: en, target_language: xx}
+views:
+  pair: {type: masked_pair, stream: bitext, probability: 0.3, max_length: 64, order: shuffle}
+objectives:
+  masked_lm: {type: masked_lm, view: pair}
+batch: {examples: 8}
+steps: 6
+train: {learning_rate: 1e-3, logging_steps: 2, save_steps: 3, save_total_limit: 1, use_cpu: true}
+"""
+
+
+@pytest.fixture
+def tiny_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The recipe's file; its cache is the test's own."""
+    monkeypatch.setenv("ISOGLOT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")
+    bitext = tmp_path / "bitext.tsv"
+    bitext.write_text("".join(f"{row['source']}\t{row['target']}\n" for row in tiny_bitext(64)))
+    recipe = tmp_path / "tiny.yaml"
+    recipe.write_text(TINY.replace("BITEXT", str(bitext)))
+    return recipe

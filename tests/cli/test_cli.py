@@ -1,0 +1,262 @@
+"""The command line: cheap to start, one clear message for a mistake, exit codes that scripts can rely on."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from isoglot import __version__, cli
+from isoglot.cli import app, corpora
+from isoglot.corpus.options import PrepareOptions
+from isoglot.corpus.sources import Source
+from isoglot.errors import ConfigurationError
+from isoglot.recipe import builtin_recipes
+from isoglot.testing import tiny_bitext
+
+runner = CliRunner()
+
+
+@dataclass
+class Outcome:
+    """What a command did."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+Isoglot = Callable[..., Outcome]
+
+
+@pytest.fixture
+def isoglot(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Isoglot:
+    """Runs the command line in this process (a process of its own takes seconds to import torch)."""
+
+    def run(*arguments: str | Path) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["isoglot", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        code = caught.value.code
+        return Outcome(int(code or 0), *capsys.readouterr())
+
+    return run
+
+
+def in_a_process(*arguments: str | Path) -> Outcome:
+    """Runs the command line as users do."""
+    done = subprocess.run(
+        [sys.executable, "-m", "isoglot.cli", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        timeout=200,
+    )
+    return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+def bitext_file(folder: Path, rows: int = 30) -> Path:
+    path = folder / "pairs.tsv"
+    path.write_text("".join(f"{row['source']}\t{row['target']}\n" for row in tiny_bitext(rows)))
+    return path
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys\nfrom isoglot.cli import app\n"
+        "try: app(['--help'])\nexcept SystemExit: pass\n"
+        "heavy = {'torch', 'transformers', 'datasets', 'numpy', 'pyarrow', 'pydantic', 'ruamel'} & set(sys.modules)\n"
+        "print('HEAVY', sorted(heavy))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip().endswith("HEAVY []")
+    for command in ("prepare", "pretrain", "inspect", "recipes"):
+        assert command in result.stdout
+
+
+@pytest.mark.slow
+def test_help_takes_under_half_a_second() -> None:
+    def seconds() -> float:
+        start = time.perf_counter()
+        in_a_process("--help")
+        return time.perf_counter() - start
+
+    assert min(seconds() for _ in range(5)) < 0.5
+
+
+@pytest.mark.parametrize("command", ["prepare", "pretrain", "inspect", "recipes"])
+def test_every_command_explains_itself(command: str) -> None:
+    result = runner.invoke(app, [command, "--help"])
+    assert result.exit_code == 0
+    assert "Usage" in result.stdout
+
+
+def test_version() -> None:
+    assert runner.invoke(app, ["--version"]).stdout.strip() == f"isoglot {__version__}"
+
+
+def test_recipes_lists_and_prints() -> None:
+    listed = runner.invoke(app, ["recipes"]).stdout
+    for name, path in builtin_recipes().items():
+        assert re.search(rf"^{re.escape(name)} +\S", listed, re.MULTILINE)
+        assert runner.invoke(app, ["recipes", name]).stdout == path.read_text(encoding="utf-8")
+
+
+def test_prepare_offers_every_option_of_the_library() -> None:
+    offered = set(inspect.signature(corpora.prepare).parameters)
+    positional = {"path", "target_path", "links_path"}
+    assert set(Source.model_fields) - positional <= offered
+    assert set(PrepareOptions.model_fields) <= offered
+
+
+def test_prepare_writes_a_corpus_and_counts_what_it_dropped(isoglot: Isoglot, tmp_path: Path) -> None:
+    path = bitext_file(tmp_path)
+    path.write_text(path.read_text() + "only one side\t\n" + path.read_text().splitlines()[0] + "\n")
+    arguments = [
+        "prepare",
+        path,
+        "--source-lang",
+        "en",
+        "--target-lang",
+        "xx",
+        "--duplicates",
+        "pair",
+        "--out",
+    ]
+    result = isoglot(*arguments, tmp_path / "corpus")
+    assert result.returncode == 0, result.stderr
+    table = [line.split() for line in result.stdout.splitlines()]
+    assert table[0] == ["read", "empty", "duplicates", "kept"]
+    assert table[1][:3] == ["en-xx", "32", "1"]
+    assert (tmp_path / "corpus" / "manifest.json").is_file()
+    assert "nothing to do" in isoglot(*arguments, tmp_path / "corpus").stdout
+
+
+def test_prepare_reads_named_columns_flags_and_scripts(isoglot: Isoglot, tmp_path: Path) -> None:
+    path = tmp_path / "x.tsv"
+    path.write_text("1\thello there\thallo\t\n2\tgood bye\ttschüss\ttatoeba\n3\tдобрый\tguten Tag\t\n")
+    arguments = ["prepare", path, "--source-lang", "en", "--target-lang", "de", "--out", tmp_path / "corpus"]
+    for column in ("source=1", "target=2", "flags=3"):
+        arguments += ["--column", column]
+    arguments += ["--held-out-flag", "tatoeba", "--min-script-share", "0.5", "--script", "en=Latin"]
+    result = isoglot(*arguments)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.split()[:8] == ["read", "held_out", "script", "kept", "en-de", "3", "1", "1"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--column", "source"], "type for example --column source=0"),
+        (["--duplicates", "both"], "--duplicates 'both'"),
+        (["--min-pieces", "3"], "min_pieces counts pieces of a tokenizer"),
+        (["--format", "tvs"], "did you mean 'tsv'"),
+    ],
+)
+def test_a_mistake_in_an_option_is_one_message(tmp_path: Path, arguments: list[str], message: str) -> None:
+    base = ["prepare", str(bitext_file(tmp_path)), "--source-lang", "en", "--target-lang", "de"]
+    with pytest.raises(ConfigurationError, match=re.escape(message)):
+        runner.invoke(app, [*base, "--out", str(tmp_path / "out"), *arguments], catch_exceptions=False)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_mistake_exits_with_2_without_traceback_and_output(
+    isoglot: Isoglot, tmp_path: Path, tiny_recipe: Path
+) -> None:
+    path = bitext_file(tmp_path)
+    path.write_text(path.read_text() + "one side\n")
+    out = tmp_path / "out"
+    cases = (
+        (("prepare", path, "--source-lang", "en", "--target-lang", "de", "--out", out), r"pairs\.tsv:31: "),
+        (("pretrain", tiny_recipe, "--out", out, "--set", "sed=3"), "did you mean 'seed'"),
+        (("pretrain", "tlmm", "--out", out), "did you mean 'tlm'"),
+        (("inspect", tmp_path / "none.yaml"), "no such file"),
+    )
+    for arguments, message in cases:
+        result = isoglot(*arguments)
+        assert result.returncode == 2, result.stderr
+        assert re.search(message, result.stderr) and result.stderr.startswith("isoglot: ")
+        assert "Traceback" not in result.stderr and not result.stdout
+        assert not out.exists()
+    assert isoglot("pretrain").returncode == 2, "a wrong call is a mistake too"
+    alone = in_a_process("recipes", "tlmm")
+    assert alone.returncode == 2 and alone.stderr.startswith("isoglot: recipe 'tlmm'")
+
+
+def test_a_defect_exits_with_1_and_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = (
+        "import sys, isoglot.recipe as r\nfrom isoglot.cli import main\n"
+        "def broken(): raise RuntimeError('a defect')\n"
+        "r.builtin_recipes = broken\nsys.argv = ['isoglot', 'recipes']\nmain()"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert "Traceback" in result.stderr and "a defect" in result.stderr
+
+
+def test_interrupting_exits_with_130(tmp_path: Path) -> None:
+    code = (
+        "import sys, os, signal, isoglot.recipe as r\nfrom isoglot.cli import main\n"
+        "r.builtin_recipes = lambda: os.kill(os.getpid(), signal.SIGINT) or __import__('time').sleep(5)\n"
+        "sys.argv = ['isoglot', 'recipes']\nmain()"
+    )
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert process.returncode in (130, -signal.SIGINT)
+    assert "Traceback" not in process.stderr
+
+
+def test_main_turns_our_errors_into_exit_2(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["isoglot", "recipes", "tlmm"])
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    assert caught.value.code == 2
+    assert "did you mean 'tlm'" in capsys.readouterr().err
+
+
+def test_check_prints_the_recipe_with_everything_explicit(tiny_recipe: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    result = runner.invoke(
+        app, ["pretrain", str(tiny_recipe), "--out", str(out), "--check", "--set", "seed=5"]
+    )
+    assert result.exit_code == 0
+    assert "seed: 5" in result.stdout and "count: bernoulli" in result.stdout
+    assert not out.exists()
+
+
+def test_inspect_prints_tables(isoglot: Isoglot, tiny_recipe: Path) -> None:
+    result = isoglot("inspect", tiny_recipe, "--count", "1", "--start", "2")
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert re.match(
+        r"position 2, view pair \(masked_pair\) of stream bitext: \d+ pieces, \d+ to predict", lines[0]
+    )
+    assert lines[1].split() == ["#", "piece", "input", "predict", "segment", "side"]
+    assert "[MASK]" in result.stdout
+    assert "bitext: 64 rows of 64" in result.stderr, "notes go to standard error"
+
+
+def test_pretrain_prints_plain_lines_and_the_checkpoint(
+    isoglot: Isoglot, tiny_recipe: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    result = isoglot("pretrain", tiny_recipe, "--out", out)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.strip() == str(out / "checkpoint")
+    assert re.search(r"step 6/6 loss \d", result.stderr) and "\x1b" not in result.stderr
+    assert "masked_lm loss" in result.stderr and "tokens/s" in result.stderr
+    quiet = isoglot("pretrain", tiny_recipe, "--out", tmp_path / "quiet", "--quiet")
+    assert quiet.returncode == 0 and quiet.stderr == ""
