@@ -168,10 +168,10 @@ def encode_to_layer(
     with torch.no_grad(), nullcontext() if training else dropout_off(model.base_model):
         if modules is None:
             return encode(model, inputs, layers=(layer,), language_embeddings=language_embeddings)[layer]
-        with (
-            _forward_arguments(model, inputs, language_embeddings) as arguments,
-            _hook(modules[layer], _stop),
-        ):
+        with ExitStack() as stack:
+            arguments = stack.enter_context(_forward_arguments(model, inputs, language_embeddings))
+            stack.enter_context(_uncompiled(model))
+            stack.enter_context(_hook(modules[layer], _stop))
             try:
                 model.base_model(**arguments)
             except _Stop as stop:
