@@ -69,7 +69,7 @@ def test_normalisations_against_their_definitions(batches: list[Any]) -> None:
     for normalisation, value in expected.items():
         model = two_losses(normalisation)
         counts = model.step_counts(parts, lambda t: t)
-        total = sum(float(model(part, counts=counts, accumulation=4)["loss"]) for part in parts)
+        total = sum(model(part, counts=counts, accumulation=4)["loss"].item() for part in parts)
         assert total == pytest.approx(value, rel=1e-5), normalisation
 
 

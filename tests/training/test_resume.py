@@ -10,13 +10,16 @@ import socket
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from training_fakes import differing, make_trainer, weights
+from training_fakes import contrast_model, differing, make_trainer, weights
 from transformers import TrainerCallback
+
+from isoglot.training.trainer import AlignmentTrainer
 
 HERE = Path(__file__).parent
 
@@ -32,25 +35,29 @@ class Stop(TrainerCallback):
             raise KeyboardInterrupt
 
 
+def trainer_of(folder: Path, *, contrast: bool = False, **settings: Any) -> AlignmentTrainer:
+    return make_trainer(folder, model=contrast_model() if contrast else None, **settings)
+
+
 @pytest.mark.parametrize(
     "settings",
     [
         {"dataloader_num_workers": 2, "gradient_accumulation_steps": 2},
         {"bf16": True, "gradient_accumulation_steps": 3},
+        {"bf16": True, "contrast": True},
     ],
-    ids=["fp32-workers", "bf16"],
+    ids=["fp32-workers", "bf16", "contrast"],
 )
 def test_interrupted_anywhere_ends_the_same(tmp_path: Path, settings: dict[str, Any]) -> None:
-    whole = make_trainer(tmp_path / "whole", epochs=1, **settings)
+    make = partial(trainer_of, **settings)
+    whole = make(tmp_path / "whole", epochs=1)
     whole.train()
     last = whole.batches.steps
     folder = tmp_path / "broken"
     for step in (2, 4, last - 1):  # before the first checkpoint, between two, at the end
         with pytest.raises(KeyboardInterrupt):
-            make_trainer(folder, epochs=1, save_steps=2, callbacks=[Stop(step)], **settings).train(
-                resume_from_checkpoint=True
-            )
-    resumed = make_trainer(folder, epochs=1, save_steps=2, **settings)
+            make(folder, epochs=1, save_steps=2, callbacks=[Stop(step)]).train(resume_from_checkpoint=True)
+    resumed = make(folder, epochs=1, save_steps=2)
     resumed.train(resume_from_checkpoint=True)
     assert resumed.state.global_step == last
     assert not differing(weights(whole.model), weights(resumed.model))

@@ -17,6 +17,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast, TrainingArgum
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
 from isoglot.objectives.masked_lm import MaskedLM
+from isoglot.objectives.sentence_contrast import SentenceContrast
 from isoglot.testing import tiny_model
 from isoglot.training.batches import BatchOptions
 from isoglot.training.collate import Collator
@@ -24,6 +25,7 @@ from isoglot.training.mixture import Mixture
 from isoglot.training.model import AlignmentModel
 from isoglot.training.trainer import AlignmentTrainer
 from isoglot.views.masked_pair import MaskedPair
+from isoglot.views.sentence_pair import SentencePair
 
 
 def stream(size: int, *, seed: int = 0, offset: int = 0) -> Dataset:
@@ -108,6 +110,13 @@ def make_model(*, queue: bool = True, dropout: float = 0.1, **kwargs: Any) -> Al
     return AlignmentModel(model, objectives, {"queue": 0.3} if queue else None, **kwargs)
 
 
+def contrast_model() -> AlignmentModel:
+    """Masked LM beside sentence contrast with its momentum copy and key queue."""
+    model = tiny_model("bert", tokenizer=tokenizer(), hidden_dropout_prob=0.1)
+    contrast = SentenceContrast(model, projection_size=8, queue_size=40, momentum=0.9)
+    return AlignmentModel(model, {"masked_lm": MaskedLM(model), "contrast": contrast})
+
+
 def make_trainer(
     folder: Path,
     *,
@@ -139,7 +148,10 @@ def make_trainer(
         mixture=mixture,
         batch=batch or BatchOptions(examples=8),
         collator=Collator(
-            {"pair": ("bitext", MaskedPair(tokenizer(), order="shuffle"))},
+            {
+                "pair": ("bitext", MaskedPair(tokenizer(), order="shuffle")),
+                "sentences": ("bitext", SentencePair(tokenizer(), order="shuffle")),
+            },
             seed=7,
             pad_token_id=0,
         ),

@@ -99,15 +99,17 @@ class Attempt:
 
 
 @contextmanager
-def room_for(name: str, output: str | Path, *, main: bool) -> Iterator[Attempt]:
+def room_for(name: str, output: str | Path, *, main: bool, keep: int | None = None) -> Iterator[Attempt]:
     """Take back a checkpoint that the disk has no room for, and say so instead of ending the run.
 
-    Every rank enters; a problem of one is a problem of all.
+    Every rank enters; a problem of one is a problem of all. Where the run keeps ``keep`` checkpoints and has them, the
+    oldest is given up, unless it is the only one, so that the next has a chance.
 
     Args:
         name: ``checkpoint-N``.
         output: the run's output folder.
         main: whether this process writes.
+        keep: how many checkpoints the run keeps.
     """
     attempt, problem = Attempt(), None
     try:
@@ -120,6 +122,8 @@ def room_for(name: str, output: str | Path, *, main: bool) -> Iterator[Attempt]:
     attempt.saved = not problems
     if problems and main:
         shutil.rmtree(staging(output), ignore_errors=True)
+        if keep and len(checkpoints_in(output)) >= max(2, keep):
+            prune(output, max(2, keep) - 1)
         kept = checkpoints_in(output)
         logger.warning(
             "%s was not saved, the disk of %s is full (%s); training goes on, the last checkpoint is %s. "

@@ -153,9 +153,9 @@ class AlignmentModel(nn.Module):
 
     @torch.no_grad()
     def after_step(self) -> None:
-        """Tell the objectives that an optimiser step has been taken."""
-        for objective in self.active().values():
-            objective.after_step(self.model)
+        """Tell every objective, of weight 0 or not, that an optimiser step has been taken."""
+        for objective in self.objectives.values():
+            objective.after_step(self.model)  # type: ignore[operator]
 
     def activation_checkpointing_enable(self, *args: Any, **kwargs: Any) -> None:
         """Recompute the encoder's activations in the backward pass."""

@@ -7,25 +7,23 @@ from typing import Any
 
 import torch
 from torch.utils.data import DataLoader
-from transformers import PreTrainedTokenizerBase, Trainer, TrainerCallback, TrainingArguments
+from transformers import PreTrainedTokenizerBase, TrainerCallback, TrainingArguments
 from transformers.trainer_callback import PrinterCallback, ProgressCallback
-from transformers.trainer_utils import TrainOutput
 
-from isoglot.training import checkpoints
 from isoglot.training.arguments import adapt
 from isoglot.training.batches import BatchOptions, TokenBudgetBatches
 from isoglot.training.callbacks import Progress, StepHooks
 from isoglot.training.collate import Collator
 from isoglot.training.compiling import compile_encoder
-from isoglot.training.export import save_encoder
 from isoglot.training.meter import Meter, real_tokens
 from isoglot.training.mixture import Mixture
 from isoglot.training.model import AlignmentModel
+from isoglot.training.saving import CheckpointingTrainer
 
 __all__ = ["AlignmentTrainer"]
 
 
-class AlignmentTrainer(Trainer):
+class AlignmentTrainer(CheckpointingTrainer):
     """Trains an :class:`AlignmentModel` on a :class:`Mixture`.
 
     The run is one list of batches, a pure function of the seed; ``args.max_steps`` (or, if not set, the mixture's
@@ -62,7 +60,6 @@ class AlignmentTrainer(Trainer):
         compile_options = adapt(args)
         self.mixture, self.meter, self.tokenizer = mixture, Meter(), tokenizer
         self.folder = Path(str(args.output_dir))
-        self._staging: Path | None = None
         super().__init__(
             model,
             args,
@@ -101,14 +98,6 @@ class AlignmentTrainer(Trainer):
             generator=torch.Generator(),  # else starting the workers would draw from the global one
         )
 
-    def train(self, resume_from_checkpoint: str | bool | None = None, **kwargs: Any) -> TrainOutput:  # type: ignore[override]
-        """Train, or go on training; ``True`` finds the newest complete checkpoint."""
-        plan = self.batches.fingerprint()
-        found = checkpoints.chosen(
-            resume_from_checkpoint, self.folder, plan=plan, main=self.is_world_process_zero()
-        )
-        return super().train(resume_from_checkpoint=found, **kwargs)
-
     def _get_num_items_in_batch(self, batch_samples: list[Any], device: torch.device) -> Any:
         """Items of the whole optimiser step per objective, over all its micro-batches and ranks."""
         model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
@@ -139,34 +128,3 @@ class AlignmentTrainer(Trainer):
             logs |= self.meter.flush()
         self.state.epoch = self.batches.epoch_at(self.state.global_step)
         super().log(logs, start_time)
-
-    def _get_output_dir(self, trial: Any = None) -> str:
-        return str(self._staging or super()._get_output_dir(trial))
-
-    def _save_checkpoint(self, model: Any, trial: Any) -> None:
-        """Write aside, then rename; where the disk is full, keep the checkpoint before and go on."""
-        self.meter.require_finite()
-        name, main = f"checkpoint-{self.state.global_step}", self.args.should_save
-        self._staging = checkpoints.staging(self.folder)
-        with checkpoints.room_for(name, self.folder, main=main) as attempt:
-            super()._save_checkpoint(model, trial)
-            self.accelerator.wait_for_everyone()
-            if main:
-                checkpoints.commit(name, self.folder, plan=self.batches.fingerprint())
-        self._staging = None
-        if main and attempt.saved:
-            checkpoints.prune(self.folder, self.args.save_total_limit)
-
-    def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
-        if self.args.should_save:
-            folder = self.folder if output_dir is None else Path(output_dir)
-            model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
-            save_encoder(model.model, folder, tokenizer=self.tokenizer, state=state_dict)
-            checkpoints.save_objectives(model, folder)
-            torch.save(self.args, folder / "training_args.bin")
-
-    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
-        if self.is_fsdp_enabled:
-            super()._load_from_checkpoint(resume_from_checkpoint, model)
-        else:
-            checkpoints.load_weights(self.accelerator.unwrap_model(self.model), resume_from_checkpoint)
