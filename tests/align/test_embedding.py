@@ -145,7 +145,7 @@ def test_dataset_keeps_columns_rows_and_words(model, tokenizer):
     out = aligner(model, tokenizer).align(corpus, batch_size=4)
     assert out["id"] == corpus["id"]
     assert out["source_words"] == corpus["source_words"]
-    assert [len(p) for p in out["probabilities"]] == [len(links) for links in out["links"]]
+    assert [len(p) for p in out["link_probabilities"]] == [len(links) for links in out["links"]]
     plain = corpus.remove_columns(["source_words", "target_words", "links"])
     again = aligner(model, tokenizer).align(plain)
     assert again["source_words"] == [text.split() for text in plain["source"]]

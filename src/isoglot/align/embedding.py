@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import logging
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from datasets import Dataset, Features, List, Value
+from datasets import Dataset
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -21,9 +23,9 @@ from isoglot.align.loading import load_encoder, load_pointer
 from isoglot.align.piece_states import Pieces, PieceStates, encode_jointly, encode_separately
 from isoglot.align.scores import Scorer, build_scorer, sentence_scores
 from isoglot.align.word_pieces import cut_words
+from isoglot.align.words import add_links
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import num_layers
-from isoglot.schema import ALIGNED, BITEXT, require
 
 __all__ = ["EmbeddingAligner", "PairLinks"]
 
@@ -87,70 +89,67 @@ class EmbeddingAligner:
             )
         self.options = EmbeddingOptions.build(**overrides) if options is None else options
         self.model, self.tokenizer = load_encoder(model, tokenizer, self.options)
-        layers = num_layers(self.model)
-        self.layer = self.options.resolved_layer(layers)
-        if not 0 <= self.layer <= layers:
-            raise ConfigurationError(
-                f"layer {self.layer} asked for, the encoder has layers 0 (embeddings) to {layers}; "
-                f"give --layer {min(8, layers)}"
-            )
+        self.layer = self._checked_layer(self.options.resolved_layer(num_layers(self.model)))
         pointer = None
         if self.options.method == "pointer":
             pointer = load_pointer(model, self.model)
         self._scorer: Scorer = build_scorer(self.options, pointer)
         self._warn = warn or (lambda number, message: _LOG.warning("pair %d: %s", number, message))
 
-    def align(self, bitext: Dataset, *, batch_size: int = 1000) -> Dataset:
-        """BITEXT (or ALIGNED, whose words are kept) to ALIGNED.
+    def at_layer(self, layer: int) -> EmbeddingAligner:
+        """The same aligner over another layer's states; the encoder is shared.
 
-        **Columns** added: ``probabilities`` (one a link) and ``score`` (one a pair).
+        Raises:
+            ConfigurationError: the encoder has no such layer.
         """
-        require(bitext, BITEXT, role="the bitext to align")
-        has_words = {"source_words", "target_words"} <= set(bitext.column_names)
+        other = copy.copy(self)
+        other.layer = self._checked_layer(layer)
+        return other
+
+    def _checked_layer(self, layer: int) -> int:
+        layers = num_layers(self.model)
+        if not 0 <= layer <= layers:
+            raise ConfigurationError(
+                f"layer {layer} asked for, the encoder has layers 0 (embeddings) to {layers}; "
+                f"give --layer {min(8, layers)}"
+            )
+        return layer
+
+    def align(self, bitext: Dataset, *, batch_size: int = 1000) -> Dataset:
+        """BITEXT (or ALIGNED, whose words are kept) to ALIGNED, ``batch_size`` pairs in memory at a time.
+
+        **Columns** added: ``link_probabilities`` (one a link) and ``alignment_score`` (one a pair).
+        """
         number = 0
 
-        def link(batch: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        def run(source: list[list[str]], target: list[list[str]]) -> dict[str, list[Any]]:
             nonlocal number
-            sides = [
-                batch[f"{side}_words"] if has_words else [text.split() for text in batch[side]]
-                for side in ("source", "target")
-            ]
-            found = list(self._window(list(zip(*sides, strict=True)), first=number))
+            found = list(self._window(list(zip(source, target, strict=True)), first=number))
             number += len(found)
             return {
-                **{c: batch[c] for c in batch if c not in ("links", "probabilities", "score")},
-                "source_words": sides[0],
-                "target_words": sides[1],
                 "links": [[list(pair) for pair in f.links] for f in found],
-                "probabilities": [f.probabilities for f in found],
-                "score": [f.score for f in found],
+                "link_probabilities": [f.probabilities for f in found],
+                "alignment_score": [f.score for f in found],
             }
 
-        extra = {c: f for c, f in bitext.features.items() if c not in ALIGNED}
-        features = Features(
-            {**extra, **ALIGNED, "probabilities": List(Value("float32")), "score": Value("float32")}
-        )
-        # The function holds the model, which has no useful fingerprint; nothing is to be cached.
-        return bitext.map(
-            link,
-            batched=True,
-            batch_size=batch_size,
-            features=features,
-            load_from_cache_file=False,
-            new_fingerprint=None,
-            desc="aligning",
-        )
+        # Nothing short names an encoder's weights, so no cached result is to be taken for this one's.
+        return add_links(bitext, run, batch_size=batch_size, key=uuid.uuid4().hex)
 
     def align_words(self, source: Sequence[str], target: Sequence[str]) -> PairLinks:
         """The links of one sentence pair given as words."""
         return next(iter(self._window([(source, target)], first=0)))
 
     def align_pairs(
-        self, pairs: Iterable[tuple[Sequence[str], Sequence[str]]], *, window: int = 512
+        self, pairs: Iterable[tuple[Sequence[str], Sequence[str]]], *, window: int = 512, first: int = 0
     ) -> Iterator[PairLinks]:
-        """The links of any number of pairs, in order, at most ``window`` pairs in memory at a time."""
+        """The links of any number of pairs, in order, at most ``window`` pairs in memory at a time.
+
+        Args:
+            pairs: source and target words.
+            window: pairs that are encoded and linked together.
+            first: how many pairs came before these, for the numbers in warnings.
+        """
         iterator = iter(pairs)
-        first = 0
         while chunk := list(itertools.islice(iterator, window)):
             yield from self._window(chunk, first=first)
             first += len(chunk)

@@ -20,6 +20,19 @@ def register(app: typer.Typer) -> None:
     app.command()(score)
 
 
+def _list_methods(wanted: bool) -> None:
+    if not wanted:
+        return
+    from isoglot.align.embedding_options import METHODS as EMBEDDING
+    from isoglot.align.statistical_model import METHODS as STATISTICAL
+
+    for name in STATISTICAL:
+        typer.echo(f"{name:12s} statistical: learns from the bitext")
+    for name, what in EMBEDDING.items():
+        typer.echo(f"{name:12s} with --model: {what}")
+    raise typer.Exit
+
+
 def align(  # noqa: PLR0917 - one parameter a flag
     inputs: list[str] = typer.Argument(
         ...,
@@ -37,7 +50,7 @@ def align(  # noqa: PLR0917 - one parameter a flag
         "null, pointer.",
     ),
     methods: bool = typer.Option(
-        False, "--methods", is_eager=True, callback=lambda wanted: _methods(wanted), help="List the methods."
+        False, "--methods", is_eager=True, callback=_list_methods, help="List the methods."
     ),
     model: str | None = typer.Option(
         None, help="Folder or hub name of the encoder.", rich_help_panel=_EMBEDDING
@@ -131,12 +144,12 @@ def align(  # noqa: PLR0917 - one parameter a flag
     options = _settings(settings)
     if method in METHODS:
         options |= {"dtype": precision, "device": device} | ({} if layer is None else {"layer": layer})
-    reading = {"languages": [source_language or "src", target_language or "tgt"]}
+    languages = [source_language or "src", target_language or "tgt"]
     fields: dict[str, Any] = {} if input_format is None else {"format": input_format}
     if input_format is None and len(inputs) == 1 and Path(inputs[0]).suffix in ("", ".txt"):
         fields["format"] = "bars"
-    sources = sources_from(inputs, kind="bitext", **reading, **fields)
-    more = [s for path in train_on or () for s in sources_from([path], **reading, format=_format_of(path))]
+    sources = sources_from(inputs, kind="bitext", languages=languages, **fields)
+    more = [s for path in train_on or () for s in sources_from([path], languages=languages, format=_format_of(path))]
     request = AlignRequest(
         method=method, model=model, options=options, words=_mode(words), symmetrisation=symmetrise,
         lowercase=lowercase, load=load, save=save, also_train_on=tuple(more), lexicon=lexicon, output=output,
@@ -254,16 +267,3 @@ def _mode(words: str) -> Any:
 
 def _format_of(path: str) -> str | None:
     return "bars" if Path(path).suffix in ("", ".txt") else None
-
-
-def _methods(wanted: bool) -> None:
-    if not wanted:
-        return
-    from isoglot.align.embedding_options import METHODS as EMBEDDING
-    from isoglot.align.statistical_model import METHODS as STATISTICAL
-
-    for name in STATISTICAL:
-        typer.echo(f"{name:12s} statistical: learns from the bitext")
-    for name, what in EMBEDDING.items():
-        typer.echo(f"{name:12s} with --model: {what}")
-    raise typer.Exit

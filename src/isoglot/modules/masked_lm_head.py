@@ -65,9 +65,18 @@ class MaskedLMHead:
         """
         return nn.functional.linear(self.transform(hidden), self.weight, self.bias)
 
-    def copy(self) -> nn.Module:
-        """An independent copy of the transform with parameters of its own (WEAM's second head)."""
-        return copy.deepcopy(self.transform)
+    def copy(self, *, share_norm: bool = False) -> nn.Module:
+        """A copy of the transform with parameters of its own (WEAM's second head).
+
+        Args:
+            share_norm: keep the model's own normalisation layers in the copy, parameters and all.
+        """
+        shared = {
+            id(part): part
+            for part in self.transform.modules()
+            if share_norm and type(part).__name__.endswith("LayerNorm")
+        }
+        return copy.deepcopy(self.transform, cast("dict[int, Any]", shared))
 
 
 def masked_lm_head(model: PreTrainedModel, *, check: bool = False) -> MaskedLMHead:

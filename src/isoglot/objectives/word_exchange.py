@@ -15,7 +15,6 @@ from isoglot.modules.literal_head import LiteralTransform, literal_transform
 from isoglot.modules.masked_lm_head import masked_lm_head
 from isoglot.modules.vocabulary_loss import vocabulary_loss
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
-from isoglot.views.base import IGNORE_INDEX
 
 __all__ = ["WordExchange", "exchange"]
 
@@ -79,21 +78,21 @@ class WordExchange(Objective):
         else:
             nn.init.normal_(self.exchange_dense.weight, std=getattr(model.config, "initializer_range", 0.02))
         nn.init.zeros_(self.exchange_dense.bias)
-        self._head = masked_lm_head(model)  # the model's own, for the tied embedding matrix
+        own = masked_lm_head(model)
         self.transform: nn.Module
         self.bias: nn.Parameter | None = None
         if head == "literal":
             shared = literal_transform(model).linear if share_linear else None
             self.transform = LiteralTransform(size, linear=shared)
         else:
-            self.transform = self._head.copy(share_norm=share_linear)
-            if self._head.bias is not None:
-                self.bias = nn.Parameter(self._head.bias.detach().clone())
+            self.transform = own.copy(share_norm=share_linear)
+            if own.bias is not None:
+                self.bias = nn.Parameter(own.bias.detach().clone())
 
     def count(self, batch: Batch) -> Tensor | None:
         """Masked tokens that carry this loss: known before the forward."""
-        labels = batch[self.view]["labels"]
-        masked = labels != IGNORE_INDEX
+        labels: Tensor = batch[self.view]["labels"]
+        masked = labels >= 0
         if self.unaligned == "literal":
             return masked.sum()
         position, _ = _edges(self._links(batch), masked, one_to_one=self.many == "one_to_one")
@@ -103,13 +102,15 @@ class WordExchange(Objective):
         """Summed cross-entropy over the masked tokens that have a translation."""
         hidden = encodings.last(self.view)
         labels = batch[self.view]["labels"]
-        masked = labels != IGNORE_INDEX
+        masked = labels >= 0
         states, position = exchange(
             hidden, self._links(batch), masked, many=self.many, keep_unaligned=self.unaligned == "literal"
         )
         states = self.transform(self.exchange_dense(states))
         targets = labels.flatten()[position]
-        total, correct = vocabulary_loss(states, targets, self._head.weight, self.bias)
+        total, correct = vocabulary_loss(
+            states, targets, masked_lm_head(encodings.model).weight, self.bias
+        )
         count = torch.as_tensor(position.numel(), device=total.device)
         metrics = {
             "accuracy": correct.detach().float() / count.clamp(min=1),
@@ -122,7 +123,7 @@ class WordExchange(Objective):
         if links is None:
             raise ConfigurationError(
                 f"word_exchange: view {self.view!r} carries no word links; it needs a stream of word-aligned bitext. "
-                "Run `isoglot align BITEXT --method ibm2 --out DIR` and set `kind: aligned` with that path"
+                "Run `isoglot align BITEXT --method fast_align --format corpus --out ALIGNED` and set `kind: aligned` with that path"
             )
         return links
 

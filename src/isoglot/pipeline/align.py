@@ -116,14 +116,12 @@ def align_file(
     """
     request.check()
     pairs = read_pairs(sources, mode=request.words, warn=_warn)
-    if request.method in EMBEDDING_METHODS:
-        found = _by_embedding(pairs, request)
-    else:
-        found = _by_statistics(pairs, request)
+    languages = (sources[0].source_language or "", sources[0].target_language or "")
+    by_encoder = request.method in EMBEDDING_METHODS
+    found = _by_embedding(pairs, request) if by_encoder else _by_statistics(pairs, request, languages)
     if progress is not None:
         found = _shown(found, progress)
     if request.output == "corpus":
-        languages = [sources[0].source_language or "", sources[0].target_language or ""]
         if not all(languages):
             raise ConfigurationError(
                 "an ALIGNED corpus names its languages: give --source-lang and --target-lang"
@@ -143,7 +141,9 @@ def _by_embedding(pairs: Iterable[RawPair], request: AlignRequest) -> Iterator[t
         first += len(window)
 
 
-def _by_statistics(pairs: Iterable[RawPair], request: AlignRequest) -> Iterator[tuple[RawPair, PairLinks]]:
+def _by_statistics(
+    pairs: Iterable[RawPair], request: AlignRequest, languages: tuple[str, str]
+) -> Iterator[tuple[RawPair, PairLinks]]:
     settings: dict[str, Any] = {"symmetrisation": request.symmetrisation}
     own = list(pairs)
     sides = [[pair.words[side] for pair in own] for side in (0, 1)]
@@ -157,14 +157,17 @@ def _by_statistics(pairs: Iterable[RawPair], request: AlignRequest) -> Iterator[
         aligner = StatisticalAligner(
             request.method, lowercase=request.lowercase, **settings, **request.options
         )
-        more = list(read_pairs(request.also_train_on, mode=request.words, warn=_warn))
+        extra = request.also_train_on
+        more = list(read_pairs(extra, mode=request.words, warn=_warn)) if extra else []
         result = aligner.fit_align_words(
             [*sides[0], *(p.words[0] for p in more)], [*sides[1], *(p.words[1] for p in more)]
         )
     if request.save is not None:
         aligner.save(request.save)
     if request.lexicon is not None and aligner.model is not None:
-        write_lexicon(lexicon(aligner.model), request.lexicon)
+        source_language, target_language = languages
+        entries = lexicon(aligner.model, source_language=source_language, target_language=target_language)
+        write_lexicon(entries, request.lexicon)
     table = result.links
     values = table.probability
     lengths = [[len(p.words[side]) for p in own] for side in (0, 1)]
@@ -176,9 +179,7 @@ def _by_statistics(pairs: Iterable[RawPair], request: AlignRequest) -> Iterator[
 
 
 def _shown(found: Iterable[tuple[RawPair, PairLinks]], progress: Any) -> Iterator[tuple[RawPair, PairLinks]]:
-    done = 0
-    for item in found:
-        done += 1
+    for done, item in enumerate(found, 1):
         if done % 512 == 0:
             progress.progress("aligning", done, 0)
         yield item

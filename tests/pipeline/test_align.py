@@ -1,0 +1,192 @@
+"""``isoglot align`` and ``isoglot score`` as users call them, on files."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from isoglot.align.alignment import Alignment
+from isoglot.cli import app
+from isoglot.corpus.manifest import load_corpus
+from isoglot.corpus.sources import Source
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.pipeline.align import AlignRequest, align_file
+from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
+
+LINES = 40
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return tiny_aligned(LINES, seed=1)
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("encoder")
+    tiny_model("bert").save_pretrained(folder)
+    tiny_tokenizer("bert").save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def bitext(tmp_path, corpus):
+    path = tmp_path / "pairs.txt"
+    rows = zip(corpus["source_words"], corpus["target_words"], strict=True)
+    path.write_text("".join(f"{' '.join(s)} ||| {' '.join(t)}\n" for s, t in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def gold(tmp_path, corpus):
+    path = tmp_path / "gold.jsonl"
+    rows = zip(corpus["source_words"], corpus["target_words"], corpus["links"], strict=True)
+    path.write_text(
+        "".join(json.dumps({"src": s, "tgt": t, "sure": links}) + "\n" for s, t, links in rows),
+        encoding="utf-8",
+    )
+    return path
+
+
+def run(*arguments, fails=None):
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    if fails is not None:
+        assert isinstance(result.exception, fails)
+        return str(result.exception)
+    assert result.exception is None, result.output
+    return result.stdout
+
+
+def test_statistical_links_score_well_against_the_gold(tmp_path, bitext, gold):
+    out = tmp_path / "links.txt"
+    run("align", bitext, "-o", out, "--symmetrise", "intersect", "--lowercase")
+    assert len(out.read_text().splitlines()) == LINES
+    report = json.loads(run("score", out, "--gold", gold, "--json", "--sentences", tmp_path / "each.tsv"))
+    assert report["aer"] < 0.35
+    assert report["hint"] is None
+    each = (tmp_path / "each.tsv").read_text().splitlines()
+    assert len(each) == LINES + 1
+    assert each[0].startswith("sentence\tprecision")
+
+
+def test_two_files_and_one_are_the_same(tmp_path, bitext, corpus):
+    for side in ("source", "target"):
+        text = "".join(" ".join(words) + "\n" for words in corpus[f"{side}_words"])
+        (tmp_path / side).write_text(text, encoding="utf-8")
+    assert run("align", tmp_path / "source", tmp_path / "target") == run("align", bitext)
+
+
+def test_saved_model_gives_the_same_links_and_a_lexicon(tmp_path, bitext):
+    saved, table = tmp_path / "model", tmp_path / "lexicon.tsv"
+    first = run("align", bitext, "--save", saved, "--lexicon", table)
+    assert run("align", bitext, "--load", saved) == first
+    word, translation, probability = table.read_text(encoding="utf-8").splitlines()[0].split("\t")
+    assert word
+    assert translation
+    assert 0 < float(probability) <= 1
+
+
+def test_more_training_text_is_learned_from_but_not_written(tmp_path, bitext, corpus):
+    few = tmp_path / "few.txt"
+    few.write_text(
+        "".join(bitext.read_text(encoding="utf-8").splitlines(keepends=True)[:3]), encoding="utf-8"
+    )
+    alone, helped = run("align", few), run("align", few, "--train-on", bitext)
+    assert len(alone.splitlines()) == len(helped.splitlines()) == 3
+    whole = run("align", few, "--train-on", bitext, "--train-on", bitext)
+    links = [Alignment.from_pharaoh(line) for line in whole.splitlines()]
+    assert all(i < len(corpus["source_words"][n]) for n, a in enumerate(links) for i, _ in a.links)
+
+
+def test_an_encoder_streams_in_every_format(tmp_path, bitext, encoder, corpus):
+    plain = run("align", bitext, "-m", "argmax", "--model", encoder, "--layer", 2, "--precision", "float32")
+    rows = [json.loads(line) for line in run(
+        "align", bitext, "-m", "argmax", "--model", encoder, "--layer", 2, "-f", "jsonl", "--precision", "float32",
+    ).splitlines()]  # fmt: skip
+    assert [Alignment.from_pharaoh(line) for line in plain.splitlines()] == [
+        Alignment(frozenset(map(tuple, row["links"]))) for row in rows
+    ]
+    assert [row["src"] for row in rows] == corpus["source_words"]
+    spans = [json.loads(line) for line in run(
+        "align", bitext, "-m", "argmax", "--model", encoder, "--layer", 2, "-f", "offsets", "--words", "unicode"
+    ).splitlines()]  # fmt: skip
+    first = spans[0]
+    a, b, c, d = first["spans"][0]
+    assert first["source"][a:b] in corpus["source_words"][0]
+    assert first["target"][c:d] in corpus["target_words"][0]
+    pairs = run("align", bitext, "-f", "words").splitlines()[0].split("\t")
+    assert all(pair.count("|||") == 1 for pair in pairs)
+
+
+def test_standard_input_is_read(tmp_path, bitext, monkeypatch):
+    with bitext.open(encoding="utf-8") as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        source = Source(path="-", format="bars", source_language="en", target_language="xx")
+        assert align_file([source], tmp_path / "out.txt", AlignRequest()) == LINES
+    assert (tmp_path / "out.txt").read_text() == run("align", bitext)
+
+
+def test_a_corpus_folder_is_written_for_training(tmp_path, bitext, corpus):
+    out = tmp_path / "aligned"
+    run("align", bitext, "-f", "corpus", "-o", out, "--source-lang", "en", "--target-lang", "xx")
+    loaded = load_corpus(out)
+    assert loaded["source_words"][:] == corpus["source_words"]
+    assert sum(map(len, loaded["links"])) > LINES
+    assert set(loaded["target_language"]) == {"xx"}
+
+
+def test_odd_lines_keep_their_place(tmp_path, caplog):
+    path = tmp_path / "odd.txt"
+    path.write_bytes(b"a b ||| c d\nno bars\n\xff ||| c\n ||| d\na ||| c\n")
+    with caplog.at_level("WARNING", logger="isoglot"):
+        lines = run("align", path).splitlines()
+    assert len(lines) == 5
+    assert lines[1] == lines[3] == ""
+    numbered = [record.getMessage() for record in caplog.records]
+    assert any("pair 2: no '|||'" in m for m in numbered)
+    assert any("pair 3" in m and "odd.txt:3: invalid UTF-8" in m for m in numbered)
+    assert any("pair 4: the source side is empty" in m for m in numbered)
+
+
+def test_layers_are_scored(gold, encoder):
+    rows = json.loads(run("score", "--gold", gold, "--layers", "all", "--model", encoder, "--json"))
+    assert [row["layer"] for row in rows] == [0, 1, 2, 3]
+    one = json.loads(run("score", "--gold", gold, "--layers", "2", "--model", encoder, "--json"))
+    assert one == [rows[2]]
+
+
+def test_a_wrong_base_is_said_loudly(tmp_path, gold, corpus):
+    shifted = tmp_path / "one-based.txt"
+    shifted.write_text(
+        "".join(" ".join(f"{i + 1}-{j + 1}" for i, j in links) + "\n" for links in corpus["links"])
+    )
+    result = CliRunner().invoke(app, ["score", str(shifted), "--gold", str(gold)])
+    assert "LOOK OUT" in result.stderr
+    assert "--base 1" in result.stderr
+    right = json.loads(run("score", shifted, "--gold", gold, "--base", 1, "--json"))
+    assert right["aer"] == 0
+    assert right["hint"] is None
+
+
+def test_mistakes_are_named_and_leave_nothing(tmp_path, bitext, gold):
+    out = tmp_path / "out.txt"
+    assert "--model" in run("align", bitext, "-m", "itermax", "-o", out, fails=ConfigurationError)
+    assert "statistical: fast_align" in run("align", bitext, "-m", "itermaxx", fails=ConfigurationError)
+    assert "no encoder" in run("align", bitext, "--model", "x", fails=ConfigurationError)
+    assert "did you mean" in run(
+        "align", bitext, "-m", "argmax", "--model", "x", "--set", "levle=word", fails=ConfigurationError
+    )
+    assert "no such file" in run(
+        "align", tmp_path / "none.txt", "-o", out, fails=(InputError, ConfigurationError)
+    )
+    short = tmp_path / "short"
+    short.write_text("a\n")
+    (tmp_path / "long").write_text("b\nc\n")
+    assert "short:2" in run("align", short, tmp_path / "long", "-o", out, fails=InputError)
+    assert not out.exists()
+    assert not list(tmp_path.glob(".*tmp"))
+    links = tmp_path / "links.txt"
+    links.write_text("0-0\n")
+    assert f"but {gold} has {LINES}" in run("score", links, "--gold", gold, fails=InputError)
