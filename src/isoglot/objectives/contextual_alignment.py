@@ -94,7 +94,8 @@ class ContextualAlignment(Objective):
         if "link_ids" not in tensors:
             raise ConfigurationError(
                 f"contextual_alignment: view {self.view!r} carries no word links; it needs a stream of word-aligned "
-                "bitext. Run `isoglot align BITEXT --method ibm2 --out DIR` and set `kind: aligned` with that path"
+                "bitext. Run `isoglot align BITEXT --method fast_align --format corpus --out ALIGNED`, then give the "
+                "stream `kind: aligned` and that path"
             )
         query, key = side_words(batch, self.view, "query"), side_words(batch, self.view, "key")
         found = word_links(

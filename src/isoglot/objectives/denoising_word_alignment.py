@@ -204,8 +204,8 @@ class DenoisingWordAlignment(Objective):
                 f"denoising_word_alignment: labels: {self.labels} given, but view {self.view!r} has no "
                 "link_ids; "
                 "it needs a stream of word-aligned bitext. Align one with "
-                "`isoglot align BITEXT --method fast_align --out ALIGNED` and give that path to the stream, "
-                "or set labels: self"
+                "`isoglot align BITEXT --method fast_align --format corpus --out ALIGNED` and give the stream "
+                "kind: aligned and that path, or set labels: self"
             )
         return corpus_grid(batch[self.view]["link_ids"], self._tensor(batch, "side_ids"))
 
