@@ -64,7 +64,7 @@ def test_gradient_touches_dictionary_rows_only(model, tokenizer):
 
 def test_the_draw_is_seeded_and_saved(model, tokenizer):
     make = lambda seed: EmbeddingAlignment(  # noqa: E731
-        model, tokenizer=tokenizer, lexicon=tiny_lexicon(), share=0.5, seed=seed
+        model, tokenizer=tokenizer, lexicon=tiny_lexicon(), share=0.5, lexicon_seed=seed
     )
     one, same, other = make(1), make(1), make(2)
     assert torch.equal(one.source_pieces, same.source_pieces)

@@ -44,7 +44,8 @@ class Meter:
     def close(self, handle: IO[bytes]) -> None:
         """A file has been read as far as it will be."""
         self._open.remove(handle)
-        self._done += handle.tell()
+        if not handle.closed:  # an abandoned generator may be collected after its file
+            self._done += handle.tell()
 
     @property
     def position(self) -> int:

@@ -34,7 +34,7 @@ class EmbeddingAlignment(Objective):
         share: the part of the dictionary that is drawn; the paper's default is 25 %.
         pieces: ``mean`` averages the embeddings of a multi-piece entry; ``single`` keeps one-piece pairs only.
         sample: draw that many pairs anew at each step instead of using all.
-        seed: of the dictionary's own generator, apart from the run's.
+        lexicon_seed: of the dictionary's own generator, apart from the run's.
 
     **Metrics**: ``cosine``.
 
@@ -58,7 +58,7 @@ class EmbeddingAlignment(Objective):
         share: float = 0.25,
         pieces: str = "mean",
         sample: int | None = None,
-        seed: int = 0,
+        lexicon_seed: int = 0,
     ) -> None:
         super().__init__()
         if (lexicon is None) == (copied_vocabulary is None):
@@ -76,15 +76,15 @@ class EmbeddingAlignment(Objective):
                 f"embedding_alignment: sample={sample}; it is a number of pairs, or nothing for all"
             )
         self.embeddings = (model.get_input_embeddings(),)  # in a tuple: read here, owned by the encoder
-        self.sample, self.seed = sample, seed
+        self.sample, self.lexicon_seed = sample, lexicon_seed
         if copied_vocabulary is not None:
             special = set() if tokenizer is None else set(tokenizer.all_special_ids)
-            pairs = copied_vocabulary_pairs(copied_vocabulary, share=share, seed=seed, special=special)
+            pairs = copied_vocabulary_pairs(copied_vocabulary, share=share, seed=lexicon_seed, special=special)
             self._check_rows(2 * copied_vocabulary)
         elif tokenizer is None:
             raise ConfigurationError("embedding_alignment: a lexicon needs the tokenizer as well")
         else:
-            pairs = _draw(lexicon_pairs(lexicon, tokenizer, single=pieces == "single"), share, seed)
+            pairs = _draw(lexicon_pairs(lexicon, tokenizer, single=pieces == "single"), share, lexicon_seed)
         if not pairs:
             raise ConfigurationError(
                 "embedding_alignment: the dictionary has no entry that this tokenizer can use (every entry is "
@@ -104,7 +104,7 @@ class EmbeddingAlignment(Objective):
         """Minus the summed cosine over the dictionary."""
         source, target = self.source_pieces, self.target_pieces
         if self.sample is not None and self.sample < source.size(0):
-            generator = generator_for(self.seed, "dictionary sample", int(self.step))
+            generator = generator_for(self.lexicon_seed, "dictionary sample", int(self.step))
             rows = torch.randperm(source.size(0), generator=generator)[: self.sample].to(source.device)
             source, target = source[rows], target[rows]
         cosine = nn.functional.cosine_similarity(self._embed(source), self._embed(target), dim=-1, eps=1e-8)

@@ -155,8 +155,11 @@ def _objectives(
     for name, section in recipe.objectives.items():
         callable_ = resolve(OBJECTIVES, section.type, kind="objective")
         options = _with_corpora(callable_, section.options, corpora)
-        if "tokenizer" in options_of(callable_, supplied=()):
+        takes = options_of(callable_, supplied=())
+        if "tokenizer" in takes:
             options["tokenizer"] = tokenizer
+        if "seed" in takes:
+            options.setdefault("seed", seed_for(recipe.seed, "objective", name))
         with torch.random.fork_rng(devices=[]):  # a new head's weights depend on the seed and its name alone
             torch.manual_seed(seed_for(recipe.seed, "objective", name))
             try:

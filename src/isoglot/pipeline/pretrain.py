@@ -168,10 +168,9 @@ def build_mixture(
             f"epochs.stream: no view reads {primary!r}; count the epochs of one of {', '.join(streams)}"
         )
     length = None if recipe.epochs is None else max(1, round(recipe.epochs.count * len(streams[primary])))
-    bucket = 1
-    if recipe.batch.bucket is not None:
-        lengths = {name: stream.with_format("numpy")["length"][:] for name, stream in streams.items()}
-        bucket = bucket_positions(lengths, batch, batches=recipe.batch.bucket, group=group)
+    lengths = {name: stream.with_format("numpy")["length"][:] for name, stream in streams.items()}
+    # Without `bucket` a window holds one optimiser step: which examples share a step stays random.
+    bucket = bucket_positions(lengths, batch, batches=recipe.batch.bucket or 1, group=group)
     return Mixture(streams, primary=primary, length=length, seed=recipe.seed, bucket=bucket)
 
 

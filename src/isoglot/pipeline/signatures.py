@@ -81,7 +81,9 @@ def hints_of(callable_: Callable[..., Any]) -> dict[str, Any]:
             found.update(typing.get_type_hints(base))
         except (NameError, TypeError):  # a name that only a type checker imports: this part stays unchecked
             continue
-    return {name: hint.type if isinstance(hint, dataclasses.InitVar) else hint for name, hint in found.items()}
+    return {
+        name: hint.type if isinstance(hint, dataclasses.InitVar) else hint for name, hint in found.items()
+    }
 
 
 def dataset_options(callable_: Callable[..., Any]) -> set[str]:

@@ -22,7 +22,7 @@ from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.packing import PackOptions, pack_stream
 from isoglot.corpus.prepare import Progress, prepare
 from isoglot.corpus.sources import Source, sources_from
-from isoglot.corpus.store import content_hash
+from isoglot.corpus.store import content_hash, stream_manifest
 from isoglot.corpus.tokenizer import TokenizerOptions, train_tokenizer
 from isoglot.errors import ConfigurationError
 from isoglot.pipeline.reporting import Reporter
@@ -42,6 +42,7 @@ __all__ = [
 ]
 
 _MEASURED = ("min_pieces", "max_pieces", "max_pair_pieces")
+_LOST = ("empty", "overlong")
 _TEXT_COLUMNS = ("text", "source", "target")
 
 
@@ -247,9 +248,12 @@ def encoded(
         options = encode_options(recipe, name)
         place = cache / "streams"
         stream = encode_stream(corpora[name], tokenizer, options=options, cache_dir=place, progress=show)
+        counts = stream_manifest(stream)["counts"]
+        lost = [f"{k} {n:,}" for k, n in counts.items() if k in _LOST and n]
+        dropped = f" (encoding dropped: {', '.join(lost)})" if lost else ""
         if (pack := recipe.streams[name].pack) is not None:
             stream = pack_stream(stream, tokenizer, options=PackOptions.model_validate(pack), cache_dir=place)
-        report.note(f"{name}: {len(stream):,} examples")
+        report.note(f"{name}: {len(stream):,} {'blocks' if pack is not None else 'examples'}{dropped}")
         streams[name] = stream
     return streams
 
