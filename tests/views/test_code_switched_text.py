@@ -156,3 +156,31 @@ def test_clear_errors():
     three = view(probability=1.0, synonym_probability=1.0, language_ids={"en": 0, "de": 1, "fr": 2})
     with pytest.raises(ConfigurationError, match="exactly two"):
         build(three, [30])
+
+
+def test_a_side_of_a_pair_equals_its_text_alone():
+    pair = {
+        "source_ids": list(range(20, 60)),
+        "target_ids": list(range(60, 90)),
+        "source_language": "en",
+        "target_language": "xx",
+    }
+    for side, coin, expected in (
+        ("source", False, "source"),
+        ("target", False, "target"),
+        ("first", True, "target"),
+        ("second", True, "source"),
+    ):
+        options = {"probability": 0.5}
+        got = view(side=side, **options).build({**pair, "coin": coin}, generator=generator_for(3))
+        alone = build(view(**options), pair[f"{expected}_ids"], seed=3, language=pair[f"{expected}_language"])
+        assert got.keys() == alone.keys()
+        assert all(torch.equal(got[k], alone[k]) for k in got), side
+    assert set(view(side="first").columns) == {
+        "source_ids",
+        "target_ids",
+        "source_language",
+        "target_language",
+    }
+    with pytest.raises(ConfigurationError, match="side: 'left' given"):
+        view(side="left")

@@ -15,10 +15,14 @@ from transformers import PreTrainedTokenizerBase
 
 from isoglot.errors import ConfigurationError
 from isoglot.views.instance import (
+    SIDES,
     Instance,
+    Side,
     is_packed,
     masked_tensors,
     packed_instance,
+    side_columns,
+    side_prefix,
     text_instance,
     to_tensors,
 )
@@ -58,11 +62,14 @@ class CodeSwitchedText(MaskingOptions):
         mode: see above.
         synonym_probability: 0.5 in DICT-MLM-50.
         language_ids: id of each language, for models with language embeddings; DICT-MLM uses them.
+        side: ``None`` for a text stream; of a bitext stream ``source``, ``target``, or by the example's coin
+            ``first`` or ``second`` (true: the target is first).
         max_length: most tokens with specials, the rest is cut off; the tokenizer's limit where not given.
 
     The masking options (``probability`` …) are those of :class:`~isoglot.views.masking.MaskingOptions`.
 
-    **Columns**: ``input_ids``, ``language`` (unless the lexicon is one for any language); packed or not.
+    **Columns**: ``input_ids`` (or ``<side>_ids``), the language (unless the lexicon is one for any language); packed
+    or not.
 
     **Keys**: those of :class:`~isoglot.views.masked_text.MaskedText`.
 
@@ -82,6 +89,7 @@ class CodeSwitchedText(MaskingOptions):
     mode: Literal["tang2022_input", "chaudhary_label"] = field(default="tang2022_input", kw_only=True)
     synonym_probability: float = field(default=0.5, kw_only=True)
     language_ids: Mapping[str, int] | None = field(default=None, kw_only=True)
+    side: Side | None = field(default=None, kw_only=True)
     max_length: int | None = field(default=None, kw_only=True)
     _lexicon: TokenLexicon = field(init=False, repr=False)
     _language_numbers: IntArray = field(init=False, repr=False)
@@ -102,6 +110,8 @@ class CodeSwitchedText(MaskingOptions):
             )
         if self.mode not in ("tang2022_input", "chaudhary_label"):
             problems.append(f"mode: {self.mode!r} given; write 'tang2022_input' or 'chaudhary_label'")
+        if self.side is not None and self.side not in SIDES:
+            problems.append(f"side: {self.side!r} given; write one of {', '.join(SIDES)}")
         if not 0 <= self.synonym_probability <= 1:
             problems.append(f"synonym_probability: {self.synonym_probability!r} given; it is between 0 and 1")
         if problems:
@@ -116,9 +126,10 @@ class CodeSwitchedText(MaskingOptions):
     @property
     def columns(self) -> tuple[str, ...]:
         """The stream columns that :meth:`build` needs."""
-        words = ["word_ids"] if self.whole_word else []
-        language = self.language_ids is not None or None not in self._lexicon.tables
-        return ("input_ids", *words, *(["language"] if language else []))
+        names = ["word_ids"] if self.whole_word else []
+        if self.language_ids is not None or None not in self._lexicon.tables:
+            names.append("language")
+        return side_columns(self.side, names)
 
     def build(self, example: Mapping[str, Any], *, generator: torch.Generator) -> dict[str, Tensor]:
         """One example's tensors."""
@@ -164,7 +175,7 @@ class CodeSwitchedText(MaskingOptions):
         )
 
     def _table(self, example: Mapping[str, Any]) -> SynonymTable | None:
-        language = example.get("language")
+        language = example.get(f"{side_prefix(self.side, example)}language")
         if language is None and None not in self._lexicon.tables:
             raise ConfigurationError(
                 "code_switched_text: the stream has no 'language' column, which says the lexicon's direction; encode "
@@ -198,5 +209,9 @@ class CodeSwitchedText(MaskingOptions):
                 max_length=self._limit,
             )
         return text_instance(
-            example, template=self._template, language_ids=self.language_ids, max_length=self._limit
+            example,
+            template=self._template,
+            language_ids=self.language_ids,
+            max_length=self._limit,
+            prefix=side_prefix(self.side, example),
         )

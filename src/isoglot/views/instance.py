@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -12,12 +12,28 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from isoglot.errors import ConfigurationError
-from isoglot.views.layout import Template, as_array, language_id
+from isoglot.views.layout import Template, as_array, language_id, target_first
 from isoglot.views.masking import Masked, Masking, mask_tokens
 
-__all__ = ["Instance", "is_packed", "masked_tensors", "packed_instance", "text_instance", "to_tensors"]
+__all__ = [
+    "SIDES",
+    "Instance",
+    "Side",
+    "is_packed",
+    "masked_tensors",
+    "packed_instance",
+    "side_columns",
+    "side_prefix",
+    "text_instance",
+    "to_tensors",
+]
 
 IntArray = NDArray[np.int64]
+
+Side = Literal["source", "target", "first", "second"]
+"""A side of a pair, by name or by the example's coin (true: the target is first)."""
+
+SIDES = ("source", "target", "first", "second")
 
 _DOCUMENT_STRIDE = 1 << 20
 """Set between the word numbers of packed documents, which count from 0 in each."""
@@ -78,6 +94,29 @@ def to_tensors(arrays: Mapping[str, IntArray]) -> dict[str, Tensor]:
 def is_packed(example: Mapping[str, Any]) -> bool:
     """Whether an example is a packed block, whose specials are already inside."""
     return "document_ids" in example or "attention_mask" in example
+
+
+def side_prefix(side: Side | None, example: Mapping[str, Any]) -> str:
+    """Prefix of the columns that a view of one side reads from an example; empty for a text stream."""
+    if side is None:
+        return ""
+    if side in ("source", "target"):
+        return f"{side}_"
+    target = target_first("shuffle", example) == (side == "first")
+    return "target_" if target else "source_"
+
+
+def side_columns(side: Side | None, names: Sequence[str]) -> tuple[str, ...]:
+    """Columns that a view of one side (of either, where the coin decides) needs.
+
+    Args:
+        side: ``None`` for a text stream.
+        names: columns without their prefix (``word_ids``, ``language``) beside the ids.
+    """
+    if side is None:
+        return ("input_ids", *names)
+    prefixes = [f"{side}_"] if side in ("source", "target") else ["source_", "target_"]
+    return tuple(prefix + name for prefix in prefixes for name in ("ids", *names))
 
 
 def text_instance(

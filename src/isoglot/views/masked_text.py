@@ -12,10 +12,13 @@ from transformers import PreTrainedTokenizerBase
 
 from isoglot.errors import ConfigurationError
 from isoglot.views.instance import (
+    SIDES,
     Instance,
     is_packed,
     masked_tensors,
     packed_instance,
+    side_columns,
+    side_prefix,
     text_instance,
     to_tensors,
 )
@@ -23,7 +26,6 @@ from isoglot.views.layout import (
     Template,
     length_limit,
     single_template,
-    target_first,
 )
 from isoglot.views.masking import Masking, MaskingOptions
 
@@ -67,7 +69,7 @@ class MaskedText(MaskingOptions):
     _limit: int = field(init=False, repr=False)
 
     def __post_init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
-        if self.side not in (None, "source", "target", "first", "second"):
+        if self.side is not None and self.side not in SIDES:
             raise ConfigurationError(
                 f"side: {self.side!r} given; write 'source', 'target', 'first' or 'second' for a bitext stream, "
                 "nothing for a text stream"
@@ -79,13 +81,9 @@ class MaskedText(MaskingOptions):
     @property
     def columns(self) -> tuple[str, ...]:
         """The stream columns that :meth:`build` needs."""
-        sides = {None: [""], "source": ["source_"], "target": ["target_"]}.get(
-            self.side, ["source_", "target_"]
-        )
-        names = ["ids"] if self.side else ["input_ids"]
-        names += ["word_ids"] if self.whole_word else []
+        names = ["word_ids"] if self.whole_word else []
         names += ["language"] if self.language_ids is not None else []
-        return tuple(side + name for side in sides for name in names)
+        return side_columns(self.side, names)
 
     def build(self, example: Mapping[str, Any], *, generator: torch.Generator) -> dict[str, Tensor]:
         """One example's tensors."""
@@ -105,14 +103,5 @@ class MaskedText(MaskingOptions):
             template=self._template,
             language_ids=self.language_ids,
             max_length=self._limit,
-            prefix=self._prefix(example),
+            prefix=side_prefix(self.side, example),
         )
-
-    def _prefix(self, example: Mapping[str, Any]) -> str:
-        """Prefix of the columns that are read from this example."""
-        if self.side is None:
-            return ""
-        if self.side in ("source", "target"):
-            return f"{self.side}_"
-        target = target_first("shuffle", example) == (self.side == "first")
-        return "target_" if target else "source_"
