@@ -1,0 +1,395 @@
+"""Real tokens a second and peak memory of TLM training: isoglot against Hugging Face's Trainer.
+
+    ISOGLOT_DATA=... python benchmarks/pretraining.py --shapes mbert xlmr --steps 4
+
+Both train the same encoder (same random weights) on the same real en-de pairs (`parallel/en-de.tsv.gz`; generated ones
+without ISOGLOT_DATA), with the same loss, checked on one batch, and about as many real tokens an optimiser step:
+
+* `hf-max`: Trainer, one pair a line, padded to 128, DataCollatorForLanguageModeling, full logits (as run_mlm.py does);
+* `hf-longest`: the same, padded to the longest of the batch;
+* `isoglot`: AlignmentTrainer, batches by token budget and length, logits at masked positions only.
+
+Each variant runs in a process of its own. Ratios compare equal number formats: fp32 with fp32, bf16 autocast with bf16
+autocast. `parts` says where isoglot's time goes, `matmul` what the machine can do at most.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from datasets import Dataset
+from transformers import (
+    AutoTokenizer,
+    DataCollatorForLanguageModeling,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+)
+
+from bitext import read_pairs
+from isoglot.corpus.encode import EncodeOptions, encode_stream
+from isoglot.corpus.tokenizer import train_tokenizer
+from isoglot.modules.encoder import hidden_size, num_layers
+from isoglot.modules.encodings import Encodings
+from isoglot.modules.load import load_masked_lm
+from isoglot.objectives.masked_lm import MaskedLM
+from isoglot.training.batches import BatchOptions, bucket_positions
+from isoglot.training.collate import Collator
+from isoglot.training.meter import real_tokens
+from isoglot.training.mixture import Mixture
+from isoglot.training.model import AlignmentModel
+from isoglot.training.trainer import AlignmentTrainer
+from isoglot.views.masked_pair import MaskedPair
+
+LENGTH = 128
+SHAPES: dict[str, dict[str, Any]] = {
+    "mbert": {"architecture": "bert", "vocab_size": 119_547},
+    "xlmr": {"architecture": "xlm-roberta", "vocab_size": 250_002},
+    "tiny": {"architecture": "bert", "vocab_size": 20_000, "hidden_size": 64, "num_hidden_layers": 2,
+             "num_attention_heads": 2, "intermediate_size": 128},
+}  # fmt: skip
+VARIANTS = ("hf-max", "hf-longest", "isoglot")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--shapes", nargs="+", default=["mbert", "xlmr"], choices=list(SHAPES))
+    parser.add_argument("--variants", nargs="+", default=list(VARIANTS), choices=VARIANTS)
+    parser.add_argument("--precisions", nargs="+", default=["fp32", "bf16"], choices=["fp32", "bf16"])
+    parser.add_argument("--steps", type=int, default=4, help="measured optimiser steps")
+    parser.add_argument("--warmup", type=int, default=1, help="steps before measuring")
+    parser.add_argument("--batch", type=int, default=32, help="pairs a step of the Trainer's")
+    parser.add_argument("--pairs", type=int, default=20_000, help="pairs of the corpus")
+    parser.add_argument("--layers", type=int, help="fewer layers than the shape has, to try the script")
+    parser.add_argument("--compile", action="store_true", help="compile isoglot's encoder")
+    parser.add_argument("--json", type=Path, help="also write the rows to this file")
+    parser.add_argument(
+        "--child", nargs=4, metavar=("WORK", "SHAPE", "VARIANT", "PRECISION"), help=argparse.SUPPRESS
+    )
+    args = parser.parse_args()
+    if args.child:
+        work, shape, variant, precision = args.child
+        print(json.dumps(child(Path(work), shape, variant, precision, args)))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        prepare(work, args)
+        rows = [row for shape in args.shapes for row in measure(work, shape, args)]
+    if args.json:
+        args.json.write_text(json.dumps(rows, indent=1))
+
+
+def prepare(work: Path, args: argparse.Namespace) -> None:
+    """Pairs of at most 128 tokens, a tokenizer for each family, and the models' first weights."""
+    pairs = list(read_pairs(args.pairs))
+    texts = [side for pair in pairs for side in pair]
+    families = {SHAPES[s]["architecture"]: s for s in args.shapes}
+    for architecture in families:
+        roberta = architecture != "bert"
+        tokenizer = train_tokenizer(
+            texts,
+            algorithm="unigram" if roberta else "wordpiece",
+            family="roberta" if roberta else "bert",
+            vocab_size=16_000,
+            model_max_length=LENGTH,
+        )
+        tokenizer.save_pretrained(work / f"tokenizer-{architecture}")
+        encoded = tokenizer([p[0] for p in pairs], [p[1] for p in pairs])["input_ids"]
+        short = [pair for pair, ids in zip(pairs, encoded, strict=True) if len(ids) <= LENGTH]
+        lengths = [len(ids) for ids in encoded if len(ids) <= LENGTH]
+        (work / f"pairs-{architecture}.json").write_text(json.dumps(short))
+        (work / f"mean-{architecture}.json").write_text(json.dumps(sum(lengths) / len(lengths)))
+    for shape in args.shapes:
+        spec = dict(SHAPES[shape])
+        if args.layers:
+            spec["num_hidden_layers"] = args.layers
+        tokenizer = AutoTokenizer.from_pretrained(work / f"tokenizer-{spec['architecture']}")
+        load_masked_lm(spec, tokenizer=tokenizer, seed=1).save_pretrained(work / shape)
+
+
+def measure(work: Path, shape: str, args: argparse.Namespace) -> list[dict[str, Any]]:
+    """Every variant of one shape, printed as a table."""
+    jobs = [(v, p) for p in args.precisions for v in args.variants]
+    extra = [("check", "fp32"), *((v, p) for p in args.precisions for v in ("parts", "matmul"))]
+    rows = []
+    print(f"\n{shape}: {SHAPES[shape]}, mean real tokens a pair {mean_length(work, shape):.1f}", flush=True)
+    heads = ("variant", "format", "real tok/s", "ratio", "s/step", "tok/step", "padding", "peak GB")
+    print("{:<12}{:<8}{:>12}{:>8}{:>9}{:>10}{:>9}{:>9}".format(*heads), flush=True)
+    base: dict[str, float] = {}
+    for variant, precision in jobs:
+        row = run_child(work, shape, variant, precision, args)
+        rows.append(row)
+        ratio = row["rate"] / base.setdefault(precision, row["rate"])
+        print(
+            f"{variant:<12}{precision:<8}{row['rate']:>12,.0f}{ratio:>7.2f}x{row['seconds']:>9.2f}"
+            f"{row['tokens']:>10,.0f}{row['padding']:>8.0%} {row['peak_gb']:>8.2f}",
+            flush=True,
+        )
+    for variant, precision in extra:
+        rows.append(run_child(work, shape, variant, precision, args))
+        print(f"{variant:<12}{precision:<8}{rows[-1]['text']}", flush=True)
+    return rows
+
+
+def run_child(
+    work: Path, shape: str, variant: str, precision: str, args: argparse.Namespace
+) -> dict[str, Any]:
+    """One variant in a process of its own, so that peaks of memory are its own."""
+    options = ["--steps", args.steps, "--warmup", args.warmup, "--batch", args.batch]
+    options += ["--compile"] if args.compile else []
+    command = [sys.executable, __file__, *map(str, options), "--child", str(work), shape, variant, precision]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{variant} failed:\n{done.stderr}")
+    result = json.loads(done.stdout.strip().splitlines()[-1])
+    return {"shape": shape, "variant": variant, "precision": precision, **result}
+
+
+def mean_length(work: Path, shape: str) -> float:
+    return float(json.loads((work / f"mean-{SHAPES[shape]['architecture']}.json").read_text()))
+
+
+def child(work: Path, shape: str, variant: str, precision: str, args: argparse.Namespace) -> dict[str, Any]:
+    if variant == "matmul":
+        return matmul(precision)
+    architecture = SHAPES[shape]["architecture"]
+    tokenizer = AutoTokenizer.from_pretrained(work / f"tokenizer-{architecture}")
+    pairs = json.loads((work / f"pairs-{architecture}.json").read_text())
+    model = load_masked_lm(work / shape, tokenizer=tokenizer)
+    if variant.startswith("hf"):
+        trainer, count = hf_trainer(model, tokenizer, pairs, variant, precision, args)
+    else:
+        mixture, batch, collator = isoglot_data(tokenizer, pairs, mean_length(work, shape) * args.batch)
+        if variant == "check":
+            return check(model, mixture, collator)
+        if variant == "parts":
+            return parts(model, mixture, batch, collator, precision, args)
+        alignment = AlignmentModel(model, {"tlm": MaskedLM(model)})
+        arguments = training_arguments(precision, args, torch_compile=args.compile)
+        trainer = AlignmentTrainer(alignment, arguments, mixture=mixture, batch=batch, collator=collator)
+        count = real_tokens
+    return timed(trainer, count, args)
+
+
+def isoglot_data(
+    tokenizer: Any, pairs: list[list[str]], tokens: float
+) -> tuple[Mixture, BatchOptions, Collator]:
+    """The stream in batches that hold about as many real tokens as the Trainer's."""
+    corpus = Dataset.from_dict(
+        {
+            "source": [p[0] for p in pairs],
+            "target": [p[1] for p in pairs],
+            "source_language": ["en"] * len(pairs),
+            "target_language": ["de"] * len(pairs),
+        }
+    )
+    stream = encode_stream(
+        corpus, tokenizer, options=EncodeOptions(max_length=LENGTH), cache_dir=tempfile.mkdtemp()
+    )
+    batch = BatchOptions(tokens=round(tokens * 1.03))  # the budget counts the little padding that is left
+    probe = Mixture({"bitext": stream}, primary="bitext", seed=1)
+    bucket = bucket_positions(probe.lengths, batch, batches=50)
+    mixture = Mixture({"bitext": stream}, primary="bitext", seed=1, bucket=bucket)
+    view = MaskedPair(tokenizer, max_length=LENGTH)
+    return mixture, batch, Collator({"pair": ("bitext", view)}, seed=1, pad_token_id=tokenizer.pad_token_id)
+
+
+def hf_trainer(
+    model: Any, tokenizer: Any, pairs: list[list[str]], variant: str, precision: str, args: argparse.Namespace
+) -> tuple[Trainer, Callable[[Any], int]]:
+    """run_mlm.py's line-by-line set-up."""
+    padding = "max_length" if variant == "hf-max" else False
+    encoded = tokenizer(
+        [p[0] for p in pairs], [p[1] for p in pairs], truncation=True, max_length=LENGTH, padding=padding,
+        return_special_tokens_mask=True,
+    )  # fmt: skip
+    collator = DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.15)
+    dataset = Dataset.from_dict(dict(encoded))
+    trainer = Trainer(
+        model, training_arguments(precision, args), train_dataset=dataset, data_collator=collator
+    )
+    return trainer, lambda batch: int(batch["attention_mask"].sum())
+
+
+def training_arguments(precision: str, args: argparse.Namespace, **more: Any) -> TrainingArguments:
+    return TrainingArguments(
+        output_dir=tempfile.mkdtemp(), max_steps=args.warmup + args.steps, per_device_train_batch_size=args.batch,
+        bf16=precision == "bf16", save_strategy="no", report_to=[], logging_strategy="no", disable_tqdm=True, seed=1,
+        learning_rate=1e-5, use_cpu=not torch.cuda.is_available(), **more,
+    )  # fmt: skip
+
+
+class Clock(TrainerCallback):
+    """Times the steps after the warm-up."""
+
+    def __init__(self, warmup: int) -> None:
+        self.warmup, self.start, self.end = warmup, 0.0, 0.0
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Read the clock."""
+        synchronise()
+        if state.global_step == self.warmup:
+            self.start = time.perf_counter()
+        self.end = time.perf_counter()
+
+
+def timed(trainer: Trainer, count: Callable[[Any], int], args: argparse.Namespace) -> dict[str, Any]:
+    """Real tokens a second over the measured steps."""
+    clock, seen = Clock(args.warmup), []
+    trainer.add_callback(clock)
+    plain = trainer.training_step
+
+    def training_step(model: Any, inputs: Any, *rest: Any, **more: Any) -> Any:
+        ids = inputs["input_ids"] if "input_ids" in inputs else inputs["pair"]["input_ids"]
+        seen.append((count(inputs), ids.numel()))
+        return plain(model, inputs, *rest, **more)
+
+    trainer.training_step = training_step
+    trainer.train()
+    seconds = clock.end - clock.start
+    real, held = (sum(column) for column in zip(*seen[args.warmup :], strict=True))
+    return {
+        "rate": real / seconds,
+        "seconds": seconds / args.steps,
+        "tokens": real / args.steps,
+        "padding": 1 - real / held,
+        "peak_gb": peak_gb(),
+    }
+
+
+def check(model: Any, mixture: Mixture, collator: Collator) -> dict[str, Any]:
+    """Isoglot's loss of one batch is the library's own."""
+    model.eval()
+    batch = collator([mixture[i] for i in range(8)])
+    with torch.no_grad():
+        view = batch["pair"]
+        own = model(
+            input_ids=view["input_ids"], attention_mask=view["attention_mask"], labels=view["labels"]
+        ).loss
+        ours = AlignmentModel(model, {"tlm": MaskedLM(model)})(batch)["loss"]
+    difference = abs(float(own) - float(ours))
+    if difference > 1e-4:
+        raise SystemExit(f"the losses differ: {float(own)} (library) and {float(ours)} (isoglot)")
+    return {
+        "difference": difference,
+        "text": f"one batch: library {float(own):.6f}, isoglot {float(ours):.6f}: equal to 1e-4",
+    }
+
+
+def parts(
+    model: Any,
+    mixture: Mixture,
+    batch: BatchOptions,
+    collator: Collator,
+    precision: str,
+    args: argparse.Namespace,
+) -> dict[str, Any]:
+    """Seconds of isoglot's step by part, and how near its products come to what the machine can do."""
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    model.to(device)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
+    objective = MaskedLM(model)
+    size = max(1, int((batch.tokens or 0) / (float(mixture.lengths["bitext"].mean()) + 3)))
+    spent = dict.fromkeys(
+        ("data", "encoder forward", "head and loss, both ways", "encoder backward", "optimiser"), 0.0
+    )
+    flops = 0.0
+    for step in range(args.warmup + args.steps):
+        clock = Laps()
+        batches = collator([mixture[step * size + i] for i in range(size)])
+        views = {"pair": {k: v.to(device) for k, v in batches["pair"].items()}}
+        clock.lap("data")
+        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bf16"):
+            encodings = Encodings(model, views)
+            hidden = encodings.last("pair")
+            leaf = hidden.detach().requires_grad_()
+            clock.lap("encoder forward")
+            encodings._cache["pair", None, num_layers(model)] = leaf
+            output = objective(encodings, views)
+        output.loss.backward()
+        clock.lap("head and loss, both ways")
+        hidden.backward(leaf.grad)
+        clock.lap("encoder backward")
+        optimiser.step()
+        optimiser.zero_grad()
+        clock.lap("optimiser")
+        if step >= args.warmup:
+            spent = {name: spent[name] + clock.laps[name] / args.steps for name in spent}
+            flops += step_flops(model, views["pair"]["input_ids"].shape, int(output.count)) / args.steps
+    total = sum(spent.values())
+    shares = ", ".join(f"{name} {seconds:.2f} s ({seconds / total:.0%})" for name, seconds in spent.items())
+    return {
+        "parts": spent,
+        "flops": flops,
+        "text": f"{shares}; {flops / total / 1e9:,.0f} GFLOP/s over the whole step",
+    }
+
+
+def step_flops(model: Any, shape: tuple[int, ...], masked: int) -> float:
+    """Multiply-adds, times 2, of the matrix products of one step, forward and backward."""
+    rows, length = shape
+    h, inner = hidden_size(model), model.config.intermediate_size
+    layer = 2 * rows * length * (4 * h * h + 2 * h * inner) + 4 * rows * length * length * h
+    head = 2 * masked * (h * h + h * model.config.vocab_size)
+    return 3.0 * (num_layers(model) * layer + head)
+
+
+class Laps:
+    """A stopwatch with named laps."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self.last = time.perf_counter()
+
+    def lap(self, name: str) -> None:
+        """End a lap."""
+        synchronise()
+        now = time.perf_counter()
+        self.laps[name], self.last = now - self.last, now
+
+
+def matmul(precision: str) -> dict[str, Any]:
+    """The machine's rate for the encoder's largest product and the head's."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    dtype = torch.bfloat16 if precision == "bf16" else torch.float32
+    rates = {}
+    for name, (n, k, m) in {"feed-forward": (2048, 768, 3072), "head": (300, 768, 119_547)}.items():
+        a, b = torch.randn(n, k, device=device, dtype=dtype), torch.randn(m, k, device=device, dtype=dtype)
+        best = float("inf")
+        for _ in range(5):
+            synchronise()
+            start = time.perf_counter()
+            torch.mm(a, b.t())
+            synchronise()
+            best = min(best, time.perf_counter() - start)
+        rates[name] = 2 * n * k * m / best / 1e9
+    return {
+        "rates": rates,
+        "text": ", ".join(f"{name} product {rate:,.0f} GFLOP/s" for name, rate in rates.items()),
+    }
+
+
+def synchronise() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def peak_gb() -> float:
+    """Peak memory of this process: the accelerator's if there is one."""
+    if torch.cuda.is_available():
+        return torch.cuda.max_memory_allocated() / 1e9
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+
+
+if __name__ == "__main__":
+    main()
