@@ -1,1 +1,1 @@
-"""isoglot.tasks"""
+"""Tasks: load, encode, head, score. One file a kind; languages are data."""
