@@ -1,1 +1,1 @@
-"""isoglot.modules"""
+"""Parts that know only tensors and encoders: encodings, heads, losses, momentum, queues, pointers."""
