@@ -1,0 +1,237 @@
+"""Draws rows from compiled patterns, a chunk at a time, with numpy.
+
+Chunk ``c`` of a task and split is a pure function of ``(seed, task, split, c)``, so the first rows of a longer data set
+are those of a shorter one. Whether a sentence belongs to train, dev or test is a hash of its words: no sentence occurs
+in two splits, whichever task it serves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from isoglot.errors import ConfigurationError
+from isoglot.seeding import seed_for
+from isoglot.synthetic.lexicon import TOPICS, Lexicon
+from isoglot.synthetic.patterns import Compiled, Ints, Vocabulary
+
+__all__ = ["SPLITS", "Engine", "Rows"]
+
+SPLITS = {"train": (0, 6), "dev": (6, 8), "test": (8, 10)}
+"""Split → range of the sentence hash, in tenths."""
+
+CHUNK = 4096
+_BOOST = 12.0
+_THEMED = 0.75
+
+
+@dataclass
+class Rows:
+    """Drawn rows: token ids of all rows one after the other, and where rows and sentences begin."""
+
+    pattern: Ints
+    ids: Ints
+    token_index: Ints
+    """Where each token stands in the compiled patterns' token arrays."""
+    row_offset: Ints
+    """Row ``r`` is ``ids[row_offset[r] : row_offset[r + 1]]``."""
+    sentence_offset: Ints
+    row_sentence: Ints
+    """Row ``r`` has the sentences ``row_sentence[r] … row_sentence[r + 1] - 1``."""
+    accepted: npt.NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.pattern)
+
+    def take(self, rows: Ints) -> Rows:
+        """Some of the rows, in the order asked for."""
+        tokens = np.diff(self.row_offset)[rows]
+        sentences = np.diff(self.row_sentence)[rows]
+        chosen = ragged(self.row_offset[rows], tokens)
+        lengths = np.diff(self.sentence_offset)[ragged(self.row_sentence[rows], sentences)]
+        return Rows(
+            pattern=self.pattern[rows],
+            ids=self.ids[chosen],
+            token_index=self.token_index[chosen],
+            row_offset=offsets(tokens),
+            sentence_offset=offsets(lengths),
+            row_sentence=offsets(sentences),
+            accepted=self.accepted[rows],
+        )
+
+    @classmethod
+    def joined(cls, parts: list[Rows]) -> Rows:
+        """Rows of several draws from the same patterns, one after the other."""
+        return cls(
+            pattern=np.concatenate([p.pattern for p in parts]),
+            ids=np.concatenate([p.ids for p in parts]),
+            token_index=np.concatenate([p.token_index for p in parts]),
+            row_offset=offsets(np.concatenate([np.diff(p.row_offset) for p in parts])),
+            sentence_offset=offsets(np.concatenate([np.diff(p.sentence_offset) for p in parts])),
+            row_sentence=offsets(np.concatenate([np.diff(p.row_sentence) for p in parts])),
+            accepted=np.concatenate([p.accepted for p in parts]),
+        )
+
+
+def ragged(start: Ints, count: Ints) -> Ints:
+    """Indices ``start[0] … start[0]+count[0]-1, start[1] …`` as one array."""
+    total = int(count.sum())
+    ends = np.cumsum(count)
+    found: Ints = np.arange(total) + np.repeat(start - (ends - count), count)
+    return found
+
+
+def offsets(count: Ints) -> Ints:
+    """``0, count[0], count[0]+count[1] …``, one longer than ``count``."""
+    found: Ints = np.concatenate([[0], np.cumsum(count)])
+    return found
+
+
+class Engine:
+    """Draws words for patterns.
+
+    Args:
+        lexicon: the world's lexicon.
+        seed: the world's seed.
+    """
+
+    def __init__(self, lexicon: Lexicon, seed: int) -> None:
+        self.lexicon = lexicon
+        self.seed = seed
+        self.vocabulary = Vocabulary(lexicon)
+        self._tables: dict[str, tuple[npt.NDArray[np.float64], Ints]] = {}
+
+    def rng(self, *key: str | int) -> np.random.Generator:
+        """The generator of one chunk."""
+        return np.random.default_rng(seed_for(self.seed, "synthetic", *key))
+
+    def _table(self, split: str) -> tuple[npt.NDArray[np.float64], Ints]:
+        """All cumulated weights in one increasing array: row (pool, theme) holds values from its number upwards."""
+        kind = "train" if split == "train" else "all"
+        if kind not in self._tables:
+            parts, starts, at, row = [], [], 0, 0
+            for pool in self.lexicon.pools.values():
+                for topic in (None, *TOPICS):
+                    cdf = np.cumsum(pool.weights(topic, split=kind, boost=_BOOST))
+                    cdf[-1] = 1.0
+                    parts.append(cdf + row)
+                    starts.append(at)
+                    at, row = at + len(cdf), row + 1
+            self._tables[kind] = np.concatenate(parts), np.array(starts)
+        return self._tables[kind]
+
+    def topics(self, rng: np.random.Generator, count: int) -> Ints:
+        """A theme for each row: 0 is none."""
+        drawn = rng.integers(1, len(TOPICS) + 1, size=count)
+        return np.where(rng.random(count) < _THEMED, drawn, 0)
+
+    def draw(
+        self,
+        compiled: Compiled,
+        rng: np.random.Generator,
+        *,
+        split: str,
+        topics: Ints,
+        paragraph: Ints | None = None,
+    ) -> Rows:
+        """Draw one row for each entry of ``topics``.
+
+        Args:
+            compiled: the patterns.
+            rng: where the numbers come from.
+            split: one of :data:`SPLITS`, or ``"all"``; rows of another split come back not accepted.
+            topics: theme of each row.
+            paragraph: number of the paragraph each row is of; its sentences share a cast of three people.
+        """
+        pattern = np.searchsorted(compiled.cdf, rng.random(len(topics)), side="right")
+        pattern = np.minimum(pattern, len(compiled.patterns) - 1)
+        variables = compiled.variable_count[pattern]
+        variable_offset = offsets(variables)
+        pools = compiled.variable_pool[ragged(compiled.variable_start[pattern], variables)]
+        uniform = rng.random(len(pools))
+        if paragraph is not None:
+            self._cast(rng, uniform, pools, np.repeat(paragraph, variables))
+        cumulated, starts = self._table(split)
+        table = pools * (len(TOPICS) + 1) + np.repeat(topics, variables)
+        values = np.searchsorted(cumulated, table + uniform, side="right") - starts[table]
+        tokens = compiled.token_count[pattern]
+        index = ragged(compiled.token_start[pattern], tokens)
+        variable = compiled.token_variable[index]
+        base = compiled.token_base[index]
+        place = np.repeat(variable_offset[:-1], tokens) + np.maximum(variable, 0)
+        fixed = variable < 0
+        value = values[np.where(fixed, 0, place)] if len(values) else np.zeros_like(base)
+        ids = np.where(fixed, base, self.vocabulary.flat[np.where(fixed, 0, base + value)])
+        sentences = compiled.sentence_count[pattern]
+        lengths = compiled.sentence_length[ragged(compiled.sentence_start[pattern], sentences)]
+        sentence_offset, row_sentence = offsets(lengths), offsets(sentences)
+        self._spell(ids, sentence_offset[:-1])
+        accepted = self._distinct(compiled, pattern, variable_offset, values)
+        if split != "all":
+            accepted &= _in_split(ids, sentence_offset, row_sentence, split)
+        return Rows(pattern, ids, index, offsets(tokens), sentence_offset, row_sentence, accepted)
+
+    def _cast(
+        self, rng: np.random.Generator, uniform: npt.NDArray[np.float64], pools: Ints, paragraph: Ints
+    ) -> None:
+        """Let first names and surnames of one paragraph come from three people."""
+        if not len(paragraph):
+            return
+        first, last = (self.vocabulary.pool_number[f"name.{part}"] for part in ("first", "last"))
+        people = rng.random((int(paragraph.max()) + 1, 3, 2))
+        who = rng.integers(3, size=len(pools))
+        follows = np.flatnonzero((pools[1:] == last) & (pools[:-1] == first)) + 1
+        who[follows] = who[follows - 1]
+        for column, pool in enumerate((first, last)):
+            chosen = pools == pool
+            uniform[chosen] = people[paragraph[chosen], who[chosen], column]
+
+    def _spell(self, ids: Ints, first: Ints) -> None:
+        """``a`` becomes ``an`` before a vowel; sentences begin with a capital."""
+        vowel, capital = self.vocabulary.vowel_flags, self.vocabulary.capitals
+        change = np.flatnonzero(ids[:-1] == self.vocabulary.a)
+        ids[change[vowel[ids[change + 1]]]] = self.vocabulary.an
+        ids[first] = capital[ids[first]]
+
+    @staticmethod
+    def _distinct(
+        compiled: Compiled, pattern: Ints, variable_offset: Ints, values: Ints
+    ) -> npt.NDArray[np.bool_]:
+        """Rows in which no two variables of one pool are the same lexeme."""
+        good = np.ones(len(pattern), dtype=bool)
+        count = compiled.twin_count[pattern]
+        pairs = compiled.twins[ragged(compiled.twin_start[pattern], count)]
+        if len(pairs):
+            row = np.repeat(np.arange(len(pattern)), count)
+            at = variable_offset[row]
+            good[row[values[at + pairs[:, 0]] == values[at + pairs[:, 1]]]] = False
+        return good
+
+
+def _in_split(ids: Ints, sentence_offset: Ints, row_sentence: Ints, split: str) -> npt.NDArray[np.bool_]:
+    """Rows whose every sentence hashes into the split."""
+    if split not in SPLITS:
+        raise ConfigurationError(
+            f"split {split!r} given; needed is one of {', '.join(SPLITS)} or all; use split='train'"
+        )
+    low, high = SPLITS[split]
+    bucket = sentence_buckets(ids, sentence_offset)
+    outside = (bucket < low) | (bucket >= high)
+    inside: npt.NDArray[np.bool_] = np.add.reduceat(outside, row_sentence[:-1]) == 0
+    return inside
+
+
+def sentence_buckets(ids: Ints, sentence_offset: Ints) -> Ints:
+    """A number from 0 to 9 for each sentence, from its word ids and their order alone."""
+    position = ragged(np.zeros(len(sentence_offset) - 1, dtype=np.int64), np.diff(sentence_offset))
+    mixed = (ids.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= (position.astype(np.uint64) + np.uint64(1)) * np.uint64(0xC2B2AE3D27D4EB4F)
+    mixed ^= mixed >> np.uint64(29)
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    mixed ^= mixed >> np.uint64(32)
+    total = np.add.reduceat(mixed, sentence_offset[:-1])
+    total *= np.uint64(0x94D049BB133111EB)
+    total ^= total >> np.uint64(31)
+    return (total % np.uint64(10)).astype(np.int64)

@@ -1,0 +1,265 @@
+"""The miniature world's lexicon: pools of lexemes with their forms, Zipfian weights and themes.
+
+A *pool* is a set of lexemes that can stand in one kind of slot (``noun.animal``, ``verb.give``, ``name.last``). A
+lexeme has named forms (``sg``, ``pl``, ``past`` …); a relation is a form too, so that ``hyper.sg`` of *dog* is *animal*
+and ``ant.pos`` of *big* is *small*. The stems are in ``lexicon.txt``; morphology, derivation and compounds make a few
+thousand words of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from importlib import resources
+
+import numpy as np
+import numpy.typing as npt
+
+from isoglot.seeding import seed_for
+from isoglot.synthetic.morphology import (
+    comparative,
+    inflect_noun,
+    inflect_verb,
+    superlative,
+    to_adverb,
+)
+
+__all__ = ["TOPICS", "Lexeme", "Lexicon", "Pool", "build_lexicon"]
+
+Forms = dict[str, str]
+
+TOPICS = (
+    "farm", "garden", "sea", "town", "politics", "science", "art", "sport", "home", "school", "health", "travel",
+    "work", "office", "kitchen",
+)  # fmt: skip
+"""Themes; a sentence or paragraph has one, and its words are more frequent there."""
+
+SPARE = {"noun.material", "weekday", "month", "number.pair", "number.word", "number.digits", "number.year"}
+"""Closed lists: neither cut by ``size`` nor held out."""
+
+MASS = {"noun.mass", "noun.material"}
+"""Nouns without a plural."""
+
+SURNAMES, TOWNS = 420, 420
+_SHIFT = 2.7
+_UNPRODUCTIVE = {"unknown", "awake", "asleep", "shy", "tall", "bald", "hostile", "single", "married", "rich", "poor",
+                 "old", "young", "ill", "busy", "elderly", "famous", "tired", "bored", "worried", "excited", "talented",
+                 "popular", "lonely", "hardworking"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Lexeme:
+    """One word with its forms and theme."""
+
+    forms: Forms
+    topic: str | None = None
+    linked: bool = False
+    """Whether another lexeme's forms point here (an opposite); such a word is never held out."""
+    rank: int = 0
+    """Place in its section of the lexicon file, common words first."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Lexemes of one kind, most frequent first."""
+
+    name: str
+    lexemes: tuple[Lexeme, ...]
+    held_out: npt.NDArray[np.bool_]
+
+    @property
+    def form_names(self) -> tuple[str, ...]:
+        """The forms every lexeme of the pool has."""
+        return tuple(self.lexemes[0].forms)
+
+    def weights(self, topic: str | None, *, split: str, boost: float) -> npt.NDArray[np.float64]:
+        """Zipf-Mandelbrot weights, ``(rank + 2.7) ** -1.05``, times ``boost`` for the theme's own words."""
+        weights = np.power(np.arange(len(self.lexemes), dtype=np.float64) + _SHIFT, -1.05)
+        if topic is not None:
+            weights = weights * np.where([lex.topic == topic for lex in self.lexemes], boost, 1.0)
+        if split == "train":
+            weights = np.where(self.held_out, 0.0, weights)
+        weights /= weights.sum()
+        return weights
+
+
+@dataclass
+class Lexicon:
+    """All pools of a world."""
+
+    pools: dict[str, Pool] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return sum(len(p.lexemes) for p in self.pools.values())
+
+    def words(self) -> set[str]:
+        """Every form of every lexeme."""
+        return {f for p in self.pools.values() for lex in p.lexemes for f in lex.forms.values()}
+
+
+def build_lexicon(seed: int, *, size: int | None = None, held_out: float = 0.0) -> Lexicon:
+    """Read the stems, derive, order by a seeded frequency, cut to ``size`` and mark the held-out words.
+
+    Args:
+        seed: it shuffles frequency ranks (mildly, so that common words stay common), names and loose themes.
+        size: about how many open-class lexemes to keep (at least ten in a pool); default all.
+        held_out: share of the open-class lexemes that the train split never uses.
+    """
+    raw = _raw_pools(seed)
+    total = sum(len(v) for name, v in raw.items() if name not in SPARE)
+    share = 1.0 if size is None else min(1.0, size / total)
+    lexicon = Lexicon()
+    for name, lexemes in raw.items():
+        rng = np.random.default_rng(seed_for(seed, "lexicon", name))
+        jitter = np.log1p([lex.rank for lex in lexemes]) + 0.6 * rng.standard_normal(len(lexemes))
+        ordered = [lexemes[i] for i in np.argsort(jitter, kind="stable")]
+        if name not in SPARE:
+            ordered = ordered[: max(10, round(share * len(ordered)))]
+        loose = rng.integers(len(TOPICS), size=len(ordered))
+        ordered = [
+            lex if lex.topic else replace(lex, topic=TOPICS[loose[i]]) for i, lex in enumerate(ordered)
+        ]
+        free = np.array([not lex.linked and name not in SPARE for lex in ordered])
+        # The most frequent words stay in training: a pool must not lose what its sentences are made of.
+        held = (rng.random(len(ordered)) < held_out) & free & (np.arange(len(ordered)) >= 3)
+        lexicon.pools[name] = Pool(name, tuple(ordered), held)
+    return lexicon
+
+
+def _sections() -> Iterator[tuple[str, dict[str, str], list[str]]]:
+    text = resources.files("isoglot.synthetic").joinpath("lexicon.txt").read_text(encoding="utf-8")
+    name, options, words = "", dict[str, str](), list[str]()
+    for line in text.splitlines():
+        if line.startswith("@"):
+            if name:
+                yield name, options, words
+            first, *rest = line[1:].split()
+            name, options, words = first, dict(part.split("=", 1) for part in rest), []
+        elif line and not line.startswith("#"):
+            words += line.split()
+    yield name, options, words
+
+
+def _raw_pools(seed: int) -> dict[str, list[Lexeme]]:
+    pools: dict[str, list[Lexeme]] = {}
+    names: dict[str, list[str]] = {}
+    for name, options, words in _sections():
+        if name == "compound":
+            entries = [_compound(w, options["head"]) for w in words if not w.endswith("-")]
+            _add(pools, options["pool"], _nouns(entries, options))
+        elif name.startswith("noun."):
+            _add(pools, name, _nouns(words, options, mass=name in MASS))
+        elif name.startswith("verb."):
+            _add(pools, name, [Lexeme(inflect_verb(w), None) for w in words])
+        elif name.startswith("adj."):
+            _add(pools, name, _adjectives(words, options))
+        elif name.startswith(("name.", "org.")):
+            names[name] = words
+        else:
+            _add(pools, name, [Lexeme({"form": w}) for w in words])
+    _derive(pools)
+    _names(pools, names, seed)
+    _numbers(pools)
+    return pools
+
+
+def _add(pools: dict[str, list[Lexeme]], name: str, lexemes: list[Lexeme]) -> None:
+    """Append to a pool, leaving out words that it has."""
+    pool = pools.setdefault(name, [])
+    known = {next(iter(lex.forms.values())) for lex in pool}
+    for rank, lexeme in enumerate(lexemes):
+        word = next(iter(lexeme.forms.values()))
+        if word not in known:
+            known.add(word)
+            pool.append(replace(lexeme, rank=rank))
+
+
+def _compound(word: str, head: str) -> str:
+    return "/".join(word + part for part in head.split("/"))
+
+
+def _nouns(words: list[str], options: dict[str, str], *, mass: bool = False) -> list[Lexeme]:
+    found = []
+    for word in words:
+        forms = {"sg": word} if mass else inflect_noun(word)
+        if not mass and "hypernym" in options:
+            above = inflect_noun(options["hypernym"])
+            forms |= {"hyper.sg": above["sg"], "hyper.pl": above["pl"]}
+        found.append(Lexeme(forms, options.get("topic")))
+    return found
+
+
+def _adjective(word: str, opposite: str, *, graded: bool) -> Lexeme:
+    forms = {"pos": word, "ant.pos": opposite} if opposite else {"pos": word}
+    if graded:
+        forms |= {"cmp": comparative(word), "sup": superlative(word), "ant.cmp": comparative(opposite)}
+    return Lexeme(forms, None, bool(opposite))
+
+
+def _adjectives(words: list[str], options: dict[str, str]) -> list[Lexeme]:
+    """Lexemes of ``word`` or of ``word=antonym``; graded classes compare with -er and -est."""
+    found = []
+    for entry in words:
+        left, _, right = entry.partition("=")
+        graded = "graded" in options
+        found.append(_adjective(left, right, graded=graded))
+        if right:
+            found.append(_adjective(right, left, graded=graded))
+    return found
+
+
+def _derive(pools: dict[str, list[Lexeme]]) -> None:
+    """Adverbs in -ly, nouns in -ness and verbs in re-, from the stems."""
+    words = [lex.forms["pos"] for source in ("adj.human", "adj.person") for lex in pools[source]]
+    words = [w for w in words if w not in _UNPRODUCTIVE and not w.endswith("ly")]
+    _add(pools, "adv.manner", [Lexeme({"form": to_adverb(w)}) for w in words])
+    quality = [
+        w for w in words if w.endswith(("y", "ful", "less", "d", "n", "ish", "m", "k", "rude", "polite"))
+    ]
+    nouns = [w[:-1] + "iness" if w.endswith("y") else w + "ness" for w in quality]
+    _add(pools, "noun.quality", [Lexeme({"sg": n}) for n in nouns])
+    again = ("paint", "build/built/built", "open", "pack", "load", "count", "examine", "draw/drew/drawn",
+             "sell/sold/sold", "test", "design", "use", "store", "move", "wrap*", "order", "label",
+             "make/made/made")  # fmt: skip
+    entries = ["/".join("re" + part for part in word.split("/")) for word in again]
+    _add(pools, "verb.handle", [Lexeme(inflect_verb(w)) for w in entries])
+
+
+def _names(pools: dict[str, list[Lexeme]], names: dict[str, list[str]], seed: int) -> None:
+    """Surnames and towns are composed of the same parts, so that a name alone does not give its type away."""
+    rng = np.random.default_rng(seed_for(seed, "names"))
+    heads, tails = names.pop("name.part.head"), names.pop("name.part.tail")
+    both = [h + t for h in heads for t in tails if h[-1] != t[0]]
+    towns = [h + t for h in heads for t in names["name.part.town"] if h[-1] != t[0]]
+    del names["name.part.town"]
+    shuffled = [both[i] for i in rng.permutation(len(both))]
+    shared = shuffled[: SURNAMES // 3]
+    surnames = shared + shuffled[SURNAMES : 2 * SURNAMES - len(shared)]
+    own = [towns[i] for i in rng.permutation(len(towns))]
+    places = shared + (own + shuffled[2 * SURNAMES :])[: TOWNS - len(shared)]
+    _add(pools, "name.last", [Lexeme({"form": surnames[i]}) for i in rng.permutation(len(surnames))])
+    _add(pools, "name.town", [Lexeme({"form": places[i]}) for i in rng.permutation(len(places))])
+    for name, words in names.items():
+        _add(pools, name, [Lexeme({"form": w}) for w in words])
+    _add(pools, "name.first", [*pools["name.first.f"], *pools["name.first.m"]])
+
+
+_UNITS = ("", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+          "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")  # fmt: skip
+_TENS = ("", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+
+
+def number_word(value: int) -> str:
+    """An integer below 100 in words: 42 → ``forty-two``."""
+    if value < 20:
+        return _UNITS[value]
+    return _TENS[value // 10] + (f"-{_UNITS[value % 10]}" if value % 10 else "")
+
+
+def _numbers(pools: dict[str, list[Lexeme]]) -> None:
+    """Digits, years, and pairs ``low < high`` at least two apart (so that "more than" and "at least" never meet)."""
+    _add(pools, "number.digits", [Lexeme({"form": str(n)}) for n in (*range(13, 100), *range(100, 1000, 50))])
+    _add(pools, "number.year", [Lexeme({"form": str(n)}) for n in range(2020, 1890, -1)])
+    pairs = [(a, b) for a in range(3, 40) for b in range(a + 2, 41)]
+    _add(pools, "number.word", [Lexeme({"form": number_word(n)}) for n in range(2, 60)])
+    pools["number.pair"] = [Lexeme({"low": number_word(a), "high": number_word(b)}) for a, b in pairs]

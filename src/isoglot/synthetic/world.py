@@ -1,0 +1,174 @@
+"""The miniature world: labelled English-like data for every task, seeded and offline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from itertools import islice, pairwise
+
+import numpy as np
+import pyarrow as pa
+from datasets import Dataset, Features, List, Value
+
+from isoglot.errors import ConfigurationError
+from isoglot.schema import TAGGED, TEXT, TREEBANK
+from isoglot.seeding import seed_for
+from isoglot.synthetic.engine import CHUNK, SPLITS, Engine, Rows
+from isoglot.synthetic.grammar import sample_patterns
+from isoglot.synthetic.lexicon import Lexicon, build_lexicon
+from isoglot.synthetic.patterns import Compiled, Pattern
+from isoglot.synthetic.tables import dataset, list_column, string_column, text_column
+
+__all__ = ["World"]
+
+_PATTERNS = 6000
+_TREEBANK = Features({**TREEBANK, "entities": List(Value("string")), "text": Value("string")})
+
+
+class World:
+    """A lexicon and a grammar, and data sets drawn from them.
+
+    Every data set is a pure function of the world's arguments, the method, ``split`` and ``n``; the first rows of a
+    longer one are those of a shorter one. A sentence occurs in one split only, whichever task it serves.
+
+    Args:
+        seed: frequencies, names, themes, grammar and draws depend on it.
+        size: about how many lexemes to keep; all (some 3,800) by default.
+        held_out: share of the open-class words that ``split="train"`` never uses; dev and test do.
+
+    Raises:
+        ConfigurationError: ``size`` below 200, or ``held_out`` outside [0, 0.9].
+
+    Example:
+        >>> world = World(seed=1)
+        >>> world.text(3)["text"] == world.text(5)["text"][:3]
+        True
+    """
+
+    def __init__(self, seed: int = 0, size: int | None = None, *, held_out: float = 0.0) -> None:
+        if size is not None and size < 200:
+            raise ConfigurationError(
+                f"size={size} given; the grammar needs at least 200 lexemes; use World(size=200)"
+            )
+        if not 0 <= held_out <= 0.9:
+            raise ConfigurationError(
+                f"held_out={held_out} given; needed is 0 to 0.9; use World(held_out=0.1)"
+            )
+        self.seed = seed
+        self.lexicon: Lexicon = build_lexicon(seed, size=size, held_out=held_out)
+        self.engine = Engine(self.lexicon, seed)
+
+    @cached_property
+    def _sentences(self) -> Compiled:
+        patterns = sample_patterns(_PATTERNS, seed_for(self.seed, "grammar"))
+        return Compiled.of(patterns, self.engine.vocabulary)
+
+    @cached_property
+    def _named(self) -> Compiled:
+        """Sentence patterns of which most have a name."""
+
+        def weight(pattern: Pattern) -> float:
+            return 1.0 if any(t.entity != "O" for t in pattern.sentences[0]) else 0.25
+
+        patterns = [replace(p, weight=weight(p)) for p in self._sentences.patterns]
+        return Compiled.of(patterns, self.engine.vocabulary)
+
+    def text(self, n: int, *, split: str = "train", sentences: int = 1) -> Dataset:
+        """Plain text (TEXT), punctuation attached.
+
+        Args:
+            n: rows.
+            split: train, dev, test, or all.
+            sentences: sentences a row; a paragraph of two or more has one theme and a cast of three people.
+        """
+        self._check(n, split)
+        if sentences > 1:
+            parts = self._paragraphs(split, sentences)
+        else:
+            parts = (t for rows in self._chunks("text", self._sentences, split, n) for t in self._texts(rows))
+        texts = list(islice(parts, n))
+        return dataset({"text": pa.array(texts, pa.string()), "language": string_column("en", n)}, TEXT)
+
+    def treebank(self, n: int, *, split: str = "train") -> Dataset:
+        """Dependency trees (TREEBANK) with the further columns ``entities`` (IOB2) and ``text`` (detokenised)."""
+        compiled = self._sentences
+        rows, names = self._collect("text", compiled, split, n), self.engine.vocabulary.strings
+        columns = {
+            "words": list_column(rows.row_offset, rows.ids, names),
+            "upos": self._token_column(rows, compiled.upos),
+            "heads": list_column(rows.row_offset, compiled.heads[rows.token_index], None),
+            "deprels": self._token_column(rows, compiled.deprels),
+            "language": string_column("en", n),
+            "entities": self._token_column(rows, compiled.entities),
+            "text": text_column(self._texts(rows)),
+        }
+        return dataset(columns, _TREEBANK)
+
+    def pos(self, n: int, *, split: str = "train") -> Dataset:
+        """Words with universal part-of-speech tags (TAGGED)."""
+        return self._tagged("pos", self._sentences, self._sentences.upos, split, n)
+
+    def ner(self, n: int, *, split: str = "train") -> Dataset:
+        """Words with IOB2 tags of PER, ORG and LOC (TAGGED); about one sentence in eight has no name."""
+        return self._tagged("ner", self._named, self._named.entities, split, n)
+
+    def _tagged(self, key: str, compiled: Compiled, tags: list[str], split: str, n: int) -> Dataset:
+        rows = self._collect(key, compiled, split, n)
+        words = list_column(rows.row_offset, rows.ids, self.engine.vocabulary.strings)
+        columns = {"words": words, "tags": self._token_column(rows, tags), "language": string_column("en", n)}
+        return dataset(columns, TAGGED)
+
+    @staticmethod
+    def _token_column(rows: Rows, values: list[str]) -> pa.Array:
+        names = sorted(set(values))
+        number = {name: i for i, name in enumerate(names)}
+        codes = np.array([number[v] for v in values])
+        return list_column(rows.row_offset, codes[rows.token_index], names)
+
+    def _texts(self, rows: Rows) -> list[str]:
+        """The rows as plain text."""
+        pieces = self.engine.vocabulary.pieces[rows.ids].tolist()
+        at = rows.row_offset.tolist()
+        return ["".join(pieces[a:b])[1:] for a, b in pairwise(at)]
+
+    def _chunks(self, key: str, compiled: Compiled, split: str, n: int) -> Iterator[Rows]:
+        """Accepted rows, chunk after chunk, until there are ``n``."""
+        self._check(n, split)
+        found, chunk = 0, 0
+        while found < n:
+            rng = self.engine.rng(key, split, chunk)
+            rows = self.engine.draw(compiled, rng, split=split, topics=self.engine.topics(rng, CHUNK))
+            rows = rows.take(np.flatnonzero(rows.accepted)[: n - found])
+            found, chunk = found + len(rows), chunk + 1
+            yield rows
+
+    def _collect(self, key: str, compiled: Compiled, split: str, n: int) -> Rows:
+        return Rows.joined(list(self._chunks(key, compiled, split, n)))
+
+    def _paragraphs(self, split: str, sentences: int) -> Iterator[str]:
+        """Paragraphs without end."""
+        self._check(sentences, split)
+        low, high = SPLITS.get(split, (0, 10))
+        tries = int(np.ceil(sentences * 10 / (high - low) * 1.7)) + 3
+        many, chunk = max(1, CHUNK // tries), 0
+        while True:
+            rng = self.engine.rng("paragraphs", split, sentences, chunk)
+            number = np.repeat(np.arange(many), tries)
+            topics = self.engine.topics(rng, many)[number]
+            rows = self.engine.draw(self._sentences, rng, split=split, topics=topics, paragraph=number)
+            texts = self._texts(rows)
+            for p in range(many):
+                good = [i for i in range(p * tries, (p + 1) * tries) if rows.accepted[i]]
+                if len(good) >= sentences:
+                    yield " ".join(texts[i] for i in good[:sentences])
+            chunk += 1
+
+    @staticmethod
+    def _check(n: int, split: str) -> None:
+        if n < 1:
+            raise ConfigurationError(f"{n} rows or sentences given; needed is at least 1; use n=1000")
+        if split not in {*SPLITS, "all"}:
+            raise ConfigurationError(
+                f"split {split!r} given; needed is one of {', '.join(SPLITS)} or all; use split='train'"
+            )

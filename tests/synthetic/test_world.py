@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from isoglot.errors import ConfigurationError
+from isoglot.schema import TAGGED, TEXT, require
+from isoglot.synthetic import World
+from isoglot.synthetic.lexicon import SPARE, build_lexicon
+
+WORLD = World(seed=5)
+SPLITS = ("train", "dev", "test")
+
+
+def test_lexicon_has_a_few_thousand_words() -> None:
+    lexicon = build_lexicon(0)
+    assert len(lexicon) > 3000 and len(lexicon.words()) > 4000
+    small = build_lexicon(0, size=600)
+    assert 500 < sum(len(p.lexemes) for name, p in small.pools.items() if name not in SPARE) < 800
+
+
+def test_schemas() -> None:
+    require(WORLD.text(5), TEXT, role="text")
+    for made in (WORLD.pos(5), WORLD.ner(5)):
+        require(made, TAGGED, role="tags")
+    assert set(WORLD.text(5)["language"]) == {"en"}
+
+
+@pytest.mark.parametrize("method", ["text", "treebank", "pos", "ner"])
+def test_same_seed_same_rows_and_prefixes(method: str) -> None:
+    long = getattr(WORLD, method)(5000).to_list()
+    assert getattr(World(seed=5), method)(5000).to_list() == long
+    assert getattr(WORLD, method)(700).to_list() == long[:700]
+    assert getattr(World(seed=6), method)(700).to_list() != long[:700]
+
+
+def test_splits_share_no_sentence_across_tasks() -> None:
+    found: dict[str, set[str]] = {}
+    for split in SPLITS:
+        texts = set(WORLD.text(6000, split=split)["text"])
+        texts |= {s for p in WORLD.text(300, split=split, sentences=4)["text"] for s in split_sentences(p)}
+        found[split] = texts
+    for one, other in combinations(SPLITS, 2):
+        assert not found[one] & found[other]
+
+
+def split_sentences(paragraph: str) -> list[str]:
+    return re.findall(r".+?[.?](?= |$)", paragraph)
+
+
+def test_held_out_words_are_not_in_train_but_in_test() -> None:
+    world = World(seed=5, held_out=0.2)
+    held = {
+        next(iter(x.forms.values()))
+        for p in world.lexicon.pools.values()
+        if p.name.startswith("name.last")
+        for x, out in zip(p.lexemes, p.held_out, strict=True)
+        if out
+    }
+    towns = {x.forms["form"] for x in world.lexicon.pools["name.town"].lexemes}
+    only = held - towns
+    assert len(only) > 20
+    words = {s: {w for row in world.ner(6000, split=s)["words"] for w in row} for s in ("train", "test")}
+    assert not only & words["train"]
+    assert len(only & words["test"]) > 10
+
+
+def test_word_frequencies_are_zipfian() -> None:
+    counts = Counter(w.lower() for words in WORLD.pos(20000)["words"] for w in words if w.isalpha())
+    frequencies = np.array([c for _, c in counts.most_common(2000)], dtype=float)
+    ranks = np.arange(1, len(frequencies) + 1)
+    chosen = slice(9, 1000)
+    slope = np.polyfit(np.log(ranks[chosen]), np.log(frequencies[chosen]), 1)[0]
+    assert -1.35 < slope < -0.75
+    assert counts.most_common(1)[0][0] == "the"
+
+
+def test_paragraphs_have_a_cast() -> None:
+    """First names of one paragraph come from three people; of as many lone sentences, from many more."""
+    first = {x.forms["form"] for x in WORLD.lexicon.pools["name.first"].lexemes}
+    paragraphs = WORLD.text(200, sentences=6)["text"]
+    sizes = [len({w.strip(".,?") for w in p.split()} & first) for p in paragraphs]
+    assert max(sizes) <= 3 and sum(sizes) > 200
+
+
+def test_themes_make_words_keep_company() -> None:
+    """Ships are found near water more often than chance has it: there is something to learn beside syntax."""
+
+    def of(pool: str, hypernym: str) -> set[str]:
+        lexemes = WORLD.lexicon.pools[pool].lexemes
+        return {f for x in lexemes if x.forms["hyper.sg"] == hypernym for f in (x.forms["sg"], x.forms["pl"])}
+
+    vessels, water = of("noun.thing", "vessel"), of("noun.place", "waterway")
+    words = [set(w) for w in WORLD.pos(30000)["words"]]
+    ships, rivers = [bool(w & vessels) for w in words], [bool(w & water) for w in words]
+    both = np.mean([a and b for a, b in zip(ships, rivers, strict=True)])
+    assert both > 2 * np.mean(ships) * np.mean(rivers) > 0
+
+
+@pytest.mark.parametrize("bad", [{"n": 0}, {"n": 3, "split": "validation"}])
+def test_bad_arguments_name_the_remedy(bad: dict) -> None:
+    with pytest.raises(ConfigurationError, match="use"):
+        WORLD.text(**bad)
+
+
+@pytest.mark.parametrize("bad", [{"size": 10}, {"held_out": 1.0}])
+def test_bad_worlds(bad: dict) -> None:
+    with pytest.raises(ConfigurationError, match=r"use World"):
+        World(**bad)
