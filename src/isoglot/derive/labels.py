@@ -1,0 +1,109 @@
+"""Labels that follow their words into the derived language."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = [
+    "carry",
+    "carry_entities",
+    "carry_heads",
+    "first_match",
+    "flip_runs",
+    "make_tags_consistent",
+]
+
+
+def carry(labels: Sequence[str], origin: Sequence[int]) -> list[str]:
+    """Each derived word's label is its original's."""
+    return [labels[o] for o in origin]
+
+
+def carry_heads(heads: Sequence[int], origin: Sequence[int]) -> list[int]:
+    """Heads of a re-ordered tree, 1-based, 0 for the root; ``origin`` is a permutation."""
+    place = [0] * len(heads)
+    for new, old in enumerate(origin):
+        place[old] = new + 1
+    return [place[heads[o] - 1] if heads[o] else 0 for o in origin]
+
+
+def carry_entities(tags: Sequence[str], origin: Sequence[int]) -> list[str]:
+    """IOB2 tags of re-ordered words, entity by entity.
+
+    Each word keeps its entity; words of one entity that stand together in the new order are one entity there, whose
+    first word is ``B``. Entities that meet stay apart, and an entity that is torn apart becomes several.
+
+    Args:
+        tags: IOB2 tags of the original. An ``I`` without an entity before it begins one.
+        origin: the original word of each derived one.
+    """
+    entity: list[int] = []
+    kinds: list[str] = []
+    for i, tag in enumerate(tags):
+        prefix, _, kind = tag.partition("-")
+        going_on = prefix == "I" and i > 0 and entity[-1] >= 0 and kinds[-1] == kind
+        entity.append(-1 if not kind else entity[-1] if going_on else i)
+        kinds.append(kind)
+    out: list[str] = []
+    before = -1
+    for o in origin:
+        number = entity[o]
+        out.append(tags[o] if number < 0 else f"{'I' if number == before else 'B'}-{kinds[o]}")
+        before = number
+    return out
+
+
+def flip_runs(tags: Sequence[str]) -> list[str]:
+    """Turn each maximal run ``I … I B`` of a reversed sentence into ``B I … I``.
+
+    Source: ALIGN-MLM's code for inverted NER.
+    """
+    out = list(tags)
+    start, inside = 0, False
+    for i, tag in enumerate(tags):
+        if tag.startswith("I-"):
+            inside = True
+            continue
+        if tag.startswith("B-") and inside:
+            out[start : i + 1] = out[start : i + 1][::-1]
+        start, inside = i + 1, False
+    return out
+
+
+def make_tags_consistent(tags: Sequence[str]) -> list[str]:
+    """Repair IOB2: after a tag of the same type comes ``I``, else ``B``. Neighbours of one type become one entity.
+
+    Source: ALIGN-MLM's code for NER after T_syn.
+    """
+    out: list[str] = []
+    before = ""
+    for tag in tags:
+        prefix, _, kind = tag.partition("-")
+        if kind and prefix in ("B", "I"):
+            out.append(f"{'I' if kind == before else 'B'}-{kind}")
+            before = kind
+        else:
+            out.append(tag)
+            before = ""
+    return out
+
+
+def first_match(
+    words: Sequence[str], labels: Sequence[str], derived: Sequence[str], *, unmatched: str
+) -> tuple[list[str], int]:
+    """ALIGN-MLM's way: each derived word gets the label of the first original word of the same form.
+
+    Args:
+        words: original words.
+        labels: their labels.
+        derived: derived words, spelled as in the original.
+        unmatched: label of a form that the original does not have (``O`` for NER, ``X`` for POS).
+
+    Returns:
+        The labels, and how many forms were unmatched.
+    """
+    first: dict[str, str] = {}
+    for word, label in zip(words, labels, strict=True):
+        first.setdefault(word, label)
+    found = [first.get(word) for word in derived]
+    return [unmatched if f is None else f for f in found], found.count(None)

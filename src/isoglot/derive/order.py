@@ -1,0 +1,224 @@
+"""Transformations of order: inversion and permutation, each inside a sentence."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Literal
+
+from transformers import PreTrainedTokenizerBase
+
+from isoglot.corpus.pieces import fast_backend
+from isoglot.derive.base import Derived, Sentence
+from isoglot.errors import ConfigurationError
+from isoglot.seeding import seed_for
+
+__all__ = ["END_MARKS", "Inversion", "Permutation", "invert_ids", "invert_xnli", "sentence_bounds"]
+
+END_MARKS = frozenset({".", "!", "?"})
+"""Tokens that end a sentence. The paper says "the period token"; its code has all three."""
+
+_ATTACHED = re.compile(r"(?<=[^.!?])[.!?]+$")
+
+
+def sentence_bounds(words: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """``[start, stop)`` of the sentences of a tokenised text: each ends after a token of :data:`END_MARKS`.
+
+    Example:
+        >>> list(sentence_bounds("It rains . Why ?".split()))
+        [(0, 3), (3, 5)]
+    """
+    if END_MARKS.isdisjoint(words):
+        if words:
+            yield 0, len(words)
+        return
+    start = 0
+    for i, word in enumerate(words):
+        if word in END_MARKS:
+            yield start, i + 1
+            start = i + 1
+    if start < len(words):
+        yield start, len(words)
+
+
+def _bounds(sentence: Sentence, split: bool) -> Iterator[tuple[int, int]]:
+    if not split:
+        if sentence.words:
+            yield 0, len(sentence.words)
+    elif sentence.ends is None:
+        yield from sentence_bounds(sentence.words)
+    else:
+        start = 0
+        for end in sorted(sentence.ends | {len(sentence.words) - 1}):
+            if end >= start:
+                yield start, end + 1
+                start = end + 1
+
+
+class Inversion:
+    """The words of a sentence in reverse order, its final punctuation last.
+
+    ``w_1 … w_n .  →  w_n … w_1 .``
+
+    Args:
+        level: ``word``, or ``token`` for the older variant (Deshpande et al. 2021) that reverses the tokenizer's
+            pieces; the derived words are then pieces, and each piece's origin is its word.
+        split: the input may hold several sentences; each is inverted for itself, at the marks ``. ! ?`` (or
+            ``Sentence.ends``). Off for NLI, NER and POS, where the whole string is one sentence.
+        attached: a final mark may hang on the last word (``mat.``); it moves to the new last word. On for running
+            text, off where words carry labels (an abbreviation's period stays with it).
+        literal: ALIGN-MLM's XNLI code as it is: see :func:`invert_xnli`. Words are those between single spaces.
+        tokenizer: for ``level="token"``.
+
+    Raises:
+        ConfigurationError: an unknown level, or level token without a tokenizer.
+
+    Source: Tang et al. 2022, App. F and its code.
+    """
+
+    def __init__(
+        self,
+        *,
+        level: Literal["word", "token"] = "word",
+        split: bool = False,
+        attached: bool = False,
+        literal: bool = False,
+        tokenizer: PreTrainedTokenizerBase | None = None,
+    ) -> None:
+        if level not in ("word", "token"):
+            raise ConfigurationError(f"inversion level {level!r} given; it is 'word' or 'token'")
+        if level == "token" and tokenizer is None:
+            raise ConfigurationError(
+                "inversion of tokens needs the tokenizer that makes them; give tokenizer=..."
+            )
+        self.level, self.split, self.attached, self.literal = level, split, attached, literal
+        self._backend = None
+        if level == "token" and tokenizer is not None:
+            self._backend = fast_backend(tokenizer, split_special_tokens=True)
+
+    def __call__(self, sentence: Sentence, *, key: int = 0) -> Derived:
+        """The inverted sentence; ``key`` has no effect."""
+        del key
+        words = sentence.words
+        if self._backend is not None:
+            return self._tokens(sentence, self._backend)
+        if self.literal:
+            return _literal(words)
+        if not self.split:
+            return self._whole(words)
+        out: list[str] = []
+        origin: list[int] = []
+        for start, stop in _bounds(sentence, self.split):
+            part = self._whole(words[start:stop])
+            out.extend(part.words)
+            origin.extend([start + o for o in part.origin] if start else part.origin)
+        return Derived(tuple(out), tuple(origin))
+
+    def _whole(self, words: tuple[str, ...]) -> Derived:
+        last = len(words) - 1
+        if last < 1:
+            return Derived(words, tuple(range(last + 1)))
+        if words[last] in END_MARKS:
+            return Derived(words[-2::-1] + words[-1:], (*range(last - 1, -1, -1), last))
+        mark = _ATTACHED.search(words[last]) if self.attached else None
+        if mark is None:
+            return Derived(words[::-1], tuple(range(last, -1, -1)))
+        stem, end = words[last][: mark.start()], mark.group()
+        return Derived((stem, *words[last - 1 : 0 : -1], words[0] + end), tuple(range(last, -1, -1)))
+
+    def _tokens(self, sentence: Sentence, backend: Any) -> Derived:
+        pieces: list[str] = []
+        owner: list[int] = []
+        for start, stop in _bounds(sentence, self.split):
+            encoding = backend.encode(" ".join(sentence.words[start:stop]), add_special_tokens=False)
+            spans = _word_numbers(sentence.words[start:stop], encoding.offsets)
+            tokens = encoding.tokens
+            order = _inverted_order(tokens)
+            pieces.extend([tokens[i] for i in order])
+            owner.extend([start + spans[i] for i in order])
+        return Derived(tuple(pieces), tuple(owner))
+
+
+def _word_numbers(words: Sequence[str], offsets: Sequence[tuple[int, int]]) -> list[int]:
+    """The word each piece of the words' joined text stands in."""
+    owner: list[int] = []
+    for i, word in enumerate(words):
+        owner.extend([i] * (len(word) + 1))
+    owner.append(len(words) - 1)
+    return [owner[max(stop - 1, 0)] for _, stop in offsets]
+
+
+def _inverted_order(tokens: Sequence[str]) -> list[int]:
+    last = len(tokens) - 1
+    if last >= 0 and tokens[last].removeprefix("##").lstrip("Ġ▁") in END_MARKS:
+        return [*range(last - 1, -1, -1), last]
+    return list(range(last, -1, -1))
+
+
+def invert_ids(ids: Sequence[int], *, ends: Collection[int] = ()) -> list[int]:
+    """Piece ids of one sentence (without specials) in reverse order, a last piece in ``ends`` kept last.
+
+    Source: Deshpande et al. 2021, the token-level variant.
+    """
+    last = len(ids) - 1
+    if last >= 0 and ids[last] in ends:
+        return [*ids[-2::-1], ids[-1]] if last else list(ids)
+    return list(ids[::-1])
+
+
+def invert_xnli(text: str) -> str:
+    """ALIGN-MLM's inversion of XNLI sentences with all its quirks.
+
+    The string is one sentence, however many it holds. One final *character* of ``. ! ?`` is split off and comes back
+    without a space, so ``really ?`` becomes `` really?``; a single word without one gets a space before it.
+
+    Source: the paper's code, ``invert_xnli_data``.
+
+    Example:
+        >>> invert_xnli("Hello, world! I am here.")
+        'here am I world! Hello,.'
+    """
+    return " ".join(_literal(tuple(text.split(" "))).words) if text else text
+
+
+def _literal(words: tuple[str, ...]) -> Derived:
+    if not words or words == ("",):
+        return Derived(words, tuple(range(len(words))))
+    order = range(len(words) - 1, -1, -1)
+    if words[-1] and words[-1][-1] in END_MARKS:
+        parts = [*words[:-1], words[-1][:-1]]
+        turned = [parts[i] for i in order]
+        turned[-1] += words[-1][-1]
+        return Derived(tuple(turned), tuple(order))
+    if len(words) == 1:
+        return Derived(("", words[0]), (0, 0))
+    return Derived(words[::-1], tuple(order))
+
+
+class Permutation:
+    """The words of a sentence in a random order.
+
+    Args:
+        seed: the order depends on it and on the sentence's key alone.
+        split: permute each sentence of the input for itself.
+        keep_final: a final ``. ! ?`` token stays last.
+
+    Source: Deshpande et al. 2021; Tang et al. 2022, caption of Table 9.
+    """
+
+    def __init__(self, *, seed: int = 0, split: bool = False, keep_final: bool = False) -> None:
+        self.seed, self.split, self.keep_final = seed, split, keep_final
+
+    def __call__(self, sentence: Sentence, *, key: int) -> Derived:
+        """A permutation drawn for ``(seed, key)``."""
+        generator = random.Random(seed_for(self.seed, "permutation", key))
+        origin: list[int] = []
+        for start, stop in _bounds(sentence, self.split):
+            fixed = self.keep_final and stop - start > 1 and sentence.words[stop - 1] in END_MARKS
+            part = list(range(start, stop - fixed))
+            generator.shuffle(part)
+            origin.extend(part)
+            if fixed:
+                origin.append(stop - 1)
+        return Derived(tuple([sentence.words[o] for o in origin]), tuple(origin))

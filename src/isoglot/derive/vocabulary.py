@@ -1,0 +1,267 @@
+"""Transliteration as a copy of a tokenizer's vocabulary: token ``id`` of the original is ``id + V`` in the copy."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from transformers import AddedToken, AutoTokenizer, PreTrainedTokenizerBase
+
+from isoglot.corpus.pieces import fast_backend
+from isoglot.derive.base import Derived, Sentence
+from isoglot.derive.sharing import draw_shared
+from isoglot.errors import ConfigurationError, InputError
+
+__all__ = ["COPY_FILE", "SCRIPTS", "TokenTransliteration", "VocabularyCopy"]
+
+COPY_FILE = "vocabulary_copy.json"
+SCRIPTS: dict[str, tuple[int, int]] = {"tangut": (0x17000, 6136), "hangul": (0xAC00, 11172)}
+"""Blocks of letters that copies are written in: first character, and how many there are."""
+
+
+class VocabularyCopy:
+    """A tokenizer whose vocabulary is doubled, and the script that its second half is written in.
+
+    Each piece of the original has a copy of its own, written as one character (two for large vocabularies) of a
+    script that the tokenizer does not know. So derived text is text: the doubled tokenizer, a plain one that
+    ``AutoTokenizer`` reads back from its folder, gives for a derived word exactly ``id + V`` for every piece that the
+    original word has, whatever its algorithm.
+
+    Args:
+        tokenizer: the original's fast tokenizer, of size V.
+        shared: ids that have no copy (vocabulary overlap). In text this needs WordPiece; :meth:`shift` always works.
+        script: ``tangut`` (no living language writes it) or ``hangul``.
+
+    Raises:
+        ConfigurationError: ids with gaps, or a tokenizer that knows letters of the script.
+
+    Source: Tang et al. 2022, T_trans: all ids but ``<s>``, ``</s>`` and ``<pad>`` are shifted by V. ``<mask>`` is
+    shared in effect: masking comes after the shift.
+    """
+
+    def __init__(
+        self, tokenizer: PreTrainedTokenizerBase, *, shared: Collection[int] = (), script: str = "tangut"
+    ) -> None:
+        self.original = tokenizer
+        self.size = len(tokenizer)
+        self.script = script
+        self.shared = tuple(sorted({int(i) for i in shared}))
+        self._shared_set = frozenset(self.shared)
+        self.unshifted = tuple(sorted(_framing(tokenizer)))
+        self._tokens = list(tokenizer.convert_ids_to_tokens(list(range(self.size))))
+        _check(tokenizer, self._tokens, script)
+        self._table = np.arange(self.size, dtype=np.int64) + self.size
+        fixed = [*self.shared, *self.unshifted]
+        self._table[fixed] = fixed
+        self._back = np.arange(2 * self.size, dtype=np.int64) % self.size
+        self._doubled: PreTrainedTokenizerBase | None = None
+
+    @classmethod
+    def draw(
+        cls,
+        tokenizer: PreTrainedTokenizerBase,
+        *,
+        overlap: float = 0.0,
+        seed: int = 0,
+        with_replacement: bool = False,
+        script: str = "tangut",
+    ) -> VocabularyCopy:
+        """A copy that leaves a random part of the vocabulary unshifted, without the special tokens.
+
+        Args:
+            tokenizer: the original's.
+            overlap: the part, exact: 0, 0.25 and 0.5 in the paper.
+            seed: of the draw.
+            with_replacement: the paper's code, whose 25 % and 50 % are 22.1 % and 39.4 %.
+            script: see the class.
+        """
+        special = set(tokenizer.all_special_ids)
+        ids = [i for i in range(len(tokenizer)) if i not in special]
+        chosen = draw_shared(len(ids), overlap=overlap, seed=seed, with_replacement=with_replacement)
+        return cls(tokenizer, shared=[ids[i] for i in chosen], script=script)
+
+    def shift(self, ids: Iterable[int] | NDArray[Any]) -> NDArray[np.int64]:
+        """Ids of the original as ids of the derived language; ids that are shifted already stay."""
+        array = np.asarray(ids if isinstance(ids, np.ndarray) else list(ids), dtype=np.int64)
+        return np.where(array < self.size, self._table[array % self.size], array)
+
+    def unshift(self, ids: Iterable[int] | NDArray[Any]) -> NDArray[np.int64]:
+        """Ids of the derived language (or of the original) as ids of the original."""
+        array = np.asarray(ids if isinstance(ids, np.ndarray) else list(ids), dtype=np.int64)
+        result: NDArray[np.int64] = self._back[array]
+        return result
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The original's spelling of ids of either language, specials left out."""
+        return str(self.original.decode(self.unshift(ids).tolist(), skip_special_tokens=True))
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """The gold lexicon of tokens: ``(id, copy)`` of every id that is shifted and not special."""
+        special = set(self.original.all_special_ids)
+        return [(i, int(c)) for i, c in enumerate(self._table) if c != i and i not in special]
+
+    @property
+    def tokenizer(self) -> PreTrainedTokenizerBase:
+        """The doubled tokenizer, of size 2V: original text gives ids below V, derived text the copies' ids.
+
+        Raises:
+            ConfigurationError: shared ids, and a model that is not WordPiece.
+        """
+        if self._doubled is None:
+            doubled = copy.deepcopy(self.original)
+            doubled.add_tokens(
+                [AddedToken(self._code(i), lstrip=True, normalized=False) for i in range(self.size)]
+            )
+            prefix = self._continuation()
+            inner = [self._tokens[i] for i in self.shared if prefix and self._tokens[i].startswith(prefix)]
+            doubled.add_tokens([AddedToken(piece, normalized=False) for piece in inner])
+            last = doubled.convert_tokens_to_ids(self._code(self.size - 1))
+            if len(doubled) != 2 * self.size or last != 2 * self.size - 1:
+                raise ConfigurationError(
+                    f"the doubled tokenizer has {len(doubled)} entries and not 2 x {self.size}: the original's ids "
+                    "have gaps; save it with ids 0 to V − 1"
+                )
+            self._doubled = doubled
+        return self._doubled
+
+    def written(self, ids: Iterable[int]) -> str:
+        """The derived word with these pieces, given as ids of the original."""
+        shared = self._shared_set
+        return "".join([self._tokens[i] if i in shared else self._code(i) for i in ids])
+
+    def save(self, folder: str | Path) -> None:
+        """Write the doubled tokenizer, and how it came about, so that :meth:`load` opens it again."""
+        path = Path(folder)
+        self.tokenizer.save_pretrained(str(path))
+        self.original.save_pretrained(str(path / "original"))
+        values = {
+            "size": self.size,
+            "script": self.script,
+            "shared": self.shared,
+            "unshifted": self.unshifted,
+        }
+        (path / COPY_FILE).write_text(json.dumps(values) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: str | Path) -> VocabularyCopy:
+        """Open what :meth:`save` wrote.
+
+        Raises:
+            InputError: the folder holds none.
+        """
+        path = Path(folder) / COPY_FILE
+        if not path.is_file():
+            raise InputError(
+                "no vocabulary copy here; a folder that VocabularyCopy.save wrote is needed", path=folder
+            )
+        values = json.loads(path.read_text(encoding="utf-8"))
+        original = AutoTokenizer.from_pretrained(str(Path(folder) / "original"))
+        return cls(original, shared=values["shared"], script=values["script"])
+
+    def _continuation(self) -> str | None:
+        """WordPiece's ``##``; None without shared ids.
+
+        Raises:
+            ConfigurationError: shared ids in a model whose pieces cannot be written one by one.
+        """
+        if not self.shared:
+            return None
+        model = self.original.backend_tokenizer.model
+        if type(model).__name__ != "WordPiece":
+            raise ConfigurationError(
+                f"a {type(model).__name__} tokenizer with {len(self.shared)} shared ids given; derived text with "
+                "vocabulary overlap needs a WordPiece tokenizer; shift encoded ids with VocabularyCopy.shift, or set "
+                "overlap to 0"
+            )
+        return str(model.continuing_subword_prefix)
+
+    def _code(self, i: int) -> str:
+        first, count = SCRIPTS[self.script]
+        if self.size <= count:
+            return chr(first + i)
+        leads = _leads(self.size, count)
+        lead, trail = divmod(i, count - leads)
+        return chr(first + lead) + chr(first + leads + trail)
+
+
+class TokenTransliteration:
+    """Every word as the copies of its pieces.
+
+    Args:
+        vocabulary: the doubled vocabulary.
+        pieces: the words of the input are pieces themselves (after an inversion of tokens).
+    """
+
+    def __init__(self, vocabulary: VocabularyCopy, *, pieces: bool = False) -> None:
+        self.vocabulary = vocabulary
+        self.pieces = pieces
+        self._backend = fast_backend(vocabulary.original, split_special_tokens=True)
+        self._spaced = self._ids(["a"]) != self._ids([" a"])
+        self._known: tuple[dict[str, str], dict[str, str]] = ({}, {})
+        vocabulary.tokenizer  # noqa: B018 - says at once whether the copy can be written
+
+    def _ids(self, texts: list[str]) -> list[list[int]]:
+        return [e.ids for e in self._backend.encode_batch(texts, add_special_tokens=False)]
+
+    def prime(self, words: Iterable[str], *, first: bool = False) -> None:
+        """Learn words in one call of the tokenizer."""
+        known = self._known[first]
+        new = [w for w in dict.fromkeys(words) if w not in known]
+        if not new:
+            return
+        if self.pieces:
+            lookup = self.vocabulary.original.get_vocab()
+            encoded = [[lookup[w]] for w in new]
+        else:
+            encoded = self._ids([f" {w}" if self._spaced and not first else w for w in new])
+        for word, ids in zip(new, encoded, strict=True):
+            known[word] = self.vocabulary.written(ids) or word
+
+    def __call__(self, sentence: Sentence, *, key: int = 0) -> Derived:
+        """The same words in the same order, in the copy's script; ``key`` has no effect."""
+        del key
+        words = sentence.words
+        known = self._known[False]
+        try:
+            out = [known[w] for w in words]
+        except KeyError:
+            self.prime(words)
+            out = [known[w] for w in words]
+        if self._spaced and words and not self.pieces:
+            # A byte-level tokenizer reads a text's first word without the space that the others have.
+            self.prime(words[:1], first=True)
+            out[0] = self._known[True][words[0]]
+        return Derived(tuple(out), tuple(range(len(words))))
+
+
+def _framing(tokenizer: PreTrainedTokenizerBase) -> set[int]:
+    """Ids of the tokens that frame and pad a sequence."""
+    names = ("cls_token_id", "bos_token_id", "sep_token_id", "eos_token_id", "pad_token_id")
+    return {i for name in names if (i := getattr(tokenizer, name, None)) is not None}
+
+
+def _leads(size: int, count: int) -> int:
+    """The fewest first characters of two-character codes, which are never second ones."""
+    return next(n for n in range(1, count) if n * (count - n) >= size)
+
+
+def _check(tokenizer: PreTrainedTokenizerBase, tokens: list[str], script: str) -> None:
+    if script not in SCRIPTS:
+        raise ConfigurationError(f"script {script!r} given; there are {', '.join(SCRIPTS)}")
+    if any(token is None for token in tokens) or not getattr(tokenizer, "is_fast", False):
+        raise ConfigurationError(
+            f"{type(tokenizer).__name__} with {len(tokens)} entries given; a fast tokenizer with ids 0 to V − 1 is "
+            "needed"
+        )
+    first, count = SCRIPTS[script]
+    known = next((t for t in tokens if any(first <= ord(c) < first + count for c in t)), None)
+    if known is not None:
+        other = next((s for s in SCRIPTS if s != script), script)
+        raise ConfigurationError(
+            f"the tokenizer knows {known!r}, which is in the script of the copies; set script: {other}"
+        )

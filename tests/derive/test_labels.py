@@ -1,0 +1,103 @@
+"""Labels that follow their words."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isoglot.derive.base import Sentence, compose
+from isoglot.derive.labels import (
+    carry,
+    carry_entities,
+    carry_heads,
+    first_match,
+    flip_runs,
+    make_tags_consistent,
+)
+from isoglot.derive.order import Inversion, Permutation
+
+TAGS = st.lists(st.sampled_from(["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]), max_size=10).map(
+    lambda tags: [
+        f"B-{t[2:]}" if t[0] == "I" and (i == 0 or tags[i - 1][2:] != t[2:]) else t
+        for i, t in enumerate(tags)
+    ]
+)
+"""Valid IOB2."""
+
+GOLDEN = [
+    (
+        ["John", "Smith", "lives", "in", "New", "York", "City", "."],
+        ["B-PER", "I-PER", "O", "O", "B-LOC", "I-LOC", "I-LOC", "O"],
+        ["City", "York", "New", "in", "lives", "Smith", "John", "."],
+        ["B-LOC", "I-LOC", "I-LOC", "O", "O", "B-PER", "I-PER", "O"],
+    ),
+    (
+        ["A", "B", "C", "D"],
+        ["B-PER", "I-PER", "B-ORG", "I-ORG"],
+        ["D", "C", "B", "A"],
+        ["B-ORG", "I-ORG", "B-PER", "I-PER"],
+    ),
+]
+
+
+def test_inverted_entities() -> None:
+    for words, tags, inverted, expected in GOLDEN:
+        derived = Inversion()(Sentence(tuple(words)))
+        assert list(derived.words) == inverted
+        assert flip_runs(carry(tags, derived.origin)) == expected
+        assert carry_entities(tags, derived.origin) == expected
+
+
+def test_consistent_tags() -> None:
+    cases = [
+        (["I-ORG", "B-ORG", "O"], ["B-ORG", "I-ORG", "O"]),
+        (["B-PER", "B-PER", "O"], ["B-PER", "I-PER", "O"]),
+        (["I-PER", "O", "I-PER"], ["B-PER", "O", "B-PER"]),
+        (["O", "O"], ["O", "O"]),
+    ]
+    for tags, expected in cases:
+        assert make_tags_consistent(tags) == expected
+
+
+@given(TAGS)
+def test_runs_flip_and_entities_carry_alike_under_inversion(tags: list[str]) -> None:
+    origin = list(range(len(tags)))[::-1]
+    assert carry_entities(tags, origin) == flip_runs(carry(tags, origin))
+    assert carry_entities(tags, range(len(tags))) == tags
+
+
+@given(TAGS, st.integers(0, 9))
+def test_every_order_gives_valid_iob2_with_the_same_types(tags: list[str], key: int) -> None:
+    origin = Permutation()(Sentence(("w",) * len(tags)), key=key).origin
+    for out in (carry_entities(tags, origin), make_tags_consistent(carry(tags, origin))):
+        assert [t[2:] for t in out] == [tags[o][2:] for o in origin]
+        for before, tag in zip(["O", *out], out, strict=False):
+            assert tag[0] != "I" or before[2:] == tag[2:]
+
+
+def test_neighbouring_entities_stay_apart() -> None:
+    assert carry_entities(["B-PER", "B-PER"], [1, 0]) == ["B-PER", "B-PER"]
+    assert carry_entities(["I-PER", "O", "I-LOC"], [0, 1, 2]) == ["B-PER", "O", "B-LOC"]
+
+
+def test_first_match_confuses_repeated_words() -> None:
+    words, labels = ["can", "the", "can", "fall"], ["AUX", "DET", "NOUN", "VERB"]
+    assert first_match(words, labels, ["fall", "can", "the", "can"], unmatched="X") == (
+        ["VERB", "AUX", "DET", "AUX"],
+        0,
+    )
+    assert first_match(words, labels, ["tin"], unmatched="X") == (["X"], 1)
+
+
+@given(st.integers(1, 8), st.integers(0, 9), st.data())
+def test_heads_point_to_the_same_words(size: int, key: int, data: st.DataObject) -> None:
+    heads = data.draw(st.lists(st.integers(0, size), min_size=size, max_size=size))
+    words = tuple(f"w{i}" for i in range(size))
+    sentence = Sentence(words, ("X",) * size, tuple(heads), ("dep",) * size)
+    derived = compose(Inversion(), Permutation())(sentence, key=key)
+    out = carry_heads(heads, derived.origin)
+    for new, old in enumerate(derived.origin):
+        assert derived.words[new] == words[old]
+        assert (out[new] == 0) == (heads[old] == 0)
+        if heads[old]:
+            assert derived.words[out[new] - 1] == words[heads[old] - 1]

@@ -1,0 +1,111 @@
+"""Inversion and permutation."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isoglot.derive.base import Sentence, compose
+from isoglot.derive.order import END_MARKS, Inversion, Permutation, invert_ids, invert_xnli, sentence_bounds
+from isoglot.errors import ConfigurationError
+from isoglot.testing import tiny_tokenizer
+
+WORDS = st.lists(st.sampled_from(["a", "b", "cat", "mat.", ".", "!", "?", "U.S."]), max_size=12).map(tuple)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The cat sat on the mat.", "mat the on sat cat The."),
+        ("really ?", " really?"),
+        ("Hello, world! I am here.", "here am I world! Hello,."),
+        ("wait...", "wait..."),
+        ("No", " No"),
+        ("a dog", "dog a"),
+        ("", ""),
+    ],
+)
+def test_literal_nli_inversion_has_the_papers_quirks(text: str, expected: str) -> None:
+    assert invert_xnli(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Welcome to ACL", [("Welcome to ACL", "ACL to Welcome")]),
+        ("= Title =", [("= Title =", "= Title =")]),
+        (". x", [(".", "."), ("x", "x")]),
+        ("It rains . Why not ?", [("It rains .", "rains It ."), ("Why not ?", "not Why ?")]),
+    ],
+)
+def test_pretraining_text_is_split_and_inverted(text: str, expected: list[tuple[str, str]]) -> None:
+    words = tuple(text.split())
+    bounds = list(sentence_bounds(words))
+    found = [(words[a:b], Inversion()(Sentence(words[a:b])).words) for a, b in bounds]
+    assert [(" ".join(o), " ".join(d)) for o, d in found] == expected
+    whole = Inversion(split=True)(Sentence(words))
+    assert " ".join(whole.words) == " ".join(d for _, d in expected)
+
+
+def test_a_mark_that_hangs_on_the_last_word_moves_to_the_new_last_one() -> None:
+    derived = Inversion(attached=True)(Sentence.of("The old cat sat on a mat."))
+    assert derived.words == ("mat", "a", "on", "sat", "cat", "old", "The.")
+    assert derived.origin == (6, 5, 4, 3, 2, 1, 0)
+    assert Inversion(attached=True)(Sentence.of("wait for me...")).words == ("me", "for", "wait...")
+    assert Inversion(attached=True)(Sentence.of("...")).words == ("...",)
+    assert Inversion()(Sentence.of("in the U.S.")).words == ("U.S.", "the", "in")
+
+
+def test_given_sentence_ends_win_over_marks() -> None:
+    sentence = Sentence(("a", ".", "b", "c", "."), ends=frozenset({4}))
+    assert Inversion(split=True)(sentence).words == ("c", "b", ".", "a", ".")
+
+
+@given(WORDS)
+def test_inversion_is_its_own_inverse_and_a_permutation(words: tuple[str, ...]) -> None:
+    for options in ({}, {"split": True}):
+        once = Inversion(**options)(Sentence(words))
+        assert sorted(once.origin) == list(range(len(words)))
+        assert once.words == tuple(words[o] for o in once.origin)
+        if not options and words and words[0] in END_MARKS:
+            continue  # it comes to stand last, where a mark stays
+        twice = compose(Inversion(**options), Inversion(**options))(Sentence(words), key=0)
+        assert twice.words == words
+        assert twice.origin == tuple(range(len(words)))
+
+
+@given(WORDS, st.integers(0, 5))
+def test_permutations_depend_on_seed_and_key_alone(words: tuple[str, ...], key: int) -> None:
+    derived = Permutation(seed=1)(Sentence(words), key=key)
+    assert derived == Permutation(seed=1)(Sentence(words), key=key)
+    assert sorted(derived.origin) == list(range(len(words)))
+    assert derived.words == tuple(words[o] for o in derived.origin)
+    kept = Permutation(seed=1, keep_final=True)(Sentence((*words, ".")), key=key)
+    assert kept.words[-1:] == (".",)
+    assert kept.origin[-1] == len(words)
+
+
+def test_permutations_of_different_keys_and_seeds_differ() -> None:
+    sentence = Sentence(tuple("abcdefghijklmnop"))
+    orders = {Permutation(seed=s)(sentence, key=k).origin for s in range(3) for k in range(3)}
+    assert len(orders) == 9
+
+
+def test_token_level_inverts_pieces_and_keeps_the_final_mark() -> None:
+    tokenizer = tiny_tokenizer("bert")
+    sentence = Sentence.of("the teacher follows zebra .")
+    ids = tokenizer(" ".join(sentence.words), add_special_tokens=False)["input_ids"]
+    derived = Inversion(level="token", tokenizer=tokenizer)(sentence)
+    end = tokenizer.convert_tokens_to_ids(".")
+    assert tokenizer.convert_tokens_to_ids(list(derived.words)) == invert_ids(ids, ends={end})
+    assert list(derived.origin[:-1]) == sorted(derived.origin[:-1], reverse=True)
+    assert derived.origin[-1] == 4
+    assert len(derived.words) > 5  # an unknown word has several pieces
+
+
+def test_what_is_missing_is_said() -> None:
+    with pytest.raises(ConfigurationError, match="tokenizer="):
+        Inversion(level="token")
+    with pytest.raises(ConfigurationError, match="'word' or 'token'"):
+        Inversion(level="byte")  # type: ignore[arg-type]

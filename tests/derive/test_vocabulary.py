@@ -1,0 +1,135 @@
+"""A tokenizer's vocabulary and its copy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from transformers import AutoTokenizer, PreTrainedTokenizerBase
+
+from isoglot.corpus.pieces import PieceEncoder
+from isoglot.corpus.tokenizer import train_tokenizer
+from isoglot.derive.base import Sentence, compose
+from isoglot.derive.order import Inversion
+from isoglot.derive.vocabulary import TokenTransliteration, VocabularyCopy
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.testing import tiny_bitext, tiny_tokenizer
+
+LINES = [
+    "The quiet teacher's horse, at last, sees 3.5 rivers!",
+    "every child (again) opens a small window — slowly",
+    "zebra unseen-words café naïve 漢字 don't.",
+]
+
+
+def tokenizer_of(algorithm: str) -> PreTrainedTokenizerBase:
+    texts = [str(row["source"]) for row in tiny_bitext(64)] + LINES[:2]
+    family = "roberta" if algorithm == "byte_bpe" else "bert"
+    return train_tokenizer(texts, algorithm=algorithm, vocab_size=400, family=family, min_frequency=1)
+
+
+@pytest.mark.parametrize("algorithm", ["wordpiece", "bpe", "byte_bpe", "unigram"])
+def test_derived_text_is_the_originals_pieces_plus_v(algorithm: str, tmp_path: Path) -> None:
+    original = tokenizer_of(algorithm)
+    copy = VocabularyCopy(original)
+    copy.save(tmp_path)
+    doubled = AutoTokenizer.from_pretrained(tmp_path)
+    size = len(original)
+    assert len(doubled) == 2 * size
+    transform = TokenTransliteration(copy)
+    for line in LINES:
+        sentence = Sentence.of(line)
+        text = " ".join(transform(sentence).words)
+        ids = original(line)["input_ids"]
+        assert doubled(line)["input_ids"] == ids
+        assert doubled(text)["input_ids"] == copy.shift(ids).tolist()
+        inner = [i for i in ids if i not in copy.unshifted]
+        assert set(copy.shift(inner)) == {i + size for i in inner}
+        assert copy.unshift(copy.shift(ids)).tolist() == ids
+        assert copy.decode(doubled(text)["input_ids"]) == original.decode(ids, skip_special_tokens=True)
+    again = VocabularyCopy.load(tmp_path)
+    assert again.shift(np.arange(size)).tolist() == copy.shift(np.arange(size)).tolist()
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "xlm-roberta", "deberta-v2", "modernbert"])
+def test_encoding_sees_the_words_of_derived_text(family: str) -> None:
+    original = tiny_tokenizer(family)
+    copy = VocabularyCopy(original)
+    sentence = Sentence.of("the old captain never forgets zebras .")
+    derived = compose(TokenTransliteration(copy), Inversion())(sentence, key=0)
+    side = PieceEncoder(copy.tokenizer, words="whitespace").word_lists(
+        [derived.words], [" ".join(derived.words)]
+    )
+    plain = PieceEncoder(original, words="whitespace").word_lists(
+        [[sentence.words[o] for o in derived.origin]], [" ".join(sentence.words[o] for o in derived.origin)]
+    )
+    assert side.ids.tolist() == copy.shift(plain.ids).tolist()
+    assert side.word_ids.tolist() == plain.word_ids.tolist()
+
+
+@pytest.mark.parametrize("overlap", [0.25, 0.5, 1.0])
+def test_shared_ids_stay_and_are_an_exact_part(overlap: float, tmp_path: Path) -> None:
+    original = tokenizer_of("wordpiece")
+    copy = VocabularyCopy.draw(original, overlap=overlap, seed=5)
+    eligible = len(original) - len(original.all_special_ids)
+    assert len(copy.shared) == round(overlap * eligible)
+    assert not set(copy.shared) & set(original.all_special_ids)
+    copy.save(tmp_path)
+    doubled = AutoTokenizer.from_pretrained(tmp_path)
+    transform = TokenTransliteration(copy)
+    for line in LINES:
+        ids = original(line)["input_ids"]
+        assert doubled(line)["input_ids"] == ids
+        assert doubled(" ".join(transform(Sentence.of(line)).words))["input_ids"] == copy.shift(ids).tolist()
+    assert len(copy.pairs()) == eligible - len(copy.shared)
+    assert VocabularyCopy.load(tmp_path).shared == copy.shared
+
+
+def test_the_literal_draw_repeats_ids() -> None:
+    original = tokenizer_of("wordpiece")
+    literal = VocabularyCopy.draw(original, overlap=0.5, seed=5, with_replacement=True)
+    assert len(literal.shared) < len(VocabularyCopy.draw(original, overlap=0.5, seed=5).shared)
+
+
+def test_specials_frame_both_languages_alike() -> None:
+    original = tokenizer_of("byte_bpe")
+    copy = VocabularyCopy(original)
+    frame = [original.cls_token_id, original.sep_token_id, original.pad_token_id]
+    assert copy.shift(frame).tolist() == frame
+    others = [original.mask_token_id, original.unk_token_id]
+    assert copy.shift(others).tolist() == [i + len(original) for i in others]
+    assert all(i not in original.all_special_ids for i, _ in copy.pairs())
+
+
+def test_inverted_pieces_can_be_written() -> None:
+    original = tokenizer_of("wordpiece")
+    copy = VocabularyCopy(original)
+    transform = compose(TokenTransliteration(copy, pieces=True), Inversion(level="token", tokenizer=original))
+    line = "zebra forgets ."
+    derived = transform(Sentence.of(line), key=0)
+    ids = original(line, add_special_tokens=False)["input_ids"]
+    written = copy.tokenizer(" ".join(derived.words), add_special_tokens=False)["input_ids"]
+    assert written == copy.shift([*ids[-2::-1], ids[-1]]).tolist()
+    assert set(derived.origin) == {0, 1, 2}
+
+
+def test_large_vocabularies_have_two_characters_a_piece() -> None:
+    copy = VocabularyCopy(tokenizer_of("wordpiece"))
+    copy.size = 250_000
+    codes = {copy.written([i]) for i in range(0, 250_000, 7)}
+    assert len(codes) == len(range(0, 250_000, 7))
+    assert {len(c) for c in codes} == {2}
+    assert not {c[0] for c in codes} & {c[1] for c in codes}
+
+
+def test_mistakes_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="WordPiece"):
+        TokenTransliteration(VocabularyCopy.draw(tokenizer_of("bpe"), overlap=0.5))
+    with pytest.raises(ConfigurationError, match="hangul"):
+        VocabularyCopy(tokenizer_of("wordpiece"), script="runes")
+    korean = train_tokenizer(["가나 다라"], algorithm="wordpiece", vocab_size=40)
+    with pytest.raises(ConfigurationError, match="script: tangut"):
+        VocabularyCopy(korean, script="hangul")
+    with pytest.raises(InputError, match=r"VocabularyCopy\.save"):
+        VocabularyCopy.load(tmp_path)
