@@ -4,8 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isoglot.align import cooccurrence
-from isoglot.align.cooccurrence import chunks, directed, encode, row_entries
+from isoglot.align import cooccurrence, layout
+from isoglot.align.cooccurrence import directed
+from isoglot.align.layout import chunks, encode, row_entries
 
 sentences = st.lists(st.text("abcde", max_size=6).map(list), max_size=9)
 
@@ -49,13 +50,13 @@ def test_every_entry_once_in_both_directions(bitext, size, run):
 
 
 def test_rows_of_a_position_lie_together():
-    layout = chunks(np.array([2, 2, 2, 3]), np.array([1, 3, 2, 1]))
-    assert [c.width for c in layout] == [2, 3]
-    assert layout[0].sentences.tolist() == [1, 2, 0]
-    assert layout[0].steps.tolist() == [0, 3, 5, 6]
-    assert layout[0].position.tolist() == [0, 0, 0, 1, 1, 2]
-    assert layout[0].member.tolist() == [0, 1, 2, 0, 1, 0]
-    assert layout[1].first_entry == layout[0].entries.stop == 12
+    found = chunks(np.array([2, 2, 2, 3]), np.array([1, 3, 2, 1]))
+    assert [c.width for c in found] == [2, 3]
+    assert found[0].sentences.tolist() == [1, 2, 0]
+    assert found[0].steps.tolist() == [0, 3, 5, 6]
+    assert found[0].position.tolist() == [0, 0, 0, 1, 1, 2]
+    assert found[0].member.tolist() == [0, 1, 2, 0, 1, 0]
+    assert found[1].first_entry == found[0].entries.stop == 12
 
 
 def test_pairs_with_an_empty_side_are_left_out():
@@ -66,9 +67,35 @@ def test_pairs_with_an_empty_side_are_left_out():
     assert row_entries(forward.layout, target).tolist() == [0, -1]
 
 
-def test_find_and_lowercase():
-    source, target = encode([["A", "a"]], lowercase=True), encode([["x", "Y"]])
-    assert (source.words, target.words) == (("a",), ("x", "Y"))
-    types, _, _ = directed(source, target)
-    found = types.find(np.array([0, 0, -1, 5], np.int32), np.array([1, 0, 0, 0], np.int32))
-    assert found.tolist() == [1, 0, -1, -1]
+def test_locate_and_lowercase():
+    source, target = encode([["A", "a", "b"]], lowercase=True), encode([["x", "Y"]])
+    assert (source.words, target.words) == (("a", "b"), ("x", "Y"))
+    _, known, other = directed(source, target)
+    _, new, _ = directed(encode([["b"], ["c"]]), encode([["Y", "z"], ["x"]]))
+    kinds, given, generated = known.types.locate(new.types)
+    named = zip(new.given_word, new.generated_word, kinds, strict=True)
+    found = {(new.given.words[e], new.generated.words[f]): int(kind) for e, f, kind in named}
+    place = found.pop(("b", "Y"))
+    assert (
+        known.given.words[known.given_word[place]],
+        known.generated.words[known.generated_word[place]],
+    ) == ("b", "Y")
+    assert set(found.values()) == {-1}
+    assert (given.tolist(), generated.tolist()) == ([1, -1], [1, -1, 0])
+    assert other.types.locate(other.types)[0].tolist() == list(range(len(other.given_word)))
+
+
+def test_shards_are_the_same_sentences_in_both_directions(monkeypatch):
+    monkeypatch.setattr(layout, "_SHARD", 10)
+    source, target = (
+        encode([["a"] * 3, ["b"] * 2, ["c"], ["d"] * 4]),
+        encode([["x"] * 4, ["y"] * 3, ["z"], ["w"] * 4]),
+    )
+    _, forward, reverse = directed(source, target)
+
+    def shards(parts):
+        return {int(s): chunk.shard for chunk in parts for s in chunk.sentences}
+
+    assert shards(forward.layout) == shards(reverse.layout)
+    assert [chunk.shard for chunk in forward.layout] == sorted(shards(forward.layout).values())
+    assert len(set(shards(forward.layout).values())) > 1

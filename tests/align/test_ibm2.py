@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import psi
 
-from isoglot.align.cooccurrence import directed, encode
+from isoglot.align.cooccurrence import directed
 from isoglot.align.ibm2 import DiagonalOptions, decode, estimate
+from isoglot.align.layout import encode
 from isoglot.errors import ConfigurationError
 
 SOURCE = """the old house stands by the river

@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isoglot.align.lexicon_export import lexicon, null_probabilities, write_lexicon
-from isoglot.align.statistical_model import METHODS, StatisticalAligner, TranslationModel
+from isoglot.align.statistical_methods import METHODS
+from isoglot.align.statistical_model import StatisticalAligner
+from isoglot.align.translation_model import TranslationModel
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.schema import ALIGNED, LEXICON, require
 

@@ -21,10 +21,12 @@ import numpy.typing as npt
 from scipy.special import psi
 
 from isoglot.align.alignment import LinkTable
-from isoglot.align.cooccurrence import Chunk, DirectedBitext
+from isoglot.align.cooccurrence import DirectedBitext, DirectedTypes
+from isoglot.align.layout import Chunk
+from isoglot.align.posteriors import DirectionPosteriors
 from isoglot.errors import ConfigurationError
 
-__all__ = ["DiagonalDirection", "DiagonalOptions", "decode", "estimate"]
+__all__ = ["DiagonalDirection", "DiagonalOptions", "decode", "estimate", "posteriors"]
 
 Floats = npt.NDArray[np.float64]
 INITIAL_PROBABILITY = 1e-9
@@ -95,13 +97,10 @@ class DiagonalDirection:
     tension: float
     log_likelihood: tuple[float, ...] = ()
 
-    def project(self, types: npt.NDArray[np.int64], words: npt.NDArray[np.int64]) -> DiagonalDirection:
-        """This model on another text's types and generated words, given their numbers here, −1 where unknown."""
-        return replace(
-            self,
-            translation=_pick(self.translation, types),
-            null=_pick(self.null, words),
-        )
+    def project(self, known: DirectedTypes, new: DirectedTypes) -> DiagonalDirection:
+        """This model, of the types ``known``, on another text's; what is not known has fast_align's initial 1e-9."""
+        types, _, words = known.locate(new)
+        return replace(self, translation=_pick(self.translation, types), null=_pick(self.null, words))
 
     def arrays(self) -> dict[str, npt.NDArray[np.float64]]:
         """Everything as arrays, to be saved."""
@@ -169,6 +168,18 @@ def decode(
         probabilities.append(top[linked] / total[linked])
     sentence, given, generated = (np.concatenate(column) for column in zip(*parts, strict=True))
     return LinkTable.build(sentences, sentence, given, generated, np.concatenate(probabilities)), scores
+
+
+def posteriors(
+    bitext: DirectedBitext, model: DiagonalDirection, options: DiagonalOptions
+) -> DirectionPosteriors:
+    """Posterior probabilities of all links of a text."""
+    result = DirectionPosteriors.empty(bitext)
+    for chunk in bitext.layout:
+        joint, null, total = _joint(bitext, chunk, model, options)
+        joint /= total[:, None]
+        result.put(chunk, joint, null / total if options.use_null else np.zeros(chunk.rows), np.log(total))
+    return result
 
 
 def _joint(

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from datasets import Dataset, Features, Value
 
-from isoglot.align.statistical_model import TranslationModel
+from isoglot.align.translation_model import TranslationModel
 from isoglot.errors import ConfigurationError
 from isoglot.schema import LEXICON
 
@@ -88,10 +88,9 @@ def write_lexicon(entries: Dataset, path: str | Path, *, probabilities: bool = T
 
 def null_probabilities(model: TranslationModel, *, side: Literal["source", "target"]) -> dict[str, float]:
     """p(word | null) of the words of one side: how readily a word stands without a counterpart."""
+    forward, reverse = model.project()
     words, values = (
-        (model.target_words, model.forward.null)
-        if side == "target"
-        else (model.source_words, model.reverse.null)
+        (model.target_words, forward.null) if side == "target" else (model.source_words, reverse.null)
     )
     total = float(values.sum()) or 1.0
     return dict(zip(words, (values / total).tolist(), strict=True))
@@ -101,8 +100,8 @@ def _table(
     model: TranslationModel, direction: str
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float64]]:
     source, target = model.types.source, model.types.target
-    forward = _shares(model.forward.translation, source)
-    reverse = _shares(model.reverse.translation, target)
+    ahead, back = model.project()
+    forward, reverse = _shares(ahead.translation, source), _shares(back.translation, target)
     match direction:
         case "forward":
             return source, target, forward

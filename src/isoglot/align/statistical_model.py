@@ -1,6 +1,6 @@
 """Statistical aligners: estimate a model from bitext, align that text or new text, save, load, export a lexicon.
 
-    aligner = StatisticalAligner("fast_align", symmetrisation="intersect").fit(bitext)
+    aligner = StatisticalAligner("hmm", lowercase=True).fit(bitext)
     aligned = aligner.align(bitext)
     aligner.save("en-de")
     StatisticalAligner.load("en-de").align(new_bitext)
@@ -10,94 +10,31 @@ A model saved and loaded has the very numbers that it was trained to, so it alig
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from safetensors.numpy import load_file, save_file
 
-from isoglot.align import ibm2
 from isoglot.align.alignment import LinkTable
-from isoglot.align.cooccurrence import DirectedBitext, Side, Types, directed, encode
+from isoglot.align.cooccurrence import DirectedBitext, directed
+from isoglot.align.layout import Side, encode
+from isoglot.align.statistical_methods import METHODS, Tables
 from isoglot.align.symmetrise import SYMMETRISERS, Symmetriser, symmetrise_table
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.align.translation_model import TranslationModel
+from isoglot.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
-__all__ = ["METHODS", "SentenceAlignments", "StatisticalAligner", "TranslationModel"]
+__all__ = ["AGREEMENT", "SentenceAlignments", "StatisticalAligner"]
 
 Sentences = Sequence[Sequence[str]]
-FORMAT = 1
-
-
-class Direction(Protocol):
-    """What a method has learned about one direction; see :class:`isoglot.align.ibm2.DiagonalDirection`."""
-
-    @property
-    def translation(self) -> npt.NDArray[np.float64]: ...
-
-    @property
-    def null(self) -> npt.NDArray[np.float64]: ...
-
-    def project(self, types: npt.NDArray[np.int64], words: npt.NDArray[np.int64]) -> Self: ...
-
-    def arrays(self) -> dict[str, npt.NDArray[np.float64]]: ...
-
-
-Decoded = tuple[LinkTable, npt.NDArray[np.float64]]
-
-
-@dataclass(frozen=True, slots=True)
-class Method:
-    """One statistical model: its options and four functions.
-
-    Args:
-        options: dataclass of the options.
-        read: arrays to a direction.
-        estimate: forward and reverse bitext, options, workers to both directions.
-        decode: forward and reverse bitext, their directions, options, workers to links and sentence scores of both.
-    """
-
-    options: type[Any]
-    read: Callable[[Mapping[str, npt.NDArray[np.float64]]], Any]
-    estimate: Callable[[DirectedBitext, DirectedBitext, Any, int], tuple[Any, Any]]
-    decode: Callable[[DirectedBitext, DirectedBitext, tuple[Any, Any], Any, int], tuple[Decoded, Decoded]]
-
-
-def _estimate_ibm2(
-    forward: DirectedBitext, reverse: DirectedBitext, options: ibm2.DiagonalOptions, workers: int
-) -> tuple[ibm2.DiagonalDirection, ibm2.DiagonalDirection]:
-    with ThreadPoolExecutor(workers) as pool:
-        one, other = pool.map(lambda bitext: ibm2.estimate(bitext, options), (forward, reverse))
-    return one, other
-
-
-def _decode_ibm2(
-    forward: DirectedBitext,
-    reverse: DirectedBitext,
-    models: tuple[ibm2.DiagonalDirection, ibm2.DiagonalDirection],
-    options: ibm2.DiagonalOptions,
-    workers: int,
-) -> tuple[Decoded, Decoded]:
-    with ThreadPoolExecutor(workers) as pool:
-        one, other = pool.map(lambda b, m: ibm2.decode(b, m, options), (forward, reverse), models)
-    return one, other
-
-
-METHODS: dict[str, Method] = {
-    "fast_align": Method(
-        ibm2.DiagonalOptions, ibm2.DiagonalDirection.from_arrays, _estimate_ibm2, _decode_ibm2
-    ),
-}
-"""Method name to its functions."""
+AGREEMENT = "agreement"
+"""Symmetrisation by a threshold on both directions' posteriors; see :func:`isoglot.align.posteriors.agreeing_links`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,114 +55,16 @@ class SentenceAlignments:
     score: npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class TranslationModel:
-    """Vocabularies, translation tables and whatever else a method has learned, both directions.
-
-    Args:
-        method: key of :data:`METHODS`.
-        lowercase: words are compared without case.
-        source_words: source vocabulary.
-        target_words: target vocabulary.
-        types: the word pairs of the translation tables.
-        forward: p(target word | source word) and so on.
-        reverse: p(source word | target word) and so on.
-    """
-
-    method: str
-    lowercase: bool
-    source_words: tuple[str, ...]
-    target_words: tuple[str, ...]
-    types: Types
-    forward: Direction
-    reverse: Direction
-
-    def project(self, source: Side, target: Side, types: Types) -> tuple[Direction, Direction]:
-        """Both directions on another text's numbers for words and types."""
-        source_ids, target_ids = (
-            np.array([known.get(word, -1) for word in words], np.int64).astype(np.int32)
-            for known, words in (
-                ({word: k for k, word in enumerate(self.source_words)}, source.words),
-                ({word: k for k, word in enumerate(self.target_words)}, target.words),
-            )
-        )
-        index = self.types.find(source_ids[types.source], target_ids[types.target])
-        return (
-            self.forward.project(index, target_ids.astype(np.int64)),
-            self.reverse.project(index, source_ids.astype(np.int64)),
-        )
-
-    def digest(self) -> str:
-        """A hash of all that the model has learned."""
-        state = hashlib.blake2b(digest_size=16)
-        state.update(json.dumps([self.method, self.lowercase, self.source_words, self.target_words]).encode())
-        for name, array in sorted(self._arrays().items()):
-            state.update(name.encode())
-            state.update(np.ascontiguousarray(array).data)
-        return state.hexdigest()
-
-    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return {
-            "types.source": self.types.source,
-            "types.target": self.types.target,
-            **{f"forward.{name}": array for name, array in self.forward.arrays().items()},
-            **{f"reverse.{name}": array for name, array in self.reverse.arrays().items()},
-        }
-
-    def save(self, path: str | Path, *, options: Mapping[str, Any]) -> None:
-        """Write ``tables.safetensors``, ``vocabulary.json`` and, last, ``model.json`` into a folder."""
-        folder = Path(path)
-        folder.mkdir(parents=True, exist_ok=True)
-        save_file(
-            {name: np.ascontiguousarray(a) for name, a in self._arrays().items()},
-            folder / "tables.safetensors",
-        )
-        vocabulary = {"source": self.source_words, "target": self.target_words}
-        (folder / "vocabulary.json").write_text(json.dumps(vocabulary, ensure_ascii=False), encoding="utf-8")
-        about = {"format": FORMAT, "method": self.method, "lowercase": self.lowercase, **options}
-        (folder / "model.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
-
-    @classmethod
-    def load(cls, path: str | Path) -> tuple[Self, dict[str, Any]]:
-        """Read a folder that :meth:`save` wrote: the model, and what ``options`` held.
-
-        Raises:
-            InputError: no model there, or one of another format.
-        """
-        folder = Path(path)
-        try:
-            about = json.loads((folder / "model.json").read_text(encoding="utf-8"))
-            vocabulary = json.loads((folder / "vocabulary.json").read_text(encoding="utf-8"))
-            arrays = load_file(folder / "tables.safetensors")
-        except (FileNotFoundError, json.JSONDecodeError) as error:
-            raise InputError(
-                f"no complete alignment model ({error}), but a folder with model.json, vocabulary.json and "
-                "tables.safetensors is needed; write one with StatisticalAligner.save(path)",
-                path=folder,
-            ) from error
-        if about.pop("format", None) != FORMAT or about.get("method") not in METHODS:
-            raise InputError(
-                f"an alignment model of another format or method, but format {FORMAT} and one of "
-                f"{', '.join(METHODS)} are needed; train it again with this version",
-                path=folder / "model.json",
-            )
-        name, lowercase = about.pop("method"), about.pop("lowercase")
-        read = METHODS[name].read
-        forward, reverse = (
-            read({key.removeprefix(f"{side}."): a for key, a in arrays.items() if key.startswith(f"{side}.")})
-            for side in ("forward", "reverse")
-        )
-        types = Types(arrays["types.source"], arrays["types.target"])
-        words = tuple(vocabulary["source"]), tuple(vocabulary["target"])
-        return cls(name, lowercase, *words, types, forward, reverse), about
-
-
 class StatisticalAligner:
     """Learns word alignment from the bitext itself, without a compiler or an encoder.
 
     Args:
-        method: ``fast_align`` (IBM 2 with a diagonal prior, the links of the C++ program).
-        symmetrisation: how the two directions become one; see :mod:`isoglot.align.symmetrise`.
+        method: ``fast_align`` (IBM 2 with a diagonal prior, the links of the C++ program; the fastest) or ``hmm`` (a
+            Bayesian HMM whose directions agree; the most accurate). See :mod:`isoglot.align.ibm2` and
+            :mod:`isoglot.align.hmm`.
+        symmetrisation: how the two directions become one: ``agreement`` (a threshold on their posteriors; default of
+            ``hmm``) or one of :mod:`isoglot.align.symmetrise` (default of ``fast_align``: ``grow-diag-final-and``).
+        threshold: of ``agreement``; 0.3 balances precision and recall, 0.5 and more is for precision.
         lowercase: compare words without case.
         workers: threads; the result does not depend on them.
         **options: of the method, for example those of :class:`isoglot.align.ibm2.DiagonalOptions`.
@@ -245,7 +84,8 @@ class StatisticalAligner:
         self,
         method: str = "fast_align",
         *,
-        symmetrisation: Symmetriser = "grow-diag-final-and",
+        symmetrisation: Symmetriser | Literal["agreement"] | None = None,
+        threshold: float = 0.3,
         lowercase: bool = False,
         workers: int = 2,
         **options: Any,
@@ -254,10 +94,14 @@ class StatisticalAligner:
             raise ConfigurationError(
                 f"method {method!r} given; one of {', '.join(METHODS)} is needed; pass for example 'fast_align'"
             )
-        if symmetrisation not in SYMMETRISERS:
+        if symmetrisation not in (None, AGREEMENT, *SYMMETRISERS):
             raise ConfigurationError(
-                f"symmetrisation {symmetrisation!r} given; one of {', '.join(SYMMETRISERS)} is needed; "
+                f"symmetrisation {symmetrisation!r} given; one of {AGREEMENT}, {', '.join(SYMMETRISERS)} is needed; "
                 "pass for example 'intersect'"
+            )
+        if not 0 < threshold < 1:
+            raise ConfigurationError(
+                f"threshold={threshold} given, but a probability between 0 and 1 is needed; the usual value is 0.3"
             )
         known = METHODS[method].options.__dataclass_fields__
         if unknown := sorted(set(options) - set(known)):
@@ -265,7 +109,8 @@ class StatisticalAligner:
                 f"options {', '.join(unknown)} given, but {method} has {', '.join(known)}; correct the name"
             )
         self.method = method
-        self.symmetrisation: Symmetriser = symmetrisation
+        self.symmetrisation = symmetrisation or METHODS[method].symmetrisation
+        self.threshold = threshold
         self.lowercase = lowercase
         self.workers = workers
         self.options = METHODS[method].options(**options)
@@ -284,8 +129,8 @@ class StatisticalAligner:
 
     def fit_align_words(self, source: Sentences, target: Sentences) -> SentenceAlignments:
         """Estimate the model and align the same text; the links that :meth:`align_words` would give, in less time."""
-        forward, reverse, models = self._fit(source, target)
-        return self._decode(forward, reverse, models)
+        forward, reverse = self._fit(source, target)
+        return self._decode(forward, reverse, self._trained().project())
 
     def align(self, bitext: Dataset, *, batch_size: int = 8192) -> Dataset:
         """Align a BITEXT corpus with the model as it is.
@@ -314,7 +159,7 @@ class StatisticalAligner:
                 "alignment_score": result.score.tolist(),
             }
 
-        key = f"{self._trained().digest()} {self.symmetrisation} {asdict(self.options)}"
+        key = f"{self._trained().digest()} {self.symmetrisation} {self.threshold} {asdict(self.options)}"
         return add_links(bitext, run, batch_size=batch_size, key=key)
 
     def align_words(self, source: Sentences, target: Sentences) -> SentenceAlignments:
@@ -325,8 +170,8 @@ class StatisticalAligner:
         """
         model = self._trained()
         one, other = self._encode(source, target)
-        types, forward, reverse = directed(one, other)
-        return self._decode(forward, reverse, model.project(one, other, types))
+        _, forward, reverse = directed(one, other)
+        return self._decode(forward, reverse, model.project((forward.types, reverse.types)))
 
     def save(self, path: str | Path) -> None:
         """Write the trained aligner into a folder, without loss.
@@ -334,17 +179,16 @@ class StatisticalAligner:
         Raises:
             ConfigurationError: not trained.
         """
-        about = {"symmetrisation": self.symmetrisation, "options": asdict(self.options)}
-        self._trained().save(path, options=about)
+        self._trained().save(path, about={"symmetrisation": self.symmetrisation, "threshold": self.threshold})
 
     @classmethod
-    def load(cls, path: str | Path, *, symmetrisation: Symmetriser | None = None, workers: int = 2) -> Self:
+    def load(cls, path: str | Path, *, workers: int = 2, **changes: Any) -> Self:
         """Read an aligner that :meth:`save` wrote.
 
         Args:
             path: the folder.
-            symmetrisation: another one than it was saved with.
             workers: threads.
+            **changes: another ``symmetrisation`` or ``threshold`` than it was saved with.
 
         Raises:
             InputError: no model there, or one of another format.
@@ -352,10 +196,10 @@ class StatisticalAligner:
         model, about = TranslationModel.load(path)
         aligner = cls(
             model.method,
-            symmetrisation=symmetrisation or about["symmetrisation"],
             lowercase=model.lowercase,
             workers=workers,
-            **about["options"],
+            **asdict(model.options),
+            **{**about, **changes},
         )
         aligner.model = model
         return aligner
@@ -376,35 +220,37 @@ class StatisticalAligner:
             )
         return encode(source, lowercase=self.lowercase), encode(target, lowercase=self.lowercase)
 
-    def _fit(
-        self, source: Sentences, target: Sentences
-    ) -> tuple[DirectedBitext, DirectedBitext, tuple[Direction, Direction]]:
+    def _fit(self, source: Sentences, target: Sentences) -> tuple[DirectedBitext, DirectedBitext]:
         one, other = self._encode(source, target)
         types, forward, reverse = directed(one, other)
         models = METHODS[self.method].estimate(forward, reverse, self.options, self.workers)
-        self.model = TranslationModel(self.method, self.lowercase, one.words, other.words, types, *models)
-        return forward, reverse, models
+        self.model = TranslationModel(
+            self.method, self.options, self.lowercase, one.words, other.words, types, *models
+        )
+        return forward, reverse
 
     def _decode(
-        self, forward: DirectedBitext, reverse: DirectedBitext, models: tuple[Direction, Direction]
+        self, forward: DirectedBitext, reverse: DirectedBitext, tables: tuple[Tables, Tables]
     ) -> SentenceAlignments:
-        decode = METHODS[self.method].decode
-        (links, scores), (mirrored, other_scores) = decode(
-            forward, reverse, models, self.options, self.workers
-        )
-        turned = mirrored.transpose()
+        threshold = self.threshold if self.symmetrisation == AGREEMENT else None
+        found = METHODS[self.method].decode(forward, reverse, tables, self.options, self.workers, threshold)
+        links = found.agreeing
+        if links is None:
+            links = symmetrise_table(found.forward, found.reverse, self.symmetrisation)  # type: ignore[arg-type]
         words = np.maximum(forward.given.lengths + forward.generated.lengths, 1)
-        both = symmetrise_table(links, turned, self.symmetrisation)
-        return SentenceAlignments(links, turned, both, (scores + other_scores) / words)
+        return SentenceAlignments(found.forward, found.reverse, links, found.score / words)
 
-    def with_symmetrisation(self, symmetrisation: Symmetriser) -> StatisticalAligner:
-        """The same trained aligner with another symmetrisation."""
+    def with_symmetrisation(
+        self, symmetrisation: Symmetriser | Literal["agreement"], *, threshold: float | None = None
+    ) -> StatisticalAligner:
+        """The same trained aligner with another symmetrisation or threshold."""
         aligner = StatisticalAligner(
             self.method,
             symmetrisation=symmetrisation,
+            threshold=threshold or self.threshold,
             lowercase=self.lowercase,
             workers=self.workers,
             **asdict(self.options),
         )
-        aligner.model = None if self.model is None else replace(self.model)
+        aligner.model = self.model
         return aligner
