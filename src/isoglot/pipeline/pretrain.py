@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
 from datasets import Dataset
 from transformers import PreTrainedTokenizerFast, TrainingArguments
 
@@ -111,6 +112,10 @@ def training_arguments(recipe: Recipe, out: Path, *, silent: bool = True) -> Tra
         "disable_tqdm": silent,  # the library would decide by its log level
         **recipe.train,
     }
+    if not torch.accelerator.is_available():
+        settings.setdefault(
+            "use_cpu", True
+        )  # without it the library refuses bf16 on a CPU that computes in it
     try:
         return TrainingArguments(
             output_dir=str(out),
