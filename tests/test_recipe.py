@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -279,13 +280,13 @@ def test_an_unknown_name_lists_the_closest_recipe() -> None:
 def test_builtin_recipes_say_what_they_are_for_and_load(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ISOGLOT_DATA", "/data")
     monkeypatch.setenv("ISOGLOT_CORPORA", "/corpora")
+    monkeypatch.setenv("ISOGLOT_RUNS", "/corpora")
     found = recipes.builtin_recipes()
     assert {"tlm", "mlm", "small/tlm_en_de", "small/mlm_en_de"} <= set(found)
     for name, path in found.items():
         lines = path.read_text().splitlines()
-        assert lines[0].startswith("# ") and any(f"isoglot pretrain {name} " in line for line in lines[:6]), (
-            name
-        )
+        opening = list(itertools.takewhile(lambda line: line.startswith("#"), lines))
+        assert any(f"isoglot pretrain {name} " in line for line in opening), name
         assert recipes.load(name).name == name.rpartition("/")[2]
 
 
@@ -299,3 +300,10 @@ def test_builtin_recipes_say_what_they_are_for_and_load(monkeypatch: pytest.Monk
 )
 def test_did_you_mean(word: str, known: list[str], answer: str) -> None:
     assert did_you_mean(word, known) == answer
+
+
+def test_an_override_of_null_takes_an_entry_out() -> None:
+    words = ["objectives.dictionary=null", "streams.words=null"]
+    variables = ["streams.text.sources=[{path: text.txt, language: en}]"]
+    recipe = recipes.load("align_mlm", [*words, *variables])
+    assert set(recipe.objectives) == {"masked_lm"} and set(recipe.streams) == {"text"}

@@ -292,6 +292,9 @@ def _apply_override(document: Document, override: str) -> None:
             return
         target = target[part]
     document.drop(location)
+    if value is None and parts[-1] in target:
+        del target[parts[-1]]  # as in a recipe that extends another
+        return
     target[parts[-1]] = value
     document.places.update(inner.places)
     document.raw.update(inner.raw)

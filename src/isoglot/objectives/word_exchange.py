@@ -123,7 +123,8 @@ class WordExchange(Objective):
         if links is None:
             raise ConfigurationError(
                 f"word_exchange: view {self.view!r} carries no word links; it needs a stream of word-aligned bitext. "
-                "Run `isoglot align BITEXT --method fast_align --format corpus --out ALIGNED` and set `kind: aligned` with that path"
+                "Run `isoglot align BITEXT --method fast_align --format corpus --out ALIGNED`, then give the stream "
+                "`kind: aligned` and that path"
             )
         return links
 

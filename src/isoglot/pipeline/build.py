@@ -24,6 +24,7 @@ from isoglot.training.batches import BatchOptions, StreamCost
 from isoglot.training.model import AlignmentModel, Weight, WeightSchedule
 from isoglot.views import VIEWS
 from isoglot.views.base import View
+from isoglot.views.instance import is_packed
 
 __all__ = [
     "Built",
@@ -201,8 +202,9 @@ def batch_options(recipe: Recipe, views: Mapping[str, tuple[str, View]]) -> Batc
         readers = [view for name, view in views.values() if name == stream]
         limits = [getattr(view, "max_length", None) for view in readers]
         known = [limit for limit in limits if isinstance(limit, int)]
+        halves = sum(1 if getattr(view, "side", None) else 2 for view in readers)
         costs[stream] = StreamCost(
-            views=len(readers),
+            views=-(-halves // 2),  # two views of one side each encode a pair once
             specials=3 * len(readers),
             limit=max(known) if known and len(known) == len(limits) else None,
         )
@@ -215,11 +217,16 @@ def check_streams(views: Mapping[str, tuple[str, View]], streams: Mapping[str, D
     Raises:
         ConfigurationError: the views that do not, together.
     """
-    problems = [
-        f"views.{name}: stream {stream!r} has no {', '.join(missing)} (it has "
-        f"{', '.join(sorted(streams[stream].column_names))}); read another stream, or change the stream's `kind`"
-        for name, (stream, view) in views.items()
-        if (missing := [c for c in view.columns if c not in streams[stream].column_names])
-    ]
+    problems = []
+    for name, (stream, view) in views.items():
+        present = streams[stream].column_names
+        packed = is_packed(dict.fromkeys(present))
+        needed = getattr(view, "packed_columns", view.columns) if packed else view.columns
+        missing = [column for column in needed if column not in present]
+        if missing:
+            problems.append(
+                f"views.{name}: stream {stream!r} has no {', '.join(missing)} (it has "
+                f"{', '.join(sorted(present))}); read another stream, or change the stream's `kind`"
+            )
     if problems:
         raise ConfigurationError(problems)

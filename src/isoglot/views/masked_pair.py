@@ -101,6 +101,11 @@ class MaskedPair(MaskingOptions):
         names += ["language"] if self.language_ids is not None else []
         return tuple(f"{side}_{name}" for side in ("source", "target") for name in names)
 
+    @property
+    def packed_columns(self) -> tuple[str, ...]:
+        """The columns that it needs of a packed stream instead."""
+        return ("input_ids", *(["word_ids"] if self.whole_word else []))
+
     def build(self, example: Mapping[str, Any], *, generator: torch.Generator) -> dict[str, Tensor]:
         """One example's tensors."""
         arrays, _ = masked_tensors(self.instance(example), self._masking, generator=generator)
