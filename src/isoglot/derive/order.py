@@ -110,16 +110,17 @@ class Inversion:
         out: list[str] = []
         origin: list[int] = []
         for start, stop in _bounds(sentence, self.split):
-            part = self._whole(words[start:stop])
+            known = sentence.ends is not None and stop - 1 in sentence.ends
+            part = self._whole(words[start:stop], final=known)
             out.extend(part.words)
             origin.extend([start + o for o in part.origin] if start else part.origin)
         return Derived(tuple(out), tuple(origin))
 
-    def _whole(self, words: tuple[str, ...]) -> Derived:
+    def _whole(self, words: tuple[str, ...], *, final: bool = False) -> Derived:
         last = len(words) - 1
         if last < 1:
             return Derived(words, tuple(range(last + 1)))
-        if words[last] in END_MARKS:
+        if final or words[last] in END_MARKS:
             return Derived(words[-2::-1] + words[-1:], (*range(last - 1, -1, -1), last))
         mark = _ATTACHED.search(words[last]) if self.attached else None
         if mark is None:

@@ -1,0 +1,117 @@
+"""All orders of a head and its dependents, and the features that tell them apart, as sparse matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+__all__ = ["BOS", "EOS", "MAX_GROUP", "Arrangements", "arrangements", "pair_names", "streams"]
+
+MAX_GROUP = 7
+"""Largest group, head included: 7! = 5,040 orders."""
+
+BOS, EOS = "BOS", "EOS"
+_LOW, _HIGH = 3, 5
+_PAIRS = ("PRE", "BFR", "BTW", "AFT")
+
+
+@dataclass(frozen=True)
+class Arrangements:
+    """The n! orders of a group whose head is member 0.
+
+    A column of ``counts`` is something an order has or has not: two members in a row, one before the other, both
+    before the head, one on each side of it, both after it, or three to five members in a row.
+
+    Attributes:
+        orders: (n!, n), members from left to right.
+        counts: (n!, columns) sparse; how often each order has each column.
+        pairs: (p, 3): of the first p columns, the kind (0 PRE, 1 BFR, 2 BTW, 3 AFT, 4 BI) and the two members;
+            member n is BOS, n + 1 is EOS.
+        runs: one (columns, k) array of members for each k, for the columns that follow.
+    """
+
+    orders: NDArray[np.int64]
+    counts: Any
+    pairs: NDArray[np.int64]
+    runs: tuple[NDArray[np.int64], ...]
+
+
+@lru_cache(maxsize=MAX_GROUP + 1)
+def arrangements(n: int) -> Arrangements:
+    """The orders of n members, built once."""
+    orders = np.array(list(permutations(range(n))), dtype=np.int64)
+    place = np.argsort(orders, axis=1)
+    parts, pairs = [], []
+    first, second = (a.ravel() for a in np.divmod(np.arange(n * n), n))
+    keep = first != second
+    first, second = first[keep], second[keep]
+    before = place[:, first] < place[:, second]
+    head = place[:, :1]
+    early, late = place < head, place > head
+    for kind, holds in enumerate((
+        before,
+        before & early[:, first] & early[:, second],
+        before & early[:, first] & late[:, second],
+        before & late[:, first] & late[:, second],
+    )):  # fmt: skip
+        parts.append(sparse.csr_matrix(holds.astype(np.float64)))
+        pairs.append(np.stack([np.full(first.size, kind), first, second], axis=1))
+    adjacent, found = _runs(orders, 2, pad=1)
+    parts.append(adjacent)
+    pairs.append(np.concatenate([np.full((len(found), 1), 4), found], axis=1))
+    runs = []
+    high = min(n, _HIGH)
+    for k in range(_LOW, high + 1):
+        counted, members = _runs(orders, k, pad=high - 1)
+        parts.append(counted)
+        runs.append(members)
+    return Arrangements(orders, sparse.hstack(parts, format="csr"), np.concatenate(pairs), tuple(runs))
+
+
+def _runs(orders: NDArray[np.int64], k: int, *, pad: int) -> tuple[Any, NDArray[np.int64]]:
+    """Every run of k members, padded with BOS and EOS: counts (n!, runs), and the runs.
+
+    A run ends at the first member or later, so none is of BOS alone, but some are of EOS alone.
+    """
+    total, n = orders.shape
+    padded = np.concatenate([np.full((total, pad), n), orders, np.full((total, pad), n + 1)], axis=1)
+    windows = np.stack([padded[:, end - k + 1 : end + 1] for end in range(pad, padded.shape[1])], axis=1)
+    flat = windows.reshape(-1, k)
+    codes = flat @ (n + 2) ** np.arange(k)
+    _, index, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    rows = np.repeat(np.arange(total), windows.shape[1])
+    counted = sparse.csr_matrix((np.ones(rows.size), (rows, inverse.ravel())), shape=(total, len(index)))
+    return counted, flat[index]
+
+
+def streams(children: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
+    """``UPOS&deprel`` strings as they are, their tags, and their relations."""
+    split = [c.partition("&") for c in children]
+    return list(children), [s[0] for s in split], [s[2] for s in split]
+
+
+def pair_names(children: Sequence[str], pairs: NDArray[np.int64]) -> list[tuple[str, str, str]]:
+    """The features of each pair column: over ``UPOS&deprel``, over tags and over relations.
+
+    Args:
+        children: member strings, the head first.
+        pairs: see :class:`Arrangements`.
+    """
+    kinds = (*_PAIRS, "BI")
+    named = [[*stream, BOS, EOS] for stream in streams(children)]
+    one, two, three = named
+    return [
+        (
+            f"{kinds[k]}_{one[i]}_{one[j]}",
+            f"{kinds[k]}_{two[i]}_{two[j]}",
+            f"{kinds[k]}_{three[i]}_{three[j]}",
+        )
+        for k, i, j in pairs.tolist()
+    ]

@@ -1,0 +1,160 @@
+"""Models of the order of a head and its dependents, as galactic dependencies have them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoglot.derive.arrangements import BOS, EOS, MAX_GROUP, arrangements, pair_names
+from isoglot.errors import ConfigurationError, InputError
+
+__all__ = ["Distribution", "OrderModel"]
+
+_HIGH_ORDER = "HI_"
+
+
+class Distribution(NamedTuple):
+    """All orders of one group.
+
+    Attributes:
+        orders: (n!, n), places in the children as they were given.
+        scores: log-linear score of each.
+        probabilities: their softmax.
+    """
+
+    orders: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    probabilities: NDArray[np.float64]
+
+
+class OrderModel:
+    r"""A log-linear model over all orders of a group.
+
+    .. math:: P(o) \propto \exp \sum_f \theta_f \cdot \mathrm{count}_f(o)
+
+    over features of adjacent members (``BI``), of precedence (``PRE``, and ``BFR``, ``BTW``, ``AFT`` by the side of
+    the head), each over ``UPOS&deprel``, tags and relations; and runs of three to five (``HI``) over ``UPOS&deprel``.
+
+    Args:
+        weights: θ by feature name.
+
+    Source: Wang and Eisner 2016, *The Galactic Dependencies Treebanks*, §4.
+    """
+
+    def __init__(self, weights: Mapping[str, float]) -> None:
+        self.weights = dict(weights)
+        self._numbers: dict[str, int] = {}
+        self._runs: dict[int, tuple[NDArray[np.int64], NDArray[np.float64]]] = {}
+        self._index_runs()
+
+    @classmethod
+    def load(cls, path: str | Path) -> OrderModel:
+        """Read an ``.orm`` file: ``FEATURE value`` lines.
+
+        Raises:
+            InputError: the file is missing, or a line is no such thing.
+        """
+        file = Path(path)
+        if not file.is_file():
+            raise InputError(
+                "no such model; a galactic-dependency model (.orm) is needed: fetch it from the project of that "
+                "name, or fit one to a treebank with `isoglot fit-order`",
+                path=path,
+            )
+        weights: dict[str, float] = {}
+        with file.open(encoding="utf-8") as lines:
+            for number, line in enumerate(lines, 1):
+                if not line.strip():
+                    continue
+                name, _, value = line.rstrip("\n").rpartition(" ")
+                try:
+                    weights[name] = float(value)
+                except ValueError:
+                    name = ""
+                if not name or not math.isfinite(weights[name]):
+                    raise InputError(
+                        f"{line.strip()[:60]!r}; `FEATURE value` is needed: fetch the file again",
+                        path=path,
+                        line=number,
+                    )
+        return cls(weights)
+
+    def save(self, path: str | Path) -> None:
+        """Write an ``.orm`` file, features sorted."""
+        text = "".join(f"{name} {value!r}\n" for name, value in sorted(self.weights.items()))
+        Path(path).write_text(text, encoding="utf-8")
+
+    def mixed(self, substrate: OrderModel, rate: float) -> OrderModel:
+        """``(1 − λ) θ + λ θ_substrate``; a feature that one lacks counts 0 there."""
+        weights = {name: (1 - rate) * value for name, value in self.weights.items()}
+        for name, value in substrate.weights.items():
+            weights[name] = weights.get(name, 0.0) + rate * value
+        return OrderModel(weights)
+
+    def distribution(self, children: Sequence[str]) -> Distribution:
+        """The probability of each order of a group.
+
+        Args:
+            children: ``UPOS&deprel`` of each dependent and ``@UPOS&@`` of the head, in any order.
+
+        Raises:
+            ConfigurationError: no head or several, or more than :data:`MAX_GROUP` members.
+
+        Example:
+            >>> model = OrderModel({"BI_ADJ_@NOUN": 1.0})
+            >>> [round(p, 3) for p in model.distribution(["ADJ&amod", "@NOUN&@"]).probabilities.tolist()]
+            [0.269, 0.731]
+        """
+        heads = [i for i, child in enumerate(children) if child.startswith("@")]
+        if len(heads) != 1 or len(children) > MAX_GROUP:
+            raise ConfigurationError(
+                f"a group {' '.join(children)} with {len(heads)} heads given; one `@UPOS&@` and at most "
+                f"{MAX_GROUP - 1} dependents are needed"
+            )
+        given = np.array([heads[0], *(i for i in range(len(children)) if i != heads[0])])
+        members = [children[i] for i in given]
+        table = arrangements(len(members))
+        get = self.weights.get
+        values = [
+            np.array(
+                [get(a, 0.0) + get(b, 0.0) + get(c, 0.0) for a, b, c in pair_names(members, table.pairs)]
+            )
+        ]
+        values.extend(self._run_weights(members, runs) for runs in table.runs)
+        scores = table.counts @ np.concatenate(values)
+        shifted = np.exp(scores - scores.max())
+        return Distribution(given[table.orders], scores, shifted / shifted.sum())
+
+    def _index_runs(self) -> None:
+        """HI features as sorted integers, to be looked up all at once."""
+        grams: dict[int, list[tuple[list[int], float]]] = {}
+        for name, value in self.weights.items():
+            if name.startswith(_HIGH_ORDER):
+                members = [self._number(m) for m in name[len(_HIGH_ORDER) :].split("_")]
+                grams.setdefault(len(members), []).append((members, value))
+        base = len(self._numbers) + 1
+        for k, found in grams.items():
+            codes = np.array([m for m, _ in found], dtype=np.int64) @ base ** np.arange(k)
+            order = np.argsort(codes)
+            self._runs[k] = codes[order], np.array([v for _, v in found])[order]
+
+    def _number(self, member: str) -> int:
+        return self._numbers.setdefault(member, len(self._numbers) + 1)
+
+    def _run_weights(self, members: Sequence[str], runs: NDArray[np.int64]) -> NDArray[np.float64]:
+        k = runs.shape[1]
+        if k not in self._runs:
+            return np.zeros(len(runs))
+        numbers = np.array([self._numbers.get(m, 0) for m in (*members, BOS, EOS)], dtype=np.int64)
+        coded = numbers[runs]
+        codes, values = self._runs[k]
+        wanted = coded @ (len(self._numbers) + 1) ** np.arange(k)
+        index = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
+        known = (codes[index] == wanted) & (coded > 0).all(axis=1)
+        result: NDArray[np.float64] = np.where(known, values[index], 0.0)
+        return result

@@ -1,0 +1,293 @@
+"""Rows of every kind of corpus in the derived language: words move, and what is known about them moves along."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from isoglot.derive.base import Derived, Sentence, Transform, Underivable
+from isoglot.derive.labels import (
+    carry,
+    carry_entities,
+    carry_heads,
+    first_match,
+    flip_runs,
+    make_tags_consistent,
+)
+from isoglot.derive.order import sentence_bounds
+from isoglot.derive.spans import Passage, moved_answers
+from isoglot.errors import ConfigurationError
+
+__all__ = ["KINDS", "Deriver", "DeriverOptions", "Image"]
+
+KINDS = ("text", "bitext", "aligned", "treebank", "tagged", "pair", "span")
+"""Schemas of :mod:`isoglot.schema` whose rows can be derived."""
+
+Row = Mapping[str, Any]
+_CHOICES = {
+    "labels": ("exact", "first_match"),
+    "repair": ("entities", "consistent", "flip", "none"),
+    "side": ("source", "target", "both"),
+}
+
+
+class Image(NamedTuple):
+    """A derived row.
+
+    Attributes:
+        row: the row, in the schema of the original.
+        pairs: ALIGNED rows from the original's sentences to the derived ones, with gold links.
+    """
+
+    row: dict[str, Any]
+    pairs: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class DeriverOptions:
+    """How rows are read and labels are kept.
+
+    Args:
+        split: text rows are tokenised and may hold several sentences: cut them after ``. ! ?``, one a row.
+        labels: ``exact``: a label moves with its word; ``first_match``: by word form, as the paper's code.
+        repair: IOB2 tags after a change of order. ``entities``: entity by entity, exact; the paper's two ways:
+            ``flip``, the runs of an inverted sentence, and ``consistent``, one pass that joins neighbours of a type.
+        side: which side of sentence pairs is derived.
+        single_spaces: cut the sentences of PAIR rows at single spaces, as the literal inversion counts words.
+        parse: finds the tree of a raw sentence, for transformations of syntax.
+
+    Raises:
+        ConfigurationError: an option that is not one of those named.
+    """
+
+    split: bool = False
+    labels: Literal["exact", "first_match"] = "exact"
+    repair: Literal["entities", "consistent", "flip", "none"] = "entities"
+    side: Literal["source", "target", "both"] = "source"
+    single_spaces: bool = False
+    parse: Callable[[str], Sentence] | None = None
+
+    def __post_init__(self) -> None:
+        for name, allowed in _CHOICES.items():
+            if getattr(self, name) not in allowed:
+                raise ConfigurationError(
+                    f"{name} {getattr(self, name)!r} given; it is {' or '.join(allowed)}"
+                )
+
+
+@dataclass
+class Deriver:
+    """Derives rows one by one and counts those that cannot be.
+
+    Args:
+        transform: the change of language.
+        name: what the derived language is called: ``inv`` makes ``en-x-inv`` of ``en``.
+        language: its tag, instead.
+        options: everything else.
+
+    Attributes:
+        counts: ``derived`` rows, and rows or answers dropped, by reason.
+    """
+
+    transform: Transform
+    name: str
+    language: str | None = None
+    options: DeriverOptions = field(default_factory=DeriverOptions)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def rows(self, kind: str, rows: Iterable[Row]) -> Iterator[Image]:
+        """The rows' images, in order.
+
+        Args:
+            kind: one of :data:`KINDS`.
+            rows: rows with the columns of that schema; with ``upos``, ``heads`` and ``deprels`` beside ``words``
+                where there are trees.
+
+        Raises:
+            ConfigurationError: an unknown kind, or a transform that does not fit it.
+        """
+        if kind not in KINDS:
+            raise ConfigurationError(f"kind {kind!r} given; what can be derived is {', '.join(KINDS)}")
+        derive: Callable[[Row, int], Image] = getattr(self, f"_{kind}")
+        parts = (part for row in rows for part in self._cut(row)) if kind == "text" else rows
+        for key, row in enumerate(parts):
+            try:
+                image = derive(row, key)
+            except Underivable as reason:
+                self.counts[str(reason)] += 1
+            else:
+                self.counts["derived"] += 1
+                yield image
+
+    def tag(self, language: str) -> str:
+        """The derived language's tag."""
+        return self.language or f"{language}-x-{self.name}"
+
+    def _cut(self, row: Row) -> Iterator[Row]:
+        if "words" in row:
+            yield row
+            return
+        if not self.options.split:
+            if row["text"].strip():
+                yield row
+            return
+        words = row["text"].split()
+        for start, stop in sentence_bounds(words):
+            yield {**row, "text": " ".join(words[start:stop])}
+
+    def _read(self, text: str) -> Sentence:
+        parse = self.options.parse
+        return Sentence.of(text) if parse is None else parse(text)
+
+    def _text(self, row: Row, key: int) -> Image:
+        sentence = _tree(row) if "words" in row else self._read(row["text"])
+        pair = self._pair_of(sentence, self.transform(sentence, key=key), row["language"])
+        return Image({"text": pair["target"], "language": pair["target_language"]}, [pair])
+
+    def _sides(self) -> tuple[str, ...]:
+        return ("source", "target") if self.options.side == "both" else (self.options.side,)
+
+    def _bitext(self, row: Row, key: int) -> Image:
+        out, pairs = dict(row), []
+        for side in self._sides():
+            sentence = self._read(row[side])
+            pair = self._pair_of(sentence, self.transform(sentence, key=key), row[f"{side}_language"])
+            out |= {side: pair["target"], f"{side}_language": pair["target_language"]}
+            pairs.append(pair)
+        return Image(out, pairs)
+
+    def _aligned(self, row: Row, key: int) -> Image:
+        out, pairs = dict(row), []
+        for side in self._sides():
+            sentence = Sentence(tuple(row[f"{side}_words"]))
+            derived = self.transform(sentence, key=key)
+            pair = self._pair_of(sentence, derived, row[f"{side}_language"])
+            out |= {side: pair["target"], f"{side}_words": list(derived.words)}
+            out |= {f"{side}_language": pair["target_language"]}
+            number = 0 if side == "source" else 1
+            renders: dict[int, list[int]] = {}
+            for new, old in enumerate(derived.origin):
+                renders.setdefault(old, []).append(new)
+            out["links"] = sorted(
+                [new, link[1]] if number == 0 else [link[0], new]
+                for link in out["links"]
+                for new in renders.get(link[number], ())
+            )
+            pairs.append(pair)
+        return Image(out, pairs)
+
+    def _treebank(self, row: Row, key: int) -> Image:
+        sentence = _tree(row)
+        derived = self._reordered(sentence, key)
+        pair = self._pair_of(sentence, derived, row["language"])
+        out = {
+            "words": list(derived.words),
+            "upos": carry(row["upos"], derived.origin),
+            "heads": carry_heads(row["heads"], derived.origin),
+            "deprels": carry(row["deprels"], derived.origin),
+            "language": pair["target_language"],
+        }
+        return Image(out, [pair])
+
+    def _tagged(self, row: Row, key: int) -> Image:
+        sentence = _tree(row)
+        if sentence.heads is None and self.options.parse is not None:
+            parsed = self.options.parse(" ".join(sentence.words))
+            if parsed.words != sentence.words:
+                raise Underivable("parsed into other words than those that are labelled")
+            sentence = parsed
+        derived = self._reordered(sentence, key)
+        pair = self._pair_of(sentence, derived, row["language"])
+        tags = self._tags(list(row["tags"]), sentence, derived)
+        return Image(
+            {"words": list(derived.words), "tags": tags, "language": pair["target_language"]}, [pair]
+        )
+
+    def _tags(self, tags: Sequence[str], sentence: Sentence, derived: Derived) -> list[str]:
+        entities = any(t[:2] in ("B-", "I-") for t in tags)
+        if self.options.labels == "first_match":
+            spelled = [sentence.words[o] for o in derived.origin]
+            moved, _ = first_match(sentence.words, tags, spelled, unmatched="O" if entities else "X")
+        elif entities and self.options.repair == "entities":
+            return carry_entities(tags, derived.origin)
+        else:
+            moved = carry(tags, derived.origin)
+        if not entities or self.options.repair == "none":
+            return moved
+        return flip_runs(moved) if self.options.repair == "flip" else make_tags_consistent(moved)
+
+    def _pair(self, row: Row, key: int) -> Image:
+        out, pairs = dict(row), []
+        for number, side in enumerate(("first", "second")):
+            if self.options.single_spaces:
+                sentence = Sentence(tuple(row[side].strip().split(" ")))
+            else:
+                sentence = self._read(row[side])
+            derived = self.transform(sentence, key=2 * key + number)
+            out[side] = " ".join(derived.words)
+            pairs.append(self._pair_of(sentence, derived, row["language"]))
+        out["language"] = self.tag(row["language"])
+        return Image(out, pairs)
+
+    def _span(self, row: Row, key: int) -> Image:
+        context, question = Passage.of(row["context"]), Passage.of(row["question"])
+        images = [self.transform(p.sentence, key=2 * key + i) for i, p in enumerate((context, question))]
+        answers = list(zip(row["answers"]["text"], row["answers"]["start"], strict=True))
+        kept = moved_answers(context, images[0], answers, self.counts)
+        if answers and not kept:
+            raise Underivable("no answer left in one piece")
+        text, asked = (" ".join(d.words) for d in images)
+        out = {
+            **row,
+            "context": text,
+            "question": asked,
+            "answers": {"text": [a for a, _ in kept], "start": [s for _, s in kept]},
+            "language": self.tag(row["language"]),
+        }
+        pairs = [
+            self._pair_of(p.sentence, d, row["language"])
+            for p, d in zip((context, question), images, strict=True)
+        ]
+        return Image(out, pairs)
+
+    def _reordered(self, sentence: Sentence, key: int) -> Derived:
+        """The derived sentence, where labels need one derived word for each original one."""
+        derived = self.transform(sentence, key=key)
+        if len(derived.origin) != len(sentence.words) or len(set(derived.origin)) != len(derived.origin):
+            raise ConfigurationError(
+                "labelled words were cut into pieces by the transformation; use level: word for labelled data"
+            )
+        return derived
+
+    def _pair_of(self, sentence: Sentence, derived: Derived, language: str) -> dict[str, Any]:
+        """The ALIGNED row from a sentence to its image."""
+        words, out = sentence.words, derived.words
+        if "" in words or "" in out:  # the literal inversion has empty words; nothing is linked to them
+            places = [[i for i, w in enumerate(side) if w] for side in (words, out)]
+            numbers = [{old: new for new, old in enumerate(side)} for side in places]
+            links = sorted(
+                [numbers[0][o], numbers[1][t]]
+                for t, o in enumerate(derived.origin)
+                if o in numbers[0] and t in numbers[1]
+            )
+            words, out = tuple(words[i] for i in places[0]), tuple(out[i] for i in places[1])
+        else:
+            links = derived.links()
+        return {
+            "source": " ".join(words),
+            "target": " ".join(out),
+            "source_language": language,
+            "target_language": self.tag(language),
+            "source_words": list(words),
+            "target_words": list(out),
+            "links": links,
+        }
+
+
+def _tree(row: Row) -> Sentence:
+    """The sentence of a row with words, and its tree where the row has one."""
+    if row.get("heads") is None or row.get("upos") is None or row.get("deprels") is None:
+        return Sentence(tuple(row["words"]))
+    return Sentence(tuple(row["words"]), tuple(row["upos"]), tuple(row["heads"]), tuple(row["deprels"]))

@@ -1,0 +1,74 @@
+"""Answers of extractive questions in a derived context."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from isoglot.corpus.words import word_spans
+from isoglot.derive.base import Derived, Sentence
+from isoglot.derive.order import END_MARKS
+
+__all__ = ["Passage", "moved_answers"]
+
+
+class Passage(NamedTuple):
+    """Running text cut into words and punctuation.
+
+    Attributes:
+        sentence: its words, with the places at which sentences end: a mark of ``. ! ?`` before white space.
+        spans: characters ``[start, end)`` of each word.
+    """
+
+    sentence: Sentence
+    spans: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, text: str) -> Passage:
+        """The passage of a text."""
+        spans = tuple(word_spans(text))
+        words = tuple(text[a:b] for a, b in spans)
+        ends = frozenset(
+            i
+            for i, (word, (_, b)) in enumerate(zip(words, spans, strict=True))
+            if word[-1] in END_MARKS and (b == len(text) or text[b].isspace())
+        )
+        return cls(Sentence(words, ends=ends), spans)
+
+
+def moved_answers(
+    passage: Passage, derived: Derived, answers: Sequence[tuple[str, int]], counts: Counter[str]
+) -> list[tuple[str, int]]:
+    """Answers as they stand in the derived context, whose words are joined by single blanks.
+
+    Args:
+        passage: the context.
+        derived: its image.
+        answers: text and first character of each.
+        counts: dropped answers are counted here: those that begin or end inside a word, that are not in the context
+            as told, or whose words the new order parts.
+
+    Returns:
+        Text and first character of each answer that is still in one piece.
+    """
+    starts = list(accumulate((len(w) + 1 for w in derived.words), initial=0))
+    first = {span[0]: i for i, span in enumerate(passage.spans)}
+    last = {span[1]: i for i, span in enumerate(passage.spans)}
+    places: dict[int, list[int]] = {}
+    for new, old in enumerate(derived.origin):
+        places.setdefault(old, []).append(new)
+    kept = []
+    for text, start in answers:
+        stop = start + len(text.rstrip())
+        begin = start + len(text) - len(text.lstrip())
+        if begin not in first or stop not in last:
+            counts["answer dropped: not at the bounds of words"] += 1
+            continue
+        moved = sorted(p for old in range(first[begin], last[stop] + 1) for p in places.get(old, ()))
+        if not moved or moved[-1] - moved[0] + 1 != len(moved):
+            counts["answer dropped: in several pieces"] += 1
+            continue
+        kept.append((" ".join(derived.words[moved[0] : moved[-1] + 1]), starts[moved[0]]))
+    return kept

@@ -1,0 +1,230 @@
+"""Syntax of another language, by galactic dependencies: heads and dependents put into its order."""
+
+from __future__ import annotations
+
+import random
+import re
+from bisect import bisect_right
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from isoglot.derive.arrangements import MAX_GROUP
+from isoglot.derive.base import Derived, Sentence, Underivable
+from isoglot.derive.order_model import OrderModel
+from isoglot.derive.ud1 import reattach, to_ud1
+from isoglot.errors import ConfigurationError
+from isoglot.seeding import seed_for
+
+__all__ = ["HEAD_CLASSES", "Group", "Syntax", "SyntaxSpec", "groups", "is_projective"]
+
+HEAD_CLASSES = {"NOUN": "N", "PROPN": "N", "PRON": "N", "VERB": "V"}
+"""Which model orders the dependents of which heads: ``N`` of nouns, names and pronouns, ``V`` of verbs."""
+
+_SPEC = re.compile(r"([\w-]+)((?:~[\w-]+@[NV])+)")
+
+
+class SyntaxSpec(NamedTuple):
+    """What is mixed with what.
+
+    Attributes:
+        substrate: the language of the trees.
+        superstrates: by head class, the language whose order is taken.
+    """
+
+    substrate: str
+    superstrates: dict[str, str]
+
+    @classmethod
+    def parse(cls, text: str) -> SyntaxSpec:
+        """Read ``en~fr@N~fr@V``: English, its nouns and verbs in French order.
+
+        Raises:
+            ConfigurationError: it cannot be read, or names a class twice.
+        """
+        match = _SPEC.fullmatch(text)
+        parts = re.findall(r"~([\w-]+)@([NV])", match[2]) if match else []
+        classes = {kind: language for language, kind in parts}
+        if match is None or len(classes) != len(parts):
+            raise ConfigurationError(
+                f"syntax {text!r} given; SUBSTRATE~LANGUAGE@N~LANGUAGE@V is needed, for example en~fr@N~fr@V or en~hi@V"
+            )
+        return cls(match[1], classes)
+
+
+class Group(NamedTuple):
+    """A head and its dependents.
+
+    Attributes:
+        head: 0-based number of the head.
+        members: the head and its dependents, from left to right.
+    """
+
+    head: int
+    members: tuple[int, ...]
+
+
+def groups(heads: tuple[int, ...]) -> list[list[int]]:
+    """For each word its dependents, and last those of the root, 0-based and from left to right."""
+    found: list[list[int]] = [[] for _ in range(len(heads) + 1)]
+    for i, head in enumerate(heads):
+        found[head - 1].append(i)  # the root's 0 becomes -1, the last list
+    return found
+
+
+def is_projective(heads: tuple[int, ...]) -> bool:
+    """Whether every subtree is a run of words.
+
+    Raises:
+        Underivable: the heads make a circle or point outside.
+    """
+    size = len(heads)
+    if any(not 0 <= h <= size for h in heads):
+        raise Underivable("not a tree")
+    pending = [0] * size
+    for head in heads:
+        if head:
+            pending[head - 1] += 1
+    low, high, count = list(range(size)), list(range(size)), [1] * size
+    leaves = [i for i in range(size) if not pending[i]]
+    done = 0
+    while leaves:
+        i = leaves.pop()
+        done += 1
+        if high[i] - low[i] + 1 != count[i]:
+            return False
+        head = heads[i] - 1
+        if head >= 0:
+            low[head], high[head] = min(low[head], low[i]), max(high[head], high[i])
+            count[head] += count[i]
+            pending[head] -= 1
+            if not pending[head]:
+                leaves.append(head)
+    if done < size:
+        raise Underivable("not a tree")
+    return True
+
+
+class Syntax:
+    """The dependents of nouns and verbs in the order of another language, drawn from its model.
+
+    Every head of a class that has a model is re-ordered with its dependents, from the root downwards:
+    ``P(order) ∝ exp((1 − λ) θ_super + λ θ_sub) · counts`` over all orders. Other heads keep theirs. The distribution
+    of each kind of group is computed once.
+
+    Args:
+        models: by head class (``N``, ``V``), as mixed: see :meth:`load`.
+        seed: of the draws, with the sentence's key.
+        labels: ``ud2``: trees are of version 2 and are read with version 1.2 labels; ``literal``: as they are.
+        reattach: hang ``cc`` and ``punct`` of later conjuncts on the first, as version 1 does.
+        oversize: a head with over six dependents: ``skip`` the sentence, as the original does, or ``keep`` that
+            head's order.
+        best: take the most probable order instead of drawing.
+
+    Raises:
+        ConfigurationError: an option that is not one of those named.
+        Underivable: (when called) no tree, a non-projective one, or one with too large a group.
+
+    Source: Wang and Eisner 2016; Tang et al. 2022, App. F, ``en~fr@N~fr@V``, λ = 0.05.
+    """
+
+    def __init__(
+        self,
+        models: Mapping[str, OrderModel],
+        *,
+        seed: int = 0,
+        labels: Literal["ud2", "literal"] = "ud2",
+        reattach: bool = False,
+        oversize: Literal["skip", "keep"] = "skip",
+        best: bool = False,
+    ) -> None:
+        if labels not in ("ud2", "literal"):
+            raise ConfigurationError(f"labels {labels!r} given; it is 'ud2' or 'literal'")
+        if oversize not in ("skip", "keep"):
+            raise ConfigurationError(f"oversize {oversize!r} given; it is 'skip' or 'keep'")
+        if not models or set(models) - {"N", "V"}:
+            raise ConfigurationError(
+                f"models for {', '.join(models) or 'no class'} given; N, V or both are needed"
+            )
+        self.models = dict(models)
+        self.seed, self.labels, self.reattach = seed, labels, reattach
+        self.oversize, self.best = oversize, best
+        self._known: dict[tuple[str, ...], tuple[list[list[int]], list[float]]] = {}
+
+    @classmethod
+    def load(
+        cls, spec: str | SyntaxSpec, folder: str | Path, *, rate: float = 0.05, **options: object
+    ) -> Syntax:
+        """Read the models of a specification, ``LANGUAGE@N.orm`` and ``LANGUAGE@V.orm`` in a folder.
+
+        Args:
+            spec: for example ``en~fr@N~fr@V``.
+            folder: where the models are.
+            rate: λ, the substrate's share; 0.05 in the paper.
+            **options: of :class:`Syntax`.
+
+        Raises:
+            ConfigurationError: a specification that cannot be read, or λ outside [0, 1].
+            InputError: a model is missing or broken.
+        """
+        if not 0 <= rate <= 1:
+            raise ConfigurationError(f"λ = {rate!r} given; it is a part from 0 to 1, 0.05 in the paper")
+        read = SyntaxSpec.parse(spec) if isinstance(spec, str) else spec
+        models = {}
+        for kind, language in read.superstrates.items():
+            model = OrderModel.load(Path(folder) / f"{language}@{kind}.orm")
+            substrate = OrderModel.load(Path(folder) / f"{read.substrate}@{kind}.orm")
+            models[kind] = model.mixed(substrate, rate)
+        return cls(models, **options)  # type: ignore[arg-type]
+
+    def __call__(self, sentence: Sentence, *, key: int = 0) -> Derived:
+        """The sentence in an order drawn for ``(seed, key)``."""
+        if sentence.upos is None or sentence.heads is None or sentence.deprels is None:
+            raise Underivable("no dependency tree")
+        tree = to_ud1(sentence) if self.labels == "ud2" else sentence
+        tree = reattach(tree) if self.reattach else tree
+        if not is_projective(tree.heads or ()):
+            raise Underivable("not projective")
+        dependents = groups(tree.heads or ())
+        if self.oversize == "skip" and any(len(d) >= MAX_GROUP for d in dependents[:-1]):
+            raise Underivable(f"a head with over {MAX_GROUP - 1} dependents")
+        generator = random.Random(seed_for(self.seed, "syntax", key))
+        origin: list[int] = []
+        stack = [(root, False) for root in reversed(dependents[-1])]
+        while stack:
+            node, placed = stack.pop()
+            if placed or not dependents[node]:
+                origin.append(node)
+                continue
+            ordered = self._ordered(tree, node, dependents[node], generator)
+            stack.extend((member, member == node) for member in reversed(ordered))
+        return Derived(tuple([sentence.words[o] for o in origin]), tuple(origin))
+
+    def _ordered(
+        self, tree: Sentence, node: int, dependents: list[int], generator: random.Random
+    ) -> list[int]:
+        """The head and its dependents in their new order."""
+        upos, deprels = tree.upos or (), tree.deprels or ()
+        kind = HEAD_CLASSES.get(upos[node], "")
+        if kind not in self.models or len(dependents) >= MAX_GROUP:
+            return sorted([node, *dependents])
+        # Equal dependents keep their order among the sorted ones; each of their orders is as probable.
+        members = [node, *sorted(dependents, key=lambda i: (upos[i], deprels[i]))]
+        names = (f"@{upos[node]}&@", *(f"{upos[i]}&{deprels[i]}" for i in members[1:]))
+        orders, cumulated = self._distribution(kind, names)
+        draw = 0 if self.best else bisect_right(cumulated, generator.random() * cumulated[-1])
+        return [members[i] for i in orders[min(draw, len(orders) - 1)]]
+
+    def _distribution(self, kind: str, names: tuple[str, ...]) -> tuple[list[list[int]], list[float]]:
+        """Orders from the most probable on, and their cumulated probabilities; the tail below 1e-12 is cut."""
+        known = self._known.get(names)
+        if known is None:
+            found = self.models[kind].distribution(names)
+            rank = np.argsort(-found.probabilities, kind="stable")
+            cumulated = np.cumsum(found.probabilities[rank])
+            last = int(np.searchsorted(cumulated, 1 - 1e-12)) + 1
+            known = found.orders[rank[:last]].tolist(), cumulated[:last].tolist()
+            self._known[names] = known
+        return known
