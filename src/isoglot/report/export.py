@@ -1,0 +1,131 @@
+"""Tables as CSV, LaTeX and plain text."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+
+from isoglot.report.table import Cell, Row, Table
+
+__all__ = ["to_csv", "to_latex", "to_text", "write_tables"]
+
+_LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "|": r"\textbar{}", "−": "$-$", "±": r"$\pm$", "–": "--", "Δ": r"$\Delta$", "ρ": r"$\rho$", "†": r"$\dagger$",
+    "\n": " ", "\r": " ",
+}  # fmt: skip
+
+
+def to_csv(table: Table) -> str:
+    """Comma-separated values with a heading; standard deviations in columns of their own, numbers unrounded.
+
+    Texts that a spreadsheet would take for a formula are led in by an apostrophe.
+    """
+    spread = [any(row.cells[i].sd is not None for row in table.rows) for i in range(len(table.columns))]
+    heading = [table.corner, "kind", "detail"]
+    for column, has_sd in zip(table.columns, spread, strict=True):
+        name = f"{column.group} {column.label}".strip()
+        heading += [name, f"{name} sd"] if has_sd else [name]
+    lines = [[_plain(text) for text in heading]]
+    for row in table.rows:
+        line = [_plain(row.header), row.kind, _plain(row.detail)]
+        for cell, has_sd in zip(row.cells, spread, strict=True):
+            line.append(_plain(cell.text) if cell.value is None else f"{cell.value:.10g}")
+            if has_sd:
+                line.append("" if cell.sd is None else f"{cell.sd:.10g}")
+        lines.append(line)
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\r\n").writerows(lines)
+    return out.getvalue()
+
+
+def to_latex(table: Table) -> str:
+    """A ``table`` float for LaTeX with the packages ``booktabs`` and ``inputenc`` (UTF-8)."""
+    count = len(table.columns)
+    lines = [r"\begin{table}", r"\centering", f"\\caption{{{_tex(table.title)}. {_tex(table.caption)}}}",
+             f"\\label{{tab:{table.id}}}", f"\\begin{{tabular}}{{l{'r' * count}}}", r"\toprule"]  # fmt: skip
+    if any(column.group for column in table.columns):
+        groups = [
+            (name, len(list(members))) for name, members in groupby(table.columns, key=lambda c: c.group)
+        ]
+        cells = [f"\\multicolumn{{{size}}}{{c}}{{{_tex(name)}}}" for name, size in groups]
+        lines.append(" & ".join(["", *cells]) + r" \\")
+    lines.append(" & ".join([_tex(table.corner), *(_tex(column.label) for column in table.columns)]) + r" \\")
+    lines.append(r"\midrule")
+    lines += [_tex_row(row) for row in table.rows]
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    lines += [
+        f"\\par\\footnotesize $^{{{number}}}$ {_tex(note)}" for number, note in enumerate(table.notes, 1)
+    ]
+    return "\n".join([*lines, r"\end{table}", ""])
+
+
+def to_text(table: Table) -> str:
+    """The table for a terminal, columns lined up, notes below."""
+    from rich.cells import cell_len  # noqa: PLC0415 - knows the width of wide characters
+
+    heading = [table.corner, *(f"{column.group} {column.label}".strip() for column in table.columns)]
+    lines = [heading]
+    for row in table.rows:
+        header = row.header if row.kind == "ours" else f"  {row.header}"
+        detail = f" ({row.detail})" if row.detail else ""
+        lines.append([header + detail, *(_text(cell) for cell in row.cells)])
+    widths = [max(cell_len(line[i]) for line in lines) for i in range(len(heading))]
+    shown = []
+    for line in lines:
+        gaps = [" " * (width - cell_len(cell)) for cell, width in zip(line, widths, strict=True)]
+        shown.append(
+            "  ".join([line[0] + gaps[0], *(g + c for g, c in zip(gaps[1:], line[1:], strict=True))]).rstrip()
+        )
+    notes = [f"[{number}] {note}" for number, note in enumerate(table.notes, 1)]
+    return "\n".join([f"{table.title}", table.caption, "", *shown, *([""] if notes else []), *notes, ""])
+
+
+def write_tables(tables: Sequence[Table], folder: str | Path) -> list[Path]:
+    """Write each table as ``<id>.csv`` and ``<id>.tex``.
+
+    Returns:
+        The files.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for table in tables:
+        for suffix, text in ((".csv", to_csv(table)), (".tex", to_latex(table))):
+            path = folder / f"{table.id}{suffix}"
+            path.write_text(text, encoding="utf-8", newline="")
+            written.append(path)
+    return written
+
+
+def _plain(text: str) -> str:
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+
+
+def _tex(text: str) -> str:
+    return "".join(_LATEX.get(c, c) for c in text)
+
+
+def _tex_row(row: Row) -> str:
+    header = _tex(row.header) + (f" {{\\footnotesize ({_tex(row.detail)})}}" if row.detail else "")
+    indent = "" if row.kind in ("ours", "plain") else r"\quad "
+    return " & ".join([indent + header, *(_tex_cell(cell) for cell in row.cells)]) + r" \\"
+
+
+def _tex_cell(cell: Cell) -> str:
+    text = _tex(cell.text)
+    if cell.best:
+        text = f"\\textbf{{{text}}}"
+    if cell.sd is not None:
+        text += f" {{\\footnotesize $\\pm$ {cell.sd:.1f}}}"
+    return text + (f"$^{{{cell.note}}}$" if cell.note else "")
+
+
+def _text(cell: Cell) -> str:
+    spread = "" if cell.sd is None else f" ±{cell.sd:.1f}"
+    star = "*" if cell.best else ""
+    return f"{star}{cell.text}{spread}" + (f" [{cell.note}]" if cell.note else "")

@@ -1,0 +1,307 @@
+"""The four papers' own figures: every number of their tables, and where an average was printed wrong.
+
+The figures lie beside this module as ``data/papers.json``. Averages are recomputed from the printed columns, never
+taken over: WEAM's Table 1, for one, prints zero-shot averages that are not the means of its columns.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from statistics import fmean
+from typing import Any
+
+from isoglot.errors import ConfigurationError
+
+__all__ = [
+    "PAPERS",
+    "Correction",
+    "PaperColumn",
+    "PaperRow",
+    "PaperTable",
+    "PaperValue",
+    "corrections",
+    "layer_sweeps",
+    "paper_table",
+    "paper_tables",
+]
+
+PAPERS: Mapping[str, str] = {
+    "weam": "Yang et al. 2021 (WEAM)",
+    "ppa": "Pan et al. 2021 (post-pretraining alignment)",
+    "align_mlm": "Tang et al. 2022 (ALIGN-MLM)",
+    "xlm_align": "Chi et al. 2021 (XLM-Align)",
+}
+"""Key -> who is cited."""
+
+_ROUNDING = 0.501
+"""How far a rounded mean of rounded figures may be off, in units of the last printed place."""
+
+
+@dataclass(frozen=True)
+class PaperColumn:
+    """One column of a paper's table.
+
+    Args:
+        id: unique within the table (``de.f1``).
+        task: ``mlqa``; empty where the table has none.
+        metric: ``f1``.
+        language: ISO 639, or a pair such as ``en-de``.
+        quantity: ``sup``, ``zs`` or ``delta`` of derived languages.
+        average: whether it is a mean of other columns.
+        better: ``higher``, ``lower`` or empty.
+        system: where a column stands for a system.
+    """
+
+    id: str
+    task: str = ""
+    metric: str = ""
+    language: str = ""
+    quantity: str = ""
+    average: bool = False
+    better: str = ""
+    system: str = ""
+
+
+@dataclass(frozen=True)
+class PaperRow:
+    """One row of a paper's table.
+
+    Args:
+        label: as printed.
+        values: column id -> figure (a text where the paper prints one, ``None`` where it prints nothing).
+        attributes: what tells the row from others (``setting``, ``system``, ``pairs``, ``layer``, …).
+    """
+
+    label: str
+    values: Mapping[str, float | str | None]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def setting(self) -> str:
+        """``zero-shot`` or ``translate-train``; empty where the table has no settings."""
+        return str(self.attributes.get("setting", ""))
+
+    @property
+    def system(self) -> str:
+        """``weam``, ``tlm``, ``mbert``, …"""
+        return str(self.attributes.get("system", ""))
+
+    @property
+    def name(self) -> str:
+        """The label with its setting, by which a comparison names the row."""
+        return f"{self.setting} / {self.label}" if self.setting else self.label
+
+
+@dataclass(frozen=True)
+class PaperValue:
+    """A figure of a paper.
+
+    Args:
+        value: the figure to compare with: recomputed where the paper's own is a wrong mean.
+        printed: the figure as printed.
+        reason: why the two differ; empty where they agree.
+    """
+
+    value: float
+    printed: float
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Correction:
+    """A printed figure that its own table contradicts."""
+
+    paper: str
+    table: str
+    row: str
+    column: str
+    printed: float
+    recomputed: float
+    reason: str
+    setting: str = ""
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """One table of one paper.
+
+    Args:
+        paper: key of :data:`PAPERS`.
+        number: ``1``, or ``E`` for figures given in the text.
+        title: what the table shows.
+        kind: ``results``, ``data``, ``hyperparameters``, ``architecture`` or ``cost``.
+        columns: in the paper's order.
+        rows: in the paper's order.
+        split: ``test`` or ``dev`` where the paper says so.
+        note: what a reader has to know.
+        corrections: figures of this table that are wrong as printed.
+    """
+
+    paper: str
+    number: str
+    title: str
+    kind: str
+    columns: tuple[PaperColumn, ...]
+    rows: tuple[PaperRow, ...]
+    split: str = ""
+    note: str = ""
+    corrections: tuple[Correction, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What ``--paper`` takes: ``weam:Table1``."""
+        return (
+            f"{self.paper}:Table{self.number}" if self.number[0].isdigit() else f"{self.paper}:{self.number}"
+        )
+
+    def column(self, name: str) -> PaperColumn:
+        """The column with this id.
+
+        Raises:
+            ConfigurationError: there is none.
+        """
+        for column in self.columns:
+            if column.id == name:
+                return column
+        raise _unknown(f"{self.name}: column", name, [c.id for c in self.columns])
+
+    def row(self, name: str) -> PaperRow:
+        """The row with this name, or with this label or system where only one row has it.
+
+        Where rows of several settings share a label, the zero-shot one is meant.
+
+        Raises:
+            ConfigurationError: there is none, or there are several.
+        """
+        for key in (lambda r: r.name, lambda r: r.label, lambda r: r.system):
+            found = [row for row in self.rows if key(row) == name]
+            zero_shot = [row for row in found if row.setting == "zero-shot"]
+            if len(found) == 1 or len(zero_shot) == 1:
+                return (found if len(found) == 1 else zero_shot)[0]
+        names = [row.name for row in self.rows]
+        raise _unknown(f"{self.name}: row", name, names)
+
+    def value(self, row: PaperRow, column: PaperColumn) -> PaperValue | None:
+        """The figure in a row and column, a mean recomputed; ``None`` where the paper has no number.
+
+        A mean is taken over the columns of its metric. Where a task has several columns and the mean no metric of
+        its own (XLM-Align's Table 1), the task counts once, as the mean of its columns.
+        """
+        printed = row.values.get(column.id)
+        if not isinstance(printed, int | float):
+            return None
+        known = next((c for c in self.corrections if self._is_of(c, row, column)), None)
+        if known is not None and not column.average:
+            return PaperValue(known.recomputed, float(printed), known.reason)
+        mean = self._mean(row, column) if column.average else None
+        place = 1.0 if self._whole(row) else 0.1
+        if mean is None or abs(mean - printed) <= _ROUNDING * place:
+            return PaperValue(float(printed), float(printed))
+        return PaperValue(
+            mean, float(printed), known.reason if known else "not the mean of the printed columns"
+        )
+
+    def _is_of(self, correction: Correction, row: PaperRow, column: PaperColumn) -> bool:
+        same_row = correction.row == row.label and correction.setting in ("", row.setting)
+        return same_row and correction.column == column.id
+
+    @staticmethod
+    def _whole(row: PaperRow) -> bool:
+        return all(float(v).is_integer() for v in row.values.values() if isinstance(v, int | float))
+
+    def _mean(self, row: PaperRow, column: PaperColumn) -> float | None:
+        groups: dict[tuple[str, str], list[float]] = defaultdict(list)
+        for other in self.columns:
+            skipped = "zero_shot" in column.id and other.language == "en"
+            if other.average or skipped or (column.metric and other.metric != column.metric):
+                continue
+            value = row.values.get(other.id)
+            if not isinstance(value, int | float):
+                return None
+            groups[(other.language, "" if other.language else other.task)].append(float(value))
+        return fmean(fmean(values) for values in groups.values()) if groups else None
+
+
+@cache
+def paper_tables() -> tuple[PaperTable, ...]:
+    """All tables, in the order of the papers."""
+    wrong = corrections()
+    return tuple(_table(entry, wrong) for entry in _data()["tables"])
+
+
+def paper_table(name: str) -> PaperTable:
+    """The table called ``weam:Table1`` (``weam:1`` and ``weam:T1`` do as well).
+
+    Raises:
+        ConfigurationError: there is none of this name.
+
+    Example:
+        >>> paper_table("weam:Table2").row("weam").values["de"]
+        74.9
+    """
+    paper, _, number = name.strip().partition(":")
+    wanted = (
+        paper.lower().replace("-", "_"),
+        number.strip().lower().removeprefix("table").removeprefix("t").strip(),
+    )
+    for table in paper_tables():
+        if (table.paper, table.number.lower()) == wanted:
+            return table
+    raise _unknown("paper table", name, [t.name for t in paper_tables()])
+
+
+@cache
+def corrections() -> tuple[Correction, ...]:
+    """Every printed figure that its own paper contradicts."""
+    return tuple(Correction(**entry) for entry in _data()["corrections"])
+
+
+def layer_sweeps() -> Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]:
+    """Alignment scores by layer of XLM-Align and XLM-R base, of XLM-Align's repository (2022-08-26).
+
+    Returns:
+        encoder (``xlm_align``, ``xlmr_base``) -> pair (``de-en``) -> ``p``, ``r``, ``f1``, ``aer`` -> 13 values in
+        percent, from the embeddings (0) to the last layer.
+    """
+    sweeps: Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]] = _data()["layer_sweeps"]
+    return sweeps
+
+
+@cache
+def _data() -> dict[str, Any]:
+    text = (files("isoglot.report") / "data" / "papers.json").read_text(encoding="utf-8")
+    data: dict[str, Any] = json.loads(text)
+    return data
+
+
+def _table(entry: Mapping[str, Any], wrong: Sequence[Correction]) -> PaperTable:
+    columns = tuple(_column(c) for c in entry["columns"])
+    rows = []
+    for given in entry["rows"]:
+        attributes = {k: v for k, v in given.items() if k not in ("label", "values")}
+        values = dict(zip((c.id for c in columns), given["values"], strict=True))
+        rows.append(PaperRow(given["label"], values, attributes))
+    paper, number = entry["paper"], entry["table"].removeprefix("text.")
+    own = tuple(c for c in wrong if (c.paper, c.table) == (paper, number))
+    return PaperTable(
+        paper, number, entry["title"], entry["kind"], columns, tuple(rows),
+        split=entry.get("split", ""), note=entry.get("note", ""), corrections=own,
+    )  # fmt: skip
+
+
+def _column(entry: Mapping[str, Any]) -> PaperColumn:
+    known = {k: v for k, v in entry.items() if k in PaperColumn.__dataclass_fields__}
+    return PaperColumn(**{**known, "language": entry.get("language") or entry.get("pair") or ""})
+
+
+def _unknown(what: str, given: str, known: Sequence[str]) -> ConfigurationError:
+    near = difflib.get_close_matches(given, known, n=1, cutoff=0.4)
+    hint = f"did you mean {near[0]!r}?" if near else "type `isoglot report papers` to list what there is"
+    shown = ", ".join(known[:8]) + (", …" if len(known) > 8 else "")  # noqa: PLR2004
+    return ConfigurationError(f"{what} {given!r} given; there is {shown}; {hint}")

@@ -1,0 +1,237 @@
+"""Rows of results put in order: seeds of one run together, means over languages computed here."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, stdev
+
+from isoglot.errors import ConfigurationError
+from isoglot.results import Result
+
+__all__ = ["Combination", "Measure", "Score", "Scores", "collect", "lower_is_better", "run_label"]
+
+_SHARES = frozenset(
+    "accuracy f1 em exact_match aer precision recall mrr map p@1 p@5 p@10 chunk_f1 token_accuracy".split()
+)
+"""Metrics that some tools give as a share of 1 and all papers print in percent."""
+_LOWER = ("aer", "loss", "perplexity", "error", "delta", "drop")
+_SAME_METRIC = {"acc": "accuracy", "exact_match": "em", "chunk_f1": "f1", "pos_chunk_f1": "f1"}
+_SAME_TASK = {"udpos": "pos", "panx": "ner", "wikiann": "ner", "paws-x": "pawsx", "tydiqa-goldp": "tydiqa"}
+
+
+@dataclass(frozen=True, order=True)
+class Measure:
+    """What one table shows: a task, its split and a metric."""
+
+    task: str
+    split: str
+    metric: str
+
+    @property
+    def common_task(self) -> str:
+        """The task's name as the papers' tables have it here (``udpos`` is ``pos``)."""
+        return common_task(self.task)
+
+    @property
+    def common_metric(self) -> str:
+        """The metric's name as the papers' tables have it here (``exact_match`` is ``em``)."""
+        return _SAME_METRIC.get(self.metric.lower(), self.metric.lower())
+
+
+@dataclass(frozen=True)
+class Score:
+    """A mean over seeds.
+
+    Args:
+        mean: over seeds, in percent where the metric is a share.
+        sd: the sample's standard deviation, n − 1 below the line; ``None`` for one seed.
+        seeds: how many.
+        examples: how many examples each seed was measured on (the fewest).
+    """
+
+    mean: float
+    sd: float | None
+    seeds: int
+    examples: int
+
+    @classmethod
+    def of(cls, values: Sequence[float], examples: int) -> Score:
+        """The mean of at least one value."""
+        return cls(fmean(values), stdev(values) if len(values) > 1 else None, len(values), examples)
+
+    @property
+    def error(self) -> float | None:
+        """Standard error of the mean, sd / √n."""
+        return None if self.sd is None else self.sd / self.seeds**0.5
+
+
+@dataclass(frozen=True)
+class Combination:
+    """Several bilingual models shown as one row, as WEAM's tables do.
+
+    A language that has a model of its own is read from that model alone; any other one (English) is the mean over
+    the models.
+
+    Args:
+        name: of the row.
+        models: language -> run.
+    """
+
+    name: str
+    models: Mapping[str, str]
+
+    @classmethod
+    def parse(cls, text: str) -> Combination:
+        """Read ``weam=de:weam-de,es:weam-es``.
+
+        Raises:
+            ConfigurationError: the text has another form.
+        """
+        name, separator, rest = text.partition("=")
+        pairs = [part.partition(":") for part in rest.split(",")]
+        if not (name and separator and all(language and colon and run for language, colon, run in pairs)):
+            raise ConfigurationError(
+                f"combination {text!r} given; NAME=LANGUAGE:RUN,… is needed, "
+                "for example --combine weam=de:weam-en-de,es:weam-en-es"
+            )
+        return cls(name.strip(), {language.strip(): run.strip() for language, _, run in pairs})
+
+
+@dataclass
+class Scores:
+    """All scores of a report.
+
+    Args:
+        values: measure -> run -> language -> seed -> (value, examples).
+        runs: in the order of their first row.
+        scaled: measures given as shares of 1, shown in percent.
+        repeated: rows that a later row of the same run, seed and measure took the place of, with another value.
+    """
+
+    values: dict[Measure, dict[str, dict[str, dict[int | None, tuple[float, int]]]]]
+    runs: list[str]
+    scaled: set[Measure] = field(default_factory=set)
+    repeated: list[Result] = field(default_factory=list)
+
+    def measures(self) -> list[Measure]:
+        """In the order in which they were first measured."""
+        return list(self.values)
+
+    def languages(self, measure: Measure) -> list[str]:
+        """Of any run, in the order in which they were first measured."""
+        return list(dict.fromkeys(lang for found in self.values[measure].values() for lang in found))
+
+    def score(self, measure: Measure, run: str, language: str) -> Score | None:
+        """Mean over the seeds of a run in a language; ``None`` if it was not measured."""
+        found = self.values.get(measure, {}).get(run, {}).get(language)
+        if not found:
+            return None
+        return Score.of([value for value, _ in found.values()], min(n for _, n in found.values()))
+
+    def mean(self, measure: Measure, run: str, languages: Sequence[str]) -> Score | None:
+        """Mean over languages, per seed first, then over seeds.
+
+        A seed that lacks a language is left out: means over different languages are not means of one thing.
+
+        Returns:
+            ``None`` where no seed has all the languages.
+        """
+        found = self.values.get(measure, {}).get(run, {})
+        if not languages or any(language not in found for language in languages):
+            return None
+        seeds = [s for s in found[languages[0]] if all(s in found[language] for language in languages)]
+        if not seeds:
+            return None
+        means = [fmean(found[language][seed][0] for language in languages) for seed in seeds]
+        examples = sum(min(found[language][seed][1] for seed in seeds) for language in languages)
+        return Score.of(means, examples)
+
+
+def common_task(task: str) -> str:
+    """One name for a task that has several (``udpos`` and ``pos``)."""
+    return _SAME_TASK.get(task.lower(), task.lower())
+
+
+def lower_is_better(metric: str) -> bool:
+    """Whether a smaller value of the metric is the better one (``aer``, a loss, a drop)."""
+    return any(part in metric.lower() for part in _LOWER)
+
+
+def run_label(row: Result) -> str:
+    """The run's name without its seed: ``tlm-seed1`` of seed 1 is ``tlm``, so that seeds meet in one row."""
+    if row.seed is None:
+        return row.run
+    short = re.sub(rf"[-_./ ](?:seed|s)[-_=]?{row.seed}$", "", row.run, flags=re.IGNORECASE)
+    return short or row.run
+
+
+def collect(rows: Iterable[Result], combinations: Sequence[Combination] = ()) -> Scores:
+    """Order rows by measure, run, language and seed.
+
+    Of several rows for the same thing the last one counts. Metrics that are shares of 1 throughout are turned into
+    percent.
+
+    Args:
+        rows: from :func:`isoglot.results.read`.
+        combinations: models to be shown as one row, in place of their own rows.
+
+    Raises:
+        ConfigurationError: a combination names a run that has no rows.
+    """
+    scores = Scores({}, [])
+    order: dict[str, None] = {}
+    for row in rows:
+        label = run_label(row)
+        order[label] = None
+        measure = Measure(row.task, row.split, row.metric)
+        seeds = scores.values.setdefault(measure, {}).setdefault(label, {}).setdefault(row.language, {})
+        if row.seed in seeds and seeds[row.seed][0] != row.value:
+            scores.repeated.append(row)
+        seeds[row.seed] = (row.value, row.examples)
+    scores.runs = list(order)
+    for measure, runs in scores.values.items():
+        numbers = [v for langs in runs.values() for seeds in langs.values() for v, _ in seeds.values()]
+        if measure.metric.lower() in _SHARES and all(-1 <= v <= 1 for v in numbers) and any(numbers):
+            scores.scaled.add(measure)
+            for langs in runs.values():
+                for seeds in langs.values():
+                    seeds.update({seed: (100 * value, n) for seed, (value, n) in seeds.items()})
+    for combination in combinations:
+        _combine(scores, combination)
+    return scores
+
+
+def _combine(scores: Scores, combination: Combination) -> None:
+    members = list(dict.fromkeys(combination.models.values()))
+    missing = [run for run in members if run not in scores.runs]
+    if missing:
+        raise ConfigurationError(
+            f"--combine {combination.name}: no results of {', '.join(missing)}; there are {', '.join(scores.runs)}; "
+            "name runs as they stand in results.jsonl, without their seed"
+        )
+    for runs in scores.values.values():
+        together: dict[str, dict[int | None, tuple[float, int]]] = {}
+        for language in dict.fromkeys(lang for run in members for lang in runs.get(run, {})):
+            own = combination.models.get(language)
+            pooled: dict[int | None, list[tuple[float, int]]] = defaultdict(list)
+            for run in [own] if own else members:
+                for seed, value in runs.get(run, {}).get(language, {}).items():
+                    pooled[seed].append(value)
+            complete = 1 if own else len(members)
+            cell = {
+                seed: (fmean(v for v, _ in found), min(n for _, n in found))
+                for seed, found in pooled.items()
+                if len(found) == complete
+            }
+            if cell:
+                together[language] = cell
+        for run in members:
+            runs.pop(run, None)
+        if together:
+            runs[combination.name] = together
+    first = min(scores.runs.index(run) for run in members)
+    kept = [run for run in scores.runs[first:] if run not in members]
+    scores.runs = [*(r for r in scores.runs[:first] if r not in members), combination.name, *kept]

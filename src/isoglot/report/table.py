@@ -1,0 +1,112 @@
+"""A table as data, drawn as HTML, CSV, LaTeX or plain text elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+__all__ = ["Cell", "Column", "Row", "Table", "figure"]
+
+RowKind = Literal["ours", "paper", "difference", "plain"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell.
+
+    Args:
+        text: as shown; empty for none.
+        value: what it sorts by, and what CSV holds.
+        sd: standard deviation over seeds.
+        best: the best of its column.
+        note: number of a note of the table, 1-based; 0 for none.
+        title: shown when pointed at.
+        muted: not comparable with its neighbours.
+    """
+
+    text: str
+    value: float | None = None
+    sd: float | None = None
+    best: bool = False
+    note: int = 0
+    title: str = ""
+    muted: bool = False
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column.
+
+    Args:
+        label: short, such as a language's code.
+        title: in full.
+        group: columns that follow each other in one group stand under its name.
+        average: a mean of other columns.
+    """
+
+    label: str
+    title: str = ""
+    group: str = ""
+    average: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row.
+
+    Args:
+        header: what the row is about.
+        cells: as many as there are columns.
+        kind: whose figures they are.
+        detail: shown small beside the header.
+    """
+
+    header: str
+    cells: tuple[Cell, ...]
+    kind: RowKind = "ours"
+    detail: str = ""
+
+
+@dataclass
+class Table:
+    """A table.
+
+    Args:
+        id: of letters, digits and hyphens; file names and anchors are made from it.
+        title: heading.
+        caption: what the numbers are.
+        corner: heading of the rows' column.
+        columns: without the rows' own.
+        rows: each with a cell a column.
+        notes: numbered from 1.
+    """
+
+    id: str
+    title: str
+    caption: str
+    corner: str
+    columns: list[Column]
+    rows: list[Row] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def note(self, text: str) -> int:
+        """The number of a note, which is added if it is new."""
+        if text not in self.notes:
+            self.notes.append(text)
+        return self.notes.index(text) + 1
+
+
+def figure(value: float, *, signed: bool = False) -> str:
+    """One decimal as the papers print it, with a true minus sign: ``72.3``, ``+1.2``, ``−0.4``."""
+    text = f"{value:+.1f}" if signed else f"{value:.1f}"
+    if text.lstrip("+-") == "0.0":
+        text = "±0.0" if signed else "0.0"
+    return text.replace("-", "−")
+
+
+def slug(parts: Iterable[str]) -> str:
+    """A name for files and anchors of any texts: ASCII letters, digits and hyphens."""
+    text = "-".join(parts).lower()
+    kept = "".join(c if c.isascii() and c.isalnum() else "-" for c in text)
+    return "-".join(part for part in kept.split("-") if part)[:80] or "table"
