@@ -21,7 +21,7 @@ from isoglot.align.alignment import LinkTable
 from isoglot.align.embedding_options import EmbeddingOptions
 from isoglot.align.loading import load_encoder, load_pointer
 from isoglot.align.piece_states import Pieces, PieceStates, encode_jointly, encode_separately
-from isoglot.align.scores import Scorer, build_scorer, sentence_scores
+from isoglot.align.scores import Scorer, build_scorer, prepared_states, sentence_scores
 from isoglot.align.word_pieces import cut_words
 from isoglot.align.words import add_links
 from isoglot.errors import ConfigurationError
@@ -31,8 +31,11 @@ __all__ = ["EmbeddingAligner", "PairLinks"]
 
 _LOG = logging.getLogger(__name__)
 
-# Cells of the padded similarity matrices of one extraction batch: 4 MB in float32, which stays in the cache.
-_CELLS = 1_000_000
+# Cells of the padded similarity matrices of one extraction batch. On a CPU 128 KB in float32, which stay in its
+# second cache (0.10 ms a pair for itermax against 0.27 with 4 MB); elsewhere what makes a kernel worth its launch.
+_CELLS, _CELLS_DEVICE = 32_000, 4_000_000
+# Pairs that are encoded and linked together; more on a device that is fast enough to wait for the tokenizer.
+_WINDOW, _WINDOW_DEVICE = 512, 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +92,8 @@ class EmbeddingAligner:
             )
         self.options = EmbeddingOptions.build(**overrides) if options is None else options
         self.model, self.tokenizer = load_encoder(model, tokenizer, self.options)
-        self.layer = self._checked_layer(self.options.resolved_layer(num_layers(self.model)))
-        pointer = None
-        if self.options.method == "pointer":
-            pointer = load_pointer(model, self.model)
-        self._scorer: Scorer = build_scorer(self.options, pointer)
+        self._source = model
+        self._choose(self.options)
         self._warn = warn or (lambda number, message: _LOG.warning("pair %d: %s", number, message))
 
     def at_layer(self, layer: int) -> EmbeddingAligner:
@@ -105,6 +105,27 @@ class EmbeddingAligner:
         other = copy.copy(self)
         other.layer = self._checked_layer(layer)
         return other
+
+    def with_options(self, options: EmbeddingOptions) -> EmbeddingAligner:
+        """The same aligner with other options; the encoder is shared, so its dtype and device stay as they are.
+
+        Raises:
+            ConfigurationError: as for the constructor.
+        """
+        other = copy.copy(self)
+        other._choose(options)
+        return other
+
+    @property
+    def window(self) -> int:
+        """How many pairs are encoded and linked together by default."""
+        return _WINDOW if self.model.device.type == "cpu" else _WINDOW_DEVICE
+
+    def _choose(self, options: EmbeddingOptions) -> None:
+        self.options = options
+        self.layer = self._checked_layer(options.resolved_layer(num_layers(self.model)))
+        pointer = load_pointer(self._source, self.model) if options.method == "pointer" else None
+        self._scorer: Scorer = build_scorer(options, pointer)
 
     def _checked_layer(self, layer: int) -> int:
         layers = num_layers(self.model)
@@ -140,17 +161,21 @@ class EmbeddingAligner:
         return next(iter(self._window([(source, target)], first=0)))
 
     def align_pairs(
-        self, pairs: Iterable[tuple[Sequence[str], Sequence[str]]], *, window: int = 512, first: int = 0
+        self,
+        pairs: Iterable[tuple[Sequence[str], Sequence[str]]],
+        *,
+        window: int | None = None,
+        first: int = 0,
     ) -> Iterator[PairLinks]:
         """The links of any number of pairs, in order, at most ``window`` pairs in memory at a time.
 
         Args:
             pairs: source and target words.
-            window: pairs that are encoded and linked together.
+            window: pairs that are encoded and linked together; :attr:`window` by default.
             first: how many pairs came before these, for the numbers in warnings.
         """
         iterator = iter(pairs)
-        while chunk := list(itertools.islice(iterator, window)):
+        while chunk := list(itertools.islice(iterator, window or self.window)):
             yield from self._window(chunk, first=first)
             first += len(chunk)
 
@@ -160,13 +185,12 @@ class EmbeddingAligner:
         pieces = cut_words(self.tokenizer, [words for pair in pairs for words in pair])
         sides = list(zip(pieces[0::2], pieces[1::2], strict=True))
         self._report(pairs, sides, first)
+        budget = self.options.token_budget(self.model.device.type)
         if self.options.encoding == "joint":
-            states = encode_jointly(
-                self.model, self.tokenizer, sides, layer=self.layer, max_tokens=self.options.max_tokens
-            )
+            states = encode_jointly(self.model, self.tokenizer, sides, layer=self.layer, max_tokens=budget)
         else:
             states = encode_separately(
-                self.model, self.tokenizer, pieces, layer=self.layer, max_tokens=self.options.max_tokens
+                self.model, self.tokenizer, pieces, layer=self.layer, max_tokens=budget
             )
         if self.options.level == "word":
             states, pieces = _word_states(states, pieces)
@@ -190,21 +214,22 @@ class EmbeddingAligner:
     def _extract(self, states: PieceStates, pieces: list[Pieces]) -> LinkTable:
         """Similarities, links and their words, for batches of pairs of like size."""
         count = len(pieces) // 2
-        n = np.array([len(p) for p in pieces[0::2]])
-        m = np.array([len(p) for p in pieces[1::2]])
+        states = PieceStates(prepared_states(self.options, states.table), states.offsets)
+        words = np.fromiter(itertools.chain.from_iterable(p.words for p in pieces), np.int64)
+        lengths = np.diff(states.offsets)
+        cells = _CELLS if states.table.device.type == "cpu" else _CELLS_DEVICE
         found: list[tuple[np.ndarray[Any, Any], ...]] = []
-        for batch in _matrix_batches(n, m):
+        for batch in _matrix_batches(lengths[0::2], lengths[1::2], cells):
             source, source_mask = _gather(states, 2 * batch)
             target, target_mask = _gather(states, 2 * batch + 1)
             links, probability = self._scorer(source, target, source_mask, target_mask)
-            b, i, j = links.nonzero(as_tuple=True)
-            values = probability[b, i, j].float().cpu().numpy()
-            rows = batch[b.cpu().numpy()]
-            words = [
-                _padded([pieces[2 * p + side].words for p in batch])[b.cpu().numpy(), at.cpu().numpy()]
-                for side, at in ((0, i), (1, j))
-            ]
-            found.append((rows, words[0], words[1], values))
+            at = links.nonzero()
+            values = probability[at[:, 0], at[:, 1], at[:, 2]].float().cpu().numpy()
+            b, i, j = at.cpu().numpy().T
+            rows = batch[b]
+            source_words = words[states.offsets[2 * rows] + i]
+            target_words = words[states.offsets[2 * rows + 1] + j]
+            found.append((rows, source_words, target_words, values))
         if not found:
             none = np.zeros(0, np.int64)
             return LinkTable.build(count, none, none, none, np.zeros(0, np.float32))
@@ -232,7 +257,9 @@ class EmbeddingAligner:
                     )
 
 
-def _matrix_batches(n: np.ndarray[Any, Any], m: np.ndarray[Any, Any]) -> Iterator[np.ndarray[Any, Any]]:
+def _matrix_batches(
+    n: np.ndarray[Any, Any], m: np.ndarray[Any, Any], cells: int
+) -> Iterator[np.ndarray[Any, Any]]:
     """Pairs with both sides filled, of like size, cut so that the padded matrices stay in the budget."""
     filled = np.flatnonzero((n > 0) & (m > 0))
     order = filled[np.lexsort((m[filled], n[filled]))]
@@ -241,7 +268,7 @@ def _matrix_batches(n: np.ndarray[Any, Any], m: np.ndarray[Any, Any]) -> Iterato
         height, width, stop = 0, 0, start
         while stop < len(order):
             height, width = max(height, n[order[stop]]), max(width, m[order[stop]])
-            if stop > start and (stop + 1 - start) * height * width > _CELLS:
+            if stop > start and (stop + 1 - start) * height * width > cells:
                 break
             stop += 1
         yield order[start:stop]
@@ -256,13 +283,6 @@ def _gather(states: PieceStates, sentences: np.ndarray[Any, Any]) -> tuple[Tenso
     rows = np.where(mask, starts[:, None] + column[None], 0)
     device = states.table.device
     return states.table[torch.from_numpy(rows).to(device)], torch.from_numpy(mask).to(device)
-
-
-def _padded(rows: list[list[int]]) -> np.ndarray[Any, Any]:
-    result = np.full((len(rows), max(map(len, rows))), -1, np.int64)
-    for row, values in enumerate(rows):
-        result[row, : len(values)] = values
-    return result
 
 
 def _word_states(states: PieceStates, pieces: list[Pieces]) -> tuple[PieceStates, list[Pieces]]:

@@ -80,7 +80,9 @@ class EmbeddingOptions(BaseModel):
     null_cost: float = Field(0.25, ge=0, description="null: price of leaving a word unaligned, in 1 − cosine")
     min_probability: float = Field(0.0, ge=0, le=1, description="leave out links below this probability")
     min_score: float = Field(0.0, ge=0, le=1, description="leave out all links of a pair below this score")
-    max_tokens: int = Field(2048, ge=1, description="padded tokens in one encoder batch")
+    max_tokens: int | None = Field(
+        None, ge=1, description="padded tokens in one encoder batch; 2048 on a CPU, 32768 elsewhere"
+    )
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
         "auto", description="auto: bfloat16 where the hardware computes in it"
     )
@@ -107,6 +109,10 @@ class EmbeddingOptions(BaseModel):
     def comparison(self) -> str:
         """``cosine`` or ``dot``."""
         return self.compare or ("dot" if self.method in ("ot", "softmax", "entmax") else "cosine")
+
+    def token_budget(self, device: str) -> int:
+        """Padded tokens in one encoder batch on a type of device."""
+        return self.max_tokens or (2048 if device == "cpu" else 32_768)
 
     def resolved_layer(self, layers: int) -> int:
         """The layer's number in an encoder of so many layers."""

@@ -35,10 +35,10 @@ from isoglot.modules.sinkhorn import (
     unbalanced_transport,
 )
 
-__all__ = ["Scorer", "build_scorer", "sentence_scores"]
+__all__ = ["Scorer", "build_scorer", "prepared_states", "sentence_scores"]
 
 Scorer = Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
-"""Source and target states and masks in; links and link probabilities (batch, n, m) out."""
+"""Source and target states (of :func:`prepared_states`) and masks in; links and probabilities (batch, n, m) out."""
 
 
 def build_scorer(options: EmbeddingOptions, pointer: Pointer | None = None) -> Scorer:
@@ -86,13 +86,20 @@ def sentence_scores(
     return totals / np.maximum(np.add(source_lengths, target_lengths), 1)
 
 
+def prepared_states(options: EmbeddingOptions, table: Tensor) -> Tensor:
+    """A table of states as the scorer of a method takes them: float32, of length 1 where the cosine is compared.
+
+    Once for the table, so that not every padded batch does it again. **Shape**: (pieces, hidden).
+    """
+    table = table.float()
+    if options.comparison == "dot" or options.method in ("entropic", "unbalanced", "null", "pointer"):
+        return table
+    return torch.nn.functional.normalize(table, dim=-1, eps=1e-12)
+
+
 def _similarity(options: EmbeddingOptions, source: Tensor, target: Tensor) -> Tensor:
-    source, target = source.float(), target.float()
-    if options.comparison == "dot":
-        return source @ target.transpose(1, 2)
-    source = torch.nn.functional.normalize(source, dim=-1, eps=1e-12)
-    target = torch.nn.functional.normalize(target, dim=-1, eps=1e-12)
-    return (source @ target.transpose(1, 2) + 1.0) / 2.0
+    similarity = source @ target.transpose(1, 2)
+    return similarity if options.comparison == "dot" else similarity.add_(1.0).div_(2.0)
 
 
 def _by_similarity(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
+import numpy.typing as npt
 from transformers import PreTrainedTokenizerBase
 
 from isoglot.align.piece_states import Pieces
@@ -40,8 +42,9 @@ def cut_words(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Sequence[s
     result = [Pieces([], []) for _ in sentences]
     if not filled:
         return result
+    texts = [" ".join(sentences[s]) for s in filled]
     encoded = tokenizer(
-        [" ".join(sentences[s]) for s in filled],
+        texts,
         add_special_tokens=False,
         return_attention_mask=False,
         return_token_type_ids=False,
@@ -49,18 +52,42 @@ def cut_words(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Sequence[s
         truncation=False,
         verbose=False,
     )
+    ids: list[list[int]] = encoded["input_ids"]
+    counts = np.array([len(row) for row in ids])
+    words = _words(
+        np.fromiter(chain.from_iterable(chain.from_iterable(encoded["offset_mapping"])), np.int64).reshape(
+            -1, 2
+        ),
+        counts,
+        [sentences[s] for s in filled],
+        np.array([len(text) for text in texts]),
+    )
+    bounds = [0, *np.cumsum(counts).tolist()]
     for row, s in enumerate(filled):
-        ids = encoded["input_ids"][row]
-        if not ids:
-            continue
-        lengths = np.array([len(word) for word in sentences[s]])
-        word_starts = np.concatenate([[0], np.cumsum(lengths[:-1] + 1)])
-        word_ends = word_starts + lengths
-        offsets = np.asarray(encoded["offset_mapping"][row])
-        starts, ends = offsets[:, 0], offsets[:, 1]
-        words = word_of_piece(starts, ends, word_starts, word_ends)
-        alone = (words < 0) & (ends > starts)
-        if alone.any():
-            words[alone] = word_of_piece(starts[alone], ends[alone] + 1, word_starts, word_ends)
-        result[s] = Pieces(ids, words.tolist())
+        result[s] = Pieces(ids[row], words[bounds[row] : bounds[row + 1]])
     return result
+
+
+def _words(
+    offsets: npt.NDArray[np.int64],
+    counts: npt.NDArray[np.int64],
+    sentences: Sequence[Sequence[str]],
+    lengths: npt.NDArray[np.int64],
+) -> list[int]:
+    """The word of each piece of all sentences, which are laid end to end so that one search finds them all."""
+    numbers = np.array([len(words) for words in sentences])
+    word_lengths = np.fromiter((len(word) for words in sentences for word in words), np.int64)
+    # Three characters between two sentences: a piece may be widened by one below, and words stand one apart.
+    shifts = np.concatenate([[0], np.cumsum(lengths[:-1] + 3)])
+    first_word = np.concatenate([[0], np.cumsum(numbers[:-1])])
+    ends_before = np.concatenate([[0], np.cumsum(word_lengths[:-1] + 1)])
+    word_starts = ends_before + np.repeat(shifts - ends_before[first_word], numbers)
+    word_ends = word_starts + word_lengths
+    shift = np.repeat(shifts, counts)
+    starts, ends = offsets[:, 0] + shift, offsets[:, 1] + shift
+    words = word_of_piece(starts, ends, word_starts, word_ends)
+    alone = (words < 0) & (ends > starts)
+    if alone.any():
+        words[alone] = word_of_piece(starts[alone], ends[alone] + 1, word_starts, word_ends)
+    local: list[int] = np.where(words < 0, -1, words - np.repeat(first_word, counts)).tolist()
+    return local
