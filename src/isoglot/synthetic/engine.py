@@ -23,8 +23,8 @@ SPLITS = {"train": (0, 6), "dev": (6, 8), "test": (8, 10)}
 """Split → range of the sentence hash, in tenths."""
 
 CHUNK = 4096
-_BOOST = 12.0
-_THEMED = 0.75
+_BOOST = 30.0
+_THEMED = 0.8
 
 
 @dataclass
@@ -135,6 +135,7 @@ class Engine:
         split: str,
         topics: Ints,
         paragraph: Ints | None = None,
+        whole: bool = False,
     ) -> Rows:
         """Draw one row for each entry of ``topics``.
 
@@ -144,6 +145,7 @@ class Engine:
             split: one of :data:`SPLITS`, or ``"all"``; rows of another split come back not accepted.
             topics: theme of each row.
             paragraph: number of the paragraph each row is of; its sentences share a cast of three people.
+            whole: split by the row as a whole, not by each of its sentences (stories have too many).
         """
         pattern = np.searchsorted(compiled.cdf, rng.random(len(topics)), side="right")
         pattern = np.minimum(pattern, len(compiled.patterns) - 1)
@@ -170,7 +172,9 @@ class Engine:
         self._spell(ids, sentence_offset[:-1])
         accepted = self._distinct(compiled, pattern, variable_offset, values)
         if split != "all":
-            accepted &= _in_split(ids, sentence_offset, row_sentence, split)
+            row_offset, single = offsets(tokens), np.arange(len(topics) + 1)
+            units = (row_offset, single) if whole else (sentence_offset, row_sentence)
+            accepted &= _in_split(ids, *units, split)
         return Rows(pattern, ids, index, offsets(tokens), sentence_offset, row_sentence, accepted)
 
     def _cast(

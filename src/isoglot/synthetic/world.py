@@ -12,17 +12,21 @@ import pyarrow as pa
 from datasets import Dataset, Features, List, Value
 
 from isoglot.errors import ConfigurationError
-from isoglot.schema import TAGGED, TEXT, TREEBANK
+from isoglot.schema import PAIR, SPAN, TAGGED, TEXT, TREEBANK
 from isoglot.seeding import seed_for
 from isoglot.synthetic.engine import CHUNK, SPLITS, Engine, Rows
+from isoglot.synthetic.families import inference_patterns
 from isoglot.synthetic.grammar import sample_patterns
 from isoglot.synthetic.lexicon import Lexicon, build_lexicon
-from isoglot.synthetic.patterns import Compiled, Pattern
+from isoglot.synthetic.paraphrases import wording_patterns
+from isoglot.synthetic.patterns import Compiled, Ints, Pattern
+from isoglot.synthetic.stories import story_patterns
 from isoglot.synthetic.tables import dataset, list_column, string_column, text_column
 
 __all__ = ["World"]
 
 _PATTERNS = 6000
+_STORIES = 1500
 _TREEBANK = Features({**TREEBANK, "entities": List(Value("string")), "text": Value("string")})
 
 
@@ -119,6 +123,80 @@ class World:
         columns = {"words": words, "tags": self._token_column(rows, tags), "language": string_column("en", n)}
         return dataset(columns, TAGGED)
 
+    @cached_property
+    def _inferences(self) -> Compiled:
+        return Compiled.of(inference_patterns(), self.engine.vocabulary)
+
+    @cached_property
+    def _wordings(self) -> Compiled:
+        return Compiled.of(wording_patterns(), self.engine.vocabulary)
+
+    @cached_property
+    def _stories(self) -> Compiled:
+        return Compiled.of(story_patterns(_STORIES, seed_for(self.seed, "stories")), self.engine.vocabulary)
+
+    def nli(self, n: int, *, split: str = "train") -> Dataset:
+        """Premise and hypothesis (PAIR); the label, entailment, neutral or contradiction, follows from the meanings.
+
+        Quantifiers, hypernyms, modifiers, negation, voice, swapped roles, comparisons, counts, *and* and *or*, reports,
+        opposites, before and after. Weights make labels equally frequent and independent of any single word.
+        """
+        return self._pairs("nli", self._inferences, split, n)
+
+    def paws(self, n: int, *, split: str = "train") -> Dataset:
+        """Two wordings with nearly the same words (PAIR): ``"1"`` if they mean the same, else ``"0"``."""
+        return self._pairs("paws", self._wordings, split, n)
+
+    def qa(self, n: int, *, split: str = "train") -> Dataset:
+        """Stories with a question and the answer's span (SPAN), among distractors of the same type.
+
+        A story as a whole is in one split; single sentences of it may occur in another.
+        """
+        compiled = self._stories
+        rows = self._collect("qa", compiled, split, n, whole=True)
+        sentences = self._sentence_texts(rows)
+        at = rows.row_sentence.tolist()
+        contexts = [" ".join(sentences[a : b - 1]) for a, b in pairwise(at)]
+        questions = [sentences[b - 1] for b in at[1:]]
+        spans = np.array([p.answer for p in compiled.patterns])[rows.pattern]
+        starts, ends = self._characters(rows, spans)
+        answers = [c[a:b] for c, a, b in zip(contexts, starts, ends, strict=True)]
+        columns = {
+            "id": text_column([f"{self.seed}-{split}-{i}" for i in range(n)]),
+            "question": text_column(questions),
+            "context": text_column(contexts),
+            "answers": pa.array([{"text": [a], "start": [s]} for a, s in zip(answers, starts, strict=True)]),
+            "language": string_column("en", n),
+        }
+        return dataset(columns, SPAN)
+
+    def _characters(self, rows: Rows, spans: Ints) -> tuple[list[int], list[int]]:
+        """Character offsets of token spans: each token is as long as its piece, with the space before it."""
+        pieces = self.engine.vocabulary.pieces[rows.ids]
+        lengths = np.fromiter((len(p) for p in pieces), dtype=np.int64, count=len(pieces))
+        ends = np.cumsum(lengths)
+        # The first piece of a row has lost its space: hence the one less in what lies before.
+        before = (ends - lengths)[rows.row_offset[:-1]] + 1
+        first, last = rows.row_offset[:-1] + spans[:, 0], rows.row_offset[:-1] + spans[:, 1] - 1
+        spaces = np.array([p.startswith(" ") for p in pieces[first]])
+        start = (ends - lengths)[first] - before + spaces
+        return start.tolist(), (ends[last] - before).tolist()
+
+    def _pairs(self, key: str, compiled: Compiled, split: str, n: int) -> Dataset:
+        rows = self._collect(key, compiled, split, n)
+        sentences = self._sentence_texts(rows)
+        columns = {
+            "first": text_column(sentences[::2]),
+            "second": text_column(sentences[1::2]),
+            "label": text_column([compiled.patterns[i].label for i in rows.pattern.tolist()]),
+            "language": string_column("en", n),
+        }
+        return dataset(columns, PAIR)
+
+    def _sentence_texts(self, rows: Rows) -> list[str]:
+        """Every sentence of every row."""
+        return self._texts(rows, rows.sentence_offset)
+
     @staticmethod
     def _token_column(rows: Rows, values: list[str]) -> pa.Array:
         names = sorted(set(values))
@@ -126,25 +204,28 @@ class World:
         codes = np.array([number[v] for v in values])
         return list_column(rows.row_offset, codes[rows.token_index], names)
 
-    def _texts(self, rows: Rows) -> list[str]:
-        """The rows as plain text."""
+    def _texts(self, rows: Rows, offsets: Ints | None = None) -> list[str]:
+        """The rows, or what lies between other offsets, as plain text."""
         pieces = self.engine.vocabulary.pieces[rows.ids].tolist()
-        at = rows.row_offset.tolist()
+        at = (rows.row_offset if offsets is None else offsets).tolist()
         return ["".join(pieces[a:b])[1:] for a, b in pairwise(at)]
 
-    def _chunks(self, key: str, compiled: Compiled, split: str, n: int) -> Iterator[Rows]:
+    def _chunks(
+        self, key: str, compiled: Compiled, split: str, n: int, *, whole: bool = False
+    ) -> Iterator[Rows]:
         """Accepted rows, chunk after chunk, until there are ``n``."""
         self._check(n, split)
         found, chunk = 0, 0
         while found < n:
             rng = self.engine.rng(key, split, chunk)
-            rows = self.engine.draw(compiled, rng, split=split, topics=self.engine.topics(rng, CHUNK))
+            topics = self.engine.topics(rng, CHUNK)
+            rows = self.engine.draw(compiled, rng, split=split, topics=topics, whole=whole)
             rows = rows.take(np.flatnonzero(rows.accepted)[: n - found])
             found, chunk = found + len(rows), chunk + 1
             yield rows
 
-    def _collect(self, key: str, compiled: Compiled, split: str, n: int) -> Rows:
-        return Rows.joined(list(self._chunks(key, compiled, split, n)))
+    def _collect(self, key: str, compiled: Compiled, split: str, n: int, *, whole: bool = False) -> Rows:
+        return Rows.joined(list(self._chunks(key, compiled, split, n, whole=whole)))
 
     def _paragraphs(self, split: str, sentences: int) -> Iterator[str]:
         """Paragraphs without end."""
