@@ -1,0 +1,208 @@
+"""Fitting a model of order to a treebank."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, sparse
+
+from isoglot.derive.arrangements import BOS, EOS, Arrangements, arrangements, pair_names
+from isoglot.derive.base import Sentence, Underivable
+from isoglot.derive.order_model import OrderModel
+from isoglot.derive.syntax import HEAD_CLASSES, groups, is_projective
+from isoglot.errors import ConfigurationError
+
+__all__ = ["OrderFit", "fit", "observed_groups"]
+
+SMALLEST, LARGEST = 2, 6
+"""Sizes of the groups that models are fit to, head included."""
+
+Counts = dict[tuple[str, ...], Counter[tuple[int, ...]]]
+"""By the members of a group, the head first and then sorted, how often each order was seen."""
+
+
+class OrderFit(NamedTuple):
+    """A fitted model.
+
+    Attributes:
+        model: the model.
+        groups: observed groups that it was fit to.
+        bits_before: bits an order under uniform orders.
+        bits: bits an order under the model (on the data it was fit to).
+        converged: whether the optimiser came to an end by itself.
+    """
+
+    model: OrderModel
+    groups: int
+    bits_before: float
+    bits: float
+    converged: bool
+
+
+def observed_groups(trees: Iterable[Sentence], kind: str) -> Counts:
+    """The orders that heads of a class and their dependents have in projective trees.
+
+    Args:
+        trees: sentences with their analysis, in the labels that the model is to have.
+        kind: ``N`` or ``V``.
+    """
+    found: Counts = defaultdict(Counter)
+    for tree in trees:
+        if tree.upos is None or tree.heads is None or tree.deprels is None:
+            continue
+        try:
+            if not is_projective(tree.heads):
+                continue
+        except Underivable:
+            continue
+        for head, dependents in enumerate(groups(tree.heads)[:-1]):
+            if HEAD_CLASSES.get(tree.upos[head]) != kind or not SMALLEST <= len(dependents) + 1 <= LARGEST:
+                continue
+            named = [(f"{tree.upos[i]}&{tree.deprels[i]}", i) for i in dependents]
+            members = [(f"@{tree.upos[head]}&@", head), *sorted(named)]
+            number = {word: n for n, (_, word) in enumerate(members)}
+            order = tuple(number[i] for i in sorted([head, *dependents]))
+            found[tuple(name for name, _ in members)][order] += 1
+    return found
+
+
+def fit(counts: Counts, *, l2: float = 1.0, high_order: float = 0.1, iterations: int = 200) -> OrderFit:
+    r"""Fit the log-linear model of :class:`OrderModel` by L-BFGS.
+
+    .. math:: \max_\theta \sum_g \log P_\theta(o_g) - \tfrac{l_2}{2} \lVert\theta\rVert^2
+
+    Features of two members are those that any order of an observed group has; runs of three to five are those
+    observed, and of them only the commonest part.
+
+    Args:
+        counts: see :func:`observed_groups`.
+        l2: weight of the squared norm.
+        high_order: the part of the observed runs that is kept; 10 % in the original.
+        iterations: most steps of the optimiser.
+
+    Raises:
+        ConfigurationError: no group, or options out of range.
+
+    Source: Wang and Eisner 2016, §4.
+    """
+    if not counts:
+        raise ConfigurationError(
+            "no group of a head and one to five dependents in the treebank; give projective UD trees"
+        )
+    if l2 < 0 or not 0 <= high_order <= 1:
+        raise ConfigurationError(
+            f"l2 {l2} and high_order {high_order} given; l2 is at least 0, the other in 0 to 1"
+        )
+    runs = _common_runs(counts, high_order)
+    ids: dict[str, int] = {}
+    designs = [_Design.build(n, counts, runs, ids) for n in range(SMALLEST, LARGEST + 1)]
+    problem = _Problem([d for d in designs if d is not None], len(ids), l2)
+    result = optimize.minimize(
+        problem,
+        np.zeros(len(ids)),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": iterations, "maxcor": 10},
+    )
+    total = sum(sum(c.values()) for c in counts.values())
+    start, _ = problem(np.zeros(len(ids)))
+    end = result.fun - l2 / 2 * float(result.x @ result.x)
+    weights = dict(zip(ids, result.x.tolist(), strict=True))
+    bits = np.log(2) * total
+    return OrderFit(OrderModel(weights), total, float(start / bits), float(end / bits), bool(result.success))
+
+
+def _run_names(members: tuple[str, ...], table: Arrangements) -> list[str]:
+    named = (*members, BOS, EOS)
+    return ["HI_" + "_".join([named[i] for i in run]) for runs in table.runs for run in runs.tolist()]
+
+
+def _seen(table: Arrangements, orders: Counter[tuple[int, ...]]) -> NDArray[np.float64]:
+    """How often each of the n! orders was observed."""
+    number = {tuple(o): i for i, o in enumerate(table.orders.tolist())}
+    seen = np.zeros(len(table.orders))
+    for order, count in orders.items():
+        seen[number[order]] = count
+    return seen
+
+
+def _common_runs(counts: Counts, part: float) -> set[str]:
+    """The commonest of the observed runs of three to five."""
+    found: Counter[str] = Counter()
+    for members, orders in counts.items():
+        table = arrangements(len(members))
+        columns = np.asarray(_seen(table, orders) @ table.counts)[len(table.pairs) :]
+        names = _run_names(members, table) if columns.any() else []
+        for i in np.flatnonzero(columns):
+            found[names[i]] += int(columns[i])
+    ranked = sorted(found, key=lambda name: (-found[name], name))
+    return set(ranked[: round(part * len(ranked))])
+
+
+@dataclass
+class _Design:
+    """All groups of one size.
+
+    Attributes:
+        counts: (columns, n!) sparse, transposed.
+        features: (groups · columns, features) sparse: which features a column of a group stands for.
+        seen: (n!, groups), how often each order was observed.
+    """
+
+    counts: Any
+    features: Any
+    seen: NDArray[np.float64]
+
+    @classmethod
+    def build(cls, n: int, counts: Counts, runs: set[str], ids: dict[str, int]) -> _Design | None:
+        """The design of size n; new features get numbers in ``ids``."""
+        own = [members for members in counts if len(members) == n]
+        if not own:
+            return None
+        table = arrangements(n)
+        width = table.counts.shape[1]
+        rows: list[int] = []
+        columns: list[int] = []
+        for g, members in enumerate(own):
+            for c, names in enumerate(pair_names(members, table.pairs)):
+                rows.extend([g * width + c] * len(names))
+                columns.extend([ids.setdefault(name, len(ids)) for name in names])
+            for c, name in enumerate(_run_names(members, table), len(table.pairs)):
+                if name in runs:
+                    rows.append(g * width + c)
+                    columns.append(ids.setdefault(name, len(ids)))
+        ones = np.ones(len(rows))
+        features = sparse.coo_matrix((ones, (rows, columns)), shape=(len(own) * width, 1 + max(columns)))
+        seen = np.stack([_seen(table, counts[members]) for members in own], axis=1)
+        return cls(table.counts.T.tocsr(), features.tocsr(), seen)
+
+
+class _Problem:
+    """Minus the penalised log-likelihood and its gradient."""
+
+    def __init__(self, designs: list[_Design], size: int, l2: float) -> None:
+        self.designs, self.l2 = designs, l2
+        for design in designs:
+            design.features.resize(design.features.shape[0], size)
+        self.transposed = [d.features.T.tocsr() for d in designs]
+
+    def __call__(self, theta: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        value = self.l2 / 2 * float(theta @ theta)
+        gradient = self.l2 * theta
+        for design, transposed in zip(self.designs, self.transposed, strict=True):
+            groups_ = design.seen.shape[1]
+            values = (design.features @ theta).reshape(groups_, -1)
+            scores = design.counts.T @ values.T  # (n!, groups)
+            top = scores.max(axis=0)
+            exps = np.exp(scores - top)
+            total = exps.sum(axis=0)
+            often = design.seen.sum(axis=0)
+            value += float(often @ (np.log(total) + top) - (design.seen * scores).sum())
+            surplus = exps * (often / total) - design.seen
+            gradient = gradient + transposed @ (design.counts @ surplus).T.ravel()
+        return value, gradient

@@ -1,0 +1,183 @@
+"""Transformations by name: ``trans+inv``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from transformers import PreTrainedTokenizerBase
+
+from isoglot.derive.alphabet import Transliteration
+from isoglot.derive.base import Transform, compose
+from isoglot.derive.order import Inversion, Permutation
+from isoglot.derive.syntax import Syntax
+from isoglot.derive.vocabulary import TokenTransliteration, VocabularyCopy
+from isoglot.errors import ConfigurationError
+
+__all__ = ["TRANSFORMS", "TransformOptions", "build", "parse_names"]
+
+TRANSFORMS = {
+    "trans": "another script: a copy of the vocabulary",
+    "inv": "words in reverse order, the final mark last",
+    "perm": "words in a random order",
+    "syn": "dependents in the order of another language (galactic dependencies)",
+}
+"""Transformations by name."""
+
+
+@dataclass(frozen=True)
+class TransformOptions:
+    """Options of all transformations.
+
+    Args:
+        seed: of permutations, of drawn orders and of vocabulary overlap.
+        tokenizer: trans: copy the pieces of this tokenizer, exactly in ids; without one, letters change.
+        alphabet: trans without a tokenizer: one of :data:`isoglot.derive.alphabet.ALPHABETS`, or a mapping.
+        script: trans with a tokenizer: the script of the copies.
+        overlap: trans: the part of the vocabulary that both languages share.
+        with_replacement: trans: draw that part as the paper's code does.
+        level: inv: ``word`` or ``token`` (needs the tokenizer).
+        split: inv, perm: the input may hold several sentences.
+        attached: inv: a final mark may hang on the last word.
+        literal: inv: the paper's XNLI code with its quirks.
+        keep_final: perm: a final mark stays last.
+        syntax: syn: for example ``en~fr@N~fr@V``.
+        models: syn: folder with ``LANGUAGE@N.orm`` and ``LANGUAGE@V.orm``.
+        rate: syn: λ, the substrate's share.
+        ud_labels: syn: ``ud2`` or ``literal``.
+        reattach: syn: attach ``cc`` and ``punct`` as UD 1 does.
+        oversize: syn: ``skip`` or ``keep``.
+        best: syn: the most probable order instead of a drawn one.
+    """
+
+    seed: int = 0
+    tokenizer: PreTrainedTokenizerBase | None = None
+    alphabet: Any = "armenian"
+    script: str = "tangut"
+    overlap: float = 0.0
+    with_replacement: bool = False
+    level: Literal["word", "token"] = "word"
+    split: bool = False
+    attached: bool = False
+    literal: bool = False
+    keep_final: bool = False
+    syntax: str | None = None
+    models: str | Path | None = None
+    rate: float = 0.05
+    ud_labels: Literal["ud2", "literal"] = "ud2"
+    reattach: bool = False
+    oversize: Literal["skip", "keep"] = "skip"
+    best: bool = False
+
+
+def parse_names(text: str) -> tuple[str, ...]:
+    """The names in ``trans+inv`` (or ``trans∘inv``), as written: the last is applied first.
+
+    Raises:
+        ConfigurationError: an unknown name, or one given twice.
+    """
+    names = tuple(n.strip() for n in re.split(r"[+∘]", text))
+    unknown = [n for n in names if n not in TRANSFORMS]
+    if unknown or len(set(names)) != len(names):
+        what = f"{unknown[0]!r} is unknown" if unknown else "one is there twice"
+        raise ConfigurationError(
+            f"transform {text!r} given, and {what}; combine {', '.join(TRANSFORMS)} with +, for example trans+inv "
+            "(inv first, then trans)"
+        )
+    return names
+
+
+def build(
+    text: str,
+    options: TransformOptions | None = None,
+    *,
+    vocabulary: VocabularyCopy | None = None,
+    words: Callable[[], Iterable[str]] | None = None,
+) -> Transform:
+    """The transformation of a name.
+
+    Args:
+        text: ``trans+inv`` is T_trans ∘ T_inv: inversion first.
+        options: of all of them.
+        vocabulary: trans: use this copy instead of one drawn from ``options.tokenizer``.
+        words: trans of letters with overlap: gives the words of the corpus, of which a part is shared.
+
+    Raises:
+        ConfigurationError: an unknown name, or options that do not fit together.
+        InputError: a model of syntax that cannot be read.
+
+    Example:
+        >>> from isoglot.derive.base import Sentence
+        >>> build("inv")(Sentence.of("Welcome to ACL"), key=0).words
+        ('ACL', 'to', 'Welcome')
+    """
+    options = options or TransformOptions()
+    names = parse_names(text)
+    if options.level == "token" and "inv" in names and "syn" in names[: names.index("inv")]:
+        raise ConfigurationError(
+            f"{text}: syntax orders words, and level: token leaves pieces; use level: word"
+        )
+
+    def one(name: str) -> Transform:
+        if name == "inv":
+            return Inversion(
+                level=options.level,
+                split=options.split,
+                attached=options.attached,
+                literal=options.literal,
+                tokenizer=options.tokenizer,
+            )
+        if name == "perm":
+            return Permutation(seed=options.seed, split=options.split, keep_final=options.keep_final)
+        if name == "syn":
+            return _syntax(options)
+        pieces = options.level == "token" and "inv" in names[names.index("trans") :]
+        return _transliteration(options, vocabulary, words, pieces=pieces)
+
+    return compose(*(one(name) for name in names))
+
+
+def _syntax(options: TransformOptions) -> Syntax:
+    if options.syntax is None or options.models is None:
+        raise ConfigurationError(
+            "syn needs a specification and a folder of models; give --syntax en~fr@N~fr@V --models FOLDER"
+        )
+    return Syntax.load(
+        options.syntax,
+        options.models,
+        rate=options.rate,
+        seed=options.seed,
+        labels=options.ud_labels,
+        reattach=options.reattach,
+        oversize=options.oversize,
+        best=options.best,
+    )
+
+
+def _transliteration(
+    options: TransformOptions,
+    vocabulary: VocabularyCopy | None,
+    words: Callable[[], Iterable[str]] | None,
+    *,
+    pieces: bool,
+) -> Transform:
+    draw = {
+        "overlap": options.overlap,
+        "seed": options.seed,
+        "with_replacement": options.with_replacement,
+    }
+    if vocabulary is not None:
+        return TokenTransliteration(vocabulary, pieces=pieces)
+    if options.tokenizer is not None:
+        copy = VocabularyCopy.draw(options.tokenizer, script=options.script, **draw)  # type: ignore[arg-type]
+        return TokenTransliteration(copy, pieces=pieces)
+    if not options.overlap:
+        return Transliteration(options.alphabet)
+    if words is None:
+        raise ConfigurationError(
+            f"overlap {options.overlap} of words needs the words to draw from; give words=..., or a tokenizer"
+        )
+    return Transliteration.draw(words(), alphabet=options.alphabet, **draw)  # type: ignore[arg-type]
