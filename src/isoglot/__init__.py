@@ -12,9 +12,15 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES: dict[str, str] = {
+    "align": "isoglot.align",
+    "AlignedPair": "isoglot.align.api",
+    "Aligner": "isoglot.align.alignment",
+    "Alignment": "isoglot.align.alignment",
     "AlignmentModel": "isoglot.training.model",
     "AlignmentTrainer": "isoglot.training.trainer",
     "ConfigurationError": "isoglot.errors",
+    "EmbeddingAligner": "isoglot.align.embedding",
+    "EmbeddingOptions": "isoglot.align.embedding_options",
     "encode_stream": "isoglot.corpus.encode",
     "EncodeOptions": "isoglot.corpus.encode",
     "Encodings": "isoglot.modules.encodings",
@@ -36,6 +42,7 @@ _HOMES: dict[str, str] = {
     "require": "isoglot.schema",
     "Result": "isoglot.results",
     "Source": "isoglot.corpus.sources",
+    "StatisticalAligner": "isoglot.align.statistical_model",
     "train_tokenizer": "isoglot.corpus.tokenizer",
     "TrainingError": "isoglot.errors",
     "View": "isoglot.views.base",

@@ -1,0 +1,241 @@
+"""Two sentences in, word links out: the aligners behind one function that remembers what it has loaded."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from isoglot.align.alignment import Alignment
+from isoglot.align.embedding import EmbeddingAligner
+from isoglot.align.embedding_options import METHODS as EMBEDDING_METHODS
+from isoglot.align.embedding_options import EmbeddingOptions
+from isoglot.align.scores import sentence_scores
+from isoglot.align.statistical_methods import METHODS as STATISTICAL_METHODS
+from isoglot.align.statistical_model import StatisticalAligner
+from isoglot.corpus.words import WordMode, locate_words, word_spans
+from isoglot.errors import ConfigurationError
+
+__all__ = ["DEFAULT_MODEL", "AlignedPair", "align", "forget_aligners"]
+
+DEFAULT_MODEL = "bert-base-multilingual-cased"
+"""The encoder that is fetched from the hub where no model is named."""
+
+_CAPACITY = 4
+_LOCK = threading.Lock()
+_LOADED: OrderedDict[tuple[Any, ...], EmbeddingAligner | StatisticalAligner] = OrderedDict()
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class AlignedPair:
+    """Two sentences and their word links.
+
+    Args:
+        source_words: words of the source side.
+        target_words: words of the target side.
+        links: 0-based ``(source word, target word)``, sorted.
+        probabilities: of each link, in [0, 1]; none from a statistical model without them.
+        score: mean over both sides' words of their best link's probability, 0 for an unaligned word.
+        source_spans: characters ``[start, end)`` of each source word in the text as given (of words joined by single
+            spaces, if words were given).
+        target_spans: the same of the target side.
+    """
+
+    source_words: list[str]
+    target_words: list[str]
+    links: list[tuple[int, int]]
+    probabilities: list[float]
+    score: float
+    source_spans: list[Span]
+    target_spans: list[Span]
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return iter(self.links)
+
+    def __len__(self) -> int:
+        return len(self.links)
+
+    @property
+    def alignment(self) -> Alignment:
+        """The links as a set that can be intersected, transposed and written."""
+        return Alignment(frozenset(self.links))
+
+    @property
+    def word_pairs(self) -> list[tuple[str, str]]:
+        """The linked words."""
+        return [(self.source_words[i], self.target_words[j]) for i, j in self.links]
+
+    @property
+    def span_pairs(self) -> list[tuple[Span, Span]]:
+        """The characters of the linked words."""
+        return [(self.source_spans[i], self.target_spans[j]) for i, j in self.links]
+
+    def to_pharaoh(self) -> str:
+        """``"0-0 1-2"``."""
+        return self.alignment.to_pharaoh()
+
+
+def align(
+    source: str | Sequence[str],
+    target: str | Sequence[str],
+    *,
+    model: str | Path | PreTrainedModel | None = None,
+    method: str | None = None,
+    words: WordMode = "unicode",
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    **options: Any,
+) -> AlignedPair:
+    """Link the words of two sentences.
+
+    The first call with a model loads it, later ones find it loaded (a checkpoint that has changed on disk is loaded
+    again). For more than a few pairs use :meth:`isoglot.align.embedding.EmbeddingAligner.align_pairs`, which encodes
+    them in batches.
+
+    Args:
+        source: a sentence as running text, or its words.
+        target: its translation.
+        model: folder or hub name of an encoder, a loaded one, or the folder of a saved statistical aligner;
+            :data:`DEFAULT_MODEL` by default.
+        method: one of :data:`isoglot.align.embedding_options.METHODS`, ``itermax`` by default; of a saved statistical
+            aligner its own.
+        words: how running text is cut: ``unicode`` (Han, Kana, Thai and Khmer by character), or ``whitespace``.
+        tokenizer: of a loaded encoder.
+        **options: of :class:`isoglot.align.embedding_options.EmbeddingOptions`, for example ``layer=8``; of a
+            statistical aligner ``symmetrisation``.
+
+    Raises:
+        ConfigurationError: an option or method that does not exist, or a model that cannot be loaded.
+
+    Example:
+        >>> from isoglot.testing import tiny_model, tiny_tokenizer
+        >>> pair = align("The river.", "Ta potamo.", model=tiny_model("bert"), tokenizer=tiny_tokenizer("bert"))
+        >>> pair.source_words, pair.source_spans
+        (['The', 'river', '.'], [(0, 3), (4, 9), (9, 10)])
+    """
+    (source_words, source_spans), (target_words, target_spans) = (_cut(s, words) for s in (source, target))
+    aligner = _aligner(model, method, tokenizer, options)
+    if isinstance(aligner, EmbeddingAligner):
+        found = aligner.align_words(source_words, target_words)
+        links, probabilities, score = found.links, found.probabilities, found.score
+    else:
+        table = aligner.align_words([source_words], [target_words]).links
+        links = [(i, j) for i, j in table.lists()[0]]
+        probabilities, score = [], 0.0
+        if table.probability is not None:
+            probabilities = table.probability.tolist()
+            score = float(sentence_scores(table, [len(source_words)], [len(target_words)])[0])
+    return AlignedPair(source_words, target_words, links, probabilities, score, source_spans, target_spans)
+
+
+def forget_aligners() -> None:
+    """Let go of the models that :func:`align` has loaded, and their memory."""
+    with _LOCK:
+        _LOADED.clear()
+
+
+def _cut(side: str | Sequence[str], mode: WordMode) -> tuple[list[str], list[Span]]:
+    if isinstance(side, str):
+        spans = word_spans(side, mode=mode)
+        return [side[a:b] for a, b in spans], spans
+    if wrong := [word for word in side if not isinstance(word, str)]:
+        raise ConfigurationError(
+            f"{type(wrong[0]).__name__} {wrong[0]!r} given as a word, but a sentence is a string or a list of strings; "
+            "for many sentences use EmbeddingAligner(model).align_pairs(pairs)"
+        )
+    words = list(side)
+    return words, locate_words(" ".join(words), words) or []
+
+
+def _aligner(
+    model: str | Path | PreTrainedModel | None,
+    method: str | None,
+    tokenizer: PreTrainedTokenizerBase | None,
+    options: dict[str, Any],
+) -> EmbeddingAligner | StatisticalAligner:
+    if isinstance(model, (str, Path)) and (Path(model) / "model.json").is_file():
+        return _statistical(Path(model), method, options)
+    if method in STATISTICAL_METHODS:
+        raise ConfigurationError(
+            f"method {method!r} and {'no model' if model is None else f'model {str(model)!r}'} given, but this method "
+            "learns from bitext: give the folder of a trained one (model=FOLDER), which "
+            f"`isoglot align BITEXT -m {method} --save FOLDER` writes, or method='itermax' with an encoder"
+        )
+    chosen = EmbeddingOptions.build(method=method or "itermax", **options)
+    if isinstance(model, PreTrainedModel) or tokenizer is not None:
+        return EmbeddingAligner(
+            DEFAULT_MODEL if model is None else model, tokenizer=tokenizer, options=chosen
+        )
+    return _embedding(str(DEFAULT_MODEL if model is None else model), chosen, default=model is None)
+
+
+def _embedding(name: str, options: EmbeddingOptions, *, default: bool) -> EmbeddingAligner:
+    encoder = ("encoder", *_identity(name), options.dtype, options.device)
+    with _LOCK:
+        aligner = _LOADED.get((*encoder, options))
+        if aligner is None:
+            same = next((a for k, a in _LOADED.items() if k[:-1] == encoder), None)
+            if isinstance(same, EmbeddingAligner):
+                aligner = same.with_options(options)
+            else:
+                aligner = _load(name, options, default=default)
+        _remember((*encoder, options), aligner)
+    if not isinstance(aligner, EmbeddingAligner):
+        raise TypeError("an encoder's key holds an embedding aligner")
+    return aligner
+
+
+def _load(name: str, options: EmbeddingOptions, *, default: bool) -> EmbeddingAligner:
+    try:
+        return EmbeddingAligner(name, options=options)
+    except ConfigurationError as error:
+        if not default or "cannot be loaded" not in str(error):
+            raise
+        raise ConfigurationError(
+            f"no model given, and the default one, {name!r}, is not in the cache and cannot be fetched from the hub; "
+            f"an encoder is needed: run `hf download {name}` where there is a network, or name a folder that has one: "
+            "isoglot.align(source, target, model='FOLDER')"
+        ) from error
+
+
+def _statistical(folder: Path, method: str | None, options: dict[str, Any]) -> StatisticalAligner:
+    if unknown := sorted(set(options) - {"symmetrisation"}):
+        raise ConfigurationError(
+            f"options {', '.join(unknown)} given, but {folder} holds a statistical aligner, whose other options were "
+            f"set when it was trained; leave them out, or give symmetrisation='intersect'"
+        )
+    key = ("statistical", *_identity(str(folder)), options.get("symmetrisation"))
+    with _LOCK:
+        aligner = _LOADED.get(key)
+        if not isinstance(aligner, StatisticalAligner):
+            aligner = StatisticalAligner.load(folder, **options)
+        _remember(key, aligner)
+    if method not in (None, aligner.method):
+        known = method in EMBEDDING_METHODS or method in STATISTICAL_METHODS
+        raise ConfigurationError(
+            f"method {method!r} given{'' if known else ', which does not exist'}, but {folder} holds a trained "
+            f"{aligner.method} aligner; leave method out, or name an encoder's folder"
+        )
+    return aligner
+
+
+def _remember(key: tuple[Any, ...], aligner: EmbeddingAligner | StatisticalAligner) -> None:
+    _LOADED[key] = aligner
+    _LOADED.move_to_end(key)
+    while len(_LOADED) > _CAPACITY:
+        _LOADED.popitem(last=False)
+
+
+def _identity(name: str) -> tuple[Any, ...]:
+    """A folder by its place and the sizes and times of its files, so that a new checkpoint there is another one."""
+    path = Path(name)
+    if not path.is_dir():
+        return (name,)
+    files = sorted(f for f in path.iterdir() if f.suffix in (".json", ".safetensors"))
+    return (str(path.resolve()), *((f.name, (s := f.stat()).st_size, s.st_mtime_ns) for f in files))
