@@ -153,7 +153,8 @@ def _entities(tags: Sequence[str]) -> set[tuple[int, int, str]]:
 
 def _entity_f1(guess: Sequence[Sequence[str]], gold: Sequence[Sequence[str]]) -> float:
     pairs = [(_entities(a), _entities(b)) for a, b in zip(guess, gold, strict=True)]
-    right, made, needed = (sum(f(a, b) for a, b in pairs) for f in (lambda a, b: len(a & b), lambda a, _: len(a), lambda _, b: len(b)))  # fmt: skip
+    right = sum(len(a & b) for a, b in pairs)
+    made, needed = sum(len(a) for a, _ in pairs), sum(len(b) for _, b in pairs)
     return 2 * right / (made + needed) if made + needed else 0.0
 
 

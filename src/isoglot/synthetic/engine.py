@@ -22,6 +22,8 @@ __all__ = ["SPLITS", "Engine", "Rows"]
 SPLITS = {"train": (0, 6), "dev": (6, 8), "test": (8, 10)}
 """Split → range of the sentence hash, in tenths."""
 
+Hashes = npt.NDArray[np.uint64]
+
 CHUNK = 4096
 _BOOST = 30.0
 _THEMED = 0.8
@@ -174,7 +176,7 @@ class Engine:
         if split != "all":
             row_offset, single = offsets(tokens), np.arange(len(topics) + 1)
             units = (row_offset, single) if whole else (sentence_offset, row_sentence)
-            accepted &= _in_split(ids, *units, split)
+            accepted &= _in_split(self.vocabulary.hashes[ids], *units, split)
         return Rows(pattern, ids, index, offsets(tokens), sentence_offset, row_sentence, accepted)
 
     def _cast(
@@ -214,23 +216,23 @@ class Engine:
         return good
 
 
-def _in_split(ids: Ints, sentence_offset: Ints, row_sentence: Ints, split: str) -> npt.NDArray[np.bool_]:
+def _in_split(hashes: Hashes, sentence_offset: Ints, row_sentence: Ints, split: str) -> npt.NDArray[np.bool_]:
     """Rows whose every sentence hashes into the split."""
     if split not in SPLITS:
         raise ConfigurationError(
             f"split {split!r} given; needed is one of {', '.join(SPLITS)} or all; use split='train'"
         )
     low, high = SPLITS[split]
-    bucket = sentence_buckets(ids, sentence_offset)
+    bucket = sentence_buckets(hashes, sentence_offset)
     outside = (bucket < low) | (bucket >= high)
     inside: npt.NDArray[np.bool_] = np.add.reduceat(outside, row_sentence[:-1]) == 0
     return inside
 
 
-def sentence_buckets(ids: Ints, sentence_offset: Ints) -> Ints:
-    """A number from 0 to 9 for each sentence, from its word ids and their order alone."""
+def sentence_buckets(hashes: Hashes, sentence_offset: Ints) -> Ints:
+    """A number from 0 to 9 for each sentence, from the hashes of its words and their order alone."""
     position = ragged(np.zeros(len(sentence_offset) - 1, dtype=np.int64), np.diff(sentence_offset))
-    mixed = (ids.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = hashes * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= (position.astype(np.uint64) + np.uint64(1)) * np.uint64(0xC2B2AE3D27D4EB4F)
     mixed ^= mixed >> np.uint64(29)
     mixed *= np.uint64(0xBF58476D1CE4E5B9)

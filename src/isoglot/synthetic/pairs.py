@@ -95,7 +95,7 @@ def balanced(family: Family, pairs: Sequence[tuple[str, str, str]], *, least: fl
     weights = cue_free_weights([_cues(a, b, family) for a, b in tokens], labels)
     pools = tuple(family.variables.values())
     return [
-        Pattern(pools, (a, b), label, weight)
+        Pattern(pools, (a, b), label, round(weight, 7))
         for (a, b), label, weight in zip(tokens, labels, weights.tolist(), strict=True)
         if weight > 1e-7
     ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from itertools import combinations
 
 import numpy as np
@@ -19,6 +20,7 @@ from isoglot.synthetic.lexicon import Lexicon
 __all__ = ["Compiled", "Pattern", "Token", "Vocabulary", "parse_pattern"]
 
 Ints = npt.NDArray[np.int64]
+_Arrays = tuple[Ints, npt.NDArray[np.bool_], npt.NDArray[np.object_], npt.NDArray[np.uint64]]
 
 NO_SPACE_BEFORE = {",", ".", "?", "!", ";", ":", "'s", "n't"}
 """Tokens that attach to the word before them."""
@@ -57,7 +59,7 @@ class Vocabulary:
         self.strings: list[str] = []
         self._ids: dict[str, int] = {}
         self._capital: list[int] = []
-        self._cache: tuple[Ints, npt.NDArray[np.bool_], npt.NDArray[np.object_]] | None = None
+        self._cache: _Arrays | None = None
         self.pools = list(lexicon.pools)
         self.pool_number = {name: i for i, name in enumerate(self.pools)}
         self._base: dict[tuple[str, str], int] = {}
@@ -87,6 +89,11 @@ class Vocabulary:
         return self._base[pool, form]
 
     @property
+    def hashes(self) -> npt.NDArray[np.uint64]:
+        """For each id a number that depends on the string alone, not on when it got its id."""
+        return self._arrays()[3]
+
+    @property
     def capitals(self) -> Ints:
         """For each id the id of its capitalised string."""
         return self._arrays()[0]
@@ -101,7 +108,7 @@ class Vocabulary:
         """For each id the string with the space before it, if any."""
         return self._arrays()[2]
 
-    def _arrays(self) -> tuple[Ints, npt.NDArray[np.bool_], npt.NDArray[np.object_]]:
+    def _arrays(self) -> _Arrays:
         # Compiling patterns adds fixed words, so the arrays are made anew when the table has grown.
         if self._cache is None or len(self._cache[0]) != len(self.strings):
             pieces = [s if s in NO_SPACE_BEFORE else " " + s for s in self.strings]
@@ -109,8 +116,13 @@ class Vocabulary:
                 np.array(self._capital),
                 np.array([_takes_an(s) for s in self.strings]),
                 np.array(pieces, dtype=object),
+                np.array([_hash(s) for s in self.strings], dtype=np.uint64),
             )
         return self._cache
+
+
+def _hash(string: str) -> int:
+    return int.from_bytes(blake2b(string.encode(), digest_size=8).digest(), "little")
 
 
 def _takes_an(word: str) -> bool:
