@@ -19,35 +19,8 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer, PreTrainedModel, P
 
 from isoglot.align.piece_states import encode_separately
 from isoglot.align.word_pieces import cut_words
+from isoglot.analysis.translation_gap import translation_gap
 from isoglot.modules.encoder import num_layers
-from isoglot.seeding import generator_for
-
-BATCH = 64
-
-
-@torch.inference_mode()
-def masked_accuracy(model: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, pairs: list[tuple[list[int], list[int]]],
-                    *, probability: float, seed: int) -> tuple[float, int]:  # fmt: skip
-    """Accuracy on masked pieces of the first sentence of each pair, and how many there were."""
-    right = total = 0
-    order = sorted(range(len(pairs)), key=lambda i: sum(map(len, pairs[i])))
-    for start in range(0, len(order), BATCH):
-        rows, labels = [], []
-        for i in order[start : start + BATCH]:
-            masked, other = pairs[i]
-            chosen = torch.rand(len(masked), generator=generator_for(seed, "mask", i)) < probability
-            kept = [tokenizer.mask_token_id if c else p for p, c in zip(masked, chosen.tolist(), strict=True)]
-            cls, sep = tokenizer.cls_token_id, tokenizer.sep_token_id
-            rows.append([cls, *kept, sep, *other, sep])
-            labels.append([-100, *(p if c else -100 for p, c in zip(masked, chosen.tolist(), strict=True))])
-        width = max(map(len, rows))
-        ids = torch.tensor([r + [tokenizer.pad_token_id] * (width - len(r)) for r in rows])
-        gold = torch.tensor([r + [-100] * (width - len(r)) for r in labels])
-        logits = model(ids, attention_mask=(ids != tokenizer.pad_token_id).long()).logits
-        scored = gold != -100
-        right += int((logits[scored].argmax(-1) == gold[scored]).sum())
-        total += int(scored.sum())
-    return right / max(total, 1), total
 
 
 @torch.inference_mode()
@@ -100,26 +73,17 @@ def main() -> None:
         tokenizer = AutoTokenizer.from_pretrained(options.checkpoint)
     torch.manual_seed(options.seed)
     untrained = AutoModelForMaskedLM.from_config(trained.config)
-    ids = [tokenizer(side, add_special_tokens=False)["input_ids"] for side in (source, target)]
-    print(
-        f"{len(source)} held-out pairs, {100 * options.probability:.0f} % of one side's pieces masked, seed {options.seed}"
-    )
+    share = f"{100 * options.probability:.0f} %"
+    print(f"{len(source)} held-out pairs, {share} of one side's pieces masked, seed {options.seed}")
     print(
         f"{'masked side':12s} {'pieces':>7s} {'true translation':>17s} {'another sentence':>17s} {'gap':>6s}"
     )
-    for name, own, other in (("source", *ids), ("target", *ids[::-1])):
-        scores = []
-        for shift in (0, 1):
-            pairs = [(own[i], other[(i + shift) % len(other)]) for i in range(len(own))]
-            scores.append(
-                masked_accuracy(
-                    trained.eval(), tokenizer, pairs, probability=options.probability, seed=options.seed
-                )
-            )
-        (true, count), (shuffled, _) = scores
-        print(
-            f"{name:12s} {count:7d} {100 * true:16.1f}% {100 * shuffled:16.1f}% {100 * (true - shuffled):6.1f}"
+    for name, masked, whole in (("source", source, target), ("target", target, source)):
+        found = translation_gap(
+            trained, tokenizer, masked, whole, probability=options.probability, seed=options.seed
         )
+        cells = f"{100 * found.translated:16.1f}% {100 * found.shuffled:16.1f}% {100 * found.gap:6.1f}"
+        print(f"{name:12s} {found.pieces:7d} {cells}")
     print(f"\n{'retrieval (mean of pieces, cosine)':36s} {'source→target':>14s} {'target→source':>14s}")
     for label, model in (("before training", untrained.eval()), ("after", trained.eval())):
         for layer in range(num_layers(trained) + 1):

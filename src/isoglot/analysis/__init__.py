@@ -1,1 +1,1 @@
-"""isoglot.analysis"""
+"""Analyses of trained encoders."""
