@@ -7,7 +7,7 @@ import sys
 import typer
 
 from isoglot import __version__
-from isoglot.cli import alignment, corpora, derivation, pretraining, recipes, tasks
+from isoglot.cli import alignment, corpora, demo, derivation, pretraining, recipes, reporting, tasks
 from isoglot.errors import IsoglotError
 
 __all__ = ["app", "main"]
@@ -21,7 +21,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for group in (corpora, alignment, derivation, pretraining, recipes, tasks):
+for group in (demo, corpora, alignment, derivation, pretraining, recipes, reporting, tasks):
     group.register(app)
 
 

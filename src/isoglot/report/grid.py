@@ -48,6 +48,7 @@ class _Draft:
     slots: list[_Slot]
     scores: Scores
     layout: Layout
+    corrected: dict[str, int] = field(default_factory=dict)
 
 
 def metric_name(metric: str) -> str:
@@ -64,7 +65,7 @@ def average_sets(languages: Sequence[str], source: str) -> list[tuple[str, tuple
     sets: list[tuple[str, tuple[str, ...]]] = []
     if len(languages) > 1:
         sets.append(("avg", tuple(languages)))
-        if source in languages and len(languages) > 2:  # noqa: PLR2004
+        if source in languages and len(languages) > 2:
             sets.append(("avg zero-shot", tuple(lang for lang in languages if lang != source)))
     return sets
 
@@ -133,7 +134,7 @@ def _draft(
     shared = languages if beside is None else _shared(measures, scores, languages, beside[1])
     if beside is not None and len(shared) > 1 and set(shared) != set(languages):
         table.note(f"Means are over {', '.join(shared)}, the languages that both have.")
-    sets = [(lang, (lang,), False) for lang in languages]
+    sets: list[tuple[str, tuple[str, ...], bool]] = [(lang, (lang,), False) for lang in languages]
     sets += [(label, members, True) for label, members in average_sets(shared, layout.source)]
     slots = [_Slot(m, members, label, average) for label, members, average in sets for m in measures]
     for slot in slots:
@@ -232,11 +233,20 @@ def _theirs(draft: _Draft, paper: PaperTable, row: PaperRow, slot: _Slot) -> tup
         return Cell("–"), None
     if not value.reason:
         return Cell(figure(value.value), value.value), value
-    note = draft.table.note(
-        f"{row.name}, {slot.label} {metric_name(slot.measure.metric)}: printed as {figure(value.printed)}, "
-        f"here {figure(value.value)} ({value.reason})."
-    )
-    return Cell(figure(value.value), value.value, note=note), value
+    where = f"{row.name}, {slot.label} {metric_name(slot.measure.metric)}"
+    note = _corrected(draft, value.reason, f"{where}: {figure(value.printed)}")
+    title = f"printed as {figure(value.printed)}"
+    return Cell(figure(value.value), value.value, note=note, title=title), value
+
+
+def _corrected(draft: _Draft, reason: str, printed: str) -> int:
+    """The number of the note on figures that were printed wrong for one reason; this one is added to it."""
+    if reason not in draft.corrected:
+        draft.corrected[reason] = draft.table.note(f"Recomputed here: {reason}. Printed: {printed}.")
+        return draft.corrected[reason]
+    number = draft.corrected[reason]
+    draft.table.notes[number - 1] = f"{draft.table.notes[number - 1][:-1]}; {printed}."
+    return number
 
 
 def _printed(paper: PaperTable, row: PaperRow, measure: Measure, language: str) -> PaperValue | None:
@@ -279,12 +289,12 @@ def _shared(
 
 def _embolden(rows: dict[str, tuple[Cell, ...]], slots: Sequence[_Slot]) -> None:
     """Mark the best of each column, and all that print the same as it."""
-    if len(rows) < 2:  # noqa: PLR2004
+    if len(rows) < 2:
         return
     for place, slot in enumerate(slots):
         values = [cells[place].value for cells in rows.values()]
         known = [value for value in values if value is not None]
-        if len(known) < 2:  # noqa: PLR2004
+        if len(known) < 2:
             continue
         best = (min if lower_is_better(slot.measure.metric) else max)(known)
         for run, cells in rows.items():

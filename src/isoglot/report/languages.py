@@ -15,7 +15,7 @@ _NAMES = """af Afrikaans|am Amharic|ar Arabic|az Azerbaijani|be Belarusian|bg Bu
 |yo Yoruba|zh Chinese"""
 _BY_CODE = dict(entry.strip().split(" ", 1) for entry in _NAMES.split("|"))
 
-RIGHT_TO_LEFT = frozenset("ar arc ckb dv fa he ps sd ug ur yi".split())
+RIGHT_TO_LEFT = frozenset(["ar", "arc", "ckb", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi"])
 """ISO 639 codes of languages written from right to left."""
 
 
@@ -24,7 +24,7 @@ def language_name(code: str) -> str:
     if code in _BY_CODE:
         return _BY_CODE[code]
     parts = code.split("-")
-    if len(parts) == 2 and all(part in _BY_CODE for part in parts):  # noqa: PLR2004
+    if len(parts) == 2 and all(part in _BY_CODE for part in parts):
         return "–".join(_BY_CODE[part] for part in parts)
     return code
 
@@ -33,4 +33,4 @@ def direction(code: str) -> str:
     """``rtl``, ``ltr``, or ``auto`` where the code is empty: HTML's ``dir``."""
     if not code:
         return "auto"
-    return "rtl" if code.split("-")[0].split("_")[0] in RIGHT_TO_LEFT else "ltr"
+    return "rtl" if code.replace("_", "-").partition("-")[0].lower() in RIGHT_TO_LEFT else "ltr"

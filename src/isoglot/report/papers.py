@@ -89,7 +89,7 @@ class PaperRow:
 
     @property
     def system(self) -> str:
-        """``weam``, ``tlm``, ``mbert``, …"""
+        """``weam``, ``tlm``, ``mbert`` and so on."""
         return str(self.attributes.get("system", ""))
 
     @property
@@ -179,8 +179,8 @@ class PaperTable:
         Raises:
             ConfigurationError: there is none, or there are several.
         """
-        for key in (lambda r: r.name, lambda r: r.label, lambda r: r.system):
-            found = [row for row in self.rows if key(row) == name]
+        for key in ("name", "label", "system"):
+            found = [row for row in self.rows if getattr(row, key) == name]
             zero_shot = [row for row in found if row.setting == "zero-shot"]
             if len(found) == 1 or len(zero_shot) == 1:
                 return (found if len(found) == 1 else zero_shot)[0]
@@ -303,5 +303,5 @@ def _column(entry: Mapping[str, Any]) -> PaperColumn:
 def _unknown(what: str, given: str, known: Sequence[str]) -> ConfigurationError:
     near = difflib.get_close_matches(given, known, n=1, cutoff=0.4)
     hint = f"did you mean {near[0]!r}?" if near else "type `isoglot report papers` to list what there is"
-    shown = ", ".join(known[:8]) + (", …" if len(known) > 8 else "")  # noqa: PLR2004
+    shown = ", ".join(known[:8]) + (", …" if len(known) > 8 else "")
     return ConfigurationError(f"{what} {given!r} given; there is {shown}; {hint}")

@@ -14,7 +14,22 @@ from isoglot.results import Result
 __all__ = ["Combination", "Measure", "Score", "Scores", "collect", "lower_is_better", "run_label"]
 
 _SHARES = frozenset(
-    "accuracy f1 em exact_match aer precision recall mrr map p@1 p@5 p@10 chunk_f1 token_accuracy".split()
+    [
+        "accuracy",
+        "f1",
+        "em",
+        "exact_match",
+        "aer",
+        "precision",
+        "recall",
+        "mrr",
+        "map",
+        "p@1",
+        "p@5",
+        "p@10",
+        "chunk_f1",
+        "token_accuracy",
+    ]
 )
 """Metrics that some tools give as a share of 1 and all papers print in percent."""
 _LOWER = ("aer", "loss", "perplexity", "error", "delta", "drop")

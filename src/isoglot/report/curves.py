@@ -1,0 +1,95 @@
+"""Training curves of run folders, read from the trainer's own state."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from isoglot.report.figure_files import Lines, LineSeries
+
+__all__ = ["Curve", "curve_figures", "read_curves"]
+
+_STATE = "trainer_state.json"
+_SKIPPED = frozenset({"epoch", "step", "total_flos", "train_loss", "train_runtime"})
+_SIDE = ("learning_rate", "grad_norm", "tokens_per_second", "_runtime", "_per_second", "scale", "temperature")
+_MOST_POINTS = 300
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One quantity of one run over its steps.
+
+    Args:
+        run: label of the run.
+        quantity: the trainer's name of it (``loss``, ``masked_lm/loss``, ``eval_f1``).
+        steps: ascending.
+        values: finite.
+    """
+
+    run: str
+    quantity: str
+    steps: tuple[float, ...]
+    values: tuple[float, ...]
+
+
+def read_curves(folder: Path, label: str) -> list[Curve]:
+    """Curves of the run in a folder: of ``trainer_state.json``, or of its checkpoint that got furthest.
+
+    Only the folder itself and its ``checkpoint-*`` folders are looked at. A state that is cut off is passed over, for
+    another checkpoint has most of it.
+    """
+    best: Mapping[str, Any] = {}
+    for path in sorted([folder / _STATE, *folder.glob(f"checkpoint-*/{_STATE}")]):
+        state = _read(path)
+        if len(state.get("log_history", ())) and state.get("global_step", 0) >= best.get("global_step", 0):
+            best = state
+    found: dict[str, dict[float, float]] = defaultdict(dict)
+    for entry in best.get("log_history", ()):
+        for name, value in entry.items():
+            if name in _SKIPPED or isinstance(value, bool) or not isinstance(value, int | float):
+                continue
+            if math.isfinite(value) and "step" in entry:
+                found[name][float(entry["step"])] = float(value)
+    return [_thinned(label, name, points) for name, points in found.items() if len(points) > 1]
+
+
+def curve_figures(curves: Sequence[Curve]) -> tuple[list[Lines], list[Lines]]:
+    """One chart a quantity, a line a run.
+
+    Returns:
+        the losses and metrics; then learning rate, gradient norm, speed and the like.
+    """
+    grouped: dict[str, list[Curve]] = defaultdict(list)
+    for curve in curves:
+        grouped[curve.quantity].append(curve)
+    main: list[Lines] = []
+    side: list[Lines] = []
+    for name in sorted(
+        grouped, key=lambda n: (n != "loss", not n.endswith("/loss"), not n.startswith("eval_"), n)
+    ):
+        series = [LineSeries(label=c.run, x=list(c.steps), y=list(c.values)) for c in grouped[name]]
+        chart = Lines(kind="lines", title=name, x_label="step", y_label=name, series=series)
+        (side if name.endswith(_SIDE) else main).append(chart)
+    return main, side
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        state = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # none there, or its writer was killed
+        return {}
+    return state if isinstance(state, dict) else {}
+
+
+def _thinned(label: str, name: str, points: Mapping[float, float]) -> Curve:
+    """At most a few hundred points: means over neighbours, so that noise is not mistaken for a trend."""
+    steps = sorted(points)
+    size = math.ceil(len(steps) / _MOST_POINTS)
+    parts = [steps[i : i + size] for i in range(0, len(steps), size)]
+    values = tuple(sum(points[s] for s in part) / len(part) for part in parts)
+    return Curve(label, name, tuple(sum(part) / len(part) for part in parts), values)

@@ -1,0 +1,193 @@
+"""What a run's ``figures`` folder may hold: small JSON files that analysis writes and the report draws.
+
+Each ``figures/NAME.json`` is one object with a ``kind``; each ``figures/NAME.jsonl`` holds word alignments, one
+sentence pair a line (:mod:`isoglot.report.alignment_files`). Figures are drawn in the order of their file names.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+
+from isoglot.errors import InputError
+
+__all__ = [
+    "EmbeddingMap",
+    "Figure",
+    "LineSeries",
+    "Lines",
+    "MapPanel",
+    "MapPoint",
+    "Scatter",
+    "ScatterPoint",
+    "read_figure",
+]
+
+_Title = Annotated[str, Field(min_length=1)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class MapPoint(_Part):
+    """A word on a map.
+
+    Args:
+        x: place after projection, in any unit.
+        y: as ``x``.
+        word: shown beside the point.
+        language: ISO 639; colour and shape follow it.
+    """
+
+    x: float
+    y: float
+    word: str
+    language: str = ""
+
+
+class MapPanel(_Part):
+    """One projection.
+
+    Args:
+        title: such as ``before``.
+        points: the words.
+        pairs: indices of two points that are translations; a dotted line joins them.
+    """
+
+    title: str
+    points: Annotated[list[MapPoint], Field(min_length=1)]
+    pairs: list[tuple[int, int]] = []
+
+    @model_validator(mode="after")
+    def _pairs_exist(self) -> Self:
+        wrong = [pair for pair in self.pairs if not all(0 <= i < len(self.points) for i in pair)]
+        if wrong:
+            raise ValueError(f"pair {list(wrong[0])} names a point that is not there; points count from 0")
+        return self
+
+
+class EmbeddingMap(_Part):
+    """``embedding_map``: word vectors projected to the plane, aligned pairs joined (WEAM, Fig. 2).
+
+    Args:
+        title: heading.
+        panels: side by side, such as before and after.
+        note: how it was made.
+    """
+
+    kind: Literal["embedding_map"]
+    title: _Title
+    panels: Annotated[list[MapPanel], Field(min_length=1)]
+    note: str = ""
+
+
+class ScatterPoint(_Part):
+    """A point of a scatter.
+
+    Args:
+        x: such as an alignment score.
+        y: such as a drop in accuracy.
+        label: which measurement it is.
+        group: points of one group have one colour and shape.
+    """
+
+    x: float
+    y: float
+    label: str = ""
+    group: str = ""
+
+
+class Scatter(_Part):
+    """``scatter``: one quantity against another with Spearman's rank correlation (ALIGN-MLM, Fig. 3).
+
+    Args:
+        title: heading.
+        x_label: quantity and unit of the x axis.
+        y_label: of the y axis.
+        points: at least one; the correlation needs three.
+        correlate: ``-y`` correlates x with −y, as ALIGN-MLM does with drops.
+        note: how it was made.
+    """
+
+    kind: Literal["scatter"]
+    title: _Title
+    x_label: str
+    y_label: str
+    points: Annotated[list[ScatterPoint], Field(min_length=1)]
+    correlate: Literal["y", "-y"] = "y"
+    note: str = ""
+
+
+class LineSeries(_Part):
+    """One line.
+
+    Args:
+        label: shown in the legend.
+        x: ascending.
+        y: one a value of ``x``.
+        sd: standard deviations, one a value of ``x``; drawn as a band.
+    """
+
+    label: str
+    x: Annotated[list[float], Field(min_length=1)]
+    y: list[float]
+    sd: list[float] | None = None
+
+    @model_validator(mode="after")
+    def _same_length(self) -> Self:
+        if len(self.y) != len(self.x) or (self.sd is not None and len(self.sd) != len(self.x)):
+            raise ValueError(f"{self.label!r} has {len(self.x)} x and {len(self.y)} y; they must be as many")
+        if self.x != sorted(self.x):
+            raise ValueError(f"x of {self.label!r} does not ascend")
+        return self
+
+
+class Lines(_Part):
+    """``layers`` (AER by layer; XLM-Align, Fig. 2) or ``lines`` (any other sweep).
+
+    Args:
+        title: heading.
+        x_label: quantity and unit of the x axis.
+        y_label: of the y axis.
+        series: the lines.
+        better: ``lower`` or ``higher`` marks the best point of each line.
+        note: how it was made.
+    """
+
+    kind: Literal["layers", "lines"]
+    title: _Title
+    x_label: str = "layer"
+    y_label: str = "AER (%)"
+    series: Annotated[list[LineSeries], Field(min_length=1)]
+    better: Literal["lower", "higher"] | None = None
+    note: str = ""
+
+
+Figure = EmbeddingMap | Scatter | Lines
+_ADAPTER: TypeAdapter[Figure] = TypeAdapter(Annotated[Figure, Field(discriminator="kind")])
+
+
+def read_figure(path: str | Path) -> Figure:
+    """A figure from its file.
+
+    Raises:
+        InputError: the file cannot be read or is no figure; the message names the field.
+    """
+    path = Path(path)
+    try:
+        return _ADAPTER.validate_json(path.read_bytes())
+    except OSError as error:
+        raise InputError(
+            f"cannot be read ({error.strerror}); name a figure's JSON file", path=path
+        ) from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise InputError(
+            f"no figure ({place}: {first['msg']}); a figure is one object whose kind is embedding_map, scatter, "
+            "layers or lines; write it anew, or take it out of the figures folder",
+            path=path,
+        ) from error

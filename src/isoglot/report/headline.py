@@ -1,0 +1,106 @@
+"""The first thing a report says: who is best at each task, by how much, and whether that is more than noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from isoglot.errors import ConfigurationError
+from isoglot.report.grid import average_sets, metric_name
+from isoglot.report.scores import Measure, Score, Scores, lower_is_better
+from isoglot.report.table import figure
+
+__all__ = ["Headline", "headlines"]
+
+_FIRST = ("accuracy", "f1", "aer", "mrr")
+
+
+@dataclass(frozen=True)
+class Headline:
+    """One task in one line.
+
+    Args:
+        task: name and split.
+        metric: what was measured, over which languages.
+        best: the best run.
+        score: its mean over languages and seeds.
+        against: the run it is compared with; empty for a single run.
+        difference: best − against.
+        verdict: whether the difference exceeds twice its standard error, in words.
+    """
+
+    task: str
+    metric: str
+    best: str
+    score: Score
+    against: str = ""
+    difference: float = 0.0
+    verdict: str = ""
+
+
+def headlines(scores: Scores, *, source: str, baseline: str | None) -> list[Headline]:
+    """One a task and split: its main metric, averaged over the target languages (zero-shot).
+
+    Args:
+        scores: all.
+        source: language fine-tuned on, left out of the mean.
+        baseline: the run to compare with; the second best without it.
+
+    Raises:
+        ConfigurationError: there is no run of the baseline's name.
+    """
+    if baseline is not None and baseline not in scores.runs:
+        raise ConfigurationError(
+            f"--baseline {baseline} given; there are results of {', '.join(scores.runs)}; name one of them"
+        )
+    found = []
+    for measure in _main(scores.measures()):
+        line = _line(scores, measure, source, baseline)
+        if line is not None:
+            found.append(line)
+    return found
+
+
+def _main(measures: Sequence[Measure]) -> list[Measure]:
+    """The first metric of each task and split that the field reports; the first measured one without."""
+    chosen: dict[tuple[str, str], Measure] = {}
+    for measure in sorted(measures, key=lambda m: _rank(m.common_metric)):
+        chosen.setdefault((measure.task, measure.split), measure)
+    return [m for m in measures if chosen[m.task, m.split] == m]
+
+
+def _rank(metric: str) -> int:
+    return _FIRST.index(metric) if metric in _FIRST else len(_FIRST)
+
+
+def _line(scores: Scores, measure: Measure, source: str, baseline: str | None) -> Headline | None:
+    languages = scores.languages(measure)
+    sets = average_sets(languages, source)
+    members = sets[-1][1] if sets else tuple(languages)
+    means = {run: scores.mean(measure, run, members) for run in scores.runs}
+    known = {run: score for run, score in means.items() if score is not None}
+    if not known:
+        return None
+    lower = lower_is_better(measure.metric)
+    order = sorted(known, key=lambda run: known[run].mean if lower else -known[run].mean)
+    over = f"mean of {', '.join(members)}" if len(members) > 1 else members[0]
+    metric = f"{metric_name(measure.metric)}, {over}"
+    against = baseline if baseline in known else None
+    if against is None or against == order[0]:
+        against = order[1] if len(order) > 1 else None
+    task = measure.task if measure.split == "test" else f"{measure.task} ({measure.split})"
+    best = known[order[0]]
+    if against is None:
+        return Headline(task, metric, order[0], best)
+    difference = best.mean - known[against].mean
+    return Headline(task, metric, order[0], best, against, difference, _verdict(best, known[against]))
+
+
+def _verdict(best: Score, other: Score) -> str:
+    """Twice the standard error of the difference, √(sd²/n + sd²/n), as the measure of noise."""
+    if best.error is None or other.error is None:
+        return "one seed: not known to be more than noise"
+    error = (best.error**2 + other.error**2) ** 0.5
+    beyond = abs(best.mean - other.mean) > 2 * error
+    said = "more than" if beyond else "within"
+    return f"{said} twice the standard error, {figure(2 * error)}"

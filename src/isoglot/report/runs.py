@@ -1,0 +1,171 @@
+"""What the folders given to a report hold: results, training curves, figures, and what is known of each run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from isoglot import results
+from isoglot.errors import InputError
+from isoglot.report.alignment_files import Sentence, read_alignments
+from isoglot.report.comparison import RunInfo
+from isoglot.report.curves import Curve, read_curves
+from isoglot.report.figure_files import Figure, read_figure
+from isoglot.report.scores import Combination, run_label
+from isoglot.results import Result
+
+__all__ = ["Material", "gather"]
+
+_FIGURES = "figures"
+
+
+@dataclass
+class Material:
+    """All that a report is made from.
+
+    Args:
+        rows: of all results.
+        infos: run -> what is known of it.
+        curves: of all training runs.
+        figures: with the folder they came from.
+        alignments: title and sentence pairs.
+    """
+
+    rows: list[Result] = field(default_factory=list)
+    infos: dict[str, RunInfo] = field(default_factory=dict)
+    curves: list[Curve] = field(default_factory=list)
+    figures: list[tuple[str, Figure]] = field(default_factory=list)
+    alignments: list[tuple[str, list[Sentence]]] = field(default_factory=list)
+
+
+def gather(paths: Sequence[str | Path], combinations: Sequence[Combination] = ()) -> Material:
+    """Read folders and files.
+
+    A folder is searched through: ``results.jsonl``, run folders (``run.json`` or ``checkpoint-*``) and
+    ``figures`` folders at any depth. A file is results if it ends in ``.jsonl``.
+
+    Args:
+        paths: run folders, folders of run folders, or files of results.
+        combinations: rows made of several runs' results, which are described by their first run.
+
+    Raises:
+        InputError: a path is not there, holds nothing to report, or a file in it is wrong.
+    """
+    material = Material()
+    records: list[Mapping[str, Any]] = []
+    for path in dict.fromkeys(Path(p) for p in paths):
+        if not path.exists():
+            raise InputError("no such run; name a run folder or a results.jsonl", path=path)
+        files = [path] if path.is_file() else sorted(path.rglob(results.FILE_NAME))
+        material.rows += results.read(files)
+        before = len(material.curves) + len(material.figures) + len(material.alignments)
+        if path.is_dir():
+            records += _search(path, material)
+        found = len(material.curves) + len(material.figures) + len(material.alignments) > before
+        if not files and not found:
+            raise InputError(
+                "holds no results.jsonl, no training curves and no figures; "
+                "type `isoglot evaluate CHECKPOINT ... --out`, or name another folder",
+                path=path,
+            )
+    material.infos = _infos(material.rows, records)
+    for combination in combinations:
+        members = [material.infos[run] for run in combination.models.values() if run in material.infos]
+        if members:
+            material.infos[combination.name] = _joined(combination.name, members)
+    return material
+
+
+def _search(root: Path, material: Material) -> list[Mapping[str, Any]]:
+    """Take up curves and figures below a folder; return the records of its runs."""
+    records: list[Mapping[str, Any]] = []
+    for folder in sorted({p.parent for p in root.rglob("run.json")} | _trained(root)):
+        record = _record(folder)
+        label = str(record.get("name") or folder.name)
+        seed = record.get("seed")
+        if len(_named(root, label)) > 1 and seed is not None:
+            label = f"{label} (seed {seed})"
+        material.curves += read_curves(folder, label)
+        records.append({**record, "folder": str(folder)})
+    for folder in sorted(p for p in root.rglob(_FIGURES) if p.is_dir()):
+        for path in sorted(folder.iterdir()):
+            if path.suffix == ".json":
+                material.figures.append((folder.parent.name, read_figure(path)))
+            elif path.suffix == ".jsonl":
+                material.alignments.append((path.stem.replace("_", " "), read_alignments(path)))
+    return records
+
+
+def _trained(root: Path) -> set[Path]:
+    states = root.rglob("trainer_state.json")
+    return {p.parent.parent if p.parent.name.startswith("checkpoint-") else p.parent for p in states}
+
+
+def _named(root: Path, name: str) -> list[Path]:
+    return [p for p in root.rglob("run.json") if _record(p.parent).get("name") == name]
+
+
+def _record(folder: Path) -> Mapping[str, Any]:
+    """``manifest.json`` over ``run.json``; a file that is cut off counts as missing."""
+    record: dict[str, Any] = {}
+    for name in ("run.json", "manifest.json"):
+        try:
+            held = json.loads((folder / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        if isinstance(held, dict):
+            record |= held
+    return record
+
+
+def _infos(rows: Iterable[Result], records: Sequence[Mapping[str, Any]]) -> dict[str, RunInfo]:
+    by_hash = {r["recipe_hash"]: r for r in records if r.get("recipe_hash")}
+    by_name = {r["name"]: r for r in records if r.get("name")}
+    grouped: dict[str, list[Result]] = {}
+    for row in rows:
+        grouped.setdefault(run_label(row), []).append(row)
+    infos = {}
+    for label, own in grouped.items():
+        hashes = list(dict.fromkeys(row.recipe_hash for row in own if row.recipe_hash))
+        record = next((by_hash[h] for h in hashes if h in by_hash), by_name.get(label, {}))
+        infos[label] = RunInfo(
+            name=label,
+            encoder=_encoder(record),
+            folder=str(record.get("folder", "")),
+            seeds=tuple(sorted({row.seed for row in own if row.seed is not None})),
+            recipe_hash=", ".join(hashes),
+            checkpoint_hashes=tuple(dict.fromkeys(row.checkpoint_hash for row in own if row.checkpoint_hash)),
+            versions=record.get("versions", {}),
+            examples=len(own),
+        )
+    return infos
+
+
+def _encoder(record: Mapping[str, Any]) -> str:
+    """The model that the recipe starts from; one trained from scratch is told by its shape."""
+    model = (record.get("values") or {}).get("model") or {}
+    if model.get("path"):
+        return str(model["path"])
+    if not model.get("architecture"):
+        return ""
+    size = ", ".join(
+        f"{model[k]} {w}" for k, w in (("num_hidden_layers", "layers"), ("hidden_size", "wide")) if k in model
+    )
+    return f"{model['architecture']} from scratch" + (f" ({size})" if size else "")
+
+
+def _joined(name: str, members: Sequence[RunInfo]) -> RunInfo:
+    encoders = dict.fromkeys(info.encoder for info in members)
+    return RunInfo(
+        name=name,
+        encoder=next(iter(encoders)) if len(encoders) == 1 else "",
+        folder=", ".join(dict.fromkeys(info.folder for info in members if info.folder)),
+        seeds=tuple(sorted({seed for info in members for seed in info.seeds})),
+        recipe_hash=", ".join(dict.fromkeys(info.recipe_hash for info in members if info.recipe_hash)),
+        checkpoint_hashes=tuple(h for info in members for h in info.checkpoint_hashes),
+        versions=members[0].versions,
+        examples=sum(info.examples for info in members),
+    )
