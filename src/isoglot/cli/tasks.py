@@ -1,0 +1,215 @@
+"""``isoglot finetune`` and ``isoglot evaluate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import typer
+
+if TYPE_CHECKING:
+    from isoglot.tasks.features import Precision
+
+__all__ = ["evaluate", "finetune", "register"]
+
+_DATA_HELP = (
+    "Where the data are: a file, a folder with the language's code and the split in its files' names, a template such "
+    "as 'wikiann/{language}/{split}', or hub. `train=PATH`, `dev=PATH`, `test=PATH` for one split alone; `PATH#0:80%` "
+    "for a part. Can be given several times."
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add this group's commands."""
+    app.command()(finetune)
+    app.command()(evaluate)
+
+
+def _list_tasks(wanted: bool) -> None:
+    if not wanted:
+        return
+    from isoglot.tasks import TASKS, task_options
+
+    for name in TASKS:
+        typer.echo(
+            f"{name:18s} {', '.join(o for o in task_options(name) if o not in ('name', 'primary_metric'))}"
+        )
+    raise typer.Exit
+
+
+_TASKS = typer.Option(
+    False, "--tasks", is_eager=True, callback=_list_tasks, help="List the tasks and their options."
+)
+
+
+def finetune(  # noqa: PLR0917 - one parameter a flag
+    checkpoint: str = typer.Argument(
+        ..., metavar="CHECKPOINT", help="Folder of a checkpoint or run, or a hub name."
+    ),
+    task: str = typer.Option(..., "--task", "-t", help="pos, ner, xnli, pawsx, xquad, mlqa, tydiqa, squad."),
+    data: list[str] = typer.Option(..., "--data", "-d", help=_DATA_HELP),
+    out: Path = typer.Option(
+        ..., "--out", "-o", help="Folder of the run; with several seeds, one folder a seed in it."
+    ),
+    language: str = typer.Option(
+        "en", "--language", "-l", help="Language of the training data; several with commas."
+    ),
+    preset: str = typer.Option(
+        "xtreme", help="xtreme, weam, ppa, align_mlm or xlm_align: the paper's settings."
+    ),
+    seed: str = typer.Option("1", help="Seed, or several with commas."),
+    epochs: float | None = typer.Option(None, help="In place of the preset's."),
+    settings: list[str] = typer.Option(
+        None,
+        "--set",
+        metavar="KEY=VALUE",
+        help="Any setting, for example --set learning_rate=1e-5,2e-5 (both are tried), --set select=joint, --set "
+        "setting=code_switch, or an option of the task such as --set stride=64.",
+    ),
+    resume: bool = typer.Option(True, help="Go on with an unfinished run in the folder."),
+    tasks: bool = _TASKS,
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Say nothing but errors."),
+) -> None:
+    """Fine-tune an encoder on a task: a checkpoint in, a checkpoint with a head out.
+
+    [bold]isoglot finetune RUN --task pos --language en --data ud --out pos-en[/bold]
+
+    The best checkpoint on the training language's dev data is kept, unless --set select says otherwise. Zero-shot:
+    train on one language, evaluate on others. Translate-train: give the translations' language. A finished
+    run is not run again.
+    """
+    del tasks
+    from isoglot.cli.console import Console
+    from isoglot.pipeline.finetune import finetune as run
+    from isoglot.pipeline.finetune_options import preset as settings_of
+    from isoglot.tasks import build_task
+
+    values = _values(settings)
+    if epochs is not None:
+        values["epochs"] = epochs
+    of_task, of_training = _divide(task, values)
+    seeds = _seeds(seed)
+    with Console(quiet=quiet) as console:
+        for number in seeds:
+            built = build_task(task, data, **of_task)
+            train = settings_of(preset, getattr(built, "kind", built.name), **of_training)
+            folder = out if len(seeds) == 1 else out / f"seed-{number}"
+            found = run(
+                checkpoint, built, language=language, seed=number, train=train, out=folder, resume=resume,
+                progress=console,
+            )  # fmt: skip
+            typer.echo(str(found))
+
+
+def evaluate(  # noqa: PLR0917 - one parameter a flag
+    checkpoints: list[str] = typer.Argument(
+        ..., metavar="CHECKPOINT...", help="Folders of checkpoints or runs."
+    ),
+    task: str = typer.Option(
+        ...,
+        "--task",
+        "-t",
+        help="pos, ner, xnli, pawsx, xquad, mlqa, tydiqa (fine-tuned checkpoints); tatoeba, flores, ntrex, "
+        "lexicon_induction, word_alignment (any).",
+    ),
+    languages: str = typer.Option(..., "--languages", "-l", help="With commas; de-es for a pair."),
+    data: list[str] = typer.Option(..., "--data", "-d", help=_DATA_HELP),
+    out: Path = typer.Option(
+        Path("results.jsonl"), "--out", "-o", help="File that rows of results are added to."
+    ),
+    split: str = typer.Option("test", help="test, dev or train."),
+    name: str | None = typer.Option(None, help="Name of the task in results, for example pos_pud."),
+    run: str | None = typer.Option(None, help="Name of the run in results."),
+    predictions: Path | None = typer.Option(
+        None, help="Write predictions here, in XTREME's submission format."
+    ),
+    max_tokens: int = typer.Option(8192, min=1, help="Padded tokens in a batch."),
+    precision: str = typer.Option("float32", help="float32, bfloat16 or float16."),
+    settings: list[str] = typer.Option(
+        None, "--set", metavar="KEY=VALUE", help="An option of the task, for example --set layer=8."
+    ),
+    again: bool = typer.Option(False, help="Measure even what is in the file already."),
+    tasks: bool = _TASKS,
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Say nothing but errors."),
+) -> None:
+    """Measure checkpoints on a task in any number of languages.
+
+    [bold]isoglot evaluate pos-en --task pos --languages de,es --data 'ud/{language}_pud-ud-{split}.conllu'[/bold]
+
+    Rows are added to the file as they are found, and one that is there is not measured again: a stopped evaluation goes
+    on where it was. Values are per cent.
+    """
+    del tasks
+    from isoglot.cli.console import Console, print_table
+    from isoglot.errors import ConfigurationError
+    from isoglot.pipeline.evaluate import EvaluateOptions
+    from isoglot.pipeline.evaluate import evaluate as measure
+    from isoglot.tasks import build_task
+
+    if precision not in ("float32", "bfloat16", "float16"):
+        raise ConfigurationError(f"--precision {precision!r} given; it is float32, bfloat16 or float16")
+    options = EvaluateOptions(
+        out=out,
+        predictions=predictions,
+        run=run,
+        max_tokens=max_tokens,
+        precision=cast("Precision", precision),
+        again=again,
+    )
+    values = _values(settings) | ({} if name is None else {"name": name})
+    wanted = [code.strip() for code in languages.split(",") if code.strip()]
+    rows = []
+    with Console(quiet=quiet) as console:
+        for checkpoint in checkpoints:
+            built = build_task(task, data, **values)
+            rows += measure(
+                checkpoint, built, languages=wanted, split=split, options=options, progress=console
+            )
+    if not quiet:
+        print_table(
+            ("run", "task", "language", "metric", "value", "examples"),
+            [(r.run, r.task, r.language, r.metric, f"{r.value:.2f}", f"{r.examples:,}") for r in rows],
+        )
+
+
+def _values(given: list[str] | None) -> dict[str, Any]:
+    from isoglot.errors import ConfigurationError
+
+    result: dict[str, Any] = {}
+    for item in given or ():
+        key, separator, value = item.partition("=")
+        if not separator:
+            raise ConfigurationError(
+                f"--set {item!r} given; KEY=VALUE is needed, for example --set batch_size=16"
+            )
+        parts = [_value(part) for part in value.split(",")]
+        listed = key in ("select_languages",) or len(parts) > 1
+        result[key] = tuple(parts) if listed else parts[0]
+    return result
+
+
+def _value(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return {"true": True, "false": False, "null": None}.get(text, text)
+
+
+def _divide(task: str, values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Options of the task, and settings of training (``max_length`` is both: training's)."""
+    from isoglot.pipeline.finetune_options import FinetuneOptions
+    from isoglot.tasks import task_options
+
+    own = set(task_options(task)) - set(FinetuneOptions.model_fields)
+    return {k: v for k, v in values.items() if k in own}, {k: v for k, v in values.items() if k not in own}
+
+
+def _seeds(text: str) -> list[int]:
+    from isoglot.errors import ConfigurationError
+
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ConfigurationError(f"--seed {text!r} given; it is a number, or several such as 1,2,3") from None

@@ -1,0 +1,300 @@
+"""One fine-tuning run with the library's Trainer."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from datasets import Dataset
+from transformers import (
+    EvalPrediction,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    Trainer,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+)
+from transformers.trainer_callback import PrinterCallback, ProgressCallback
+from transformers.trainer_utils import get_last_checkpoint
+
+from isoglot.errors import ConfigurationError, TrainingError
+from isoglot.modules.encoder import max_length
+from isoglot.pipeline.finetune_data import grouped
+from isoglot.pipeline.finetune_options import FinetuneOptions
+from isoglot.pipeline.reporting import Reporter
+from isoglot.pipeline.run_folder import CHECKPOINT, read_json
+from isoglot.tasks.base import TrainableTask
+from isoglot.tasks.code_switching import ORIGINAL
+from isoglot.tasks.features import Collator, Rows
+from isoglot.tasks.files import write_text
+
+__all__ = ["Outcome", "TrainingData", "train_head"]
+
+_DONE = "outcome.json"
+_WORK = "work"
+_EVALUATION_FACTOR = 2
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one run gave.
+
+    Args:
+        folder: its checkpoint is in ``folder/checkpoint``.
+        options: its settings.
+        value: the metric that the checkpoint was chosen by; ``None`` for the last one.
+        steps: optimiser steps.
+    """
+
+    folder: Path
+    options: FinetuneOptions
+    value: float | None
+    steps: int
+
+    @classmethod
+    def read(cls, folder: Path, options: FinetuneOptions) -> Outcome | None:
+        """A finished run's outcome, or ``None``."""
+        values = read_json(folder / _DONE)
+        if values is None or not (folder / CHECKPOINT / "config.json").is_file():
+            return None
+        return cls(folder, options, values["value"], values["steps"])
+
+    def write(self) -> None:
+        """Mark the run as finished and drop what it would resume from."""
+        write_text(self.folder / _DONE, json.dumps({"value": self.value, "steps": self.steps}) + "\n")
+        shutil.rmtree(self.folder / _WORK, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """What a run learns from and is chosen by.
+
+    Args:
+        dataset: to train on; with a column :data:`ORIGINAL`, copies of an original share a batch.
+        dev: languages and data to choose the checkpoint by (their mean counts); empty for the last checkpoint.
+    """
+
+    dataset: Dataset
+    dev: Sequence[tuple[str, Dataset]] = ()
+
+
+def train_head(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    task: TrainableTask,
+    data: TrainingData,
+    options: FinetuneOptions,
+    *,
+    seed: int,
+    folder: Path,
+    progress: Reporter,
+) -> Outcome:
+    """Train a model with a head and write its best checkpoint.
+
+    An unfinished run in the folder is gone on with, from its last checkpoint.
+
+    Args:
+        model: with a new head.
+        tokenizer: of the model.
+        task: knows how to encode and score.
+        data: to train on and to choose by.
+        options: single values, no lists.
+        seed: of the order and of dropout.
+        folder: to write to.
+        progress: told about the work.
+
+    Raises:
+        TrainingError: the loss is no number.
+        ConfigurationError: nothing to train on, or settings that do not fit.
+    """
+    dataset, dev = data.dataset, data.dev
+    _fit_length(task, model, progress)
+    rows = task.encode(dataset, tokenizer, model, training=True)
+    if not len(rows):
+        raise ConfigurationError("no row to train on is left; check the training data")
+    switched = ORIGINAL in dataset.features
+    if switched and options.single("batch_size") % 2:
+        raise ConfigurationError(
+            f"batch_size {options.batch_size} given; with code_switch both copies share a batch: give an even number"
+        )
+    chooser = _Chooser(task, tokenizer, model, dev) if dev else None
+    trainer = Trainer(
+        model=model,
+        args=_arguments(
+            options, seed=seed, work=folder / _WORK, chooses=bool(dev), copies=2 if switched else 1
+        ),
+        train_dataset=grouped(rows, dataset) if switched else rows,
+        eval_dataset=None if chooser is None else chooser.rows,
+        data_collator=Collator(tokenizer, multiple=8 if torch.cuda.is_available() else 1),
+        compute_metrics=None if chooser is None else chooser,
+        preprocess_logits_for_metrics=None if chooser is None else _reducer(task),
+        callbacks=[_Report(progress, task.primary_metric)],
+    )
+    for callback in (PrinterCallback, ProgressCallback):
+        trainer.remove_callback(callback)
+    work = folder / _WORK
+    last = get_last_checkpoint(str(work)) if work.is_dir() else None
+    trainer.train(resume_from_checkpoint=last)
+    best = trainer.state.best_metric
+    _save(model, tokenizer, folder)
+    return Outcome(folder, options, None if best is None else float(best), int(trainer.state.global_step))
+
+
+def _arguments(
+    options: FinetuneOptions, *, seed: int, work: Path, chooses: bool, copies: int
+) -> TrainingArguments:
+    batch = int(options.single("batch_size")) // copies
+    if batch % options.gradient_accumulation:
+        raise ConfigurationError(
+            f"batch_size {options.batch_size} cannot be spread over {options.gradient_accumulation} forwards; change "
+            "gradient_accumulation"
+        )
+    every = "epoch" if options.evaluate_every is None else "steps"
+    steps: dict[str, Any] = {}
+    if options.evaluate_every is not None:
+        steps = {"eval_steps": options.evaluate_every, "save_steps": options.evaluate_every}
+    choosing: dict[str, Any] = {
+        "eval_strategy": every,
+        "load_best_model_at_end": True,
+        "metric_for_best_model": "selection",
+        "greater_is_better": True,
+    }
+    per_device = batch // options.gradient_accumulation
+    return TrainingArguments(
+        output_dir=str(work),
+        seed=seed,
+        data_seed=seed,
+        num_train_epochs=options.single("epochs"),
+        learning_rate=options.single("learning_rate"),
+        per_device_train_batch_size=per_device,
+        per_device_eval_batch_size=_EVALUATION_FACTOR * per_device * copies,
+        gradient_accumulation_steps=options.gradient_accumulation,
+        warmup_steps=options.warmup,
+        weight_decay=options.weight_decay,
+        lr_scheduler_type=options.schedule,
+        adam_beta1=options.adam_beta1,
+        adam_beta2=options.adam_beta2,
+        adam_epsilon=options.adam_epsilon,
+        max_grad_norm=options.max_grad_norm,
+        bf16=options.precision == "bfloat16",
+        fp16=options.precision == "float16",
+        save_strategy=every,
+        save_total_limit=1,
+        logging_steps=50,
+        report_to="none",
+        disable_tqdm=True,
+        remove_unused_columns=False,
+        dataloader_pin_memory=torch.cuda.is_available(),
+        **(choosing if chooses else {"eval_strategy": "no"}),
+        **steps,
+    )
+
+
+def _fit_length(task: TrainableTask, model: PreTrainedModel, progress: Reporter) -> None:
+    longest = max_length(model)
+    if longest is not None and task.max_length > longest:
+        progress.note(
+            f"max_length {task.max_length} is more than the encoder's {longest} positions; {longest} taken"
+        )
+        task.max_length = longest
+
+
+def _reducer(task: TrainableTask) -> Callable[[Any, Any], Any]:
+    def reduce(logits: Any, labels: Any) -> Any:
+        del labels
+        return task.reduce(logits)
+
+    return reduce
+
+
+class _Chooser:
+    """Dev data of several languages as one list of rows, and the mean of their scores."""
+
+    def __init__(
+        self,
+        task: TrainableTask,
+        tokenizer: PreTrainedTokenizerBase,
+        model: PreTrainedModel,
+        dev: Sequence[tuple[str, Dataset]],
+    ) -> None:
+        self.task, self.dev = task, dev
+        self.parts = [task.encode(dataset, tokenizer, model, training=False) for _, dataset in dev]
+        joined = Rows(
+            [row for part in self.parts for row in part.inputs],
+            [example for part in self.parts for example in part.examples],
+            [detail for part in self.parts for detail in part.details],
+        )
+        self.order = np.argsort(-joined.lengths, kind="stable")
+        self.rows = joined.select(self.order.tolist())
+
+    def __call__(self, prediction: EvalPrediction) -> dict[str, float]:
+        given = prediction.predictions
+        stacked = np.stack(given, axis=1) if isinstance(given, tuple) else np.asarray(given)
+        outputs = np.empty_like(stacked)
+        outputs[self.order] = stacked
+        values, first, metric = [], 0, self.task.primary_metric
+        scores: dict[str, float] = {}
+        for (language, dataset), part in zip(self.dev, self.parts, strict=True):
+            own = list(outputs[first : first + len(part)])
+            first += len(part)
+            predicted = self.task.decode(dataset, part, own)
+            values.append(self.task.score(dataset, predicted, language=language)[metric])
+            scores[f"{metric}_{language}"] = values[-1]
+        return {"selection": float(np.mean(values)), **scores}
+
+
+class _Report(TrainerCallback):
+    """Tells the reporter about steps and evaluations, and stops at a loss that is no number."""
+
+    def __init__(self, progress: Reporter, metric: str) -> None:
+        self.progress, self.metric = progress, metric
+
+    def on_step_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        self.progress.progress("fine-tune", state.global_step, state.max_steps)
+
+    def on_log(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: dict[str, float] | None = None,
+        **_: Any,
+    ) -> None:
+        loss = (logs or {}).get("loss")
+        if loss is not None and not np.isfinite(loss):
+            raise TrainingError(
+                f"the loss is {loss} at step {state.global_step}; lower the learning rate (--set learning_rate=1e-5) "
+                "or use --set precision=float32"
+            )
+
+    def on_evaluate(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        metrics: dict[str, float] | None = None,
+        **_: Any,
+    ) -> None:
+        value = (metrics or {}).get("eval_selection")
+        if value is not None:
+            self.progress.note(f"step {state.global_step}: dev {self.metric} {value:.2f}")
+
+
+def _save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
+    """Write the checkpoint beside its place and move it there."""
+    unfinished = folder / f".{CHECKPOINT}.tmp"
+    shutil.rmtree(unfinished, ignore_errors=True)
+    model.save_pretrained(unfinished)
+    tokenizer.save_pretrained(unfinished)
+    shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)
+    unfinished.rename(folder / CHECKPOINT)

@@ -1,0 +1,144 @@
+"""What a task is, and what all tasks share: finding data, taking parts of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+from datasets import Dataset, Features, concatenate_datasets
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from isoglot.tasks.features import Array, Rows
+from isoglot.tasks.readers.tables import HubSpec, read_hub
+from isoglot.tasks.sources import DataSource, Place
+
+__all__ = ["Predictions", "Probe", "Task", "TrainableTask", "load_places", "take_part"]
+
+Predictions = list[Any] | dict[str, Any]
+"""One entry an example in order, or by question."""
+
+
+@runtime_checkable
+class Task(Protocol):
+    """Data of one kind and how they are scored. Languages are data: any code that the source has.
+
+    Attributes:
+        name: in results and submissions.
+        primary_metric: the one that checkpoints are chosen by; larger is better unless it is ``aer``.
+        data: where the data are.
+    """
+
+    name: str
+    primary_metric: str
+    data: DataSource
+
+    def load(self, language: str, split: str) -> Dataset:
+        """Examples of one language and split."""
+        ...
+
+
+@runtime_checkable
+class TrainableTask(Task, Protocol):
+    """A task with a head that is fine-tuned."""
+
+    max_length: int
+    group: ClassVar[str | None]
+    """Column whose equal values belong together when data are split, or ``None``."""
+
+    def labels(self, dataset: Dataset) -> list[str] | None:
+        """Outputs of a head for these data; ``None`` where the head has no labels."""
+        ...
+
+    def head(self, checkpoint: str | Path, *, labels: Sequence[str] | None, seed: int) -> PreTrainedModel:
+        """The pre-trained encoder with a new head."""
+        ...
+
+    def trained(self, checkpoint: str | Path) -> PreTrainedModel:
+        """A fine-tuned model; what it knows (its labels) is what :meth:`load` allows from now on."""
+        ...
+
+    def encode(
+        self, dataset: Dataset, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, *, training: bool
+    ) -> Rows:
+        """Rows with labels; for training, without what cannot be learned from."""
+        ...
+
+    def reduce(self, logits: Any) -> Any:
+        """What of a model's logits :meth:`decode` needs."""
+        ...
+
+    def decode(self, dataset: Dataset, rows: Rows, outputs: Sequence[Array]) -> Predictions:
+        """Outputs of rows as predictions of examples."""
+        ...
+
+    def score(self, dataset: Dataset, predictions: Predictions, *, language: str) -> dict[str, float]:
+        """Metrics in per cent."""
+        ...
+
+
+@runtime_checkable
+class Probe(Task, Protocol):
+    """A task that a pre-trained encoder is put to as it is."""
+
+    def measure(
+        self,
+        checkpoint: str | Path,
+        dataset: Dataset,
+        *,
+        language: str,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> tuple[dict[str, float], Predictions]:
+        """Metrics, and what was found for each example."""
+        ...
+
+
+def load_places(
+    data: DataSource,
+    language: str,
+    split: str,
+    *,
+    read: Callable[[Place], Dataset],
+    hub: HubSpec,
+    schema: Features,
+    group: str | None,
+) -> Dataset:
+    """Read every place of a language and split, and take the parts that are asked for.
+
+    Args:
+        data: where to look.
+        language: ISO code.
+        split: train, dev or test.
+        read: reads one local place.
+        hub: the task's own data set on the hub.
+        schema: of the rows.
+        group: column whose equal neighbours stay together when a part is taken.
+    """
+    parts = []
+    for place in data.find(language, split):
+        found = read_hub(place, hub, schema, language=language, split=split) if place.on_hub else read(place)
+        parts.append(found if place.whole else take_part(found, place.start, place.stop, group=group))
+    if len(parts) == 1:
+        return parts[0]
+    shared = [c for c in parts[0].column_names if all(c in p.column_names for p in parts)]
+    return concatenate_datasets([p.select_columns(shared) for p in parts])
+
+
+def take_part(dataset: Dataset, start: float, stop: float, *, group: str | None) -> Dataset:
+    """The rows of the groups between two percentages, in their order.
+
+    Args:
+        dataset: any.
+        start: per cent.
+        stop: per cent.
+        group: equal values of this column make a group (``None``: each row is one).
+    """
+    if group is None:
+        number = np.arange(len(dataset))
+    else:
+        first = {value: i for i, value in enumerate(dict.fromkeys(dataset[group]))}
+        number = np.array([first[value] for value in dataset[group]], np.int64)
+    count = int(number.max()) + 1 if len(number) else 0
+    low, high = round(count * start / 100), round(count * stop / 100)
+    return dataset.select(np.flatnonzero((number >= low) & (number < high)).tolist())

@@ -1,0 +1,98 @@
+"""Code-switched training data from translations, as in PPA §4.3.
+
+Of an example and its original in the pivot language two are made: one sentence, or the question, is exchanged for the
+other language's. The monolingual example is dropped, both copies carry the number of their original, so that they can
+be put in one batch.
+
+Source: Pan et al. 2021, *Multilingual BERT Post-Pretraining Alignment*, §4.3 and Table 5 (−CS).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from datasets import Dataset, Features, Value
+
+from isoglot.errors import ConfigurationError
+from isoglot.schema import PAIR, SPAN
+
+__all__ = ["ORIGINAL", "code_switch"]
+
+ORIGINAL = "original"
+"""Column: number of the original that a copy was made from."""
+
+
+def code_switch(target: Dataset, pivot: Dataset) -> Dataset:
+    """Exchange one half of every example for its original's.
+
+    Pairs (l, en): ``(first_l, second_en)`` and ``(first_en, second_l)``. Questions: ``(question_l, context_en)`` with
+    the English answer and ``(question_en, context_l)`` with the translated one; where either answer is missing both
+    copies are dropped.
+
+    Args:
+        target: PAIR or SPAN rows, translated.
+        pivot: their originals. Rows belong together by ``id`` where both have unique ones, else by their order.
+
+    Returns:
+        Rows of the same schema with :data:`ORIGINAL`; copies of an original follow each other.
+
+    Raises:
+        ConfigurationError: data of another kind, originals that cannot be matched, or labels that differ.
+    """
+    if all(column in target.features for column in SPAN):
+        make, schema = _questions, SPAN
+    elif all(column in target.features for column in PAIR):
+        make, schema = _pairs, PAIR
+    else:
+        raise ConfigurationError(
+            f"columns {', '.join(target.features)} given; code-switching exchanges sentences of pairs or questions: "
+            "use setting translate_train for this task"
+        )
+    columns: dict[str, list[Any]] = {name: [] for name in (*schema, ORIGINAL)}
+    number = 0
+    for own, other in _matched(target, pivot):
+        copies = make(target[own], pivot[other])
+        for copy in copies:
+            for name in schema:
+                columns[name].append(copy[name])
+            columns[ORIGINAL].append(number)
+        number += bool(copies)
+    if not number:
+        raise ConfigurationError(
+            "no example is left after code-switching; the answers of one side are missing"
+        )
+    return Dataset.from_dict(columns, features=Features({**schema, ORIGINAL: Value("int32")}))
+
+
+def _pairs(own: Mapping[str, Any], other: Mapping[str, Any]) -> list[dict[str, Any]]:
+    if own["label"] != other["label"]:
+        raise ConfigurationError(
+            f"{own['first'][:60]!r} is labelled {own['label']} and its original {other['first'][:60]!r} "
+            f"{other['label']}; give translations of the same examples in the same order"
+        )
+    return [{**own, "second": other["second"]}, {**own, "first": other["first"]}]
+
+
+def _questions(own: Mapping[str, Any], other: Mapping[str, Any]) -> list[dict[str, Any]]:
+    if not all(row["answers"]["text"] and row["answers"]["start"][0] >= 0 for row in (own, other)):
+        return []
+    return [{**other, "question": own["question"]}, {**own, "question": other["question"]}]
+
+
+def _matched(target: Dataset, pivot: Dataset) -> Sequence[tuple[int, int]]:
+    if all("id" in side.features and len(set(side["id"])) == len(side) for side in (target, pivot)):
+        places = {name: i for i, name in enumerate(pivot["id"])}
+        found = [(i, places[name]) for i, name in enumerate(target["id"]) if name in places]
+        if found:
+            return found
+        raise ConfigurationError(
+            f"no id of the translations ({target['id'][0]!r}, …) is an original's ({pivot['id'][0]!r}, …); give "
+            "translations that keep the ids"
+        )
+    if len(target) != len(pivot):
+        raise ConfigurationError(
+            f"{len(target)} translated examples and {len(pivot)} originals without ids given; give as many of both, "
+            "in the same order, or an id column"
+        )
+    return [(i, i) for i in range(len(target))]

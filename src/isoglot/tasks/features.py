@@ -1,0 +1,176 @@
+"""Encoded rows, their batches, and running a head over them: longest together, padding little."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+__all__ = [
+    "Collator",
+    "Precision",
+    "Rows",
+    "default_device",
+    "length_batches",
+    "predict_rows",
+    "takes_segments",
+]
+
+Array = NDArray[Any]
+Precision = Literal["float32", "bfloat16", "float16"]
+
+IGNORED = -100
+"""Label of a position that does not count."""
+
+
+class Rows(torch.utils.data.Dataset[dict[str, Any]]):
+    """Inputs of an encoder, one a row; an example can have several.
+
+    Args:
+        inputs: model columns of each row: ``input_ids``, perhaps ``token_type_ids`` (arrays), and labels.
+        examples: the example that each row comes from.
+        details: what the task needs to decode a row's output.
+    """
+
+    def __init__(
+        self, inputs: Sequence[Mapping[str, Any]], examples: Sequence[int], details: Sequence[Any]
+    ) -> None:
+        self.inputs, self.examples, self.details = list(inputs), list(examples), list(details)
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return dict(self.inputs[index])
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Tokens of each row, special ones included."""
+        return np.array([len(row["input_ids"]) for row in self.inputs], np.int64)
+
+    def select(self, order: Sequence[int]) -> Rows:
+        """Some rows in another order."""
+        return Rows(
+            [self.inputs[i] for i in order],
+            [self.examples[i] for i in order],
+            [self.details[i] for i in order],
+        )
+
+    def by_length(self) -> Rows:
+        """The rows sorted by length, so that batches in order are padded little."""
+        return self.select(np.argsort(-self.lengths, kind="stable").tolist())
+
+
+class Collator:
+    """Pads rows to a batch of tensors; items that are lists of rows are laid flat, so their rows stay in one batch.
+
+    Args:
+        tokenizer: gives the padding id.
+        multiple: pad to a multiple of this (8 suits tensor cores).
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, *, multiple: int = 1) -> None:
+        self.fill = {"input_ids": int(tokenizer.pad_token_id or 0), "token_type_ids": 0, "labels": IGNORED}
+        self.multiple = multiple
+
+    def __call__(self, items: Sequence[Mapping[str, Any] | Sequence[Mapping[str, Any]]]) -> dict[str, Tensor]:
+        """A batch: padded columns, ``attention_mask``, and scalars as vectors."""
+        rows = [row for item in items for row in ([item] if isinstance(item, Mapping) else item)]
+        longest = max(len(row["input_ids"]) for row in rows)
+        width = -(-longest // self.multiple) * self.multiple
+        batch: dict[str, Tensor] = {}
+        for name, value in rows[0].items():
+            if np.ndim(value) == 0:
+                batch[name] = torch.tensor([int(row[name]) for row in rows])
+                continue
+            table = np.full((len(rows), width), self.fill[name], np.int64)
+            for place, row in enumerate(rows):
+                table[place, : len(row[name])] = row[name]
+            batch[name] = torch.from_numpy(table)
+        lengths = torch.tensor([len(row["input_ids"]) for row in rows])
+        batch["attention_mask"] = (torch.arange(width)[None] < lengths[:, None]).long()
+        return batch
+
+
+def takes_segments(model: PreTrainedModel) -> bool:
+    """Whether the model tells the two sentences of a pair apart by segment ids."""
+    return getattr(model.config, "type_vocab_size", 0) > 1
+
+
+def default_device() -> torch.device:
+    """The first GPU, or the CPU."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def length_batches(lengths: NDArray[np.int64], max_tokens: int) -> Iterator[list[int]]:
+    """Rows of like length, at most ``max_tokens`` with padding (a longer single row makes a batch of its own).
+
+    Example:
+        >>> list(length_batches(np.array([2, 9, 3, 3]), 9))
+        [[1], [2, 3, 0]]
+    """
+    batch: list[int] = []
+    width = 0
+    for row in np.argsort(-lengths, kind="stable").tolist():
+        if batch and (len(batch) + 1) * width > max_tokens:
+            yield batch
+            batch = []
+        width = int(lengths[row]) if not batch else width
+        batch.append(row)
+    if batch:
+        yield batch
+
+
+@torch.inference_mode()
+def predict_rows(
+    model: PreTrainedModel,
+    rows: Rows,
+    collator: Collator,
+    reduce: Callable[[Any], Any],
+    *,
+    max_tokens: int = 8192,
+    precision: Precision = "float32",
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Array]:
+    """Run a model with a head over rows.
+
+    Args:
+        model: on its device; put in evaluation mode.
+        rows: what to run on; labels are not passed.
+        collator: makes batches.
+        reduce: what to keep of the logits (a tensor, or a tuple where a head has several), on the device.
+        max_tokens: padded tokens in a batch.
+        precision: of the forward; below float32 by autocast.
+        progress: called with rows done and rows in all.
+
+    Returns:
+        One array a row: of shape (length,) or, where ``reduce`` gives several tensors, (tensors, length).
+    """
+    model.eval()
+    device = model.device
+    results: list[Array] = [np.zeros(0)] * len(rows)
+    done = 0
+    cast = nullcontext() if precision == "float32" else torch.autocast(device.type, getattr(torch, precision))
+    for batch in length_batches(rows.lengths, max_tokens):
+        inputs = [
+            {k: v for k, v in rows.inputs[i].items() if k in ("input_ids", "token_type_ids")} for i in batch
+        ]
+        with cast:
+            output = model(**{k: v.to(device) for k, v in collator(inputs).items()})
+        logits = tuple(value for name, value in output.items() if name.endswith("logits"))
+        kept = reduce(logits[0] if len(logits) == 1 else logits)
+        parts = kept if isinstance(kept, tuple) else (kept,)
+        arrays = [part.float().cpu().numpy() for part in parts]
+        for place, row in enumerate(batch):
+            own = [array[place] for array in arrays]
+            results[row] = own[0] if len(own) == 1 else np.stack(own)
+        done += len(batch)
+        if progress is not None:
+            progress(done, len(rows))
+    return results

@@ -1,0 +1,57 @@
+"""Codes and names that data sets use for a language."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["NAMES", "SCRIPTS", "codes", "iso3", "name_of"]
+
+_TABLE = """
+af afr afrikaans Latn|am amh amharic Ethi|ar ara|arb arabic Arab|bg bul bulgarian Cyrl|bn ben bengali Beng
+ca cat catalan Latn|cs ces czech Latn|da dan danish Latn|de deu german Latn|el ell greek Grek|en eng english Latn
+es spa spanish Latn|et est|ekk estonian Latn|eu eus basque Latn|fa pes|fas persian Arab|fi fin finnish Latn
+fr fra french Latn|he heb hebrew Hebr|hi hin hindi Deva|hu hun hungarian Latn|id ind indonesian Latn
+it ita italian Latn|ja jpn japanese Jpan|jv jav javanese Latn|ka kat georgian Geor|kk kaz kazakh Cyrl
+ko kor korean Hang|ml mal malayalam Mlym|mr mar marathi Deva|ms zsm|msa malay Latn|my mya burmese Mymr
+nl nld dutch Latn|no nob|nor norwegian Latn|pl pol polish Latn|pt por portuguese Latn|ro ron romanian Latn
+ru rus russian Cyrl|sv swe swedish Latn|sw swh|swa swahili Latn|ta tam tamil Taml|te tel telugu Telu
+th tha thai Thai|tl tgl tagalog Latn|tr tur turkish Latn|uk ukr ukrainian Cyrl|ur urd urdu Arab
+vi vie vietnamese Latn|yo yor yoruba Latn|zh cmn|zho chinese Hans
+"""
+
+
+def _parse() -> tuple[dict[str, tuple[str, ...]], dict[str, str], dict[str, str]]:
+    three, names, scripts = {}, {}, {}
+    for code, others, name, script in re.findall(r"\b([a-z]{2}) ([a-z|]+) ([a-z]+) ([A-Z][a-z]+)", _TABLE):
+        three[code] = tuple(others.split("|"))
+        names[name] = code
+        scripts[code] = script
+    return three, names, scripts
+
+
+_THREE, NAMES, SCRIPTS = _parse()
+"""English names to codes; codes to the script that FLORES has."""
+
+
+def codes(language: str) -> tuple[str, ...]:
+    """The code itself and the ISO 639-3 codes that files may carry instead.
+
+    Example:
+        >>> codes("zh"), codes("en-x-inv")
+        (('zh', 'cmn', 'zho'), ('en-x-inv',))
+    """
+    language = language.lower()
+    for two, three in _THREE.items():
+        if language in three:
+            return (language, two, *(t for t in three if t != language))
+    return (language, *_THREE.get(language, ()))
+
+
+def iso3(language: str) -> str:
+    """The ISO 639-3 code, or the code itself where there is none."""
+    return language if len(language) == 3 else _THREE.get(language, (language,))[0]
+
+
+def name_of(language: str) -> str:
+    """The English name with a capital, or the code itself where there is none."""
+    return next((name.capitalize() for name, code in NAMES.items() if code == language), language)

@@ -1,0 +1,137 @@
+"""Sentence-pair classification: natural language inference and paraphrases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from datasets import Dataset
+from transformers import AutoModelForSequenceClassification, PreTrainedModel, PreTrainedTokenizerBase
+
+from isoglot.schema import PAIR
+from isoglot.tasks.base import Predictions, load_places
+from isoglot.tasks.features import Array, Rows, takes_segments
+from isoglot.tasks.heads import model_labels, new_head, trained_head
+from isoglot.tasks.readers.pairs import NLI_LABELS, PARAPHRASE_LABELS, read_pairs
+from isoglot.tasks.readers.tables import HubSpec, is_table, jsonl_columns, read_table
+from isoglot.tasks.sources import DataSource, Place
+from isoglot.tasks.submission import score_labels
+
+__all__ = ["PairTask"]
+
+_COLUMNS = {"first": "premise", "second": "hypothesis", "label": "label"}
+_PAWS = {"first": "sentence1", "second": "sentence2", "label": "label"}
+_HUB = {
+    "xnli": HubSpec("facebook/xnli", "{language}", _COLUMNS),
+    "pawsx": HubSpec("google-research-datasets/paws-x", "{language}", _PAWS),
+}
+_SPELLINGS = {"xnli": NLI_LABELS, "pawsx": PARAPHRASE_LABELS}
+_ENCODED_AT_ONCE = 10_000
+
+
+@dataclass
+class PairTask:
+    """XNLI (``kind="xnli"``) or PAWS-X (``kind="pawsx"``): a label for two sentences, from the first position.
+
+    Args:
+        data: where the data are.
+        kind: ``xnli`` or ``pawsx``.
+        name: in results; by default the kind.
+        max_length: tokens of a row; the longer sentence is cut first.
+
+    **Metrics**: ``accuracy``.
+    """
+
+    data: DataSource
+    kind: str = "xnli"
+    name: str = ""
+    max_length: int = 128
+    primary_metric: str = "accuracy"
+    group: ClassVar[str | None] = "first"
+
+    def __post_init__(self) -> None:
+        self.name = self.name or self.kind
+        self._allowed: tuple[str, ...] | None = None
+
+    def load(self, language: str, split: str) -> Dataset:
+        """PAIR rows, with an ``id`` where the files have one."""
+
+        def read(place: Place) -> Dataset:
+            if is_table(place.path) and not _is_raw_jsonl(place.path):
+                return read_table(place.path, PAIR, language=language, split=split, role=f"{self.name} data")
+            return read_pairs(
+                place.path, language=language, labels=_SPELLINGS[self.kind], allowed=self._allowed
+            )
+
+        return load_places(
+            self.data, language, split, read=read, hub=_HUB[self.kind], schema=PAIR, group=self.group
+        )
+
+    def labels(self, dataset: Dataset) -> list[str]:
+        """The labels of the kind, whether the data have them all or not."""
+        del dataset
+        return list(dict.fromkeys(_SPELLINGS[self.kind].values()))
+
+    def head(self, checkpoint: str | Path, *, labels: Sequence[str] | None, seed: int) -> PreTrainedModel:
+        """A new sequence classifier."""
+        self._allowed = None if labels is None else tuple(labels)
+        return new_head(AutoModelForSequenceClassification, checkpoint, labels=labels, seed=seed)
+
+    def trained(self, checkpoint: str | Path) -> PreTrainedModel:
+        """A fine-tuned sequence classifier."""
+        model = trained_head(AutoModelForSequenceClassification, checkpoint, task=self.kind)
+        self._allowed = tuple(model_labels(model))
+        return model
+
+    def encode(
+        self, dataset: Dataset, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, *, training: bool
+    ) -> Rows:
+        """One row a pair, in the tokenizer's own pair template."""
+        del training
+        names = {label: i for i, label in enumerate(model_labels(model))}
+        segments = takes_segments(model) and "token_type_ids" in tokenizer.model_input_names
+        inputs: list[dict[str, Any]] = []
+        for start in range(0, len(dataset), _ENCODED_AT_ONCE):
+            batch = dataset[start : start + _ENCODED_AT_ONCE]
+            encoded = tokenizer(
+                batch["first"],
+                batch["second"],
+                truncation="longest_first",
+                max_length=self.max_length,
+                return_token_type_ids=segments,
+                return_attention_mask=False,
+            )
+            for row, label in enumerate(batch["label"]):
+                item: dict[str, Any] = {
+                    "input_ids": np.array(encoded["input_ids"][row], np.int32),
+                    "labels": names.get(label, 0),
+                }
+                if segments:
+                    item["token_type_ids"] = np.array(encoded["token_type_ids"][row], np.int8)
+                inputs.append(item)
+        return Rows(inputs, range(len(inputs)), [None] * len(inputs))
+
+    def reduce(self, logits: Any) -> Any:
+        """All of them."""
+        return logits
+
+    def decode(self, dataset: Dataset, rows: Rows, outputs: Sequence[Array]) -> Predictions:
+        """The best label of each pair."""
+        names = list(self._allowed or self.labels(dataset))
+        predicted = [""] * len(dataset)
+        for example, output in zip(rows.examples, outputs, strict=True):
+            predicted[example] = names[int(output.argmax())]
+        return predicted
+
+    def score(self, dataset: Dataset, predictions: Predictions, *, language: str) -> dict[str, float]:
+        """Accuracy."""
+        del language
+        return score_labels(list(dataset["label"]), list(predictions))
+
+
+def _is_raw_jsonl(path: str) -> bool:
+    """JSON lines with the names of XNLI's or SNLI's own files, which the reader of raw pairs knows."""
+    return Path(path).suffix in (".jsonl", ".ndjson") and not {"first", "second"} <= jsonl_columns(path)

@@ -1,0 +1,118 @@
+"""From start and end scores of windows to an answer: n-best, maximal context, null."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoglot.tasks.features import Array
+
+__all__ = ["SpanOptions", "Window", "best_answer", "maximal_context"]
+
+
+@dataclass(frozen=True, slots=True)
+class SpanOptions:
+    """How an answer is chosen.
+
+    Args:
+        n_best: starts, and ends, of each window that are considered.
+        max_answer_length: in tokens.
+        null_threshold: answer nothing when the score of no answer exceeds that of the best answer by more than this;
+            ``None``: always answer.
+    """
+
+    n_best: int = 20
+    max_answer_length: int = 30
+    null_threshold: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The part of a context that one row holds.
+
+    Args:
+        first: position of its first token in the row.
+        offsets: characters of each of its tokens in the context. Shape: (tokens, 2).
+        null: position whose scores stand for no answer.
+    """
+
+    first: int
+    offsets: NDArray[np.int32]
+    null: int
+
+
+def maximal_context(windows: Sequence[Window]) -> list[NDArray[np.bool_]]:
+    """For each window's tokens, whether no other window shows more of what stands around them (BERT's rule).
+
+    A token's score in a window is the smaller of what stands left and right of it, plus a hundredth of the window's
+    length; of equal ones the first window wins.
+    """
+    best: dict[tuple[int, int], tuple[float, int]] = {}
+    for number, window in enumerate(windows):
+        count = len(window.offsets)
+        place = np.arange(count)
+        scores = np.minimum(place, count - 1 - place) + 0.01 * count
+        for key, score in zip(map(tuple, window.offsets.tolist()), scores.tolist(), strict=True):
+            if key not in best or score > best[key][0]:
+                best[key] = (score, number)
+    return [
+        np.array([best[(a, b)][1] == number for a, b in window.offsets.tolist()], bool)
+        for number, window in enumerate(windows)
+    ]
+
+
+def best_answer(
+    context: str, windows: Sequence[Window], outputs: Sequence[Array], options: SpanOptions
+) -> tuple[str, float]:
+    """The answer with the highest start + end score, and that score.
+
+    Args:
+        context: the text.
+        windows: of one question.
+        outputs: start and end scores of each. Shape: (2, length of the row).
+        options: how to choose.
+
+    Returns:
+        The answer, empty for none.
+    """
+    best: tuple[float, int, int] | None = None
+    null = np.inf
+    starts_allowed = maximal_context(windows) if len(windows) > 1 else [None] * len(windows)
+    for window, output, allowed in zip(windows, outputs, starts_allowed, strict=True):
+        null = min(null, float(output[0, window.null] + output[1, window.null]))
+        found = _best_in(window, output, allowed, options)
+        if found is not None and (best is None or found[0] > best[0]):
+            best = found
+    if best is None:
+        return "", float(null)
+    if options.null_threshold is not None and null - best[0] > options.null_threshold:
+        return "", float(null)
+    return context[best[1] : best[2]].strip(), best[0]
+
+
+def _best_in(
+    window: Window, output: Array, allowed: NDArray[np.bool_] | None, options: SpanOptions
+) -> tuple[float, int, int] | None:
+    """Score, first and last character of a window's best span."""
+    count = len(window.offsets)
+    if not count:
+        return None
+    part = slice(window.first, window.first + count)
+    begin, end = output[0, part].astype(np.float64), output[1, part].astype(np.float64)
+    if allowed is not None:
+        begin = np.where(allowed, begin, -np.inf)
+    top = min(options.n_best, count)
+    starts = np.argsort(-begin, kind="stable")[:top]
+    ends = np.argsort(-end, kind="stable")[:top]
+    starts = starts[np.isfinite(begin[starts])]
+    length = ends[None, :] - starts[:, None] + 1
+    fits = (length >= 1) & (length <= options.max_answer_length)
+    if not fits.any():
+        return None
+    scores = np.where(fits, begin[starts][:, None] + end[ends][None, :], -np.inf)
+    s, e = np.unravel_index(int(scores.argmax()), scores.shape)
+    first, last = starts[s], ends[e]
+    return float(scores[s, e]), int(window.offsets[first, 0]), int(window.offsets[last, 1])

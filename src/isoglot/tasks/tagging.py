@@ -1,0 +1,212 @@
+"""Tagging: parts of speech and named entities, one label a word on its first piece."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from datasets import Dataset
+from transformers import AutoModelForTokenClassification, PreTrainedModel, PreTrainedTokenizerBase
+
+from isoglot.align.word_pieces import cut_words
+from isoglot.corpus.tokenizer import special_template
+from isoglot.errors import ConfigurationError
+from isoglot.schema import TAGGED
+from isoglot.tasks.base import Predictions, load_places
+from isoglot.tasks.features import IGNORED, Array, Rows, takes_segments
+from isoglot.tasks.heads import model_labels, new_head, trained_head
+from isoglot.tasks.readers.tables import HubSpec, is_table, read_table
+from isoglot.tasks.readers.tags import UPOS, read_tags
+from isoglot.tasks.sources import DataSource, Place
+from isoglot.tasks.submission import score_tags
+
+__all__ = ["TaggingTask"]
+
+_HUB = {
+    "pos": HubSpec("google/xtreme", "udpos.{name}", {"words": "tokens", "tags": "pos_tags"}),
+    "ner": HubSpec("google/xtreme", "PAN-X.{language}", {"words": "tokens", "tags": "ner_tags"}),
+}
+
+
+@dataclass
+class TaggingTask:
+    """POS (``kind="pos"``) or NER (``kind="ner"``).
+
+    The first piece of a word carries its label, the others none; a word without any piece gets the unknown token. A
+    sentence that is too long goes on in the next row, cut between words, so every word is tagged.
+
+    Args:
+        data: where the data are.
+        kind: ``pos`` or ``ner``.
+        name: in results; by default the kind.
+        max_length: tokens of a row, special ones included.
+        overlap: words of the row before that a further row begins with, as context (XTREME: 0).
+        allowed: tags that the data may have; by default UPOS, or any IOB2 tags. A trained model sets it to its own.
+        format: of the files, one of :data:`isoglot.tasks.readers.tags.TAG_FORMATS`; by default told from the file.
+
+    **Metrics**: ``f1`` (chunks; of POS as XTREME counts them), ``precision``, ``recall``, ``accuracy`` (tokens).
+    """
+
+    data: DataSource
+    kind: str = "pos"
+    name: str = ""
+    max_length: int = 128
+    overlap: int = 0
+    allowed: tuple[str, ...] | None = None
+    format: str | None = None
+    primary_metric: str = "f1"
+    group: ClassVar[str | None] = None
+    _hub: HubSpec = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._hub = _HUB[self.kind]
+        self.name = self.name or self.kind
+        if self.allowed is None and self.kind == "pos":
+            self.allowed = UPOS
+
+    def load(self, language: str, split: str) -> Dataset:
+        """TAGGED rows."""
+
+        def read(place: Place) -> Dataset:
+            if is_table(place.path):
+                return read_table(
+                    place.path, TAGGED, language=language, split=split, role=f"{self.name} data"
+                )
+            return read_tags(place.path, language=language, labels=self.allowed, name=self.format)
+
+        return load_places(
+            self.data, language, split, read=read, hub=self._hub, schema=TAGGED, group=self.group
+        )
+
+    def labels(self, dataset: Dataset) -> list[str]:
+        """UPOS for POS; for NER the tags of the data, with both prefixes of every type, ``O`` first."""
+        if self.kind == "pos":
+            return list(self.allowed or UPOS)
+        seen = {tag for tags in dataset["tags"] for tag in tags}
+        types = sorted({tag[2:] for tag in seen if tag != "O"})
+        return ["O", *(f"{prefix}-{kind}" for kind in types for prefix in "BI")]
+
+    def head(self, checkpoint: str | Path, *, labels: Sequence[str] | None, seed: int) -> PreTrainedModel:
+        """A new token classifier; its labels are the tags that data may have from now on."""
+        self.allowed = None if labels is None else tuple(labels)
+        return new_head(AutoModelForTokenClassification, checkpoint, labels=labels, seed=seed)
+
+    def trained(self, checkpoint: str | Path) -> PreTrainedModel:
+        """A fine-tuned token classifier; its labels are the tags that data may have from now on."""
+        model = trained_head(AutoModelForTokenClassification, checkpoint, task=self.kind)
+        self.allowed = tuple(model_labels(model))
+        return model
+
+    def encode(
+        self, dataset: Dataset, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, *, training: bool
+    ) -> Rows:
+        """One row a sentence, more for long ones.
+
+        Raises:
+            ConfigurationError: a tag that the model has no output for, in training data.
+        """
+        names = {label: i for i, label in enumerate(model_labels(model))}
+        template = special_template(tokenizer)
+        room = self.max_length - len(template.prefix) - len(template.suffix)
+        sentences = [list(words) for words in dataset["words"]]
+        segments = takes_segments(model) and "token_type_ids" in tokenizer.model_input_names
+        inputs, examples, details = [], [], []
+        for number, (cut, tags) in enumerate(
+            zip(cut_words(tokenizer, sentences), dataset["tags"], strict=True)
+        ):
+            if training and (unknown := set(tags) - set(names)):
+                raise ConfigurationError(
+                    f"tag {min(unknown)!r} in the training data, the model has {', '.join(names)}; train on data with "
+                    "one set of tags"
+                )
+            words = _pieces_by_word(cut.ids, cut.words, len(tags), unknown=tokenizer.unk_token_id)
+            for first, kept, last in _windows([len(w) for w in words], room, self.overlap):
+                row = _row(words, tags, names, (first, kept, last), room)
+                ids = [*template.prefix, *row[0], *template.suffix]
+                labels = [*(IGNORED for _ in template.prefix), *row[1], *(IGNORED for _ in template.suffix)]
+                item: dict[str, Any] = {
+                    "input_ids": np.array(ids, np.int32),
+                    "labels": np.array(labels, np.int32),
+                }
+                if segments:
+                    item["token_type_ids"] = np.zeros(len(ids), np.int8)
+                inputs.append(item)
+                examples.append(number)
+                details.append([(word, len(template.prefix) + at) for word, at in row[2]])
+        return Rows(inputs, examples, details)
+
+    def reduce(self, logits: Any) -> Any:
+        """The best label at each position."""
+        return logits.argmax(-1)
+
+    def decode(self, dataset: Dataset, rows: Rows, outputs: Sequence[Array]) -> Predictions:
+        """One tag for every word."""
+        names = list(self.allowed or ())
+        predicted = [[""] * len(tags) for tags in dataset["tags"]]
+        for example, places, output in zip(rows.examples, rows.details, outputs, strict=True):
+            for word, position in places:
+                predicted[example][word] = names[int(output[position])]
+        return predicted
+
+    def score(self, dataset: Dataset, predictions: Predictions, *, language: str) -> dict[str, float]:
+        """Chunk F1, precision, recall; token accuracy."""
+        del language
+        return score_tags(list(dataset["tags"]), list(predictions), bare=self.kind == "pos")
+
+
+def _pieces_by_word(
+    ids: Sequence[int], words: Sequence[int], count: int, *, unknown: int | None
+) -> list[list[int]]:
+    """The pieces of each word; pieces of no word go to the word before them, a word without any gets one."""
+    found: list[list[int]] = [[] for _ in range(count)]
+    current = 0
+    for piece, word in zip(ids, words, strict=True):
+        current = word if word >= 0 else current
+        found[current].append(piece)
+    missing = [0 if unknown is None else unknown]
+    return [pieces or missing for pieces in found]
+
+
+def _windows(lengths: Sequence[int], room: int, overlap: int) -> list[tuple[int, int, int]]:
+    """Runs of words that fit: first word, first word that counts, word after the last.
+
+    Every word counts in exactly one run.
+    """
+    result = []
+    kept = 0
+    while kept < len(lengths):
+        first = max(0, kept - overlap) if kept else 0
+        while first < kept and sum(min(n, room) for n in lengths[first : kept + 1]) > room:
+            first += 1
+        last, used = first, 0
+        while last < len(lengths) and (used + lengths[last] <= room or last <= kept):
+            used += min(lengths[last], room)
+            last += 1
+        result.append((first, kept, last))
+        kept = last
+    return result
+
+
+def _row(
+    words: Sequence[Sequence[int]],
+    tags: Sequence[str],
+    names: dict[str, int],
+    window: tuple[int, int, int],
+    room: int,
+) -> tuple[list[int], list[int], list[tuple[int, int]]]:
+    """Pieces, labels, and for each word that counts the place of its first piece."""
+    first, kept, last = window
+    ids: list[int] = []
+    labels: list[int] = []
+    places = []
+    for word in range(first, last):
+        pieces = list(words[word][: room if last - first == 1 else None])
+        counts = word >= kept
+        if counts:
+            places.append((word, len(ids)))
+        labels += [names.get(tags[word], IGNORED) if counts else IGNORED] + [IGNORED] * (len(pieces) - 1)
+        ids += pieces
+    return ids, labels, places
