@@ -6,7 +6,7 @@ import string
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping
 
-from isoglot.derive.base import Derived, Sentence
+from isoglot.derive.base import Derived, Sentence, in_place
 from isoglot.derive.sharing import draw_shared
 from isoglot.errors import ConfigurationError
 
@@ -128,7 +128,7 @@ class Transliteration:
             out = [known[w] for w in words]
         except KeyError:
             out = [self.word(w) for w in words]
-        return Derived(tuple(out), tuple(range(len(words))))
+        return Derived(tuple(out), in_place(len(words)))
 
 
 def _checked(mapping: Mapping[str, str]) -> dict[int, str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple, Protocol
 
-__all__ = ["Composed", "Derived", "Sentence", "Transform", "Underivable", "compose"]
+__all__ = ["Composed", "Derived", "Sentence", "Transform", "Underivable", "compose", "in_place", "moved"]
 
 
 class Sentence(NamedTuple):
@@ -87,8 +88,17 @@ class Composed:
         derived = first(sentence, key=key)
         for transform in reversed(later):
             step = transform(moved(sentence, derived), key=key)
-            derived = Derived(step.words, tuple([derived.origin[o] for o in step.origin]))
+            if step.origin is in_place(len(derived.origin)):
+                derived = Derived(step.words, derived.origin)
+            else:
+                derived = Derived(step.words, tuple([derived.origin[o] for o in step.origin]))
         return derived
+
+
+@lru_cache(maxsize=4096)
+def in_place(size: int) -> tuple[int, ...]:
+    """The origins of so many words that did not move; the same object each time."""
+    return tuple(range(size))
 
 
 def compose(*transforms: Transform) -> Transform:
@@ -100,6 +110,8 @@ def moved(sentence: Sentence, derived: Derived) -> Sentence:
     """The derived words as a sentence, with the original's analysis carried along where each word moved whole."""
     origin = derived.origin
     ends = sentence.ends
+    if ends is None and sentence.upos is None:
+        return Sentence(derived.words)
     if ends is not None:
         # Order changes only inside sentences, so the places at which they end stay where they were.
         ends = ends if len(origin) == len(sentence.words) else None

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from transformers import AddedToken, AutoTokenizer, PreTrainedTokenizerBase
 
 from isoglot.corpus.pieces import fast_backend
-from isoglot.derive.base import Derived, Sentence
+from isoglot.derive.base import Derived, Sentence, in_place
 from isoglot.derive.sharing import draw_shared
 from isoglot.errors import ConfigurationError, InputError
 
@@ -236,7 +236,7 @@ class TokenTransliteration:
             # A byte-level tokenizer reads a text's first word without the space that the others have.
             self.prime(words[:1], first=True)
             out[0] = self._known[True][words[0]]
-        return Derived(tuple(out), tuple(range(len(words))))
+        return Derived(tuple(out), in_place(len(words)))
 
 
 def _framing(tokenizer: PreTrainedTokenizerBase) -> set[int]:

@@ -1,0 +1,257 @@
+"""Syntax by galactic dependencies."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isoglot.corpus.readers import read
+from isoglot.corpus.sources import Source
+from isoglot.derive.base import Sentence, Underivable
+from isoglot.derive.labels import carry_heads
+from isoglot.derive.order_fit import fit, observed_groups
+from isoglot.derive.order_model import OrderModel
+from isoglot.derive.parses import Parses
+from isoglot.derive.syntax import Syntax, SyntaxSpec, is_projective
+from isoglot.derive.ud1 import reattach, to_ud1
+from isoglot.errors import ConfigurationError
+
+SVO = Sentence(
+    ("the", "old", "cat", "sees", "mice", "."),
+    ("DET", "ADJ", "NOUN", "VERB", "NOUN", "PUNCT"),
+    (3, 3, 4, 0, 4, 4),
+    ("det", "amod", "nsubj", "root", "obj", "punct"),
+)
+NOUN_FIRST = {"BI_@NOUN_ADJ": 30.0, "PRE_DET_@NOUN": 30.0}
+VERB_LAST = {"PRE_dobj_@": 30.0, "PRE_nsubj_dobj": 30.0, "PRE_@_punct": 30.0, "PRE_nsubj_@": 30.0}
+
+
+def test_strong_models_order_as_they_say() -> None:
+    syntax = Syntax({"N": OrderModel(NOUN_FIRST), "V": OrderModel(VERB_LAST)})
+    derived = syntax(SVO, key=0)
+    assert derived.words == ("the", "cat", "old", "mice", "sees", ".")
+    assert derived.origin == (0, 2, 1, 4, 3, 5)
+    only = Syntax({"N": OrderModel(NOUN_FIRST)})(SVO, key=0)
+    assert only.words == ("the", "cat", "old", "sees", "mice", ".")
+    literal = Syntax({"V": OrderModel(VERB_LAST)}, labels="literal", best=True)
+    assert literal(SVO, key=0).words != derived.words  # `obj` is no feature of a model of version 1
+
+
+def test_orders_are_drawn_from_their_distribution() -> None:
+    phrase = Sentence(("an", "old", "cat"), ("DET", "ADJ", "NOUN"), (3, 3, 0), ("det", "amod", "root"))
+    model = OrderModel({"BI_@NOUN_ADJ": 1.2, "PRE_det_@": 2.0, "PRE_DET&det_ADJ&amod": 0.7})
+    syntax = Syntax({"N": model}, seed=4)
+    draws = 4000
+    found = Counter(syntax(phrase, key=k).origin for k in range(draws))
+    expected = model.distribution(["DET&det", "ADJ&amod", "@NOUN&@"])
+    for order, probability in zip(expected.orders.tolist(), expected.probabilities.tolist(), strict=True):
+        assert found[tuple(order)] / draws == pytest.approx(probability, abs=0.03)
+    best = Syntax({"N": model}, best=True)(phrase, key=0)
+    assert best.origin == tuple(expected.orders[expected.probabilities.argmax()].tolist())
+
+
+def test_draws_depend_on_seed_and_key_alone() -> None:
+    flat = OrderModel({"BI_a_b": 0.0})
+    first, second = (Syntax({"V": flat}, seed=1) for _ in range(2))
+    orders = [first(SVO, key=k).origin for k in range(20)]
+    assert orders == [second(SVO, key=k).origin for k in reversed(range(20))][::-1]
+    assert len(set(orders)) > 10
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 9), st.data())
+def test_derived_trees_are_projective_and_the_same(size: int, data: st.DataObject) -> None:
+    heads = tuple(data.draw(st.integers(0, i)) for i in range(size))  # a head before its dependents: a forest
+    tags = tuple(data.draw(st.sampled_from(["NOUN", "VERB", "DET"])) for _ in range(size))
+    tree = Sentence(tuple(f"w{i}" for i in range(size)), tags, heads, ("dep",) * size)
+    flat = OrderModel({"BI_a_b": 0.0})
+    try:
+        derived = Syntax({"N": flat, "V": flat}, oversize="keep")(tree, key=0)
+    except Underivable:
+        assert not is_projective(heads)
+        return
+    assert is_projective(heads)
+    assert sorted(derived.origin) == list(range(size))
+    assert is_projective(tuple(carry_heads(heads, derived.origin)))
+
+
+def naive_projective(heads: tuple[int, ...]) -> bool:
+    arcs = [(min(i + 1, h), max(i + 1, h)) for i, h in enumerate(heads)]
+    return not any(a < c < b < d for a, b in arcs for c, d in arcs)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.permutations(range(6)), st.lists(st.integers(0, 5), min_size=6, max_size=6))
+def test_projectivity_by_crossing_arcs(order: list[int], choice: list[int]) -> None:
+    heads = [0] * 6
+    for rank, node in enumerate(order[1:], 1):
+        heads[node] = order[choice[rank] % rank] + 1
+    assert is_projective(tuple(heads)) == naive_projective(tuple(heads))
+
+
+def test_what_cannot_be_derived_says_why() -> None:
+    syntax = Syntax({"N": OrderModel(NOUN_FIRST)})
+    with pytest.raises(Underivable, match="no dependency tree"):
+        syntax(Sentence(("a",)))
+    crossing = Sentence(("a",) * 4, ("X",) * 4, (3, 4, 0, 3), ("dep",) * 4)
+    with pytest.raises(Underivable, match="not projective"):
+        syntax(crossing)
+    for heads in ((2, 1), (3, 0)):
+        with pytest.raises(Underivable, match="not a tree"):
+            syntax(Sentence(("a", "b"), ("X", "X"), heads, ("dep", "dep")))
+    wide = Sentence(("n",) * 8, ("NOUN",) * 8, (0, *[1] * 7), ("dep",) * 8)
+    with pytest.raises(Underivable, match="over 6 dependents"):
+        syntax(wide)
+    kept = Syntax({"N": OrderModel(NOUN_FIRST)}, oversize="keep")(wide)
+    assert kept.origin == tuple(range(8))
+
+
+def test_specifications() -> None:
+    assert SyntaxSpec.parse("en~fr@N~hi@V") == ("en", {"N": "fr", "V": "hi"})
+    assert SyntaxSpec.parse("en~fr@V").superstrates == {"V": "fr"}
+    for bad in ("en", "en~fr", "en~fr@X", "en~fr@N~hi@N", "~fr@N"):
+        with pytest.raises(ConfigurationError, match="en~fr@N~fr@V"):
+            SyntaxSpec.parse(bad)
+
+
+def test_models_are_read_and_mixed(tmp_path: Path) -> None:
+    OrderModel({"BI_a_b": 1.0}).save(tmp_path / "fr@N.orm")
+    OrderModel({"BI_a_b": 3.0}).save(tmp_path / "en@N.orm")
+    syntax = Syntax.load("en~fr@N", tmp_path, rate=0.25)
+    assert syntax.models["N"].weights == {"BI_a_b": 1.5}
+    with pytest.raises(ConfigurationError, match="from 0 to 1"):
+        Syntax.load("en~fr@N", tmp_path, rate=5)
+
+
+def test_version_1_labels() -> None:
+    cases = [
+        ("obj", "NOUN", "x", "dobj"),
+        ("nsubj:pass", "NOUN", "x", "nsubjpass"),
+        ("aux:pass", "AUX", "was", "auxpass"),
+        ("obl:tmod", "NOUN", "x", "nmod"),
+        ("nmod:poss", "PRON", "x", "nmod:poss"),
+        ("flat", "PROPN", "x", "name"),
+        ("flat", "NOUN", "x", "foreign"),
+        ("advmod", "PART", "n't", "neg"),
+        ("advmod", "ADV", "well", "advmod"),
+        ("cc:preconj", "CCONJ", "x", "cc:preconj"),
+        ("fixed", "ADP", "x", "mwe"),
+        ("nsubj:outer", "NOUN", "x", "nsubj"),
+        ("root", "VERB", "x", "root"),
+    ]
+    for relation, tag, word, expected in cases:
+        found = to_ud1(Sentence((word,), (tag,), (0,), (relation,)))
+        assert found.deprels == (expected,)
+    copula = to_ud1(Sentence(("is", "and"), ("AUX", "CCONJ"), (0, 1), ("cop", "cc")))
+    assert copula.upos == ("VERB", "CONJ")
+
+
+def test_coordination_as_in_version_1() -> None:
+    tree = Sentence(
+        ("cats", ",", "dogs", "and", "mice"),
+        ("NOUN", "PUNCT", "NOUN", "CCONJ", "NOUN"),
+        (0, 3, 1, 5, 1),
+        ("root", "punct", "conj", "cc", "conj"),
+    )
+    assert reattach(tree).heads == (0, 1, 1, 1, 1)
+
+
+def test_a_fit_recovers_the_model_that_made_the_data() -> None:
+    truth = {"BI_@NOUN_ADJ": 1.5, "PRE_DET_@NOUN": 2.5, "PRE_PUNCT_@NOUN": -2.0}
+    syntax = Syntax({"N": OrderModel(truth)}, labels="literal")
+    phrase = Sentence(
+        ("the", "old", "cat", ","),
+        ("DET", "ADJ", "NOUN", "PUNCT"),
+        (3, 3, 0, 3),
+        ("det", "amod", "root", "punct"),
+    )
+    trees = []
+    for key in range(2500):
+        derived = syntax(phrase, key=key)
+        trees.append(
+            Sentence(
+                derived.words,
+                tuple((phrase.upos or ())[o] for o in derived.origin),
+                tuple(carry_heads(phrase.heads or (), derived.origin)),
+                tuple((phrase.deprels or ())[o] for o in derived.origin),
+            )
+        )
+    counts = observed_groups(trees, "N")
+    assert sum(sum(c.values()) for c in counts.values()) == 2500
+    found = fit(counts, l2=0.1)
+    assert found.converged
+    assert found.bits < found.bits_before == pytest.approx(4.585, abs=1e-3)
+    group = ["DET&det", "ADJ&amod", "@NOUN&@", "PUNCT&punct"]
+    expected = OrderModel(truth).distribution(group).probabilities
+    assert found.model.distribution(group).probabilities == pytest.approx(expected, abs=0.03)
+    assert not observed_groups(trees, "V")
+    with pytest.raises(ConfigurationError, match="no group"):
+        fit({})
+
+
+def test_the_fits_gradient_is_the_slope_of_its_value() -> None:
+    import numpy as np
+
+    from isoglot.derive import order_fit
+
+    counts = observed_groups([SVO, SVO._replace(heads=(3, 3, 5, 5, 0, 5))], "N")
+    counts[("@NOUN&@", "ADJ&amod", "DET&det", "X&dep")][2, 0, 1, 3] += 2
+    ids: dict[str, int] = {}
+    runs = order_fit._common_runs(counts, 1.0)
+    designs = [order_fit._Design.build(n, counts, runs, ids) for n in range(2, 7)]
+    problem = order_fit._Problem([d for d in designs if d is not None], len(ids), 0.3)
+    theta = np.random.default_rng(0).normal(size=len(ids))
+    value, gradient = problem(theta)
+    model = OrderModel(dict(zip(ids, theta.tolist(), strict=True)))
+    direct = 0.15 * float(theta @ theta)
+    for members, orders in counts.items():
+        found = model.distribution(members)
+        rows = found.orders.tolist()
+        direct -= sum(c * np.log(found.probabilities[rows.index(list(o))]) for o, c in orders.items())
+    assert value == pytest.approx(direct)
+    for i in range(0, len(ids), 17):
+        step = np.zeros(len(ids))
+        step[i] = 1e-5
+        slope = (problem(theta + step)[0] - problem(theta - step)[0]) / 2e-5
+        assert gradient[i] == pytest.approx(slope, abs=1e-5)
+
+
+def test_parses_are_found_whatever_the_blanks() -> None:
+    trees = [
+        {"words": ["It", "rains", "."], "upos": ["PRON", "VERB", "PUNCT"], "heads": [2, 0, 2],
+         "deprels": ["nsubj", "root", "punct"]},
+        {"words": ["Go", "!"], "upos": ["VERB", "PUNCT"], "heads": [0, 1], "deprels": ["root", "punct"]},
+    ]  # fmt: skip
+    both = Parses(trees)("It rains. Go!")
+    assert both.words == ("It", "rains", ".", "Go", "!")
+    assert both.heads == (2, 0, 2, 0, 4)
+    assert Parses(trees, first_only=True)("It rains. Go!").words == ("It", "rains", ".")
+    with pytest.raises(Underivable, match="no parse"):
+        Parses(trees)("It rains. No!")
+
+
+@pytest.mark.slow
+def test_real_trees_take_french_order() -> None:
+    root = os.environ.get("ISOGLOT_DATA")
+    if root is None:
+        pytest.skip("ISOGLOT_DATA is not set")
+    trees = read(Source(path=f"{root}/ud/en_ewt-ud-dev.conllu", language="en"), kind="treebank")
+    syntax = Syntax.load("en~fr@N~fr@V", Path(root) / "galactic", best=True)
+    after = before = 0
+    for key, row in enumerate(islice(trees, 300)):
+        tree = Sentence(*(tuple(row[c]) for c in ("words", "upos", "heads", "deprels")))
+        try:
+            derived = syntax(tree, key=key)
+        except Underivable:
+            continue
+        heads = carry_heads(row["heads"], derived.origin)
+        for i, o in enumerate(derived.origin):
+            if row["deprels"][o] == "amod" and row["upos"][row["heads"][o] - 1] == "NOUN":
+                after, before = after + (heads[i] - 1 < i), before + (heads[i] - 1 > i)
+    assert after > before
