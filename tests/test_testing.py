@@ -26,6 +26,17 @@ def test_models_read_their_tokenizers_and_are_seeded(family):
     assert tiny_model(family).config.model_type == family
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_tokenizers_are_the_same_in_every_call(family):
+    made = {tiny_tokenizer(family).backend_tokenizer.to_str() for _ in range(4)}
+    assert len(made) == 1
+    tokenizer = tiny_tokenizer(family)
+    ids = tokenizer("the old river sees.", add_special_tokens=False)["input_ids"]
+    assert tokenizer.unk_token_id not in ids and 4 < len(ids) < 19
+    assert tokenizer.decode(ids).strip().replace(" .", ".") == "the old river sees."
+    assert not set(ids) & set(tokenizer.all_special_ids)
+
+
 def test_gold_links_join_translations():
     lexicon = tiny_lexicon()
     known = set(zip(lexicon["source"], lexicon["target"], strict=True))
