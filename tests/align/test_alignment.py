@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isoglot.align.alignment import Aligner, Alignment, LinkTable, TrainableAligner
@@ -12,6 +12,7 @@ from isoglot.errors import InputError
 links = st.frozensets(st.tuples(st.integers(0, 120), st.integers(0, 120)), max_size=12)
 
 
+@settings(deadline=None)
 @given(links)
 def test_pharaoh_round_trip_sorted_as_numbers(given_links):
     alignment = Alignment(given_links)
@@ -21,6 +22,7 @@ def test_pharaoh_round_trip_sorted_as_numbers(given_links):
     assert numbers == sorted(numbers)
 
 
+@settings(deadline=None)
 @given(links, links)
 def test_set_operations_and_transpose(one, other):
     a, b = Alignment(one), Alignment(other)
@@ -42,6 +44,7 @@ def test_a_file_names_the_line():
         LinkTable.from_pharaoh(["0-0", "0_0"], path="x")
 
 
+@settings(deadline=None)
 @given(st.lists(links, max_size=8))
 def test_table_round_trips(sets):
     alignments = [Alignment(s) for s in sets]

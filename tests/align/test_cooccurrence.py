@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isoglot.align import cooccurrence, layout
@@ -18,6 +18,7 @@ def bitexts(draw):
     return source, target
 
 
+@settings(deadline=None)
 @given(bitexts(), st.integers(1, 40), st.integers(1, 30))
 def test_every_entry_once_in_both_directions(bitext, size, run):
     source, target = encode(bitext[0]), encode(bitext[1])
@@ -99,3 +100,8 @@ def test_shards_are_the_same_sentences_in_both_directions(monkeypatch):
     assert shards(forward.layout) == shards(reverse.layout)
     assert [chunk.shard for chunk in forward.layout] == sorted(shards(forward.layout).values())
     assert len(set(shards(forward.layout).values())) > 1
+    parts = list(forward.shards())
+    assert np.concatenate([part.entry_type for part in parts]).tolist() == forward.entry_type.tolist()
+    for part in parts:
+        assert part.layout[0].first_entry == part.layout[0].first_row == 0
+        assert part.tokens == part.layout[-1].first_row + part.layout[-1].rows

@@ -123,8 +123,7 @@ def test_a_rare_pair_does_not_confirm_itself():
         (forward.given.words[e], forward.generated.words[f]): c
         for e, f, c in zip(forward.given_word, forward.generated_word, one.counts, strict=True)
     }
-    assert counts["a", "A"] > 3.5
-    assert counts["x", "X"] < 1.0
+    assert counts["a", "A"] / 4 > counts["x", "X"] + 0.2
 
 
 def test_prefixes_lend_translations_to_unseen_forms():

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isoglot.align.alignment import Alignment, LinkTable
@@ -45,6 +45,7 @@ def naive(forward: Links, reverse: Links, method: str) -> Links:
     return frozenset(result)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(links, links), max_size=6), st.sampled_from(SYMMETRISERS[2:]), st.integers(1, 200))
 def test_equals_the_naive_rule_in_any_chunking(pairs, method, chunk):
     forward, reverse = (LinkTable.from_alignments(Alignment(pair[side]) for pair in pairs) for side in (0, 1))
@@ -52,6 +53,7 @@ def test_equals_the_naive_rule_in_any_chunking(pairs, method, chunk):
     assert [a.links for a in result.alignments()] == [naive(f, r, method) for f, r in pairs]
 
 
+@settings(deadline=None)
 @given(links, links)
 def test_intersect_and_union_do_not_depend_on_the_sides(forward, reverse):
     one, other = Alignment(forward), Alignment(reverse)
@@ -60,6 +62,7 @@ def test_intersect_and_union_do_not_depend_on_the_sides(forward, reverse):
         assert turned.transpose() == symmetrise(one, other, method) == symmetrise(other, one, method)
 
 
+@settings(deadline=None)
 @given(links, links, st.sampled_from(SYMMETRISERS[4:]))
 def test_grown_links_lie_between_intersection_and_union(forward, reverse, method):
     one, other = Alignment(forward), Alignment(reverse)

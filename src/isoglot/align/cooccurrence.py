@@ -5,8 +5,9 @@ The *type* of an entry, its (source word, target word), is what a translation ta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
@@ -192,6 +193,15 @@ class DirectedBitext:
     def tokens(self) -> int:
         """Generated words in pairs that have two sides."""
         return sum(chunk.rows for chunk in self.layout)
+
+    def shards(self) -> Iterator[DirectedBitext]:
+        """The bitext shard by shard, each with a layout of its own; sentences keep their numbers."""
+        for _, group in groupby(self.layout, key=lambda chunk: chunk.shard):
+            own = list(group)
+            row, entry = own[0].first_row, own[0].first_entry
+            entries = self.entry_type[entry : own[-1].entries.stop]
+            layout = [replace(c, first_row=c.first_row - row, first_entry=c.first_entry - entry) for c in own]
+            yield replace(self, layout=layout, entry_type=entries)
 
     def types_of(self, chunk: Chunk) -> npt.NDArray[np.int32]:
         """Types of a chunk's entries. Shape: (rows, width)."""

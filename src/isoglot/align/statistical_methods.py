@@ -98,8 +98,12 @@ def _decode_fast_align(
     with ThreadPoolExecutor(workers) as pool:
         (links, score), (mirrored, other) = pool.map(lambda b, t: ibm2.decode(b, t, options), sides, tables)
         if threshold is not None:
-            ahead, back = pool.map(lambda b, t: ibm2.posteriors(b, t, options), sides, tables)
-            agreeing = agreeing_links(forward, reverse, (ahead, back), threshold=threshold)
+            parts = []
+            for one_shard, other_shard in zip(forward.shards(), reverse.shards(), strict=True):
+                shards = (one_shard, other_shard)
+                ahead, back = pool.map(lambda b, t: ibm2.posteriors(b, t, options), shards, tables)
+                parts.append(agreeing_links(*shards, (ahead, back), threshold=threshold))
+            agreeing = LinkTable.merge(len(links), parts)
     return Decoded(links, mirrored.transpose(), agreeing, score + other)
 
 
@@ -111,13 +115,19 @@ def _decode_hmm(
     workers: int,
     threshold: float | None,
 ) -> Decoded:
+    count = len(forward.generated.offsets) - 1
+    score = np.zeros(count)
+    links, mirrored, agreeing = [], [], []
     with ThreadPoolExecutor(workers) as pool:
-        ahead, back = pool.map(hmm.posteriors, (forward, reverse), tables)
-    links, mirrored = best_links(forward, ahead), best_links(reverse, back)
-    agreeing = None
-    if threshold is not None:
-        agreeing = agreeing_links(forward, reverse, (ahead, back), threshold=threshold)
-    return Decoded(links, mirrored.transpose(), agreeing, ahead.scores + back.scores)
+        for one, other in zip(forward.shards(), reverse.shards(), strict=True):
+            ahead, back = pool.map(hmm.posteriors, (one, other), tables)
+            links.append(best_links(one, ahead))
+            mirrored.append(best_links(other, back))
+            if threshold is not None:
+                agreeing.append(agreeing_links(one, other, (ahead, back), threshold=threshold))
+            score += ahead.scores + back.scores
+    agreed = None if threshold is None else LinkTable.merge(count, agreeing)
+    return Decoded(LinkTable.merge(count, links), LinkTable.merge(count, mirrored).transpose(), agreed, score)
 
 
 METHODS: dict[str, Method] = {
