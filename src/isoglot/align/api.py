@@ -15,6 +15,7 @@ from isoglot.align.alignment import Alignment
 from isoglot.align.embedding import EmbeddingAligner
 from isoglot.align.embedding_options import METHODS as EMBEDDING_METHODS
 from isoglot.align.embedding_options import EmbeddingOptions
+from isoglot.align.loading import model_identity
 from isoglot.align.scores import sentence_scores
 from isoglot.align.statistical_methods import METHODS as STATISTICAL_METHODS
 from isoglot.align.statistical_model import StatisticalAligner
@@ -176,7 +177,7 @@ def _aligner(
 
 
 def _embedding(name: str, options: EmbeddingOptions, *, default: bool) -> EmbeddingAligner:
-    encoder = ("encoder", *_identity(name), options.dtype, options.device)
+    encoder = ("encoder", *model_identity(name), options.dtype, options.device)
     with _LOCK:
         aligner = _LOADED.get((*encoder, options))
         if aligner is None:
@@ -210,7 +211,7 @@ def _statistical(folder: Path, method: str | None, options: dict[str, Any]) -> S
             f"options {', '.join(unknown)} given, but {folder} holds a statistical aligner, whose other options were "
             f"set when it was trained; leave them out, or give symmetrisation='intersect'"
         )
-    key = ("statistical", *_identity(str(folder)), options.get("symmetrisation"))
+    key = ("statistical", *model_identity(str(folder)), options.get("symmetrisation"))
     with _LOCK:
         aligner = _LOADED.get(key)
         if not isinstance(aligner, StatisticalAligner):
@@ -230,12 +231,3 @@ def _remember(key: tuple[Any, ...], aligner: EmbeddingAligner | StatisticalAlign
     _LOADED.move_to_end(key)
     while len(_LOADED) > _CAPACITY:
         _LOADED.popitem(last=False)
-
-
-def _identity(name: str) -> tuple[Any, ...]:
-    """A folder by its place and the sizes and times of its files, so that a new checkpoint there is another one."""
-    path = Path(name)
-    if not path.is_dir():
-        return (name,)
-    files = sorted(f for f in path.iterdir() if f.suffix in (".json", ".safetensors"))
-    return (str(path.resolve()), *((f.name, (s := f.stat()).st_size, s.st_mtime_ns) for f in files))

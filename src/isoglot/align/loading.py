@@ -14,7 +14,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import hidden_size
 from isoglot.modules.pointer import Pointer
 
-__all__ = ["compute_dtype", "load_encoder", "load_pointer"]
+__all__ = ["compute_dtype", "load_encoder", "load_pointer", "model_identity"]
 
 
 def load_encoder(
@@ -78,6 +78,16 @@ def load_pointer(source: PreTrainedModel | str | Path, model: PreTrainedModel) -
         pointer = Pointer(hidden_size(model))
         pointer.load_state_dict({name: tensors.get_tensor(prefix + name) for name in pointer.state_dict()})
     return pointer.to(model.device).eval()
+
+
+def model_identity(name: str | Path) -> tuple[str, ...]:
+    """What tells a model from another: of a folder its place and its files' sizes and times, else the hub name."""
+    path = Path(name)
+    if not path.is_dir():
+        return (str(name),)
+    files = sorted(f for f in path.iterdir() if f.suffix in (".json", ".safetensors"))
+    stats = [(f.name, f.stat()) for f in files]
+    return (str(path.resolve()), *(f"{name}:{s.st_size}:{s.st_mtime_ns}" for name, s in stats))
 
 
 def compute_dtype(name: str, device: torch.device) -> torch.dtype:

@@ -9,8 +9,8 @@ import typer
 
 __all__ = ["align", "register", "score"]
 
-_READING, _EMBEDDING, _STATISTICAL, _WRITING = (
-    "How to read", "With an encoder", "Learning from the bitext", "How to write",
+_READING, _EMBEDDING, _STATISTICAL, _WRITING, _SCALE = (
+    "How to read", "With an encoder", "Learning from the bitext", "How to write", "On many machines",
 )  # fmt: skip
 
 
@@ -24,7 +24,7 @@ def _list_methods(wanted: bool) -> None:
     if not wanted:
         return
     from isoglot.align.embedding_options import METHODS as EMBEDDING
-    from isoglot.align.statistical_model import METHODS as STATISTICAL
+    from isoglot.align.statistical_methods import METHODS as STATISTICAL
 
     for name in STATISTICAL:
         typer.echo(f"{name:12s} statistical: learns from the bitext")
@@ -38,7 +38,7 @@ def align(  # noqa: PLR0917 - one parameter a flag
         ...,
         metavar="INPUT...",
         help="Two files (line i translates line i), or one of `source ||| target` lines, TSV, JSONL, TMX or Parquet; "
-        "- for standard input.",
+        "a folder that `isoglot prepare` wrote; - for standard input.",
     ),
     out: str = typer.Option("-", "--out", "-o", help="File to write, or a folder with --format corpus."),
     method: str = typer.Option(
@@ -70,9 +70,10 @@ def align(  # noqa: PLR0917 - one parameter a flag
         metavar="KEY=VALUE",
         help="Any other option of the method, for example --set level=word. Can be given several times.",
     ),
-    symmetrise: str = typer.Option(
-        "grow-diag-final-and",
-        help="intersect, union, grow-diag, grow-diag-final or grow-diag-final-and.",
+    symmetrise: str | None = typer.Option(
+        None,
+        help="intersect, union, grow-diag, grow-diag-final, grow-diag-final-and or, for methods with posteriors, "
+        "agreement; by default the method's own.",
         rich_help_panel=_STATISTICAL,
     ),
     lowercase: bool = typer.Option(False, help="Compare words without case.", rich_help_panel=_STATISTICAL),
@@ -123,6 +124,15 @@ def align(  # noqa: PLR0917 - one parameter a flag
         None, min=0, max=1, help="Count words from 0 or 1.", rich_help_panel=_WRITING
     ),
     reverse: bool = typer.Option(False, help="Write the target side first.", rich_help_panel=_WRITING),
+    engine: str = typer.Option(
+        "local",
+        help="local, or ray: the parts of a prepared folder on all machines of a Ray cluster (RAY_ADDRESS; without it "
+        "on this one). A run that died goes on where it stood.",
+        rich_help_panel=_SCALE,
+    ),
+    workers: int | None = typer.Option(
+        None, help="With --engine ray: how many encoders work at a time.", rich_help_panel=_SCALE
+    ),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Say nothing but errors."),
 ) -> None:
     """Link the words of sentence pairs.
@@ -138,22 +148,19 @@ def align(  # noqa: PLR0917 - one parameter a flag
     del methods
     from isoglot.align.embedding_options import METHODS
     from isoglot.cli.console import Console
-    from isoglot.corpus.sources import sources_from
     from isoglot.pipeline.align import AlignRequest, align_file
+    from isoglot.pipeline.align_input import bitext_sources
 
     options = _settings(settings)
     if method in METHODS:
         options |= {"dtype": precision, "device": device} | ({} if layer is None else {"layer": layer})
     languages = [source_language or "src", target_language or "tgt"]
-    fields: dict[str, Any] = {} if input_format is None else {"format": input_format}
-    if input_format is None and len(inputs) == 1 and Path(inputs[0]).suffix in ("", ".txt"):
-        fields["format"] = "bars"
-    sources = sources_from(inputs, kind="bitext", languages=languages, **fields)
-    more = [s for path in train_on or () for s in sources_from([path], languages=languages, format=_format_of(path))]
+    sources = bitext_sources(inputs, languages=languages, file_format=input_format)
+    more = [source for path in train_on or () for source in bitext_sources([path], languages=languages)]
     request = AlignRequest(
         method=method, model=model, options=options, words=_mode(words), symmetrisation=symmetrise,
         lowercase=lowercase, load=load, save=save, also_train_on=tuple(more), lexicon=lexicon, output=output,
-        base=base, reverse=reverse,
+        base=base, reverse=reverse, engine=engine, workers=workers,
     )  # fmt: skip
     with Console(quiet=quiet) as console:
         count = align_file(sources, out, request, progress=None if quiet else console)
@@ -263,7 +270,3 @@ def _mode(words: str) -> Any:
     if words not in ("whitespace", "unicode"):
         raise ConfigurationError(f"--words {words!r} given; it is whitespace or unicode")
     return words
-
-
-def _format_of(path: str) -> str | None:
-    return "bars" if Path(path).suffix in ("", ".txt") else None

@@ -14,12 +14,13 @@ from isoglot.align.embedding_options import METHODS as EMBEDDING_METHODS
 from isoglot.align.embedding_options import EmbeddingOptions
 from isoglot.align.lexicon_export import lexicon, write_lexicon
 from isoglot.align.scores import sentence_scores
-from isoglot.align.statistical_model import METHODS as STATISTICAL_METHODS
+from isoglot.align.statistical_methods import METHODS as STATISTICAL_METHODS
 from isoglot.align.statistical_model import StatisticalAligner
 from isoglot.corpus.sources import Source
 from isoglot.errors import ConfigurationError
 from isoglot.pipeline.align_input import RawPair, WordMode, read_pairs
-from isoglot.pipeline.align_output import write_corpus, write_lines
+from isoglot.pipeline.align_output import OUTPUT_FORMATS, write_corpus, write_lines
+from isoglot.pipeline.align_ray import PART_PAIRS, RayJob, aligned_by_ray, corpus_of, parts_folder
 
 __all__ = ["AlignRequest", "align_file"]
 
@@ -35,7 +36,7 @@ class AlignRequest:
         model: embedding methods: folder or hub name of the encoder.
         options: the method's own, by name.
         words: how text is cut into words.
-        symmetrisation: statistical methods: how the two directions become one.
+        symmetrisation: statistical methods: how the two directions become one; by default the method's own.
         lowercase: statistical methods: compare words without case.
         load: statistical methods: a saved model to align with, instead of training one on the input.
         save: statistical methods: where to keep the model.
@@ -44,13 +45,16 @@ class AlignRequest:
         output: line format, or ``corpus`` for an ALIGNED corpus folder.
         base: what the first word is counted as in the output; by default the format's own.
         reverse: write the target side first.
+        engine: ``local``, or ``ray`` to align parts of a prepared folder on all of a Ray cluster.
+        workers: with Ray: how many processes align at the same time, each with an encoder of its own.
+        part_pairs: with Ray: pairs of a part, the unit of work that is done or not done when a run is resumed.
     """
 
     method: str = "fast_align"
     model: str | None = None
     options: dict[str, Any] = field(default_factory=dict)
     words: WordMode = "whitespace"
-    symmetrisation: str = "grow-diag-final-and"
+    symmetrisation: str | None = None
     lowercase: bool = False
     load: Path | None = None
     save: Path | None = None
@@ -59,6 +63,9 @@ class AlignRequest:
     output: str = "pharaoh"
     base: int | None = None
     reverse: bool = False
+    engine: str = "local"
+    workers: int | None = None
+    part_pairs: int = PART_PAIRS
 
     def check(self) -> None:
         """Refuse what does not fit together, before any file is read.
@@ -92,8 +99,28 @@ class AlignRequest:
             problems.append(
                 "--train-on: a loaded model is not trained; leave out one of --load and --train-on"
             )
+        if self.output not in (*OUTPUT_FORMATS, "corpus"):
+            problems.append(
+                f"output format {self.output!r} given; there are {', '.join(OUTPUT_FORMATS)}, and corpus for a folder"
+            )
+        problems += self._engine_problems()
         if problems:
             raise ConfigurationError(problems)
+
+    def _engine_problems(self) -> list[str]:
+        if self.engine not in ("local", "ray"):
+            return [f"--engine {self.engine!r} given; it is local or ray"]
+        if self.engine == "local":
+            return ["--workers: only --engine ray has workers; leave it out"] if self.workers else []
+        problems = []
+        if self.method in STATISTICAL_METHODS:
+            problems.append(
+                f"--engine ray: {self.method} learns from the whole text at once; use a method with --model, or "
+                "--engine local"
+            )
+        if self.workers is not None and self.workers < 1:
+            problems.append(f"--workers {self.workers} given; at least 1 is needed")
+        return problems
 
 
 def align_file(
@@ -115,18 +142,27 @@ def align_file(
         InputError: a file cannot be read.
     """
     request.check()
+    if request.engine == "ray":
+        job = RayJob.build(
+            corpus_of([path for source in sources for path in source.files()]),
+            parts_folder(out),
+            str(request.model),
+            options=EmbeddingOptions.build(method=request.method, **request.options).model_dump(),
+            words=request.words,
+            part_pairs=request.part_pairs,
+        )
+        with aligned_by_ray(job, workers=request.workers, progress=progress) as parts:
+            return _write(parts, out, request)
     pairs = read_pairs(sources, mode=request.words, warn=_warn)
     languages = (sources[0].source_language or "", sources[0].target_language or "")
     by_encoder = request.method in EMBEDDING_METHODS
     found = _by_embedding(pairs, request) if by_encoder else _by_statistics(pairs, request, languages)
-    if progress is not None:
-        found = _shown(found, progress)
+    return _write(found if progress is None else _shown(found, progress), out, request)
+
+
+def _write(found: Iterable[tuple[RawPair, PairLinks]], out: str | Path, request: AlignRequest) -> int:
     if request.output == "corpus":
-        if not all(languages):
-            raise ConfigurationError(
-                "an ALIGNED corpus names its languages: give --source-lang and --target-lang"
-            )
-        return write_corpus(found, Path(out), languages=languages)
+        return write_corpus(found, Path(out))
     return write_lines(found, out, name=request.output, base=request.base, reverse=request.reverse)
 
 
@@ -135,16 +171,18 @@ def _by_embedding(pairs: Iterable[RawPair], request: AlignRequest) -> Iterator[t
     aligner = EmbeddingAligner(str(request.model), options=options, warn=_warn)
     iterator = iter(pairs)
     first = 0
-    while window := list(islice(iterator, 512)):
-        table = aligner.align_pairs((pair.words for pair in window), window=len(window), first=first)
-        yield from zip(window, table, strict=True)
+    while window := list(islice(iterator, aligner.window)):
+        links = aligner.align_pairs((pair.words for pair in window), first=first)
+        yield from zip(window, links, strict=True)
         first += len(window)
 
 
 def _by_statistics(
     pairs: Iterable[RawPair], request: AlignRequest, languages: tuple[str, str]
 ) -> Iterator[tuple[RawPair, PairLinks]]:
-    settings: dict[str, Any] = {"symmetrisation": request.symmetrisation}
+    settings: dict[str, Any] = {}
+    if request.symmetrisation is not None:
+        settings["symmetrisation"] = request.symmetrisation
     own = list(pairs)
     sides = [[pair.words[side] for pair in own] for side in (0, 1)]
     for number, pair in enumerate(own, 1):

@@ -6,8 +6,9 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 from typing import TextIO
 
@@ -117,25 +118,41 @@ def write_lines(
     return count
 
 
-def write_corpus(found: Found, out: Path, *, languages: Sequence[str]) -> int:
+def write_corpus(found: Found, out: Path) -> int:
     """Write an ALIGNED corpus folder, as ``isoglot prepare`` does; recipes take it with ``kind: aligned``.
 
     Returns:
         How many pairs there were.
+
+    Raises:
+        ConfigurationError: pairs without languages.
     """
     count = 0
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as folder:
-        path = Path(folder) / "aligned.jsonl"
-        with path.open("w", encoding="utf-8") as file:
-            for pair, links in found:
-                row = {"source": pair.words[0], "target": pair.words[1], "links": links.links}
-                file.write(json.dumps(row, ensure_ascii=False) + "\n")
-                count += 1
-        source = Source(
-            path=str(path), format="jsonl", source_language=languages[0], target_language=languages[1]
-        )
-        prepare([source], out, options=PrepareOptions(kind="aligned"))
+        sources = []
+        # One file for each run of pairs of the same languages, so that the rows keep their order.
+        for number, (languages, run) in enumerate(groupby(found, key=lambda item: item[0].languages)):
+            if not all(languages):
+                raise ConfigurationError(
+                    "pairs without languages given, but an ALIGNED corpus names them: "
+                    "give --source-lang and --target-lang"
+                )
+            path = Path(folder) / f"{number:06d}.jsonl"
+            with path.open("w", encoding="utf-8") as file:
+                for pair, links in run:
+                    row = {"source": pair.words[0], "target": pair.words[1], "links": links.links}
+                    file.write(json.dumps(row, ensure_ascii=False) + "\n")
+                    count += 1
+            sources.append(
+                Source(
+                    path=str(path),
+                    format="jsonl",
+                    source_language=languages[0],
+                    target_language=languages[1],
+                )
+            )
+        prepare(sources, out, options=PrepareOptions(kind="aligned"))
     return count
 
 
