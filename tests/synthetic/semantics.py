@@ -161,7 +161,7 @@ def _openers(pair: tuple[str, str]) -> set[str]:
 def crowds() -> Iterator[list[tuple[bool, bool, int]]]:
     chance = random.Random(1)
     for size in range(1, 6):
-        for _ in range(400):
+        for _ in range(200):
             crowd = [(chance.random() < 0.5, chance.random() < 0.5, chance.randrange(3)) for _ in range(size)]
             if chance.random() < 0.5:  # crowds that agree are rare by chance, and decide "every" and "no"
                 crowd = [(n, a, crowd[0][2]) for n, a, _ in crowd]

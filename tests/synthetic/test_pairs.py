@@ -12,7 +12,15 @@ from isoglot.schema import PAIR, require
 from isoglot.synthetic import World
 from isoglot.synthetic.baselines import pair_baselines
 from isoglot.synthetic.families import entailment_families
-from isoglot.synthetic.pairs import cue_free_weights, entailment_label, entailment_patterns
+from isoglot.synthetic.pairs import (
+    entailment_label,
+    entailment_pairs,
+    entailment_patterns,
+    paraphrase_pairs,
+    solve,
+)
+from isoglot.synthetic.paraphrases import paraphrase_families
+from isoglot.synthetic.weights import cue_free_weights, stored_weights
 
 sys.path.insert(0, str(Path(__file__).parent))
 from semantics import Reader, label_of
@@ -24,12 +32,12 @@ def test_labels_agree_with_an_independent_reader() -> None:
     """Five families of twelve are read back from the text and evaluated in models of their own."""
     reader = Reader(WORLD)
     checked: Counter[str] = Counter()
-    for row in require(WORLD.nli(1200), PAIR, role="pairs"):
+    for row in require(WORLD.nli(800), PAIR, role="pairs"):
         found = reader.read(row["first"], row["second"])
         if found is not None:
             assert label_of(*found) == row["label"], row
             checked[row["label"]] += 1
-    assert min(checked.values()) > 120 and len(checked) == 3
+    assert min(checked.values()) > 80 and len(checked) == 3
 
 
 def test_the_reader_can_disagree() -> None:
@@ -58,6 +66,15 @@ def test_weights_free_a_cue_of_the_label() -> None:
     }
     assert by_label["c"] == pytest.approx(0.5, abs=1e-3)
     assert not_and["c"] == pytest.approx(not_and["e"], abs=1e-3)
+
+
+def test_stored_weights_are_those_of_the_families_and_of_the_solver() -> None:
+    """After a change to a family: ``python -m isoglot.synthetic.store_weights``."""
+    made = [(f, entailment_pairs(f)) for f in entailment_families()]
+    made += [(f, paraphrase_pairs(f)) for f in paraphrase_families()]
+    assert all(stored_weights(pairs) is not None for _, pairs in made)
+    family, pairs = made[-1]
+    assert solve(family, pairs) == pytest.approx(stored_weights(pairs), abs=2e-3)
 
 
 @pytest.mark.parametrize("number", range(len(entailment_families())))

@@ -15,15 +15,16 @@ from random import Random
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
 
 from isoglot.synthetic.patterns import Pattern, Token, parse_pattern
+from isoglot.synthetic.weights import cue_free_weights, stored_weights
 
 __all__ = ["Family", "Statement", "balanced", "entailment_patterns", "paraphrase_patterns"]
 
+Pair = tuple[str, str, str]
 Floats = npt.NDArray[np.float64]
 
-MOST = 1500
+MOST = 900
 """Pairs kept of a family: enough variety, and quick to balance."""
 
 
@@ -57,8 +58,8 @@ def entailment_label(first: tuple[object, ...], second: tuple[object, ...]) -> s
     return "neutral"
 
 
-def entailment_patterns(family: Family) -> list[Pattern]:
-    """All labelled, balanced premise-hypothesis patterns of a family.
+def entailment_pairs(family: Family) -> list[Pair]:
+    """Premise, hypothesis and label of a family; at most ``MOST``, as many of each label as there are.
 
     Statements that are true in no model or in all are left out, and so are pairs of the same words.
     """
@@ -68,35 +69,51 @@ def entailment_patterns(family: Family) -> list[Pattern]:
         for p, h in permutations(usable, 2)
         if not h.premise_only and p.text != h.text
     ]
-    return balanced(family, pairs)
+    return _thinned(pairs, Random(family.name))
 
 
-def paraphrase_patterns(family: Family, *, least: float = 0.6) -> list[Pattern]:
-    """All labelled, balanced patterns of two wordings: ``"1"`` if they mean the same."""
-    pairs = [
-        (a.text, b.text, "1" if a.truth == b.truth else "0") for a, b in permutations(family.statements, 2)
-    ]
-    return balanced(family, pairs, least=least)
-
-
-def balanced(family: Family, pairs: Sequence[tuple[str, str, str]], *, least: float = 0.0) -> list[Pattern]:
-    """Patterns of the pairs, weighted so that labels are equally frequent and independent of every single cue.
+def paraphrase_pairs(family: Family, *, least: float = 0.6) -> list[Pair]:
+    """Two wordings and ``"1"`` if they mean the same, else ``"0"``.
 
     Args:
-        family: the variables.
-        pairs: first, second, label.
+        family: wordings with their meanings.
         least: smallest word overlap of a pair, ``|words of both| / |words of either|``.
     """
+    pairs = [
+        (a.text, b.text, "1" if a.truth == b.truth else "0")
+        for a, b in permutations(family.statements, 2)
+        if _overlap(a.text, b.text) >= least
+    ]
+    return _thinned(pairs, Random(family.name))
+
+
+def entailment_patterns(family: Family) -> list[Pattern]:
+    """All labelled, balanced premise-hypothesis patterns of a family."""
+    return balanced(family, entailment_pairs(family))
+
+
+def paraphrase_patterns(family: Family) -> list[Pattern]:
+    """All labelled, balanced patterns of two wordings."""
+    return balanced(family, paraphrase_pairs(family))
+
+
+def solve(family: Family, pairs: Sequence[Pair]) -> Floats:
+    """Weights of a family's pairs, computed anew."""
     names = {name: i for i, name in enumerate(family.variables)}
-    kept = [p for p in pairs if _overlap(p[0], p[1]) >= least]
-    kept = _thinned(kept, Random(family.name))
-    tokens = [(parse_pattern(a, names), parse_pattern(b, names)) for a, b, _ in kept]
-    labels = [label for _, _, label in kept]
-    weights = cue_free_weights([_cues(a, b, family) for a, b in tokens], labels)
+    cues = [_cues(parse_pattern(a, names), parse_pattern(b, names), family) for a, b, _ in pairs]
+    return cue_free_weights(cues, [label for _, _, label in pairs])
+
+
+def balanced(family: Family, pairs: Sequence[Pair]) -> list[Pattern]:
+    """Patterns of the pairs, weighted so that labels are equally frequent and independent of every single cue."""
+    names = {name: i for i, name in enumerate(family.variables)}
+    weights = stored_weights(pairs)
+    if weights is None:
+        weights = solve(family, pairs)
     pools = tuple(family.variables.values())
     return [
-        Pattern(pools, (a, b), label, round(weight, 7))
-        for (a, b), label, weight in zip(tokens, labels, weights.tolist(), strict=True)
+        Pattern(pools, (parse_pattern(a, names), parse_pattern(b, names)), label, round(weight, 9))
+        for (a, b, label), weight in zip(pairs, weights.tolist(), strict=True)
         if weight > 1e-7
     ]
 
@@ -107,10 +124,10 @@ def _overlap(first: str, second: str) -> float:
     return len(a & b) / len(a | b)
 
 
-def _thinned(pairs: list[tuple[str, str, str]], random: Random) -> list[tuple[str, str, str]]:
+def _thinned(pairs: list[Pair], random: Random) -> list[Pair]:
     """At most ``MOST`` pairs, a third (or half) of them of each label."""
     labels = sorted({label for _, _, label in pairs})
-    found: list[tuple[str, str, str]] = []
+    found: list[Pair] = []
     for label in labels:
         mine = [p for p in pairs if p[2] == label]
         found += random.sample(mine, min(len(mine), MOST // len(labels)))
@@ -143,42 +160,3 @@ def _cues(first: tuple[Token, ...], second: tuple[Token, ...], family: Family) -
     cues.add(f"same opening {first[0] == second[0]}")
     cues.add(f"length {np.sign(len(first) - len(second))}")
     return cues
-
-
-def cue_free_weights(cues: Sequence[set[str]], labels: Sequence[str]) -> Floats:
-    """The weights of greatest entropy under which labels are uniform and independent of each cue.
-
-    With ``a_t`` the vector of ``1[cue in t] · (1[label of t = l] - 1/labels)`` over cues and labels, the weights are
-    ``exp(λ · a_t)`` normalised, where λ minimises the convex ``log Σ_t exp(λ · a_t)``; at the minimum the weighted mean
-    of ``a`` is zero, which is what independence asks for.
-
-    Args:
-        cues: each pair's cues.
-        labels: each pair's label.
-
-    Returns:
-        Weights that add up to one.
-    """
-    names = sorted(set(labels))
-    columns = sorted({c for found in cues for c in found})
-    number = {c: i for i, c in enumerate(columns)}
-    present = np.zeros((len(labels), len(columns) + 1))
-    present[:, -1] = 1.0
-    for row, found in enumerate(cues):
-        present[row, [number[c] for c in found]] = 1.0
-    rows = [present * (np.array([[label == name] for label in labels]) - 1 / len(names)) for name in names]
-    design = np.concatenate(rows, axis=1)
-
-    def value(point: Floats) -> tuple[float, Floats]:
-        score = design @ point
-        top = score.max()
-        weights = np.exp(score - top)
-        total = weights.sum()
-        gradient = design.T @ (weights / total) + 2e-6 * point
-        return float(top + np.log(total) + 1e-6 * point @ point), gradient
-
-    found = minimize(value, np.zeros(design.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 400})
-    score = design @ found.x
-    weights: Floats = np.exp(score - score.max())
-    weights /= weights.sum()
-    return weights
