@@ -128,7 +128,7 @@ class _Measure:
                 f"task {self.task.name} can neither be trained nor measured; see Task in isoglot.tasks.base"
             )
         rows = [
-            self._result(language, split, metric, value, len(dataset)) for metric, value in scores.items()
+            self._result(language, split, metric, value, len(predictions)) for metric, value in scores.items()
         ]
         if self.options.predictions is not None:
             submission.write(self.options.predictions, self.task.name, language, split, predictions)

@@ -1,0 +1,162 @@
+"""Bilingual lexicon induction: a word's translations among all words of the other language (MUSE)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from datasets import Dataset
+
+from isoglot.errors import InputError
+from isoglot.schema import LEXICON
+from isoglot.tasks.base import Predictions
+from isoglot.tasks.files import numbered_lines
+from isoglot.tasks.metrics.neighbours import top_neighbours, unit
+from isoglot.tasks.readers.tables import is_table, read_table
+from isoglot.tasks.sources import DataSource
+from isoglot.tasks.text_vectors import TextEncoder
+
+__all__ = ["LexiconInductionTask"]
+
+_RANGE = re.compile(r"\.(\d+)-(\d+)\.")
+_PRECISIONS = (1, 5)
+_MUSE_RANGES = {"train": (0, 5000), "test": (5000, 6500), "dev": (5000, 6500)}
+
+
+@dataclass
+class LexiconInductionTask:
+    """MUSE dictionaries, ``source target`` a line.
+
+    A language pair is written ``en-de``. The words to translate are MUSE's test slice: those of a file named
+    ``en-de.5000-6500.txt``, else source words 5,000 to 6,500 of the whole dictionary in its order (by frequency).
+    Candidates are all target words of the file, or of ``candidates``.
+
+    Args:
+        data: the dictionary.
+        name: in results.
+        layer: ``static`` for the word embedding table (mean of a word's pieces), or a layer of which the mean over the
+            word's pieces, encoded alone, is taken.
+        words: first and last source word, in place of the usual slice; ``0:0`` for all.
+        candidates: file of target words, one a line (the first column of a word-vector file serves).
+        drop_identical: leave out words whose only translation is the word itself (names).
+
+    **Metrics**: ``precision_at_1`` and ``precision_at_5`` by cosine; with CSLS ``csls_…``; in per cent.
+
+    Source: Conneau et al. 2018, *Word Translation Without Parallel Data*.
+    """
+
+    data: DataSource
+    name: str = "lexicon_induction"
+    layer: int | str = "static"
+    words: str | None = None
+    candidates: str | None = None
+    drop_identical: bool = False
+    primary_metric: str = "csls_precision_at_1"
+
+    def load(self, language: str, split: str) -> Dataset:
+        """LEXICON rows of the whole file, with a column ``asked``: whether a row's source word is to be translated."""
+        source, _, target = language.partition("-")
+        rows: dict[str, list[str]] = {"source": [], "target": []}
+        path = self._place(language, split)
+        if is_table(path):
+            table = read_table(path, LEXICON, language=language, split=split, role=f"{self.name} data")
+            rows = {side: list(table[side]) for side in rows}
+        else:
+            for number, line in numbered_lines(path):
+                parts = line.split()
+                if len(parts) != 2:
+                    raise InputError(
+                        f"{len(parts)} words given, a source and a target word are needed; mend the line",
+                        path=path, line=number,
+                    )  # fmt: skip
+                rows["source"].append(parts[0])
+                rows["target"].append(parts[1])
+        asked = self._asked(rows["source"], rows["target"], Path(path).name, split)
+        count = len(asked)
+        columns = {
+            **rows,
+            "source_language": [source] * count,
+            "target_language": [target] * count,
+            "asked": asked,
+        }
+        return Dataset.from_dict(columns)
+
+    def measure(
+        self,
+        checkpoint: str | Path,
+        dataset: Dataset,
+        *,
+        language: str,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> tuple[dict[str, float], Predictions]:
+        """Scores, and the nearest candidate of each source word by CSLS."""
+        del language
+        gold: dict[str, set[str]] = {}
+        for source, target, asked in zip(dataset["source"], dataset["target"], dataset["asked"], strict=True):
+            if asked:
+                gold.setdefault(source, set()).add(target)
+        candidates = list(dict.fromkeys(self._candidates() or dataset["target"]))
+        encoder = TextEncoder(checkpoint, layer=self.layer)
+        queries = unit(encoder(list(gold), progress=progress))
+        keys = unit(encoder(candidates, progress=progress))
+        scores: dict[str, float] = {}
+        nearest: list[str] = []
+        for similarity, stem in (("cosine", ""), ("csls", "csls_")):
+            top = top_neighbours(queries, keys, max(_PRECISIONS), similarity=similarity).tolist()
+            for k in _PRECISIONS:
+                hits = [
+                    bool({candidates[i] for i in own[:k]} & right)
+                    for own, right in zip(top, gold.values(), strict=True)
+                ]
+                scores[f"{stem}precision_at_{k}"] = 100 * sum(hits) / len(hits)
+            nearest = [candidates[own[0]] for own in top]
+        return scores, nearest
+
+    def _place(self, language: str, split: str) -> str:
+        """A folder's file carries both codes."""
+        source, _, target = language.partition("-")
+        specs = [s.partition("=")[2] if s.startswith(f"{split}=") else s for s in self.data.specs]
+        if len(specs) == 1 and Path(specs[0]).is_dir() and not _is_data_set(Path(specs[0])):
+            found = [
+                p
+                for p in sorted(Path(specs[0]).iterdir())
+                if re.search(rf"(?<![a-z]){source}-{target}(?![a-z])", p.name)
+            ]
+            wanted = _MUSE_RANGES.get(split)
+            sliced = [p for p in found if (m := _RANGE.search(p.name)) and (int(m[1]), int(m[2])) == wanted]
+            whole = [p for p in found if not _RANGE.search(p.name)]
+            if best := sliced or whole:
+                return str(best[0])
+        return self.data.find(language, split)[0].path
+
+    def _asked(self, source: list[str], target: list[str], name: str, split: str) -> list[bool]:
+        order = {word: i for i, word in enumerate(dict.fromkeys(source))}
+        if self.words is not None:
+            first, _, last = self.words.partition(":")
+            low, high = int(first), int(last) or len(order)
+        elif _RANGE.search(name):
+            low, high = 0, len(order)
+        else:
+            low, high = _MUSE_RANGES.get(split, (0, len(order)))
+        meanings: dict[str, set[str]] = {}
+        for s, t in zip(source, target, strict=True):
+            meanings.setdefault(s, set()).add(t)
+        asked = [low <= order[s] < high and not (self.drop_identical and meanings[s] == {s}) for s in source]
+        if not any(asked):
+            raise InputError(
+                f"source words {low} to {high} asked for, the dictionary has {len(order)}; set words=0:0 for all",
+                path=name,
+            )
+        return asked
+
+    def _candidates(self) -> list[str]:
+        if self.candidates is None:
+            return []
+        return [line.split()[0] for _, line in numbered_lines(self.candidates) if line.strip()]
+
+
+def _is_data_set(folder: Path) -> bool:
+    """Whether a folder is a data set rather than a place of files."""
+    return any((folder / mark).exists() for mark in ("state.json", "dataset_dict.json", "manifest.json"))

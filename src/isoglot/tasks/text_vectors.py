@@ -1,0 +1,128 @@
+"""One vector a text from an encoder's hidden states: first position or mean, of any layer; static embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
+
+from isoglot.errors import ConfigurationError
+from isoglot.modules.encoder import encode_to_layer, hidden_size, input_embeddings, max_length, num_layers
+from isoglot.tasks.features import Collator, default_device, length_batches
+from isoglot.tasks.heads import load_tokenizer
+
+__all__ = ["Pooling", "TextEncoder"]
+
+Pooling = Literal["mean", "cls"]
+
+
+class TextEncoder:
+    """Turns texts into vectors.
+
+    Args:
+        checkpoint: a folder or hub name.
+        layer: hidden states' number (0 = embeddings, negative from the end), or ``static`` for the mean of the word
+            embeddings alone.
+        pooling: ``mean`` over all pieces without special tokens, or ``cls``: the first position.
+        max_length: tokens of a text at most, with special ones; by default the encoder's limit, at most 512.
+
+    Raises:
+        ConfigurationError: nothing can be loaded, or there is no such layer.
+    """
+
+    def __init__(
+        self,
+        checkpoint: str | Path,
+        *,
+        layer: int | str = -1,
+        pooling: Pooling = "mean",
+        max_length: int | None = None,
+    ) -> None:
+        self.tokenizer: PreTrainedTokenizerBase = load_tokenizer(checkpoint)
+        try:
+            model: PreTrainedModel = AutoModel.from_pretrained(
+                str(checkpoint), dtype=torch.float32, use_safetensors=True, trust_remote_code=False
+            )
+        except (OSError, ValueError) as error:
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise ConfigurationError(
+                f"{checkpoint}: cannot be loaded ({reason}); give a checkpoint"
+            ) from error
+        self.model = model.to(default_device()).eval()  # type: ignore[arg-type]
+        self.layer = self._checked(layer)
+        if pooling not in ("mean", "cls"):
+            raise ConfigurationError(f"pooling {pooling!r} given; it is mean or cls")
+        self.pooling = pooling
+        self.longest = self._longest(max_length)
+
+    @torch.inference_mode()
+    def __call__(
+        self,
+        texts: Sequence[str],
+        *,
+        max_tokens: int = 8192,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Tensor:
+        """Vectors of texts. **Shape**: (texts, hidden), float32, on the model's device."""
+        encoded = self.tokenizer(
+            list(texts),
+            truncation=True,
+            max_length=self.longest,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+            return_special_tokens_mask=True,
+        )
+        ids = [np.array(row, np.int32) for row in encoded["input_ids"]]
+        special = [np.array(row, bool) for row in encoded["special_tokens_mask"]]
+        if self.layer == "static":
+            return self._static(ids, special)
+        result = torch.zeros(len(ids), hidden_size(self.model), device=self.model.device)
+        collator = Collator(self.tokenizer)
+        done = 0
+        for batch in length_batches(np.array([len(row) for row in ids]), max_tokens):
+            inputs = collator([{"input_ids": ids[i]} for i in batch])
+            inputs = {name: value.to(self.model.device) for name, value in inputs.items()}
+            states = encode_to_layer(self.model, inputs, int(self.layer), training=False).float()
+            if self.pooling == "cls":
+                result[batch] = states[:, 0]
+            else:
+                kept = torch.zeros(states.shape[:2], device=states.device)
+                for place, row in enumerate(batch):
+                    own = special[row] if special[row].all() else ~special[row]
+                    kept[place, : len(own)] = torch.from_numpy(own).to(kept)
+                result[batch] = (states * kept[..., None]).sum(1) / kept.sum(1, keepdim=True).clamp(min=1)
+            done += len(batch)
+            if progress is not None:
+                progress(done, len(ids))
+        return result
+
+    def _static(self, ids: Sequence[np.ndarray], special: Sequence[np.ndarray]) -> Tensor:
+        table = input_embeddings(self.model).weight
+        flat = torch.from_numpy(
+            np.concatenate([i[~s] for i, s in zip(ids, special, strict=True)]).astype(np.int64)
+        )
+        counts = torch.tensor([int((~s).sum()) for s in special])
+        row = torch.repeat_interleave(torch.arange(len(ids)), counts).to(table.device)
+        sums = torch.zeros(len(ids), table.shape[1], device=table.device)
+        sums.index_add_(0, row, table[flat.to(table.device)].float())
+        return sums / counts.clamp(min=1)[:, None].to(table.device)
+
+    def _checked(self, layer: int | str) -> int | str:
+        if layer == "static":
+            return layer
+        last = num_layers(self.model)
+        number = int(layer) + last + 1 if isinstance(layer, int) and layer < 0 else layer
+        if not isinstance(number, int) or not 0 <= number <= last:
+            raise ConfigurationError(
+                f"layer {layer!r} given; the encoder has 0 (embeddings) to {last}, or say static"
+            )
+        return number
+
+    def _longest(self, wanted: int | None) -> int:
+        limit = max_length(self.model)
+        return min(x for x in (wanted or 512, limit or 10**9))

@@ -1,0 +1,87 @@
+"""Word alignment: an encoder's links against gold links, as alignment error rate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+
+from isoglot.align.alignment import Alignment
+from isoglot.align.embedding import EmbeddingAligner
+from isoglot.align.formats import read_links
+from isoglot.align.scoring import GoldAlignment, score
+from isoglot.errors import InputError
+from isoglot.tasks.base import Predictions
+from isoglot.tasks.sources import DataSource
+
+__all__ = ["WordAlignmentTask"]
+
+_WINDOW = 256
+
+
+@dataclass
+class WordAlignmentTask:
+    """Gold alignments as JSON lines with ``src``, ``tgt``, ``sure`` and ``possible``.
+
+    Args:
+        data: the file; a language pair is written as in its name, ``de-en``.
+        name: in results.
+        method: how links are chosen; see ``isoglot align --methods``.
+        layer: hidden states' number; by default the method's.
+        base: what the file counts words from.
+        aligner: further options of :class:`isoglot.align.embedding.EmbeddingAligner`.
+
+    **Metrics**: ``aer``, ``precision``, ``recall``, ``f1`` in per cent.
+    """
+
+    data: DataSource
+    name: str = "word_alignment"
+    method: str = "itermax"
+    layer: int | None = None
+    base: int | None = None
+    aligner: dict[str, Any] | None = None
+    primary_metric: str = "aer"
+
+    def load(self, language: str, split: str) -> Dataset:
+        """Rows of ``source_words``, ``target_words``, ``sure`` and ``possible``.
+
+        Raises:
+            InputError: a file that cannot be read or has no words.
+        """
+        path = self.data.find(language, split)[0].path
+        found = read_links(path, base=self.base)
+        if found.words is None:
+            raise InputError("has links without words; JSON lines with src and tgt are needed", path=path)
+        columns = {
+            "source_words": [list(source) for source, _ in found.words],
+            "target_words": [list(target) for _, target in found.words],
+            "sure": [[list(link) for link in sorted(gold.sure)] for gold in found.gold],
+            "possible": [[list(link) for link in sorted(gold.possible)] for gold in found.gold],
+        }
+        return Dataset.from_dict(columns)
+
+    def measure(
+        self,
+        checkpoint: str | Path,
+        dataset: Dataset,
+        *,
+        language: str,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> tuple[dict[str, float], Predictions]:
+        """Scores, and Pharaoh lines."""
+        del language
+        options: dict[str, Any] = {} if self.layer is None else {"layer": self.layer}
+        aligner = EmbeddingAligner(checkpoint, method=self.method, **options, **(self.aligner or {}))
+        pairs = list(zip(dataset["source_words"], dataset["target_words"], strict=True))
+        found: list[Alignment] = []
+        for links in aligner.align_pairs(pairs, window=_WINDOW):
+            found.append(Alignment(frozenset(links.links)))
+            if progress is not None:
+                progress(len(found), len(pairs))
+        gold = [GoldAlignment.of(s, p) for s, p in zip(dataset["sure"], dataset["possible"], strict=True)]
+        total = score(found, gold)
+        names = ("aer", "precision", "recall", "f1")
+        return {name: 100 * getattr(total, name) for name in names}, [a.to_pharaoh() for a in found]

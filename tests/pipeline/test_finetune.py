@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from datasets import Dataset
+
+from isoglot.errors import ConfigurationError
+from isoglot.pipeline.evaluate import EvaluateOptions, evaluate
+from isoglot.pipeline.finetune import finetune
+from isoglot.pipeline.finetune_data import grouped, hold_out
+from isoglot.pipeline.finetune_options import FinetuneOptions, preset
+from isoglot.results import read
+from isoglot.tasks import build_task
+from isoglot.tasks.code_switching import code_switch
+from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("encoder") / "tiny"
+    tokenizer = tiny_tokenizer("bert")
+    tiny_model("bert", tokenizer=tokenizer).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def _tags(path: Path, count: int, *, column: str = "source") -> Path:
+    """Words tagged by their length: learnable."""
+    lines = []
+    for row in tiny_bitext(count)[column]:
+        lines += [f"{w}\t{'DET' if len(w) < 5 else 'NOUN'}" for w in row.rstrip(".!?").split()]
+        lines.append("")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_pos_from_training_to_results(encoder: Path, tmp_path: Path) -> None:
+    train, test = _tags(tmp_path / "en.train.tsv", 48), _tags(tmp_path / "xx.test.tsv", 12, column="target")
+    data = [f"train={train}", f"dev={train}", f"test={test}"]
+    settings = FinetuneOptions.build(learning_rate=(1e-6, 5e-3), batch_size=8, epochs=2)
+    out = tmp_path / "run"
+    checkpoint = finetune(encoder, build_task("pos", data), language="en", seed=3, train=settings, out=out)
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["settings"]["learning_rate"] == 5e-3, "the setting that learns wins"
+    assert not (out / "work").exists()
+    stamp = (checkpoint / "model.safetensors").stat().st_mtime_ns
+    again = finetune(encoder, build_task("pos", data), language="en", seed=3, train=settings, out=out)
+    assert (again / "model.safetensors").stat().st_mtime_ns == stamp, "a finished run is not run again"
+    with pytest.raises(ConfigurationError, match="holds another fine-tuning run"):
+        finetune(encoder, build_task("pos", data), language="en", seed=4, train=settings, out=out)
+
+    options = EvaluateOptions(out=tmp_path / "results.jsonl", predictions=tmp_path / "predictions")
+    rows = evaluate(out, build_task("pos", data), languages=["xx"], options=options)
+    first = {r.metric: r for r in rows}
+    assert (first["f1"].run, first["f1"].seed, first["f1"].examples) == ("tiny", 3, 12)
+    assert len(first["f1"].checkpoint_hash) == 16
+    evaluate(out, build_task("pos", data), languages=["xx"], options=options)
+    assert len(read(tmp_path / "results.jsonl")) == len(rows), "measured once"
+    predicted = (tmp_path / "predictions" / "udpos" / "test-xx.tsv").read_text().split("\n\n")
+    assert [len(s.split()) for s in predicted] == [
+        len(s.split("\n")) for s in test.read_text().strip().split("\n\n")
+    ]
+    with pytest.raises(ConfigurationError, match="fine-tuned for pos"):
+        evaluate(out, build_task("ner", data), languages=["xx"])
+    with pytest.raises(ConfigurationError, match="run `isoglot finetune"):
+        evaluate(encoder, build_task("pos", data), languages=["xx"])
+
+
+def test_code_switched_pairs_share_a_batch(encoder: Path, tmp_path: Path) -> None:
+    for language, column in (("en", "source"), ("xx", "target")):
+        rows = tiny_bitext(20)[column]
+        lines = [
+            f"{a}\t{b}\t{'neutral' if i % 2 else 'entailment'}" for i, (a, b) in enumerate(pairwise(rows))
+        ]
+        (tmp_path / f"{language}.train.tsv").write_text("\n".join(lines) + "\n")
+    task = build_task("xnli", [f"{tmp_path}/{{language}}.{{split}}.tsv"])
+    settings = FinetuneOptions.build(setting="code_switch", select="last", batch_size=8, epochs=1)
+    checkpoint = finetune(encoder, task, language="xx", train=settings, out=tmp_path / "run")
+    assert json.loads((checkpoint / "config.json").read_text())["id2label"]["2"] == "contradiction"
+    switched = code_switch(task.load("xx", "train"), task.load("en", "train"))
+    tokenizer, model = tiny_tokenizer("bert"), task.trained(checkpoint)
+    items = grouped(task.encode(switched, tokenizer, model, training=True), switched)
+    assert len(items) == 19
+    assert all(len(items[i]) == 2 and items[i][0]["labels"] == items[i][1]["labels"] for i in range(19))
+    with pytest.raises(ConfigurationError, match="even number"):
+        odd = settings.changed(batch_size=7)
+        finetune(encoder, task, language="xx", train=odd, out=tmp_path / "odd")
+
+
+def test_retrieval_of_equal_sentences_is_perfect(encoder: Path, tmp_path: Path) -> None:
+    lines = "\n".join(dict.fromkeys(tiny_bitext(30)["source"])) + "\n"
+    for code in ("deu", "eng"):
+        (tmp_path / f"tatoeba.deu-eng.{code}").write_text(lines)
+    rows = evaluate(encoder, build_task("tatoeba", [str(tmp_path)], layer=1), languages=["de"])
+    values = {r.metric: r.value for r in rows}
+    assert values["accuracy"] == values["reverse_mrr"] == values["csls_accuracy"] == 100.0
+
+
+def test_no_dev_data_is_told(encoder: Path, tmp_path: Path) -> None:
+    data = [f"train={_tags(tmp_path / 'en.tsv', 10)}"]
+    with pytest.raises(ConfigurationError, match="dev_fraction"):
+        finetune(encoder, build_task("pos", data), language="en", out=tmp_path / "run")
+
+
+def test_held_out_groups_stay_whole() -> None:
+    data = Dataset.from_dict({"first": list("aabbccddee"), "n": list(range(10))})
+    kept, held = hold_out(data, 0.4, group="first", seed=1)
+    assert len(held) == 4
+    assert not set(kept["first"]) & set(held["first"])
+
+
+def test_presets() -> None:
+    assert preset("ppa", "mlqa").max_length == 386
+    assert preset("xtreme", "xquad", epochs=1).epochs == 1
+    assert len(preset("xlm_align", "mlqa").grid()) == 9
+    assert preset("xlm_align", "xnli").warmup == 12_500
+    with pytest.raises(ConfigurationError, match="has no settings for pos"):
+        preset("ppa", "pos")
+    with pytest.raises(ConfigurationError, match="did you mean 'learning_rate'"):
+        preset("xtreme", "pos", learning_rat=1)

@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from datasets import Dataset
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isoglot.errors import ConfigurationError
+from isoglot.schema import PAIR, SPAN, TAGGED
+from isoglot.tasks import build_task
+from isoglot.tasks.code_switching import ORIGINAL, code_switch
+from isoglot.tasks.features import Collator, length_batches
+from isoglot.tasks.metrics.neighbours import gold_ranks, similarity_blocks, unit
+from isoglot.tasks.spans import SpanOptions, Window, best_answer
+from isoglot.tasks.tagging import TaggingTask, _windows
+from isoglot.testing import tiny_model, tiny_tokenizer
+
+
+@given(
+    st.lists(st.integers(1, 12), min_size=1, max_size=30),
+    st.integers(2, 10),
+    st.integers(0, 4),
+)
+def test_every_word_counts_once_and_rows_fit(lengths: list[int], room: int, overlap: int) -> None:
+    windows = _windows(lengths, room, overlap)
+    counted = [word for _, kept, last in windows for word in range(kept, last)]
+    assert counted == list(range(len(lengths)))
+    for first, kept, last in windows:
+        assert first <= kept < last
+        assert kept - first <= overlap
+        assert sum(min(n, room) for n in lengths[first:last]) <= room or last - first == 1
+
+
+@pytest.mark.parametrize("family", ["bert", "xlm-roberta"])
+def test_no_word_is_lost(family: str) -> None:
+    tokenizer = tiny_tokenizer(family)
+    words = ["the", "\u200b", "mountain", "library", "questions", "x" * 40] * 5
+    tags = ["DET", "X", "NOUN", "NOUN", "VERB", "SYM"] * 5
+    data = Dataset.from_dict({"words": [words, ["a"]], "tags": [tags, ["DET"]], "language": ["en", "en"]},
+                             features=TAGGED)  # fmt: skip
+    task = build_task("pos", [], max_length=12)
+    assert isinstance(task, TaggingTask)
+    labels = task.labels(data)
+    model = tiny_model(family, tokenizer=tokenizer)
+    model.config.id2label = dict(enumerate(labels))
+    rows = task.encode(data, tokenizer, model, training=True)
+    assert rows.lengths.max() <= 12
+    gold = [np.where(row["labels"] >= 0, row["labels"], 0) for row in rows.inputs]
+    assert task.decode(data, rows, gold) == [tags, ["DET"]]
+    assert sum((row["labels"] >= 0).sum() for row in rows.inputs) == len(tags) + 1
+
+
+def test_long_contexts_are_read_whole_and_answers_found_again() -> None:
+    tokenizer = tiny_tokenizer("bert")
+    context = " ".join(f"the river mountain {i}" for i in range(30)) + " captain"
+    start = context.index("captain")
+    row = {"id": ["1"], "question": [" who? "], "context": [context],
+           "answers": [{"text": ["captain"], "start": [start]}], "language": ["en"]}  # fmt: skip
+    data = Dataset.from_dict(row, features=SPAN)
+    task = build_task("xquad", [], max_length=40, stride=8, max_question_length=8)
+    model = tiny_model("bert", tokenizer=tokenizer)
+    rows = task.encode(data, tokenizer, model, training=True)
+    assert len(rows) > 3
+    covered = {c for window in rows.details for a, b in window.offsets.tolist() for c in range(a, b)}
+    assert covered == {i for i, c in enumerate(context) if c != " "}
+    outputs = []
+    for item in rows.inputs:
+        scores = np.full((2, len(item["input_ids"])), -5.0)
+        scores[0, item["start_positions"]] = scores[1, item["end_positions"]] = 5.0
+        outputs.append(scores)
+    assert task.decode(data, rows, outputs) == {"1": "captain"}
+    assert sum(item["start_positions"] > 0 for item in rows.inputs) >= 1
+
+
+def test_null_and_longest_answer() -> None:
+    offsets = np.array([[0, 1], [2, 3], [4, 5], [6, 7]], np.int32)
+    window = Window(first=1, offsets=offsets, null=0)
+    scores = np.array([[3.0, 5, 0, 0, 0], [3.0, 0, 0, 0, 5]])
+    assert best_answer("a b c d", [window], [scores], SpanOptions())[0] == "a b c d"
+    assert best_answer("a b c d", [window], [scores], SpanOptions(max_answer_length=2))[0] == "a"
+    assert (
+        best_answer("a b c d", [window], [scores], SpanOptions(max_answer_length=2, null_threshold=0.5))[0]
+        == ""
+    )
+    assert best_answer("", [Window(1, offsets[:0], 0)], [scores], SpanOptions()) == ("", 6.0)
+
+
+def test_code_switched_pairs() -> None:
+    def side(language: str, labels: list[str]) -> Dataset:
+        rows = {"first": [f"p{i}{language}" for i in range(2)], "second": [f"h{i}{language}" for i in range(2)],
+                "label": labels, "language": [language] * 2}  # fmt: skip
+        return Dataset.from_dict(rows, features=PAIR)
+
+    found = code_switch(side("de", ["x", "y"]), side("en", ["x", "y"]))
+    assert [(r["first"], r["second"], r["label"], r[ORIGINAL]) for r in found] == [
+        ("p0de", "h0en", "x", 0), ("p0en", "h0de", "x", 0), ("p1de", "h1en", "y", 1), ("p1en", "h1de", "y", 1),
+    ]  # fmt: skip
+    with pytest.raises(ConfigurationError, match="labelled"):
+        code_switch(side("de", ["x", "y"]), side("en", ["x", "z"]))
+
+
+def test_code_switched_questions_keep_the_answer_of_their_context() -> None:
+    def side(language: str, starts: list[int]) -> Dataset:
+        rows = {"id": ["1", "2"], "question": [f"q1{language}", f"q2{language}"], "context": [f"c{language}"] * 2,
+                "answers": [{"text": [f"c{language}"], "start": [s]} for s in starts],
+                "language": [language] * 2}  # fmt: skip
+        return Dataset.from_dict(rows, features=SPAN)
+
+    found = code_switch(side("de", [0, -1]), side("en", [0, 0]))
+    assert [(r["question"], r["context"], r["answers"]["text"], r["language"]) for r in found] == [
+        ("q1de", "cen", ["cen"], "en"), ("q1en", "cde", ["cde"], "de"),
+    ]  # fmt: skip
+
+
+def test_collator_keeps_groups_together_and_pads() -> None:
+    tokenizer = tiny_tokenizer("bert")
+    row = {"input_ids": np.array([5, 6]), "labels": np.array([1, -100])}
+    other = {"input_ids": np.array([5]), "labels": np.array([2])}
+    batch = Collator(tokenizer, multiple=4)([[row, other], [other]])
+    assert batch["input_ids"].shape == (3, 4)
+    assert batch["attention_mask"].tolist() == [[1, 1, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]]
+    assert batch["labels"][0].tolist() == [1, -100, -100, -100]
+
+
+@given(st.lists(st.integers(1, 50), max_size=40), st.integers(1, 100))
+def test_length_batches_hold_every_row_once(lengths: list[int], most: int) -> None:
+    batches = list(length_batches(np.array(lengths, np.int64), most))
+    assert sorted(i for b in batches for i in b) == list(range(len(lengths)))
+    assert all(len(b) == 1 or len(b) * max(lengths[i] for i in b) <= most for b in batches)
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "csls", "margin"])
+def test_similarities_equal_the_loops(similarity: str) -> None:
+    generator = torch.Generator().manual_seed(1)
+    x, y = (unit(torch.rand(6, 5, generator=generator)) for _ in range(2))
+    cos = [[float(a @ b) for b in y] for a in x]
+    k = 2
+    rx = [sum(sorted(row)[-k:]) / k for row in cos]
+    ry = [sum(sorted(cos[i][j] for i in range(6))[-k:]) / k for j in range(6)]
+    expected = {
+        "cosine": lambda i, j: cos[i][j],
+        "csls": lambda i, j: 2 * cos[i][j] - rx[i] - ry[j],
+        "margin": lambda i, j: cos[i][j] / ((rx[i] + ry[j]) / 2),
+    }[similarity]
+    block = next(iter(similarity_blocks(x, y, similarity=similarity, neighbours=k)))[1]
+    table = torch.tensor([[expected(i, j) for j in range(6)] for i in range(6)])
+    torch.testing.assert_close(block, table, atol=1e-5, rtol=1e-5)
+    ranks, best = gold_ranks(x, y, similarity=similarity, neighbours=k)
+    assert best.tolist() == block.argmax(1).tolist()
+    assert ranks.tolist() == [1 + int((block[i] > block[i, i]).sum()) for i in range(6)]
+
+
+def test_options_that_do_not_exist() -> None:
+    with pytest.raises(ConfigurationError, match="did you mean 'pos'"):
+        build_task("poss", [])
+    with pytest.raises(ConfigurationError, match="did you mean 'max_length'"):
+        build_task("pos", [], max_lenght=3)
