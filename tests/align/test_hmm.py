@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from isoglot.align.cooccurrence import directed
 from isoglot.align.forward_backward import Jumps, forward_backward
 from isoglot.align.hmm import HmmOptions, posteriors
-from isoglot.align.hmm_training import estimate
+from isoglot.align.hmm_training import _State, estimate
 from isoglot.align.layout import chunks, encode
 from isoglot.align.posteriors import agreeing_links, best_links
 from isoglot.align.prefixes import PrefixClasses, prefix
@@ -113,17 +113,53 @@ def test_agreement_shares_the_counts_and_rows_sum_to_one():
     assert alone.counts.tolist() != mirrored.counts.tolist()
 
 
-def test_a_rare_pair_does_not_confirm_itself():
-    source = ["a b", "a c", "a d", "a e", "x y"]
-    target = ["A B", "A C", "A D", "A E", "X Y"]
-    options = HmmOptions(prefix_length=0)
-    _, _, (one, _) = train(options, source, target)
-    _, forward, _ = directed(encode(words(source)), encode(words(target)))
-    counts = {
-        (forward.given.words[e], forward.generated.words[f]): c
-        for e, f, c in zip(forward.given_word, forward.generated_word, one.counts, strict=True)
-    }
-    assert counts["a", "A"] / 4 > counts["x", "X"] + 0.2
+@pytest.mark.parametrize("length", [0, 3])
+def test_an_entry_does_not_confirm_itself(length):
+    """The predictive probability, one entry after the other: counts of all entries but this one."""
+    options = HmmOptions(prefix_length=length, prefix_strength=2.0, alpha=0.01, agreement=False)
+    _, forward, _ = directed(encode(words(SOURCE)), encode(words(TARGET)), chunk_entries=12)
+    state = _State.of(forward, options)
+    random = np.random.default_rng(0)
+    state.own[:] = random.integers(0, 65536, len(state.own))
+    state.own_null[:] = random.random(len(state.own_null))
+    given_words, generated_words = forward.given.words, forward.generated.words
+    entries, nulls = [], []
+    for chunk in forward.layout:
+        own = state.own[chunk.entries].reshape(chunk.rows, chunk.width) / 65535
+        for row, kinds in enumerate(forward.types_of(chunk)):
+            f = generated_words[forward.words_of(chunk)[row]]
+            nulls.append((f, state.own_null[chunk.first_row + row]))
+            entries += [
+                (given_words[forward.given_word[k]], f, own[row, i]) for i, k in enumerate(kinds.tolist())
+            ]
+    counts = np.zeros(len(forward.given_word))
+    np.add.at(counts, forward.entry_type, state.own / 65535)
+    rows = np.concatenate([forward.words_of(chunk) for chunk in forward.layout])
+    null = np.bincount(rows, state.own_null, len(generated_words))
+    state.update(counts, null, np.zeros(len(state.jumps.width)), np.zeros(len(state.jumps.start)))
+    found = [state.emissions(chunk) for chunk in forward.layout]
+    frequency = [f for f, _ in nulls]
+
+    def expected(e, f, own):
+        size = len(generated_words)
+        top = sum(q for a, b, q in entries if (a, b) == (e, f)) - own + options.alpha
+        bottom = sum(q for a, _, q in entries if a == e) - own + options.alpha * size
+        if length:
+            same = [(a, b, q) for a, b, q in entries if a[:length] == e[:length]]
+            pair = sum(q for _, b, q in same if b[:length] == f[:length]) - own + options.alpha
+            classes = len({word[:length] for word in generated_words})
+            base = pair / (sum(q for _, _, q in same) - own + options.alpha * classes)
+            base *= frequency.count(f) / sum(word[:length] == f[:length] for word in frequency)
+            top += options.prefix_strength * base
+            bottom += options.prefix_strength
+        return top / bottom
+
+    assert np.concatenate([emission.ravel() for emission, _ in found]) == pytest.approx(
+        [expected(*entry) for entry in entries], rel=1e-3
+    )
+    whole = sum(q for _, q in nulls) + options.alpha * len(generated_words)
+    share = [sum(q for word, q in nulls if word == f) - own + options.alpha for f, own in nulls]
+    assert np.concatenate([null for _, null in found]) == pytest.approx(np.array(share) / whole, rel=1e-3)
 
 
 def test_prefixes_lend_translations_to_unseen_forms():
