@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -40,6 +41,8 @@ class Anchor(Objective):
     Source: Cao, Kitaev, Klein 2020, §3, the regularisation term with λ = 1.
     """
 
+    initial: PreTrainedModel
+
     def __init__(
         self,
         model: PreTrainedModel,
@@ -59,7 +62,7 @@ class Anchor(Objective):
         if side not in ("query", "key"):
             raise ConfigurationError(f"anchor: side={side!r}; it is 'query' or 'key'")
         self.view, self.side, self.pooling, self.reduction = view, side, pooling, reduction
-        self.initial = deepcopy(model.base_model).requires_grad_(False).eval()
+        self.initial = cast(PreTrainedModel, deepcopy(model.base_model).requires_grad_(False).eval())
 
     def train(self, mode: bool = True) -> Anchor:
         """The frozen copy stays without dropout."""

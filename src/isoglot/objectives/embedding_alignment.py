@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.errors import ConfigurationError
+from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
 from isoglot.schema import LEXICON, require
@@ -44,6 +45,7 @@ class EmbeddingAlignment(Objective):
     Source: Tang et al. 2022, *ALIGN-MLM*, §3.2; weight α = 10.
     """
 
+    embeddings: tuple[nn.Embedding]
     source_pieces: Tensor
     target_pieces: Tensor
     step: Tensor
@@ -75,11 +77,13 @@ class EmbeddingAlignment(Objective):
             raise ConfigurationError(
                 f"embedding_alignment: sample={sample}; it is a number of pairs, or nothing for all"
             )
-        self.embeddings = (model.get_input_embeddings(),)  # in a tuple: read here, owned by the encoder
+        self.embeddings = (input_embeddings(model),)  # in a tuple: read here, owned by the encoder
         self.sample, self.lexicon_seed = sample, lexicon_seed
         if copied_vocabulary is not None:
             special = set() if tokenizer is None else set(tokenizer.all_special_ids)
-            pairs = copied_vocabulary_pairs(copied_vocabulary, share=share, seed=lexicon_seed, special=special)
+            pairs = copied_vocabulary_pairs(
+                copied_vocabulary, share=share, seed=lexicon_seed, special=special
+            )
             self._check_rows(2 * copied_vocabulary)
         elif tokenizer is None:
             raise ConfigurationError("embedding_alignment: a lexicon needs the tokenizer as well")

@@ -96,7 +96,7 @@ class WordExchange(Objective):
         if self.unaligned == "literal":
             return masked.sum()
         position, _ = _edges(self._links(batch), masked, one_to_one=self.many == "one_to_one")
-        return torch.unique(position).numel() * torch.ones((), dtype=torch.long, device=labels.device)
+        return torch.tensor(torch.unique(position).numel(), device=labels.device)
 
     def forward(self, encodings: Encodings, batch: Batch) -> ObjectiveOutput:
         """Summed cross-entropy over the masked tokens that have a translation."""
@@ -108,9 +108,7 @@ class WordExchange(Objective):
         )
         states = self.transform(self.exchange_dense(states))
         targets = labels.flatten()[position]
-        total, correct = vocabulary_loss(
-            states, targets, masked_lm_head(encodings.model).weight, self.bias
-        )
+        total, correct = vocabulary_loss(states, targets, masked_lm_head(encodings.model).weight, self.bias)
         count = torch.as_tensor(position.numel(), device=total.device)
         metrics = {
             "accuracy": correct.detach().float() / count.clamp(min=1),
