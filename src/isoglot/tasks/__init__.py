@@ -41,7 +41,7 @@ ALIASES = {
 """Other names of tasks."""
 
 
-def build_task(name: str, data: Sequence[str], **options: Any) -> Any:
+def build_task(name: str, data: Sequence[str], /, **options: Any) -> Any:
     """A task by name.
 
     Args:

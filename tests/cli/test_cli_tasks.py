@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from isoglot.cli import app
+from isoglot.errors import ConfigurationError
+from isoglot.results import read
+from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
+
+
+def test_finetune_and_evaluate(tmp_path: Path) -> None:
+    tokenizer = tiny_tokenizer("bert")
+    tiny_model("bert", tokenizer=tokenizer).save_pretrained(tmp_path / "tiny")
+    tokenizer.save_pretrained(tmp_path / "tiny")
+    text = "\n".join("".join(f"en:{w}\tO\n" for w in s.split()) for s in tiny_bitext(8)["source"])
+    for split in ("train", "dev", "test"):
+        (tmp_path / f"en-{split}.txt").write_text(text.replace("O\n", "B-PER\n", 1))
+    data = str(tmp_path / "{language}-{split}.txt")
+    run = CliRunner()
+    done = run.invoke(app, ["finetune", str(tmp_path / "tiny"), "--task", "ner", "--data", data, "--out",
+                            str(tmp_path / "ner"), "--epochs", "1", "--seed", "1,2", "--set", "batch_size=4",
+                            "--set", "overlap=2"])  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "ner" / "seed-2" / "manifest.json").is_file()
+    out = tmp_path / "results.jsonl"
+    folders = [str(tmp_path / "ner" / f"seed-{n}") for n in (1, 2)]
+    done = run.invoke(app, ["evaluate", *folders, "--task", "ner", "--languages", "en", "--data", data,
+                            "--out", str(out), "--name", "ner_x"])  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "accuracy" in done.output
+    assert {(r.task, r.seed) for r in read(out)} == {("ner_x", 1), ("ner_x", 2)}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--task", "nrr"], "did you mean 'ner'"),
+        (["--task", "ner", "--preset", "xtrem"], "did you mean 'xtreme'"),
+        (["--task", "ner", "--set", "learningrate=1"], "did you mean 'learning_rate'"),
+        (["--task", "ner", "--seed", "a"], "--seed 'a'"),
+    ],
+)
+def test_mistakes_are_told(tmp_path: Path, arguments: list[str], message: str) -> None:
+    given = ["finetune", "nowhere", "--data", "x", "--out", str(tmp_path / "o"), *arguments]
+    done = CliRunner().invoke(app, given)
+    assert isinstance(done.exception, ConfigurationError)
+    assert message in str(done.exception)
+    assert not (tmp_path / "o").exists()
+
+
+def test_tasks_are_listed() -> None:
+    done = CliRunner().invoke(app, ["evaluate", "--tasks"])
+    assert done.exit_code == 0
+    assert "word_alignment" in done.output
