@@ -101,9 +101,8 @@ def _right(
         for i in order[start : start + batch_size]:
             shown = [mask if gone else piece for piece, gone in zip(masked[i], hidden[i], strict=True)]
             rows.append([cls, *shown, sep, *whole[i], sep])
-            labels.append(
-                [-100, *(p if gone else -100 for p, gone in zip(masked[i], hidden[i], strict=True))]
-            )
+            own = [p if gone else -100 for p, gone in zip(masked[i], hidden[i], strict=True)]
+            labels.append([-100, *own, *[-100] * (len(whole[i]) + 2)])
         inputs, gold = _padded(rows, pad), _padded(labels, -100)
         attention = _padded([[1] * len(row) for row in rows], 0)
         batch = {"input_ids": inputs.to(model.device), "attention_mask": attention.to(model.device)}

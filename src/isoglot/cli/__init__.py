@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 
 import typer
@@ -23,6 +24,11 @@ app = typer.Typer(
 )
 for group in (demo, corpora, alignment, derivation, pretraining, recipes, reporting, tasks):
     group.register(app)
+
+
+for command in app.registered_commands:  # a line end inside a paragraph is the source's, not the reader's
+    text = inspect.getdoc(command.callback) or ""
+    command.help = "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
 
 
 def _version(wanted: bool) -> None:
