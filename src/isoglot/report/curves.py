@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any
 
 from isoglot.report.figure_files import Lines, LineSeries
@@ -59,7 +60,7 @@ def read_curves(folder: Path, label: str) -> list[Curve]:
 
 
 def curve_figures(curves: Sequence[Curve]) -> tuple[list[Lines], list[Lines]]:
-    """One chart a quantity, a line a run.
+    """One chart a quantity, a line a run; runs of one label (seeds) are one line, their mean, with their deviation.
 
     Returns:
         the losses and metrics; then learning rate, gradient norm, speed and the like.
@@ -72,10 +73,24 @@ def curve_figures(curves: Sequence[Curve]) -> tuple[list[Lines], list[Lines]]:
     for name in sorted(
         grouped, key=lambda n: (n != "loss", not n.endswith("/loss"), not n.startswith("eval_"), n)
     ):
-        series = [LineSeries(label=c.run, x=list(c.steps), y=list(c.values)) for c in grouped[name]]
+        together: dict[str, list[Curve]] = defaultdict(list)
+        for curve in grouped[name]:
+            together[curve.run].append(curve)
+        series = [line for run, own in together.items() for line in _lines(run, own)]
         chart = Lines(kind="lines", title=name, x_label="step", y_label=name, series=series)
         (side if name.endswith(_SIDE) else main).append(chart)
     return main, side
+
+
+def _lines(run: str, curves: Sequence[Curve]) -> list[LineSeries]:
+    """The mean over the steps that all have, with their sample deviation; a line each where no steps are shared."""
+    values = [dict(zip(curve.steps, curve.values, strict=True)) for curve in curves]
+    shared = sorted(set(values[0]).intersection(*values[1:]))
+    if len(curves) == 1 or len(shared) < 2:
+        return [LineSeries(label=run, x=list(c.steps), y=list(c.values)) for c in curves]
+    y = [fmean(v[step] for v in values) for step in shared]
+    sd = [stdev([v[step] for v in values]) for step in shared]
+    return [LineSeries(label=f"{run} ({len(curves)} runs)", x=shared, y=y, sd=sd)]
 
 
 def _read(path: Path) -> Mapping[str, Any]:

@@ -71,7 +71,7 @@ def to_text(table: Table) -> str:
     heading = [table.corner, *(f"{column.group} {column.label}".strip() for column in table.columns)]
     lines = [heading]
     for row in table.rows:
-        header = row.header if row.kind == "ours" else f"  {row.header}"
+        header = row.header if row.kind in ("ours", "reference", "plain") else f"  {row.header}"
         detail = f" ({row.detail})" if row.detail else ""
         lines.append([header + detail, *(_text(cell) for cell in row.cells)])
     widths = [max(cell_len(line[i]) for line in lines) for i in range(len(heading))]
@@ -112,7 +112,7 @@ def _tex(text: str) -> str:
 
 def _tex_row(row: Row) -> str:
     header = _tex(row.header) + (f" {{\\footnotesize ({_tex(row.detail)})}}" if row.detail else "")
-    indent = "" if row.kind in ("ours", "plain") else r"\quad "
+    indent = "" if row.kind in ("ours", "reference", "plain") else r"\quad "
     return " & ".join([indent + header, *(_tex_cell(cell) for cell in row.cells)]) + r" \\"
 
 

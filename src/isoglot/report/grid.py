@@ -170,7 +170,7 @@ def _fill(draft: _Draft, measures: list[Measure], beside: tuple[Comparison, Pape
         for row in others:
             cells = tuple(_theirs(draft, beside[1], row, slot)[0] for slot in draft.slots)
             if any(cell.value is not None for cell in cells):
-                draft.table.rows.append(Row(row.name, cells, "paper", "paper"))
+                draft.table.rows.append(Row(row.name, cells, "reference", "paper"))
 
 
 def _beside(draft: _Draft, run: str, row: PaperRow, beside: tuple[Comparison, PaperTable]) -> None:
@@ -192,7 +192,8 @@ def _beside(draft: _Draft, run: str, row: PaperRow, beside: tuple[Comparison, Pa
             cells.append(Cell(figure(difference, signed=True), difference))
     draft.table.rows.append(Row(row.name, tuple(cell for cell, _ in theirs), "paper", "paper"))
     if reasons:
-        number = draft.table.note(f"Not comparable (n/c), {run} beside {row.name}: {'; '.join(reasons)}.")
+        pair = "" if comparison.comparable is False else f", {run} beside {row.name}"
+        number = draft.table.note(f"Not comparable (n/c){pair}: {'; '.join(reasons)}.")
         draft.table.rows.append(Row("not comparable", tuple(cells), "difference", f"note {number}"))
     else:
         if comparison.comparable is None:

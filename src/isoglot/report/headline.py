@@ -102,5 +102,5 @@ def _verdict(best: Score, other: Score) -> str:
         return "one seed: not known to be more than noise"
     error = (best.error**2 + other.error**2) ** 0.5
     beyond = abs(best.mean - other.mean) > 2 * error
-    said = "more than" if beyond else "within"
-    return f"{said} twice the standard error, {figure(2 * error)}"
+    said = "more than" if beyond else "no more than"
+    return f"{said} noise (two standard errors are {figure(2 * error)})"

@@ -105,9 +105,25 @@ def table_block(table: Table, *, heading: bool = True) -> Markup:
         rows.append(element("tr", *cells))
     corner = [] if grouped else [element("th", table.corner, scope="col", class_="corner")]
     rows.append(element("tr", *corner, *(_heading(table, i) for i in range(len(table.columns)))))
-    body = [_row(table, row) for row in table.rows]
+    body: list[Markup] = []
+    for row in table.rows:
+        if row.kind == "reference" and not any("divider" in shown for shown in body):
+            wide = str(len(table.columns) + 1)
+            body.append(
+                element(
+                    "tr",
+                    element("th", "The paper's other rows", colspan=wide, scope="rowgroup"),
+                    class_="divider",
+                )
+            )
+        body.append(_row(table, row))
     notes = [element("li", note, id=f"{table.id}-note-{i}") for i, note in enumerate(table.notes, 1)]
-    inner = element("table", element("thead", *rows), element("tbody", *body), class_="scores")
+    inner = element(
+        "table",
+        element("thead", *rows),
+        element("tbody", *body),
+        class_="scores" if any(row.kind != "plain" for row in table.rows) else "scores listing",
+    )
     scroller = element("div", inner, class_="scroll", tabindex="0", role="region", aria_label=table.title)
     return element(
         "div", element("h3", element("bdi", table.title)) if heading else None,
@@ -148,7 +164,7 @@ def results_section(table: Table) -> list[Markup]:
                 aria_sort="none",
             )
         )
-    body = []
+    body: list[Markup] = []
     for row in table.rows:
         cells = [element("th", element("bdi", row.header), scope="row", class_="run")]
         for cell in row.cells:

@@ -243,7 +243,7 @@ def paper_table(name: str) -> PaperTable:
 
     Example:
         >>> paper_table("weam:Table2").row("weam").values["de"]
-        74.9
+        74.5
     """
     paper, _, number = name.strip().partition(":")
     wanted = (

@@ -13,7 +13,7 @@ from isoglot.report.table import Cell, Column, Row, Table, slug
 
 __all__ = ["Correlation", "Drawn", "draw", "spearman"]
 
-_LETTER, _LINE_HEIGHT = 6.1, 12.0
+_LETTER, _LINE_HEIGHT = 7.0, 12.0
 _Box = tuple[float, float, float, float]
 
 

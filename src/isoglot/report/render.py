@@ -186,8 +186,9 @@ def _runs_table(material: Material) -> Table:
     for info in material.infos.values():
         versions = ", ".join(f"{name} {version}" for name, version in info.versions.items())
         checkpoints = ", ".join(h[:8] for h in info.checkpoint_hashes)
+        recipes = ", ".join(h[:8] for h in info.recipe_hash.split(", "))
         texts = [info.encoder or "not recorded", ", ".join(map(str, info.seeds)) or "–", f"{info.examples:,}",
-                 info.recipe_hash, checkpoints, versions, info.folder]  # fmt: skip
+                 recipes, checkpoints, versions, info.folder]  # fmt: skip
         table.rows.append(Row(info.name, tuple(map(Cell, texts)), "plain"))
     return table
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -85,9 +86,6 @@ def _search(root: Path, material: Material) -> list[Mapping[str, Any]]:
     for folder in sorted({p.parent for p in root.rglob("run.json")} | _trained(root)):
         record = _record(folder)
         label = str(record.get("name") or folder.name)
-        seed = record.get("seed")
-        if len(_named(root, label)) > 1 and seed is not None:
-            label = f"{label} (seed {seed})"
         material.curves += read_curves(folder, label)
         records.append({**record, "folder": str(folder)})
     for folder in sorted(p for p in root.rglob(_FIGURES) if p.is_dir()):
@@ -95,17 +93,14 @@ def _search(root: Path, material: Material) -> list[Mapping[str, Any]]:
             if path.suffix == ".json":
                 material.figures.append((folder.parent.name, read_figure(path)))
             elif path.suffix == ".jsonl":
-                material.alignments.append((path.stem.replace("_", " "), read_alignments(path)))
+                title = re.sub(r"^\d+[-_ ]+", "", path.stem).replace("_", " ")
+                material.alignments.append((title, read_alignments(path)))
     return records
 
 
 def _trained(root: Path) -> set[Path]:
     states = root.rglob("trainer_state.json")
     return {p.parent.parent if p.parent.name.startswith("checkpoint-") else p.parent for p in states}
-
-
-def _named(root: Path, name: str) -> list[Path]:
-    return [p for p in root.rglob("run.json") if _record(p.parent).get("name") == name]
 
 
 def _record(folder: Path) -> Mapping[str, Any]:

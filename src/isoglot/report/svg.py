@@ -12,7 +12,7 @@ __all__ = ["SERIES", "Axis", "Frame", "legend", "marker", "nice_ticks", "tick_te
 
 SERIES = 7
 """Colours of the Okabe–Ito palette that are used for series; then they repeat with another dash and shape."""
-_CHARACTER = 6.4
+_CHARACTER = 7.2
 """Width of a character of the charts' text, about, in the charts' units."""
 
 
@@ -34,8 +34,8 @@ def tick_text(value: float, step: float) -> str:
     """A tick's number with as many places as its step needs; thousands as ``10k``."""
     if abs(value) >= 10_000 and abs(value) % 100 == 0:
         return f"{value / 1000:g}k".replace("-", "−")
-    places = max(0, -math.floor(math.log10(step) + 1e-9)) if step > 0 else 0
-    if places and round(step * 10**places) != step * 10**places and step * 10**places % 1 > 1e-6:
+    places = 0
+    while places < 12 and abs(step * 10**places - round(step * 10**places)) > 1e-6 * step * 10**places:
         places += 1
     return f"{value:,.{places}f}".replace("-", "−")
 

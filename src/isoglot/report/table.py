@@ -8,7 +8,7 @@ from typing import Literal
 
 __all__ = ["Cell", "Column", "Row", "Table", "figure"]
 
-RowKind = Literal["ours", "paper", "difference", "plain"]
+RowKind = Literal["ours", "paper", "difference", "reference", "plain"]
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Row:
     Args:
         header: what the row is about.
         cells: as many as there are columns.
-        kind: whose figures they are.
+        kind: whose figures they are; ``reference`` rows are a paper's that stand beside none of ours.
         detail: shown small beside the header.
     """
 

@@ -118,9 +118,11 @@ def _pair(sentence: Sentence, name: str) -> Markup:
     )
     return element(
         "div", heading,
-        _words(pair.src, by_source, pair.tgt, pair.src_language, "source"),
         element("svg", class_="wires", aria_hidden="true"),
-        _words(pair.tgt, by_target, pair.src, pair.tgt_language, "target"),
+        element(
+            "div", _words(pair.src, by_source, pair.tgt, pair.src_language, "source"),
+            _words(pair.tgt, by_target, pair.src, pair.tgt_language, "target"), class_="pair-words",
+        ),
         links if said else element("p", "No links.", class_="hint"),
         class_="pair-view", id=name, data_errors=str(sentence.errors),
     )  # fmt: skip

@@ -104,10 +104,6 @@
   const pairs = new Map(all(document, ".pair-view").map((view) => [view, setUpPair(view)]));
   const watcher = new ResizeObserver((entries) => entries.forEach((entry) => pairs.get(entry.target)()));
   pairs.forEach((_, view) => watcher.observe(view));
-  document.addEventListener("contentvisibilityautostatechange", (event) => {
-    const draw = pairs.get(event.target);
-    if (draw && !event.skipped) requestAnimationFrame(draw);
-  });
   all(document, ".only-errors").forEach((box) => box.addEventListener("change", () => {
     all(box.closest(".viewer"), ".pair-view").forEach((view) => {
       view.hidden = box.checked && view.dataset.errors === "0";

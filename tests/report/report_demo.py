@@ -13,17 +13,32 @@ LANGUAGES = ("en", "es", "de", "ar", "hi", "zh")
 GAIN = {"mlm": 0.0, "tlm": 2.1, "weam": 3.4, "ppa": 3.0}
 MBERT = "bert-base-multilingual-cased"
 WORDS = [
-    ("house", "Haus"), ("water", "Wasser"), ("year", "Jahr"), ("work", "Arbeit"), ("city", "Stadt"), ("child", "Kind"),
-    ("night", "Nacht"), ("book", "Buch"), ("door", "Tür"), ("green", "grün"), ("school", "Schule"), ("street", "Straße"),
-]  # fmt: skip
+    ("house", "Haus"),
+    ("water", "Wasser"),
+    ("year", "Jahr"),
+    ("work", "Arbeit"),
+    ("city", "Stadt"),
+    ("child", "Kind"),
+    ("night", "Nacht"),
+    ("book", "Buch"),
+    ("door", "Tür"),
+    ("green", "grün"),
+    ("school", "Schule"),
+    ("street", "Straße"),
+]
 
 
 def write_run(root: Path, run: str, seed: int, *, encoder: str = MBERT) -> Path:
     folder = root / f"{run}-seed{seed}"
     folder.mkdir(parents=True)
     recipe_hash = f"{run}{seed}".ljust(16, "0")
-    record = {"name": run, "seed": seed, "recipe_hash": recipe_hash, "values": {"model": {"path": encoder}},
-              "versions": {"python": "3.11.2", "torch": "2.13.0"}}  # fmt: skip
+    record = {
+        "name": run,
+        "seed": seed,
+        "recipe_hash": recipe_hash,
+        "values": {"model": {"path": encoder}},
+        "versions": {"python": "3.11.2", "torch": "2.13.0"},
+    }
     (folder / "run.json").write_text(json.dumps(record))
     append(folder / "results.jsonl", _rows(run, seed, recipe_hash))
     for step in (200, 400):
@@ -39,8 +54,13 @@ def _rows(run: str, seed: int, recipe_hash: str) -> list[Result]:
     rows = []
     for language, base in hard.items():
         gain = 0 if language == "en" else GAIN[run]
-        shared = {"run": f"{run}-seed{seed}", "language": language, "seed": seed, "recipe_hash": recipe_hash,
-                  "checkpoint_hash": f"{seed:016x}"}  # fmt: skip
+        shared = {
+            "run": f"{run}-seed{seed}",
+            "language": language,
+            "seed": seed,
+            "recipe_hash": recipe_hash,
+            "checkpoint_hash": f"{seed:016x}",
+        }
         value = base + gain + rng.gauss(0, 0.5)
         rows.append(Result(task="xnli", metric="accuracy", value=value, examples=5010, **shared))
         rows.append(Result(task="mlqa", metric="f1", value=value - 8, examples=4918, **shared))
@@ -57,8 +77,14 @@ def _history(run: str, seed: int, steps: int) -> list[dict[str, float]]:
     entries = []
     for step in range(10, steps + 1, 10):
         loss = 2.2 + 5.5 * math.exp(-step / 110) - 0.05 * GAIN[run] + rng.gauss(0, 0.05)
-        entry = {"step": step, "loss": loss, "masked_lm/loss": loss, "masked_lm/accuracy": 0.6 - loss / 16,
-                 "learning_rate": 5e-5 * (1 - step / steps), "grad_norm": 1 + rng.random()}  # fmt: skip
+        entry = {
+            "step": step,
+            "loss": loss,
+            "masked_lm/loss": loss,
+            "masked_lm/accuracy": 0.6 - loss / 16,
+            "learning_rate": 5e-5 * (1 - step / steps),
+            "grad_norm": 1 + rng.random(),
+        }
         entries.append(entry)
     return entries
 
@@ -74,35 +100,76 @@ def write_figures(root: Path) -> Path:
             x, y = rng.uniform(-10, 10), rng.uniform(-10, 10)
             pairs.append([len(points), len(points) + 1])
             points.append({"x": x, "y": y, "word": en, "language": "en"})
-            points.append({"x": x + rng.uniform(-gap, gap), "y": y + rng.uniform(-gap, gap), "word": de, "language": "de"})
+            points.append(
+                {
+                    "x": x + rng.uniform(-gap, gap),
+                    "y": y + rng.uniform(-gap, gap),
+                    "word": de,
+                    "language": "de",
+                }
+            )
         panels.append({"title": title, "points": points, "pairs": pairs})
-    _write(folder / "1_tsne.json", kind="embedding_map", title="Frequent aligned words, before and after training",
-           panels=panels, note="t-SNE of static input embeddings.")  # fmt: skip
+    _write(
+        folder / "1_tsne.json",
+        kind="embedding_map",
+        title="Frequent aligned words, before and after training",
+        panels=panels,
+        note="t-SNE of static input embeddings.",
+    )
     drops = {"MLM": (0.5, 14), "XLM": (22, 9), "DICT-MLM": (61, 6), "ALIGN-MLM": (94, 4)}
     points = [
         {"x": x + rng.uniform(-3, 3), "y": y + shift + rng.uniform(-1, 1), "group": group, "label": transform}
         for group, (x, y) in drops.items()
         for transform, shift in (("trans", -5), ("trans+inv", 2), ("trans+syn", 0))
     ]
-    _write(folder / "2_scatter.json", kind="scatter", title="Alignment against zero-shot drop, XNLI", points=points,
-           x_label="alignment (%)", y_label="drop Δ (points)", correlate="-y")  # fmt: skip
+    _write(
+        folder / "2_scatter.json",
+        kind="scatter",
+        title="Alignment against zero-shot drop, XNLI",
+        points=points,
+        x_label="alignment (%)",
+        y_label="drop Δ (points)",
+        correlate="-y",
+    )
     series = []
     for label, low in (("mlm", 34), ("tlm", 28), ("weam", 22)):
         y = [low + 0.75 * (layer - 8) ** 2 + rng.uniform(-0.5, 0.5) for layer in range(13)]
         series.append({"label": label, "x": list(range(13)), "y": y, "sd": [0.8] * 13})
-    _write(folder / "3_layers.json", kind="layers", title="AER by layer, de–en", series=series, better="lower")
+    _write(
+        folder / "3_layers.json", kind="layers", title="AER by layer, de–en", series=series, better="lower"
+    )
     pairs_ = [
-        {"id": "de 1", "src": "Wir müssen das Haus am Fluss heute noch verkaufen .", "src_language": "de",
-         "tgt": "We have to sell the house by the river today .", "tgt_language": "en",
-         "links": "0-0 1-1 1-2 2-4 3-5 4-6 5-8 6-9 7-5 8-3 9-10", "sure": "0-0 2-4 3-5 5-8 6-9 8-3 9-10",
-         "possible": "1-1 1-2 4-6 4-7"},
-        {"id": "ar 1", "src": "ذهب الولد إلى المدرسة صباح اليوم", "src_language": "ar",
-         "tgt": "the boy went to school this morning", "tgt_language": "en",
-         "links": "0-2 1-1 1-0 2-3 3-4 4-6", "sure": "0-2 1-1 2-3 3-4 4-6 5-5", "possible": "1-0"},
-        {"id": "zh 1", "src": ["我们", "喜欢", "音乐", "。"], "src_language": "zh", "tgt": "we like music .",
-         "tgt_language": "en", "links": [[0, 0], [1, 1], [2, 2], [3, 3]], "sure": [[0, 0], [1, 1], [2, 2], [3, 3]],
-         "possible": []},
-    ]  # fmt: skip
+        {
+            "id": "de 1",
+            "src": "Wir müssen das Haus am Fluss heute noch verkaufen .",
+            "src_language": "de",
+            "tgt": "We have to sell the house by the river today .",
+            "tgt_language": "en",
+            "links": "0-0 1-1 1-2 2-4 3-5 4-6 5-8 6-9 7-5 8-3 9-10",
+            "sure": "0-0 2-4 3-5 5-8 6-9 8-3 9-10",
+            "possible": "1-1 1-2 4-6 4-7",
+        },
+        {
+            "id": "ar 1",
+            "src": "ذهب الولد إلى المدرسة صباح اليوم",
+            "src_language": "ar",
+            "tgt": "the boy went to school this morning",
+            "tgt_language": "en",
+            "links": "0-2 1-1 1-0 2-3 3-4 4-6",
+            "sure": "0-2 1-1 2-3 3-4 4-6 5-5",
+            "possible": "1-0",
+        },
+        {
+            "id": "zh 1",
+            "src": ["我们", "喜欢", "音乐", "。"],
+            "src_language": "zh",
+            "tgt": "we like music .",
+            "tgt_language": "en",
+            "links": [[0, 0], [1, 1], [2, 2], [3, 3]],
+            "sure": [[0, 0], [1, 1], [2, 2], [3, 3]],
+            "possible": [],
+        },
+    ]
     text = "".join(json.dumps(pair, ensure_ascii=False) + "\n" for pair in pairs_)
     (folder / "4_word_links.jsonl").write_text(text, encoding="utf-8")
     return folder

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from isoglot.cli import app
+from isoglot.errors import ConfigurationError
+from isoglot.results import Result, append
+
+RUNNER = CliRunner()
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    values = {"en": 82.0, "es": 77.0, "de": 75.0, "zh": 74.0}
+    rows = [
+        Result(run="weam", task="xnli", language=k, metric="accuracy", value=v, examples=5010)
+        for k, v in values.items()
+    ]
+    append(tmp_path / "run" / "results.jsonl", rows)
+    return tmp_path / "run"
+
+
+def test_report_writes_the_page_and_the_tables(run: Path, tmp_path: Path) -> None:
+    out, tables = tmp_path / "r.html", tmp_path / "tables"
+    result = RUNNER.invoke(
+        app, ["report", str(run), "--out", str(out), "--paper", "weam:2", "--tables", str(tables)]
+    )
+    assert result.exit_code == 0, result.output
+    assert out.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert (tables / "xnli-test-accuracy-weam-table2.tex").is_file()
+
+
+def test_options_may_stand_first(run: Path, tmp_path: Path) -> None:
+    out = tmp_path / "r.html"
+    assert RUNNER.invoke(app, ["report", "--out", str(out), str(run)]).exit_code == 0
+    assert out.is_file()
+
+
+def test_compare_prints_ours_the_papers_and_the_difference(run: Path) -> None:
+    arguments = ["report", "compare", str(run), "--paper", "weam:Table2"]
+    result = RUNNER.invoke(app, [*arguments, "--comparable", "the paper's own setting"])
+    lines = result.output.splitlines()
+    assert lines[5].split()[-6:] == ["82.6", "76.4", "74.5", "74.4", "77.0", "75.1"]
+    assert lines[6].split()[-6:] == ["−0.6", "+0.6", "+0.5", "−0.4", "±0.0", "+0.2"]
+    unknown = RUNNER.invoke(app, arguments).output  # its encoder is not recorded
+    assert "n/c" in unknown and "−0.6" not in unknown
+    assert RUNNER.invoke(app, [*arguments, "--format", "latex"]).output.startswith(r"\begin{table}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["compare", "RUN"], "nothing to compare with"),
+        (["compare", "RUN", "--paper", "ppa:4"], "no task, metric and language"),
+        (["compare", "RUN", "--paper", "weam:2", "--format", "pdf"], "text, csv, latex"),
+        (["compare", "RUN", "--paper", "weam:2", "--not-comparable", ""], "say why"),
+        (["RUN", "--paper", "weam:99"], "weam:99"),
+        (["RUN", "--comparable", "a", "--not-comparable", "b"], "use one of them"),
+        (["RUN", "--combine", "x"], "NAME=LANGUAGE:RUN"),
+    ],
+)
+def test_mistakes_are_told(run: Path, tmp_path: Path, arguments: list[str], message: str) -> None:
+    given = [str(run) if a == "RUN" else a for a in arguments]
+    out = [] if "compare" in given else ["--out", str(tmp_path / "r.html")]
+    result = RUNNER.invoke(app, ["report", *given, *out])
+    assert isinstance(result.exception, ConfigurationError)
+    assert message in str(result.exception)
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_the_papers_tables_are_listed_and_shown() -> None:
+    assert "weam:Table1" in RUNNER.invoke(app, ["report", "papers"]).output
+    shown = RUNNER.invoke(app, ["report", "papers", "weam:Table1"]).output
+    assert "47.0 (printed 48.2)" in shown
+    assert len(RUNNER.invoke(app, ["report", "papers", "--corrections"]).output.splitlines()) == 15
+
+
+def test_help_names_the_commands() -> None:
+    text = RUNNER.invoke(app, ["report", "--help"]).output
+    assert "compare" in text and "papers" in text

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from isoglot.errors import InputError
+from isoglot.report.alignment_files import quality, read_alignments
+from isoglot.report.viewer import alignment_table, alignment_viewer
+
+PAIR = {
+    "src": "a b c",
+    "tgt": ["x", "y"],
+    "links": "0-0 1-1 2-0",
+    "sure": [[0, 0], [2, 1]],
+    "possible": "1p1",
+}
+
+
+def write(path: Path, *pairs: object) -> Path:
+    path.write_text("\n".join(json.dumps(pair) for pair in pairs), encoding="utf-8")
+    return path
+
+
+def test_links_are_sure_possible_wrong_or_missed(tmp_path: Path) -> None:
+    (sentence,) = read_alignments(write(tmp_path / "a.jsonl", PAIR))
+    assert sentence.classes == {(0, 0): "sure", (1, 1): "possible", (2, 0): "error", (2, 1): "missed"}
+    assert sentence.errors == 2
+    found = quality([sentence])
+    assert found is not None
+    assert found.precision == pytest.approx(200 / 3)
+    assert found.recall == 50
+    assert found.aer == pytest.approx(100 * (1 - (1 + 2) / (3 + 2)))
+
+
+def test_without_gold_links_nothing_is_judged(tmp_path: Path) -> None:
+    sentences = read_alignments(write(tmp_path / "a.jsonl", {"src": "a", "tgt": "x", "links": [[0, 0]]}))
+    assert sentences[0].classes == {(0, 0): "plain"}
+    assert quality(sentences) is None
+    assert "precision" not in alignment_viewer("t", sentences, most=5, number=1)
+
+
+@pytest.mark.parametrize(
+    ("pair", "message"),
+    [
+        ({**PAIR, "links": "0-2"}, r"links has \[0, 2\], and there are 3 source and 2 target words"),
+        ({**PAIR, "sure": [[3, 0]]}, "sure has"),
+        ({**PAIR, "links": "0:1"}, "write 0-0 1-2"),
+        ({**PAIR, "links": [[-1, 0]]}, "greater than or equal to 0"),
+        ({**PAIR, "src": ""}, "src"),
+        ({"src": "a"}, "tgt"),
+        ([], "the line"),
+    ],
+)
+def test_a_wrong_line_is_named(tmp_path: Path, pair: object, message: str) -> None:
+    path = write(tmp_path / "a.jsonl", PAIR, pair)
+    with pytest.raises(InputError, match=message) as caught:
+        read_alignments(path)
+    assert f"{path}:2: " in str(caught.value)
+
+
+def test_the_viewer_shows_some_and_counts_all(tmp_path: Path) -> None:
+    pairs = [{**PAIR, "id": f"n{i}"} for i in range(10)]
+    sentences = read_alignments(write(tmp_path / "a.jsonl", *pairs))
+    shown = alignment_viewer("t", sentences, most=5, number=1)
+    assert shown.count('class="pair-view"') == 5
+    assert "10 pairs, 5 of them shown" in shown
+    assert all(f">n{i}<" in shown for i in (0, 2, 4, 6, 8))
+    assert len(alignment_table("t", sentences).rows) == 40
+
+
+def test_right_to_left_is_told_from_the_language_or_the_letters(tmp_path: Path) -> None:
+    pairs = [{"src": "بيت", "tgt": "house"}, {"src": "( בית", "tgt": "42", "tgt_language": "fa"}]
+    first, second = (
+        alignment_viewer("t", [s], most=1, number=1)
+        for s in read_alignments(write(tmp_path / "a.jsonl", *pairs))
+    )
+    assert first.count('dir="rtl"') == 1 and first.count('dir="ltr"') == 1
+    assert second.count('dir="rtl"') == 2

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from isoglot.report.curves import Curve, curve_figures, read_curves
+
+
+def state(folder: Path, step: int, history: list[dict[str, object]]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "trainer_state.json").write_text(json.dumps({"global_step": step, "log_history": history}))
+
+
+def test_the_checkpoint_that_got_furthest_is_read_and_cut_off_ones_are_not(tmp_path: Path) -> None:
+    history = [
+        {"step": s, "loss": 9.0 - s, "epoch": 1, "eval_f1": None if s == 1 else 0.5} for s in (1, 2, 3)
+    ]
+    state(tmp_path / "checkpoint-9", 9, history[:2])
+    state(tmp_path / "checkpoint-30", 30, history)
+    (tmp_path / "checkpoint-40").mkdir()
+    (tmp_path / "checkpoint-40" / "trainer_state.json").write_text('{"global_step": 40, "log_h')
+    curves = {c.quantity: c for c in read_curves(tmp_path, "tlm")}
+    assert set(curves) == {"loss", "eval_f1"}
+    assert curves["loss"] == Curve("tlm", "loss", (1, 2, 3), (8, 7, 6))
+    assert curves["eval_f1"].steps == (2, 3)
+
+
+def test_values_that_are_not_finite_are_left_out(tmp_path: Path) -> None:
+    state(
+        tmp_path, 3, [{"step": 1, "loss": 2.0}, {"step": 2, "loss": float("nan")}, {"step": 3, "loss": 1.0}]
+    )
+    assert read_curves(tmp_path, "a")[0].steps == (1, 3)
+    assert read_curves(tmp_path / "none", "a") == []
+
+
+def test_long_curves_are_averaged_down(tmp_path: Path) -> None:
+    state(tmp_path, 10000, [{"step": s, "loss": float(s % 2)} for s in range(1, 10001)])
+    (curve,) = read_curves(tmp_path, "a")
+    assert len(curve.steps) <= 300
+    assert max(abs(v - 0.5) for v in curve.values) < 0.02
+
+
+def test_runs_of_one_label_are_one_line_with_their_deviation() -> None:
+    curves = [Curve("tlm", "loss", (1, 2, 3), (4.0, 3, 2)), Curve("tlm", "loss", (1, 2), (6.0, 5)),
+              Curve("mlm", "loss", (1, 2), (1.0, 1)), Curve("mlm", "learning_rate", (1, 2), (1.0, 0))]  # fmt: skip
+    (loss,), (rate,) = curve_figures(curves)
+    assert [s.label for s in loss.series] == ["tlm (2 runs)", "mlm"]
+    assert loss.series[0].x == [1, 2] and loss.series[0].y == [5, 4]
+    assert loss.series[0].sd == pytest.approx([2**0.5, 2**0.5])
+    assert rate.title == "learning_rate"

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+from isoglot.report.export import to_csv, to_latex, to_text, write_tables
+from isoglot.report.table import Cell, Column, Row, Table, figure
+
+HOSTILE = '=cmd|"/c calc"!A1, & 50% of $x_1#{}~^\\ <b>'
+
+
+def table() -> Table:
+    rows = [
+        Row(HOSTILE, (Cell("71.3", 71.3456, 0.42, best=True), Cell("−0.5", -0.5)), "ours", "3 seeds"),
+        Row("paper", (Cell("70.0", 70.0, note=1), Cell("–")), "paper"),
+    ]
+    return Table(
+        "demo", "Title_1", "Caption 5%", "run", [Column("de"), Column("Δ", average=True)], rows, ["a_note"]
+    )
+
+
+def test_csv_reads_back_with_deviations_apart_and_formulas_disarmed() -> None:
+    heading, first, second = csv.reader(io.StringIO(to_csv(table()), newline=""))
+    assert heading == ["run", "kind", "detail", "de", "de sd", "Δ"]
+    assert first == ["'" + HOSTILE, "ours", "3 seeds", "71.3456", "0.42", "-0.5"]
+    assert second == ["paper", "paper", "", "70", "", "–"]
+
+
+def test_latex_escapes_every_special_character() -> None:
+    text = to_latex(table())
+    for escaped in (r"\%", r"\&", r"\$", r"\_", r"\#", r"\{\}", r"\textasciitilde{}", r"\textasciicircum{}",
+                    r"\textbackslash{}", r"\textless{}b\textgreater{}", r"\textbar{}"):  # fmt: skip
+        assert escaped in text
+    assert r"\textbf{71.3} {\footnotesize $\pm$ 0.4}" in text
+    assert r"70.0$^{1}$" in text and r"$^{1}$ a\_note" in text
+    lines = [line for line in text.splitlines() if line.endswith(r"\\")]
+    assert all(line.replace(r"\&", "").count("&") == 2 for line in lines)
+
+
+def test_text_lines_up() -> None:
+    lines = to_text(table()).splitlines()
+    assert lines[0] == "Title_1"
+    assert lines[3].rstrip().endswith("Δ") and "*71.3 ±0.4" in lines[4] and "70.0 [1]" in lines[5]
+    assert lines[-1] == "[1] a_note"
+
+
+def test_files_are_written_beside_each_other(tmp_path: Path) -> None:
+    written = write_tables([table()], tmp_path / "tables")
+    assert [p.name for p in written] == ["demo.csv", "demo.tex"]
+    assert written[0].read_bytes().count(b"\r\n") == 3
+
+
+def test_figures_have_a_true_minus_and_no_signed_zero() -> None:
+    assert [figure(-1.26), figure(1.0, signed=True), figure(0.04, signed=True), figure(-0.04)] == [
+        "−1.3",
+        "+1.0",
+        "±0.0",
+        "0.0",
+    ]

@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+import base64
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from report_demo import write_demo, write_run
+
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.report.comparison import Comparison, read_comparisons
+from isoglot.report.render import ReportOptions, render
+from isoglot.results import Result, append
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"' onmouseover='alert(3)"
+VOID = {"meta", "br", "input", "circle", "line", "path", "rect", "polygon", "polyline"}
+
+
+class Reader(HTMLParser):
+    """Collects elements and checks that they are nested."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in {"meta", "br", "input"}:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open and self.open.pop() == tag, tag
+
+
+def read(page: str) -> Reader:
+    reader = Reader()
+    reader.feed(page)
+    assert reader.open == []
+    return reader
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    root = tmp_path_factory.mktemp("demo")
+    comparisons = [Comparison(paper="weam:1"), Comparison(paper="weam:2")]
+    out = render(
+        [write_demo(root / "runs")], out=root / "report.html", options=ReportOptions(comparisons=comparisons)
+    )
+    return out.read_text(encoding="utf-8")
+
+
+def test_the_page_is_well_formed_and_its_ids_are_unique(page: str) -> None:
+    elements = read(page).elements
+    ids = [attributes["id"] for _, attributes in elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    targets = [a["href"] for tag, a in elements if tag == "a" and (a.get("href") or "").startswith("#")]
+    assert targets and all(target is not None and target[1:] in ids for target in targets)
+
+
+def test_nothing_is_fetched(page: str) -> None:
+    for tag, attributes in read(page).elements:
+        assert tag not in {"link", "iframe", "object", "embed", "base"}
+        for name in ("src", "href", "action", "srcset", "poster"):
+            assert (attributes.get(name) or "#").startswith(("#", "data:text/csv", "data:application/x-tex"))
+    style = re.search(r"<style>(.*?)</style>", page, re.DOTALL)
+    assert style is not None and "url(" not in style[1] and "@import" not in style[1]
+
+
+def test_the_policy_admits_this_pages_script_and_style_alone(page: str) -> None:
+    policy = next(
+        a["content"] for _, a in read(page).elements if a.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert policy is not None and "default-src 'none'" in policy and "unsafe-inline" not in policy
+    assert not any(name.startswith("on") or name == "style" for _, a in read(page).elements for name in a)
+
+
+def test_the_headline_comes_first(page: str) -> None:
+    assert page.index('class="cards"') < page.index('id="tables"')
+    assert "more than noise" in page
+
+
+def test_what_can_be_saved_is_the_table(page: str) -> None:
+    links = [a for tag, a in read(page).elements if tag == "a" and "download" in a]
+    saved = {
+        a["download"]: base64.b64decode((a["href"] or "").partition("base64,")[2]).decode() for a in links
+    }
+    assert len(links) == len(saved) == 2 * page.count('class="downloads screen"')
+    assert saved["all-results.csv"].count("\r\n") == 253
+    assert "weam-seed3" in saved["all-results.csv"]
+    assert saved["mlqa-test-em-f1-weam-table1.tex"].startswith(r"\begin{table}")
+
+
+def test_hostile_texts_stay_texts_everywhere(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shared = {"examples": 1, "recipe_hash": HOSTILE, "checkpoint_hash": HOSTILE}
+    append(
+        folder / "results.jsonl",
+        [
+            Result(
+                run=HOSTILE + n,
+                task=HOSTILE,
+                language=lang,
+                split=HOSTILE,
+                metric=HOSTILE,
+                value=v,
+                seed=s,
+                **shared,
+            )
+            for n in "ab"
+            for lang, v in ((HOSTILE, 1), ("en", 2), ("de", 3))
+            for s in (1, 2)
+        ],
+    )
+    (folder / "run.json").write_text(
+        json.dumps(
+            {
+                "name": HOSTILE,
+                "seed": 1,
+                "recipe_hash": HOSTILE,
+                "versions": {HOSTILE: HOSTILE},
+                "values": {"model": {"path": HOSTILE}},
+            }
+        )
+    )
+    checkpoint = folder / "checkpoint-1"
+    checkpoint.mkdir()
+    history = [{"step": s, HOSTILE: 1.0, "loss": s} for s in (1, 2)]
+    (checkpoint / "trainer_state.json").write_text(json.dumps({"global_step": 2, "log_history": history}))
+    figures = folder / "figures"
+    figures.mkdir()
+    point = {"x": 1, "y": 1, "word": HOSTILE, "language": HOSTILE}
+    line = {"label": HOSTILE, "x": [1, 2], "y": [1, 2]}
+    for name, figure in {
+        "a": {
+            "kind": "embedding_map",
+            "title": HOSTILE,
+            "note": HOSTILE,
+            "panels": [{"title": HOSTILE, "points": [point, point], "pairs": [[0, 1]]}],
+        },
+        "b": {
+            "kind": "scatter",
+            "title": HOSTILE,
+            "x_label": HOSTILE,
+            "y_label": HOSTILE,
+            "points": [{"x": 1, "y": 1, "label": HOSTILE, "group": HOSTILE}],
+        },
+        "c": {
+            "kind": "layers",
+            "title": HOSTILE,
+            "x_label": HOSTILE,
+            "y_label": HOSTILE,
+            "series": [line],
+            "better": "higher",
+            "note": HOSTILE,
+        },
+    }.items():
+        (figures / f"{name}.json").write_text(json.dumps(figure))
+    pair = {
+        "src": [HOSTILE],
+        "tgt": [HOSTILE],
+        "links": "0-0",
+        "sure": "0-0",
+        "src_language": HOSTILE,
+        "id": HOSTILE,
+    }
+    (figures / "<img src=x>.jsonl").write_text(json.dumps(pair))
+    options = ReportOptions(title=HOSTILE, headline=HOSTILE, tables=tmp_path / "tables")
+    page = render([folder], out=tmp_path / "r.html", options=options).read_text(encoding="utf-8")
+    elements = read(page).elements
+    assert sum(tag == "script" for tag, _ in elements) == 1
+    assert not any(tag == "img" for tag, _ in elements)
+    assert not any(name.startswith("on") for _, attributes in elements for name in attributes)
+    assert page.count("<script>alert") == 0 and "&lt;script&gt;alert" in page
+    names = [p.name for p in (tmp_path / "tables").iterdir()]
+    assert names and all(re.fullmatch(r"[a-z0-9-]+\.(csv|tex)", name) for name in names)
+
+
+def test_a_run_without_results_still_has_curves(tmp_path: Path) -> None:
+    folder = write_run(tmp_path, "tlm", 1)
+    (folder / "results.jsonl").unlink()
+    page = render([folder], out=tmp_path / "r.html").read_text(encoding="utf-8")
+    assert 'id="curves"' in page and 'id="tables"' not in page and 'class="cards"' not in page
+
+
+def test_a_file_of_results_alone_does(tmp_path: Path) -> None:
+    folder = write_run(tmp_path, "tlm", 1)
+    page = render([folder / "results.jsonl"], out=tmp_path / "deep" / "r.html").read_text(encoding="utf-8")
+    assert 'id="tables"' in page and 'id="curves"' not in page
+
+
+def test_what_is_missing_is_named_and_nothing_is_left(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for runs, message in (([tmp_path / "none"], "no such run"), ([tmp_path / "empty"], "no training curves")):
+        with pytest.raises(InputError, match=message):
+            render(runs, out=tmp_path / "r.html")
+    folder = write_run(tmp_path, "tlm", 1)
+    with pytest.raises(ConfigurationError, match="--baseline nobody given; there are results of tlm"):
+        render([folder], out=tmp_path / "r.html", options=ReportOptions(baseline="nobody"))
+    assert not list(tmp_path.glob("r.html*"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("- paper: [", r"c.yaml:\d: no YAML"),
+        ("- papr: weam:1", "papr|paper"),
+        ("- {paper: 'weam:1', comparable: false}", "reason"),
+        ("- paper: weam:77", "weam:77"),
+    ],
+)
+def test_a_wrong_file_of_comparisons_is_named(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(text)
+    with pytest.raises((InputError, ConfigurationError), match=message):
+        read_comparisons(path)
+
+
+def test_comparisons_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text("- paper: weam:Table2\n  rows: {tlm: mBERT+TLM}\n  comparable: false\n  reason: tiny\n")
+    assert read_comparisons(path) == [
+        Comparison(paper="weam:Table2", rows={"tlm": "mBERT+TLM"}, comparable=False, reason="tiny")
+    ]

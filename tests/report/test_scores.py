@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isoglot.errors import ConfigurationError
+from isoglot.report.scores import Combination, Measure, collect, run_label
+from isoglot.results import Result
+
+XNLI = Measure("xnli", "test", "accuracy")
+
+
+def row(run: str, language: str, value: float, seed: int | None = None, **more: object) -> Result:
+    given_ = {"task": "xnli", "metric": "accuracy", "examples": 100, **more}
+    return Result(run=run, language=language, value=value, seed=seed, **given_)
+
+
+def test_seeds_meet_in_one_row_with_the_sample_deviation() -> None:
+    scores = collect(
+        [row("tlm-seed1", "de", 70, 1), row("tlm-seed2", "de", 72, 2), row("tlm-seed3", "de", 77, 3)]
+    )
+    found = scores.score(XNLI, "tlm", "de")
+    assert found is not None
+    assert (found.mean, found.seeds) == (73, 3)
+    assert found.sd == pytest.approx(3.605551)
+    assert found.error == pytest.approx(3.605551 / 3**0.5)
+
+
+def test_one_seed_has_no_deviation() -> None:
+    found = collect([row("tlm", "de", 70)]).score(XNLI, "tlm", "de")
+    assert found is not None and found.sd is None and found.error is None
+
+
+def test_a_mean_over_languages_is_taken_per_seed_and_never_over_fewer_languages() -> None:
+    rows = [row("a", "de", 60, 1), row("a", "es", 80, 1), row("a", "de", 64, 2), row("b", "de", 90, 1)]
+    scores = collect(rows)
+    found = scores.mean(XNLI, "a", ["de", "es"])
+    assert found is not None and (found.mean, found.seeds, found.examples) == (70, 1, 200)
+    assert scores.mean(XNLI, "b", ["de", "es"]) is None
+    assert scores.mean(XNLI, "a", []) is None
+
+
+@given(st.lists(st.lists(st.floats(0, 100), min_size=2, max_size=2), min_size=1, max_size=5))
+def test_with_all_seeds_the_mean_of_means_is_the_mean_of_all(values: list[list[float]]) -> None:
+    rows = [
+        row("a", lang, v[i] + 1.5, s) for s, v in enumerate(values) for i, lang in enumerate(("de", "es"))
+    ]
+    found = collect(rows).mean(XNLI, "a", ["de", "es"])
+    assert found is not None
+    assert found.mean == pytest.approx(sum(sum(v) for v in values) / (2 * len(values)) + 1.5)
+
+
+def test_of_repeated_rows_the_last_counts_and_a_change_is_told() -> None:
+    scores = collect([row("a", "de", 60, 1), row("a", "de", 60, 1), row("a", "de", 61, 1)])
+    found = scores.score(XNLI, "a", "de")
+    assert found is not None and (found.mean, found.seeds) == (61, 1)
+    assert [r.value for r in scores.repeated] == [61]
+
+
+def test_shares_of_one_become_percent_and_percent_stays() -> None:
+    aer = Measure("wa", "test", "aer")
+    rows = [row("a", "de-en", 0.25, task="wa", metric="aer"), row("a", "de", 71), row("b", "de", 0.9)]
+    scores = collect(rows)
+    assert scores.scaled == {aer}
+    assert scores.score(aer, "a", "de-en").mean == 25
+    assert scores.score(XNLI, "b", "de").mean == 0.9
+
+
+@pytest.mark.parametrize(
+    ("run", "seed", "label"),
+    [
+        ("tlm-seed1", 1, "tlm"),
+        ("tlm/s12", 12, "tlm"),
+        ("tlm_seed=3", 3, "tlm"),
+        ("tlm-seed1", 2, "tlm-seed1"),
+        ("tlm-seed1", None, "tlm-seed1"),
+        ("seed1", 1, "seed1"),
+        ("models1", 1, "models1"),
+    ],
+)
+def test_run_label_drops_its_own_seed_only(run: str, seed: int | None, label: str) -> None:
+    assert run_label(row(run, "de", 1, seed)) == label
+
+
+def test_bilingual_models_in_one_row_english_as_their_mean() -> None:
+    rows = [
+        row("w-de", "en", 80),
+        row("w-de", "de", 70),
+        row("w-de", "es", 10),
+        row("w-es", "en", 84),
+        row("w-es", "es", 75),
+        row("mlm", "de", 60),
+    ]
+    scores = collect(rows, [Combination.parse("weam=de:w-de,es:w-es")])
+    values = {lang: scores.score(XNLI, "weam", lang).mean for lang in ("en", "de", "es")}
+    assert values == {"en": 82, "de": 70, "es": 75}
+    assert scores.runs == ["weam", "mlm"]
+
+
+@pytest.mark.parametrize("text", ["weam", "weam=", "=de:a", "weam=de", "weam=de:a,:b"])
+def test_a_combination_of_another_form_is_refused(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="NAME=LANGUAGE:RUN"):
+        Combination.parse(text)
+
+
+def test_a_combination_of_an_unknown_run_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="no results of w-fr"):
+        collect([row("w-de", "de", 1)], [Combination.parse("weam=fr:w-fr")])
