@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from datasets import Dataset
 from transformers import PreTrainedConfig
 
 from isoglot.errors import ConfigurationError
@@ -13,7 +14,9 @@ from isoglot.pipeline.build import batch_options, build_model, encoder_config, l
 from isoglot.pipeline.check import load_recipe
 from isoglot.pipeline.reporting import Silent
 from isoglot.pipeline.streams import cache_folder, load_tokenizer, prepared
-from isoglot.testing import FAMILIES, tiny_model
+from isoglot.recipe_sections import ViewSection
+from isoglot.testing import FAMILIES, tiny_model, tiny_tokenizer
+from isoglot.views import VIEWS
 
 
 def built(recipe_file: Path, *overrides: str):  # type: ignore[no-untyped-def]
@@ -65,21 +68,42 @@ def test_language_tables_cover_the_highest_number(tiny_recipe: Path) -> None:
 
 def test_weights_and_costs(tiny_recipe: Path) -> None:
     both = "views.both={type: sentence_pair, stream: bitext, max_length: 40}"
-    result, recipe, _ = built(tiny_recipe, both, "objectives.masked_lm.weight={value: 2.0, start_step: 3}")
+    reader = "objectives.near={type: sentence_contrast, view: both, queue_size: 16}"
+    weight = "objectives.masked_lm.weight={value: 2.0, start_step: 3}"
+    result, recipe, _ = built(tiny_recipe, both, reader, weight)
     result.model.step = 2
     assert result.model.weight("masked_lm") == 0.0
     result.model.step = 3
     assert result.model.weight("masked_lm") == 2.0
-    cost = batch_options(recipe, result.views).costs["bitext"]
-    assert (cost.views, cost.limit) == (2, 64)
+    stream = Dataset.from_dict({"source_ids": [[1]], "target_ids": [[1]], "length": [2]})
+    cost = batch_options(recipe, result.views, {"bitext": stream}).costs["bitext"]
+    assert (cost.views, cost.limit, cost.specials) == (2, 64, 3 + 4), (
+        "[CLS] S [SEP] T [SEP], and each side alone"
+    )
+    packed = stream.add_column("attention_mask", [[1, 1]])
+    assert batch_options(recipe, result.views, {"bitext": packed}).costs["bitext"].specials == 0
+
+
+@pytest.mark.parametrize(("family", "pair"), [("bert", 3), ("xlm-roberta", 4)])
+def test_views_say_how_many_special_tokens_they_add(family: str, pair: int) -> None:
+    tokenizer = tiny_tokenizer(family)
+    example = {"source_ids": [7, 8], "target_ids": [9], "input_ids": [7, 8, 9], "coin": False}
+    for name, expected in (("masked_pair", pair), ("masked_text", 2), ("sentence_pair", 4)):
+        view = VIEWS[name](tokenizer)
+        tensors = view.build(example, generator=torch.Generator())
+        inputs = sum(v.numel() for k, v in tensors.items() if k.endswith("input_ids"))
+        assert view.special_tokens == expected == inputs - 3
 
 
 def test_what_views_and_objectives_refuse_is_told_together(tiny_recipe: Path) -> None:
+    recipe = load_recipe(tiny_recipe)
+    corpora = prepared(recipe, cache_folder(), Silent())
+    tokenizer = load_tokenizer(recipe, corpora, cache_folder(), Silent())
+    views = {
+        "pair": ViewSection(type="masked_pair", stream="bitext", probability=7),
+        "long": ViewSection(type="masked_text", stream="bitext", max_length=640),
+    }
     with pytest.raises(ConfigurationError) as caught:
-        built(
-            tiny_recipe,
-            "views.pair.probability=7",
-            "views.long={type: masked_text, stream: bitext, max_length: 640}",
-        )
+        build_model(recipe.model_copy(update={"views": views}), tokenizer, corpora)
     told = "\n".join(caught.value.problems)
     assert "views.pair: " in told and "views.long.max_length: 640 given" in told

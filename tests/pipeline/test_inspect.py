@@ -23,7 +23,7 @@ def test_instances_are_those_of_the_training_batches(tiny_recipe: Path, tmp_path
     built = build_model(recipe, tokenizer, corpora)
     streams = encoded(recipe, corpora, tokenizer, cache_folder(), Silent())
     trainer = build_trainer(recipe, built, streams, tokenizer, training_arguments(recipe, tmp_path / "run"))
-    assert batch_options(recipe, built.views).examples == 1
+    assert batch_options(recipe, built.views, streams).examples == 1
     for position, instance in enumerate(shown):
         item = trainer.train_dataset[position]
         batch = trainer.data_collator([item])["pair"]
@@ -61,7 +61,9 @@ def test_the_table_shows_what_the_view_makes(tiny_recipe: Path) -> None:
 
 
 def test_query_and_key_are_told_apart(tiny_recipe: Path) -> None:
-    recipe = load_recipe(tiny_recipe, ["views.both={type: sentence_pair, stream: bitext}"])
+    both = "views.both={type: sentence_pair, stream: bitext}"
+    reader = "objectives.near={type: sentence_contrast, view: both}"
+    recipe = load_recipe(tiny_recipe, [both, reader])
     instances = {i.view: i for i in inspect_recipe(recipe, positions=1, start=5)}
     assert set(instances) == {"pair", "both"}
     heading, rows = table(instances["both"])

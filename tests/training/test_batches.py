@@ -188,3 +188,27 @@ def test_mistakes() -> None:
         )
     with pytest.raises(ConfigurationError, match="raise `bucket`"):
         TokenBudgetBatches(mixture_of(30, bucket=2), BatchOptions(examples=2), world_size=4)
+
+
+@pytest.mark.parametrize("accumulation", [1, 3])
+def test_a_window_never_has_fewer_positions_than_a_step_has_batches(accumulation: int) -> None:
+    """One example a batch, no bucket: an odd epoch would leave a window of one position for two ranks."""
+    group = 2 * accumulation
+    options = BatchOptions(examples=1)
+    lengths = {"a": np.ones(13, dtype=np.int32)}
+    bucket = bucket_positions(lengths, options, batches=1, group=group)
+    mixture = Mixture({"a": stream(13)}, primary="a", length=26, seed=1, bucket=bucket, least=group)
+    ranks = dealt(mixture, options, 2, accumulation)
+    assert len(ranks[0]) == len(ranks[1])
+    assert sorted(p for rank in ranks for batch in rank for p in batch) == list(range(26))
+
+
+def test_the_plan_knows_what_examples_cost() -> None:
+    mixture = mixture_of(40)
+    plans = [
+        TokenBudgetBatches(
+            mixture, BatchOptions(tokens=100, costs={"a": StreamCost(specials=n)})
+        ).fingerprint()
+        for n in (2, 4)
+    ]
+    assert plans[0] != plans[1]

@@ -195,17 +195,27 @@ def _language_table(recipe: Recipe, encoder: PreTrainedModel) -> nn.Embedding | 
     return language_embeddings(max(numbers) + 1, size, seed=seed_for(recipe.seed, "language embeddings"))
 
 
-def batch_options(recipe: Recipe, views: Mapping[str, tuple[str, View]]) -> BatchOptions:
-    """Batch size with what one example of each stream costs in tokens."""
+def batch_options(
+    recipe: Recipe, views: Mapping[str, tuple[str, View]], streams: Mapping[str, Dataset]
+) -> BatchOptions:
+    """Batch size with what one example of each stream costs in tokens.
+
+    Args:
+        recipe: gives the size.
+        views: view name to the stream it reads and the view. Its ``special_tokens`` says how many it adds (a view of
+            your own that does not say: 3); packed blocks hold theirs already.
+        streams: encoded.
+    """
     costs = {}
     for stream in dict.fromkeys(name for name, _ in views.values()):
         readers = [view for name, view in views.values() if name == stream]
+        packed = is_packed(dict.fromkeys(streams[stream].column_names))
         limits = [getattr(view, "max_length", None) for view in readers]
         known = [limit for limit in limits if isinstance(limit, int)]
         halves = sum(1 if getattr(view, "side", None) else 2 for view in readers)
         costs[stream] = StreamCost(
             views=-(-halves // 2),  # two views of one side each encode a pair once
-            specials=3 * len(readers),
+            specials=0 if packed else sum(int(getattr(view, "special_tokens", 3)) for view in readers),
             limit=max(known) if known and len(known) == len(limits) else None,
         )
     return BatchOptions(examples=recipe.batch.examples, tokens=recipe.batch.tokens, costs=costs)

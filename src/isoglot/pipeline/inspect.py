@@ -70,7 +70,7 @@ def inspect_recipe(
     streams = encoded(recipe, corpora, tokenizer, place, report)
     check_streams(views, streams)
     group = int(recipe.train.get("gradient_accumulation_steps", 1))
-    mixture = build_mixture(recipe, streams, batch_options(recipe, views), group=group)
+    mixture = build_mixture(recipe, streams, batch_options(recipe, views, streams), group=group)
     collate = Collator(views, seed=recipe.seed, pad_token_id=int(tokenizer.pad_token_id or 0))
     instances = []
     for position in range(start, start + positions):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -184,7 +184,10 @@ class TokenBudgetBatches(torch.utils.data.Sampler[Sequence[int]]):
     def fingerprint(self) -> dict[str, Any]:
         """What the batches depend on; a resumed run compares it with the checkpoint's."""
         size = {"examples": self.options.examples, "tokens": self.options.tokens}
-        return {**self.mixture.fingerprint(), **size, "group": self.group}
+        costs = (
+            {name: asdict(cost) for name, cost in self.options.costs.items()} if self.options.tokens else {}
+        )
+        return {**self.mixture.fingerprint(), **size, "costs": costs, "group": self.group}
 
     def _span(self, window: int) -> tuple[int, int]:
         start, stop = self.mixture.window(window)

@@ -36,6 +36,8 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         seed: the run's seed.
         bucket: positions per window, usually 50 batches' worth (:func:`isoglot.training.batches.bucket_positions`);
             ``None``: no sorting, an epoch is one window.
+        least: fewest positions of a window, the batches of one optimiser step (ranks times accumulation); an epoch's
+            last window joins the one before it where it would have fewer.
 
     Example:
         >>> mixture = Mixture({"bitext": bitext}, primary="bitext", length=2 * len(bitext), seed=1)  # doctest: +SKIP
@@ -53,6 +55,7 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         length: int | None = None,
         seed: int,
         bucket: int | None = None,
+        least: int = 1,
     ) -> None:
         _check(streams, primary, bucket)
         self.streams = {name: stream.with_format("arrow") for name, stream in streams.items()}
@@ -61,7 +64,7 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         self.epoch_size = self.sizes[primary]
         self.length = length
         self.lengths = {name: _lengths(stream) for name, stream in streams.items()}
-        self._starts = _window_starts(self.epoch_size, bucket or self.epoch_size)
+        self._starts = _window_starts(self.epoch_size, bucket or self.epoch_size, least)
         self._orders: OrderedDict[tuple[str, int], NDArray[np.int32 | np.int64]] = OrderedDict()
         self._windows: OrderedDict[int, dict[str, Rows]] = OrderedDict()
 
@@ -211,9 +214,11 @@ def _lengths(stream: datasets.Dataset) -> NDArray[np.int32]:
     return np.concatenate(parts).astype(np.int32)
 
 
-def _window_starts(size: int, bucket: int) -> Rows:
-    """Borders of an epoch's windows; a last one of under half a window joins the one before."""
+def _window_starts(size: int, bucket: int, least: int) -> Rows:
+    """Borders of an epoch's windows; a last one of under half a window, or under ``least``, joins the one before."""
     windows = max(1, (size + bucket // 2) // bucket)
+    if windows > 1 and size - (windows - 1) * bucket < least:
+        windows -= 1
     return np.append(np.arange(windows, dtype=np.int64) * bucket, size)
 
 

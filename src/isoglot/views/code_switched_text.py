@@ -131,6 +131,11 @@ class CodeSwitchedText(MaskingOptions):
             names.append("language")
         return side_columns(self.side, names)
 
+    @property
+    def special_tokens(self) -> int:
+        """Number of special tokens that an input has."""
+        return self._template.size
+
     def build(self, example: Mapping[str, Any], *, generator: torch.Generator) -> dict[str, Tensor]:
         """One example's tensors."""
         instance = self._instance(example)

@@ -106,6 +106,11 @@ class MaskedPair(MaskingOptions):
         """The columns that it needs of a packed stream instead."""
         return ("input_ids", *(["word_ids"] if self.whole_word else []))
 
+    @property
+    def special_tokens(self) -> int:
+        """Number of special tokens that an input has."""
+        return self._template.size
+
     def build(self, example: Mapping[str, Any], *, generator: torch.Generator) -> dict[str, Tensor]:
         """One example's tensors."""
         arrays, _ = masked_tensors(self.instance(example), self._masking, generator=generator)

@@ -85,6 +85,11 @@ class MaskedText(MaskingOptions):
         names += ["language"] if self.language_ids is not None else []
         return side_columns(self.side, names)
 
+    @property
+    def special_tokens(self) -> int:
+        """Number of special tokens that an input has."""
+        return self._template.size
+
     def build(self, example: Mapping[str, Any], *, generator: torch.Generator) -> dict[str, Tensor]:
         """One example's tensors."""
         arrays, _ = masked_tensors(self.instance(example), self._masking, generator=generator)

@@ -80,6 +80,11 @@ class SentencePair:
         names = ["ids", *(["language"] if self.language_ids is not None else [])]
         return tuple(f"{side}_{name}" for side in ("source", "target") for name in names)
 
+    @property
+    def special_tokens(self) -> int:
+        """Number of special tokens that both inputs have."""
+        return 2 * self._template.size
+
     def build(self, example: Mapping[str, Any], *, generator: torch.Generator) -> dict[str, Tensor]:
         """One example's tensors; nothing here is random but the coin."""
         swapped = target_first(self.order, example)
