@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from isoglot.recipe_sections import BatchSection, EpochsSection, Recipe, WeightSection
+from isoglot.recipe_sections import LENGTH_NEEDED, BatchSection, EpochsSection, Recipe, WeightSection
 from isoglot.recipe_source import Document, Location, did_you_mean
 
 __all__ = ["problems", "validate"]
@@ -25,6 +25,11 @@ def problems(document: Document) -> Recipe | None:
     recipe: Recipe | None = validate(document, (), Recipe, document.values)
     if recipe is not None:
         recipe.remember_raw(document.raw)
+    elif not any("exactly one of `epochs" in text for text in document.problems):
+        # pydantic looks at the whole only where all parts are right
+        length = [key for key in ("epochs", "steps") if document.values.get(key) is not None]
+        if len(length) != 1:
+            document.problem((), LENGTH_NEEDED)
     _cross_check(document)
     return recipe
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 from isoglot.recipe_source import Location, dump_yaml
 
 __all__ = [
+    "LENGTH_NEEDED",
     "BatchSection",
     "EpochsSection",
     "ModelSection",
@@ -22,6 +23,9 @@ __all__ = [
     "ViewSection",
     "WeightSection",
 ]
+
+
+LENGTH_NEEDED = "it needs exactly one of `epochs: {stream: NAME, count: 2}` and `steps: 1000`"
 
 
 class _Section(BaseModel):
@@ -175,7 +179,7 @@ class Recipe(_Section):
     @model_validator(mode="after")
     def _length(self) -> Recipe:
         if (self.epochs is None) == (self.steps is None):
-            raise ValueError("it needs exactly one of `epochs: {stream: NAME, count: 2}` and `steps: 1000`")
+            raise ValueError(LENGTH_NEEDED)
         return self
 
     def remember_raw(self, raw: Mapping[Location, str]) -> None:
@@ -188,11 +192,17 @@ class Recipe(_Section):
 
         Environment variables count as they are written, so the hash is the same on every machine.
         """
-        values = self.model_dump(mode="json", exclude={"name", "purpose"})
-        for location, text in self._raw.items():
-            _replace(values, location, text)
+        values = self.as_written()
+        del values["name"], values["purpose"]
         canonical = json.dumps(values, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+    def as_written(self) -> dict[str, Any]:
+        """All values, with ``${NAME}`` where the recipe has it: fit to be shown to others."""
+        values = self.model_dump(mode="json")
+        for location, text in self._raw.items():
+            _replace(values, location, text)
+        return values
 
     def resolved(self) -> str:
         """The recipe as YAML with everything explicit: defaults, variables, overrides, what it extends."""

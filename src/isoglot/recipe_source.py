@@ -168,12 +168,15 @@ def _find_parent(name: object, path: Path, builtin: Path | None) -> Path | None:
 
 def _compose(stream: Any, name: str) -> Node | None:
     yaml = YAML(typ="safe", pure=True)
+    text = stream.read()
     try:
-        return yaml.compose(stream)  # type: ignore[no-any-return]
+        return yaml.compose(text)  # type: ignore[no-any-return]
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         reason = " ".join(p for p in (error.context, error.problem) if p)
         line = None if mark is None else mark.line + 1
+        if line is not None and "${" in text.splitlines()[line - 1]:
+            reason += ' (inside { } or [ ] a variable needs quotes: "${NAME}/file")'
         raise InputError(f"not valid YAML: {reason}; mend the line", path=name, line=line) from error
     except YAMLError as error:
         raise InputError(f"not valid YAML: {error}; mend the file", path=name) from error

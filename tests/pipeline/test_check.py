@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from isoglot.corpus.options import PrepareOptions
+from isoglot.corpus.prepare import prepare
+from isoglot.corpus.sources import Source
 from isoglot.errors import ConfigurationError
 from isoglot.pipeline.check import OWNED_SETTINGS, explicit, load_recipe
 from isoglot.recipe import builtin_recipes
@@ -112,3 +115,52 @@ def test_builtin_recipes_have_no_mistake_but_missing_data(
         load_recipe(name)
     others = [p for p in caught.value.problems if "no such file" not in p]
     assert not others
+
+
+def test_a_view_that_nothing_reads_is_a_mistake(tiny_recipe: Path) -> None:
+    spare = "views.spare={type: masked_pair, stream: bitext}"
+    assert "views.spare: no objective reads this view" in complaints(tiny_recipe, spare)
+    load_recipe(tiny_recipe, [spare, "objectives.more={type: masked_lm, view: spare}"])
+    load_recipe(tiny_recipe, ["objectives.masked_lm={type: masked_lm}"])  # reads `pair` by default
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("views.pair.probability=7", "views.pair.probability: 7 given; it is a share between 0 and 1"),
+        ("views.pair.mask_share=0.95", "mask_share 0.95 and random_share 0.1 add up to more than 1"),
+        ("views.pair.max_length=65", "views.pair.max_length: 65 given, the encoder has 64 positions"),
+        ("views.pair.max_length=3", "views.pair.max_length: 3 given, but the special tokens alone are 3"),
+        ("views.pair.random_pool=[9, 4]", "views.pair.random_pool: (9, 4) given"),
+        ("epochs={stream: bitext, count: 1}", "exactly one of `epochs"),
+        ("train.eval_strategy=steps", "train.eval_strategy: pre-training does not evaluate"),
+    ],
+)
+def test_values_out_of_range_are_seen_before_any_data_is(
+    tiny_recipe: Path, override: str, expected: str
+) -> None:
+    assert expected in complaints(tiny_recipe, override)
+    both = complaints(tiny_recipe, override, "batch={examples: 0}")
+    assert expected in both and "batch.examples" in both
+
+
+def test_a_range_of_ids_is_not_taken_for_the_stand_ins_specials(tiny_recipe: Path) -> None:
+    load_recipe(tiny_recipe, ["views.pair.random_pool=[0, 5]", "views.pair.pair_template=single"])
+
+
+def test_a_missing_file_is_told_beside_other_mistakes_of_its_stream(tiny_recipe: Path) -> None:
+    told = complaints(tiny_recipe, "streams.bitext.path=nowhere.tsv", "streams.bitext.encode={max_lenght: 4}")
+    assert "nowhere.tsv: no such file" in told and "max_lenght" in told
+
+
+def test_a_prepared_corpus_keeps_its_filters(tiny_recipe: Path, tmp_path: Path) -> None:
+    raw = load_recipe(tiny_recipe).streams["bitext"].paths[0]
+    source = Source(path=raw, source_language="en", target_language="xx")
+    prepare([source], tmp_path / "made", options=PrepareOptions(duplicates="pair"))
+    path = f"streams.bitext.path={tmp_path / 'made'}"
+    load_recipe(tiny_recipe, [path, "streams.bitext.duplicates=pair"])
+    assert "is prepared already, with ()" in complaints(
+        tiny_recipe, path, "streams.bitext.held_out_flags=[xnli]"
+    )
+    assert "holds a prepared bitext corpus" in complaints(tiny_recipe, path, "streams.bitext.kind=aligned")
+    assert "is prepared with en-xx" in complaints(tiny_recipe, path, "streams.bitext.target_language=de")

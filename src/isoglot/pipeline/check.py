@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from isoglot.corpus.encode import EncodeOptions
+from isoglot.corpus.manifest import read_manifest
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.packing import PackOptions
 from isoglot.corpus.sources import Source, expand
@@ -19,6 +20,7 @@ from isoglot.corpus.tokenizer import TokenizerOptions
 from isoglot.errors import ConfigurationError
 from isoglot.modules.load import model_config
 from isoglot.objectives import OBJECTIVES
+from isoglot.pipeline.check_values import check_view_values
 from isoglot.pipeline.signatures import check_options, dataset_options, mismatch, options_of, resolve
 from isoglot.pipeline.streams import is_prepared, prepare_values, stream_sources
 from isoglot.recipe import mistakes, read
@@ -69,8 +71,10 @@ def load_recipe(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Reci
     _check_streams(document)
     _check_typed(document, "views", VIEWS)
     _check_typed(document, "objectives", OBJECTIVES)
+    _check_used_views(document)
     _check_train(document)
     _check_encoder(document)
+    check_view_values(document)
     if recipe is None or document.problems:
         raise mistakes(document, path_or_name)
     return recipe
@@ -139,6 +143,24 @@ def _check_default_views(
             )
 
 
+def _check_used_views(document: Document) -> None:
+    """Every view is read by an objective, by name or by default; one that is not would be built for nothing."""
+    read: set[str] = set()
+    for entry in _entries(document, "objectives").values():
+        read |= {value for value in entry.values() if isinstance(value, str)}
+        try:
+            callable_ = resolve(OBJECTIVES, str(entry.get("type")), kind="objective")
+        except ConfigurationError:
+            return  # told already; what it would read is not known
+        parameters = options_of(callable_, supplied=_ALWAYS_SUPPLIED)
+        read |= {
+            p.default for name, p in parameters.items() if name not in entry and isinstance(p.default, str)
+        }
+    for name in _entries(document, "views"):
+        if name not in read:
+            document.problem(("views", name), "no objective reads this view; name it in one or delete it")
+
+
 def _check_streams(document: Document) -> None:
     """The streams: their sources exist and say what they are; preparing, encoding and packing take their options."""
     for name, entry in _entries(document, "streams").items():
@@ -156,8 +178,9 @@ def _check_streams(document: Document) -> None:
         for key, model in (("encode", EncodeOptions), ("pack", PackOptions)):
             if isinstance(entry.get(key), dict):
                 validate(document, (*location, key), model, entry[key])
-        if len(document.problems) == before and sources:
-            _expand(document, location, sources, entry.get("kind"))
+        if sources:
+            sound = len(document.problems) == before
+            _check_files(document, location, sources, entry.get("kind") if sound else None)
 
 
 def _sources(document: Document, location: Location, entry: dict[str, Any]) -> list[Source]:
@@ -183,10 +206,13 @@ def _sources(document: Document, location: Location, entry: dict[str, Any]) -> l
         return []
 
 
-def _expand(document: Document, location: Location, sources: list[Source], kind: Any) -> None:
+def _check_files(document: Document, location: Location, sources: list[Source], kind: Any) -> None:
+    """The files are there, and of a format that can be told; ``kind`` is ``None`` where the options are wrong."""
     if any(is_prepared(source.path) for source in sources):
         if len(sources) > 1:
             document.problem(location, "a prepared folder stands alone; name it as the only path")
+        elif kind is not None:
+            _check_prepared(document, location, sources[0])
         return
     missing = [path for source in sources for path in source.files() if _is_missing(path)]
     for path in missing:
@@ -195,13 +221,49 @@ def _expand(document: Document, location: Location, sources: list[Source], kind:
         close = did_you_mean(Path(path).name, siblings)
         hint = close if close.startswith("did") else "check the path"
         document.problem((*location, "path"), f"{path}: no such file; {hint}")
-    if missing:
+    if missing or kind is None:
         return
     try:
         expand(sources, kind)
     except ConfigurationError as error:
         for message in error.problems:
             document.problem(location, message)
+
+
+def _check_prepared(document: Document, location: Location, source: Source) -> None:
+    """A prepared corpus is read as it is: filters that the stream names must be those it was made with."""
+    manifest = read_manifest(source.path)
+    entry = _entries(document, "streams")[str(location[-1])]
+    if manifest is None:
+        return
+    if manifest.kind != entry.get("kind"):
+        document.problem(
+            (*location, "kind"),
+            f"{entry.get('kind')!r} given, {source.path} holds a prepared {manifest.kind} corpus; "
+            f"write `kind: {manifest.kind}`, or name another path",
+        )
+        return
+    wanted = PrepareOptions.model_validate(prepare_values(document.values, manifest.kind, entry))
+    for key in PrepareOptions.model_fields:
+        held = getattr(manifest.options, key)
+        if (
+            key in entry
+            and key not in ("kind", "tokenizer", "seed", "shard_rows")
+            and getattr(wanted, key) != held
+        ):
+            document.problem(
+                (*location, key),
+                f"{entry[key]!r} given, but {source.path} is prepared already, with {held!r}; a prepared corpus is "
+                "read as it is: delete the key, or run `isoglot prepare` again with it",
+            )
+    spoken = {count.languages for count in manifest.languages}
+    named = source.languages(manifest.kind)
+    if any(named) and named not in spoken:
+        document.problem(
+            location,
+            f"language {'-'.join(named)} given, {source.path} is prepared with "
+            f"{', '.join('-'.join(s) for s in sorted(spoken))}; delete the languages, or name another path",
+        )
 
 
 def _is_missing(path: str) -> bool:
@@ -241,6 +303,13 @@ def _check_train(document: Document) -> None:
         return
     from transformers import TrainingArguments  # noqa: PLC0415 - a second of import that other checks do without
 
+    if settings.get("eval_strategy", "no") != "no" or settings.get("load_best_model_at_end"):
+        key = "load_best_model_at_end" if settings.get("load_best_model_at_end") else "eval_strategy"
+        document.problem(
+            ("train", key),
+            "pre-training does not evaluate, its loss is no measure of transfer; keep checkpoints "
+            "(save_total_limit) and run `isoglot evaluate` on them",
+        )
     fields = {f.name for f in dataclasses.fields(TrainingArguments) if f.init} - set(OWNED_SETTINGS)
     hints = typing.get_type_hints(TrainingArguments)
     for name, value in settings.items():
