@@ -20,6 +20,7 @@ from isoglot.errors import ConfigurationError, InputError, TrainingError
 from isoglot.pipeline.check import load_recipe
 from isoglot.pipeline.pretrain import pretrain
 from isoglot.recipe import load
+from isoglot.training.checkpoints import _digest
 
 
 class Notes:
@@ -106,6 +107,47 @@ def test_two_streams_with_a_lexicon_for_an_objective(tiny_recipe: Path, tmp_path
     )
     state = load_file(checkpoint / "objectives.safetensors")
     assert any("dictionary" in name and "source_pieces" in name for name in state), "the dictionary is saved"
+
+
+def test_the_card_shows_paths_as_the_recipe_writes_them(
+    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLACE_OF_DATA", str(tmp_path))
+    path = str(tmp_path / "bitext.tsv")
+    tiny_recipe.write_text(tiny_recipe.read_text().replace(path, '"${PLACE_OF_DATA}/bitext.tsv"'))
+    checkpoint, _ = run(tiny_recipe, tmp_path / "run", "steps=1")
+    card = (checkpoint / "README.md").read_text()
+    assert "${PLACE_OF_DATA}/bitext.tsv" in card and str(tmp_path) not in card
+    assert load_recipe(tmp_path / "run" / "recipe.yaml").streams["bitext"].paths == [
+        str(tmp_path / "bitext.tsv")
+    ]
+
+
+def test_a_resumed_run_keeps_the_tokenizer_it_began_with(tiny_recipe: Path, tmp_path: Path) -> None:
+    """Also where the cache is gone and training would give another one."""
+    out = tmp_path / "run"
+    checkpoint, _ = run(tiny_recipe, out)
+    before = (checkpoint / "tokenizer.json").read_text()
+    (out / "manifest.json").unlink()
+    for path in out.glob("checkpoint-*"):
+        kept = json.loads((path / "tokenizer.json").read_text())
+        kept["model"]["vocab"] = dict(reversed(kept["model"]["vocab"].items()))
+        ids = kept["model"]["vocab"]
+        first, last = (p for p, i in ids.items() if i in (20, len(ids) - 1))
+        ids[first], ids[last] = ids[last], ids[first]
+        (path / "tokenizer.json").write_text(json.dumps(kept))
+        held = json.loads((path / "complete.json").read_text())
+        size, digest = _digest(path / "tokenizer.json")
+        held["files"]["tokenizer.json"] = [size, digest]
+        (path / "complete.json").write_text(json.dumps(held))
+    shutil.rmtree(checkpoint)
+    shutil.rmtree(tmp_path / "cache")
+    again, notes = run(tiny_recipe, out, resume=True)
+    assert not any("training wordpiece" in line for line in notes)
+    assert (
+        json.loads((again / "tokenizer.json").read_text())["model"]["vocab"]
+        != json.loads(before)["model"]["vocab"]
+    )
 
 
 @pytest.mark.parametrize(

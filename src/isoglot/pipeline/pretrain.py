@@ -19,7 +19,7 @@ from isoglot.pipeline.streams import cache_folder, encoded, input_hashes, load_t
 from isoglot.recipe_sections import Recipe
 from isoglot.recipe_source import dump_yaml
 from isoglot.training.batches import BatchOptions, bucket_positions
-from isoglot.training.checkpoints import checkpoints_in, save_objectives
+from isoglot.training.checkpoints import checkpoints_in, save_objectives, why_incomplete
 from isoglot.training.collate import Collator
 from isoglot.training.export import export_encoder
 from isoglot.training.mixture import Mixture
@@ -77,7 +77,9 @@ def pretrain(
         if state == "finished":
             report.note(f"nothing to do: {out} is finished, by this recipe from this data")
             return out / run_folder.CHECKPOINT
-        tokenizer = load_tokenizer(recipe, corpora, place, report)
+        tokenizer = load_tokenizer(
+            recipe, corpora, place, report, kept=_kept_tokenizer(out) if state == "unfinished" else None
+        )
         built = build_model(recipe, tokenizer, corpora)
         streams = encoded(recipe, corpora, tokenizer, place, report)
         check_streams(built.views, streams)
@@ -143,7 +145,7 @@ def build_trainer(
     Raises:
         ConfigurationError: batches that the streams cannot fill.
     """
-    batch = batch_options(recipe, built.views)
+    batch = batch_options(recipe, built.views, streams)
     mixture = build_mixture(recipe, streams, batch, group=args.world_size * args.gradient_accumulation_steps)
     collator = Collator(
         built.views,
@@ -176,7 +178,12 @@ def build_mixture(
     lengths = {name: stream.with_format("numpy")["length"][:] for name, stream in streams.items()}
     # Without `bucket` a window holds one optimiser step: which examples share a step stays random.
     bucket = bucket_positions(lengths, batch, batches=recipe.batch.bucket or 1, group=group)
-    return Mixture(streams, primary=primary, length=length, seed=recipe.seed, bucket=bucket)
+    return Mixture(streams, primary=primary, length=length, seed=recipe.seed, bucket=bucket, least=group)
+
+
+def _kept_tokenizer(out: Path) -> Path | None:
+    """The newest complete checkpoint, which has the tokenizer that the run began with."""
+    return next((path for path in reversed(checkpoints_in(out)) if why_incomplete(path) is None), None)
 
 
 def _same_data(out: Path, inputs: Mapping[str, str]) -> None:
@@ -199,15 +206,16 @@ def _export(trainer: AlignmentTrainer, recipe: Recipe, out: Path, streams: Mappi
     folder = out / run_folder.CHECKPOINT
     if trainer.is_world_process_zero():
         run_folder.clear(folder, existed=False)
+        written = recipe.as_written()
         card = {
             "name": recipe.name,
-            "base_model": recipe.model.path,
+            "base_model": written["model"]["path"],
             "languages": _languages(recipe),
             "objectives": {n: o.model_dump(mode="json") for n, o in recipe.objectives.items()},
             "data": {n: {"examples": len(s), **_source(recipe, n)} for n, s in streams.items()},
             "steps": trainer.batches.steps,
             "seed": recipe.seed,
-            "recipe": recipe.model_dump(mode="json"),
+            "recipe": written,
         }
         export_encoder(trainer, folder, card={k: v for k, v in card.items() if v is not None})
         save_objectives(trainer.accelerator.unwrap_model(trainer.model, keep_torch_compile=False), folder)

@@ -148,14 +148,28 @@ def tokenizer_options(recipe: Recipe) -> TokenizerOptions | None:
 
 
 def load_tokenizer(
-    recipe: Recipe, corpora: Mapping[str, Dataset], cache: Path, report: Reporter
+    recipe: Recipe,
+    corpora: Mapping[str, Dataset],
+    cache: Path,
+    report: Reporter,
+    *,
+    kept: Path | None = None,
 ) -> PreTrainedTokenizerFast:
     """The run's tokenizer: the one named, the model's own, or one trained on the streams' text.
+
+    Args:
+        recipe: checked.
+        corpora: prepared, by stream.
+        cache: keeps trained tokenizers.
+        report: told of training.
+        kept: folder of a checkpoint of this run, whose tokenizer is used instead of training one again.
 
     Raises:
         ConfigurationError: it cannot be loaded or trained, or is not a fast one.
     """
     options = tokenizer_options(recipe)
+    if options is not None and kept is not None:
+        return cast(PreTrainedTokenizerFast, AutoTokenizer.from_pretrained(str(kept)))
     if options is not None:
         return _trained(options, recipe, corpora, cache, report)
     path = recipe.tokenizer.path if recipe.tokenizer is not None else recipe.model.path
