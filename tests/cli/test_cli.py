@@ -144,6 +144,20 @@ def test_prepare_writes_a_corpus_and_counts_what_it_dropped(isoglot: Isoglot, tm
     assert "nothing to do" in isoglot(*arguments, tmp_path / "corpus").stdout
 
 
+def test_prepare_mixes_languages_by_their_exponent(isoglot: Isoglot, tmp_path: Path) -> None:
+    for name, size in (("de", 40), ("fr", 10)):
+        rows = (f"one {name} {i}\tzwei {name} {i}\n" for i in range(size))
+        (tmp_path / f"{name}.tsv").write_text("".join(rows))
+    files = [tmp_path / "de.tsv", tmp_path / "fr.tsv"]
+    shared = ["prepare", *files, "--source-lang", "en", "--out", tmp_path / "mix"]
+    done = isoglot(*shared, "--target-lang", "de,fr", "--sampling-exponent", 0)
+    assert done.returncode == 0
+    table = [line.split() for line in done.stdout.splitlines()]
+    assert ["en-de", "40", "25"] in table and ["en-fr", "10", "25"] in table
+    wrong = isoglot(*shared, "--target-lang", "de,fr,es")
+    assert wrong.returncode == 2 and "en-fr.tsv --source-lang en --target-lang de,fr" in wrong.stderr
+
+
 def test_prepare_reads_named_columns_flags_and_scripts(isoglot: Isoglot, tmp_path: Path) -> None:
     path = tmp_path / "x.tsv"
     path.write_text("1\thello there\thallo\t\n2\tgood bye\ttschüss\ttatoeba\n3\tдобрый\tguten Tag\t\n")
@@ -235,6 +249,20 @@ def test_check_prints_the_recipe_with_everything_explicit(tiny_recipe: Path, tmp
     assert result.exit_code == 0
     assert "seed: 5" in result.stdout and "count: bernoulli" in result.stdout
     assert not out.exists()
+
+
+def test_checking_needs_no_folder_and_training_does(isoglot: Isoglot, tiny_recipe: Path) -> None:
+    checked = isoglot("pretrain", tiny_recipe, "--check")
+    assert checked.returncode == 0 and "pair_template: hf" in checked.stdout
+    started = isoglot("pretrain", tiny_recipe)
+    assert started.returncode == 2 and "add --out runs/NAME" in started.stderr
+
+
+def test_paragraphs_of_help_are_not_cut_by_line_ends_of_the_source() -> None:
+    shown = runner.invoke(app, ["prepare", "--help"], env={"COLUMNS": "300", "TERMINAL_WIDTH": "300"}).stdout
+    plain = " ".join(re.sub(r"\x1b\[[0-9;]*m", "", shown).split())
+    assert "is an error that names file and line, and leaves nothing behind." in plain
+    assert not re.search(r"is an *\n", shown)
 
 
 def test_inspect_prints_tables(isoglot: Isoglot, tiny_recipe: Path) -> None:

@@ -32,13 +32,16 @@ def prepare(  # noqa: PLR0917 - one parameter a flag
     out: Path = typer.Option(..., "--out", "-o", help="Folder to write: Parquet shards and a manifest."),
     kind: str = typer.Option("bitext", help="What it holds: text, bitext, lexicon, aligned or treebank."),
     language: str | None = typer.Option(
-        None, "--lang", "--language", help="Language of a text or treebank: en."
+        None, "--lang", "--language", help="Language of a text or treebank: en; en,de for two inputs."
     ),
     source_language: str = typer.Option(
         None, "--source-lang", "--source-language", help="Language of the source side: en."
     ),
     target_language: str = typer.Option(
-        None, "--target-lang", "--target-language", help="Language of the target side: de."
+        None,
+        "--target-lang",
+        "--target-language",
+        help="Language of the target side: de; de,fr for two inputs in that order.",
     ),
     # How to read
     format: str = typer.Option(  # noqa: A002 - the name of the flag
@@ -147,8 +150,11 @@ def prepare(  # noqa: PLR0917 - one parameter a flag
     Every filter's drops are counted and printed. Bad input (other line counts, broken UTF-8, a cut-off .gz) is an
     error that names file and line, and leaves nothing behind. The same command run again does nothing.
 
-    Examples:
+    For example:
+
     isoglot prepare europarl.en.gz europarl.de.gz --source-lang en --target-lang de --out data/en-de
+
+    isoglot prepare en-de.tsv en-fr.tsv --source-lang en --target-lang de,fr --sampling-exponent 0.5 --out data/mix
 
     isoglot prepare pairs.tsv --column source=0 --column target=1 --source-lang en --target-lang de --out data/en-de
     """
@@ -167,7 +173,11 @@ def prepare(  # noqa: PLR0917 - one parameter a flag
     named = {"path", "target_path", "links_path", "language", "source_language", "target_language"}
     reading = {k: given[k] for k in Source.model_fields if k not in named}
     tags: list[Any] = [language] if kind in ("text", "treebank") else [source_language, target_language]
-    sources = sources_from(inputs, kind=options.kind, languages=tags, **reading)
+    sources = [
+        source
+        for paths, languages in _by_language(inputs, tags)
+        for source in sources_from(paths, kind=options.kind, languages=languages, **reading)
+    ]
     with Console(quiet=quiet) as console:
 
         def show(state: Progress) -> None:
@@ -199,6 +209,25 @@ def _print_summary(summary: PrepareSummary) -> None:
         f"{summary.path}: {summary.rows:,} rows in {summary.shards} shard{'s' * (summary.shards != 1)}, "
         f"{summary.seconds:.1f} s, {speed:,.0f} rows a second"
     )
+
+
+def _by_language(inputs: list[str], tags: Sequence[str | None]) -> list[tuple[list[str], list[Any]]]:
+    """Inputs with their languages; ``de,fr`` divides the inputs into as many equal parts, in that order."""
+    from isoglot.errors import ConfigurationError
+
+    named = [(tag or "").split(",") for tag in tags]
+    parts = max(map(len, named))
+    if any(len(names) not in (1, parts) for names in named) or len(inputs) % parts:
+        given = ", ".join(",".join(names) for names in named)
+        raise ConfigurationError(
+            f"languages {given} given for {len(inputs)} inputs; give as many inputs (or pairs of files) for each "
+            "language: isoglot prepare en-de.tsv en-fr.tsv --source-lang en --target-lang de,fr"
+        )
+    size = len(inputs) // parts
+    return [
+        (inputs[i * size : (i + 1) * size], [names[i if len(names) > 1 else 0] or None for names in named])
+        for i in range(parts)
+    ]
 
 
 def _pairs(texts: Sequence[str] | None, flag: str) -> dict[str, int | str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import typer
@@ -30,7 +31,11 @@ def register(app: typer.Typer) -> None:
 def pretrain(
     recipe: str = _RECIPE,
     out: Path = typer.Option(
-        ..., "--out", "-o", help="Folder of the run; a new one, or with --resume an unfinished one."
+        None,
+        "--out",
+        "-o",
+        help="Folder of the run; a new one, or with --resume an unfinished one. Needed unless --check.",
+        show_default=False,
     ),
     overrides: list[str] = _SET,
     resume: bool = typer.Option(
@@ -57,11 +62,14 @@ def pretrain(
 
         typer.echo(dump_yaml(explicit(loaded)), nl=False)
         return
+    if out is None:
+        raise typer.BadParameter("a folder for the run is needed; add --out runs/NAME", param_hint="--out")
     from isoglot.pipeline.pretrain import pretrain as run
 
     with Console(quiet=quiet) as console:
         checkpoint = run(loaded, out, resume=resume, progress=None if quiet else console)
-    typer.echo(str(checkpoint))
+    if os.environ.get("RANK", "0") == "0":  # the other ranks of torchrun have the same to say
+        typer.echo(str(checkpoint))
 
 
 def inspect(

@@ -259,7 +259,8 @@ def _check(sources: Sequence[Source], options: PrepareOptions) -> None:
     problems = []
     if options.held_out_flags:
         problems = [
-            f"{s.path}: held_out_flags is set, and no column holds the flags; set columns: {{flags: 3}}"
+            f"{s.path}: held_out_flags is set, and no column holds the flags; "
+            "set columns: {flags: 3} (--column flags=3)"
             for s in sources
             if "flags" not in s.columns
         ]

@@ -144,7 +144,7 @@ class TsvReader(_LineReader):
                     role = next(r for r, c in columns.items() if c >= len(row))
                     raise InputError(
                         f"{len(row)} columns, but column {columns[role]} (counted from 0) is needed for the {role}; "
-                        f"mend the line, or set columns: {{{role}: NUMBER}}",
+                        f"mend the line, or set columns: {{{role}: NUMBER}} (--column {role}=NUMBER)",
                         path=source.path,
                         line=number,
                     )

@@ -70,7 +70,7 @@ class CsvReader:
             if column >= len(row):
                 raise InputError(
                     f"{len(row)} columns, but column {column} (counted from 0) is needed for the {role}; mend the "
-                    f"line, or set columns: {{{role}: NUMBER}}",
+                    f"line, or set columns: {{{role}: NUMBER}} (--column {role}=NUMBER)",
                     path=path,
                     line=line,
                 )

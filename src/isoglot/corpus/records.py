@@ -155,7 +155,9 @@ def parse_links(
         link = (pair[0] - source.one_based, pair[1] - source.one_based)
         if not (0 <= link[0] < sizes[0] and 0 <= link[1] < sizes[1]):
             base = "from 1" if source.one_based else "from 0"
-            other = "" if source.one_based else "; if the file counts from 1, set one_based: true"
+            other = (
+                "" if source.one_based else "; if the file counts from 1, set one_based: true (--one-based)"
+            )
             raise InputError(
                 f"word link {pair[0]}-{pair[1]} (counted {base}) is outside the sentence of {sizes[0]} source and "
                 f"{sizes[1]} target words{other}",
@@ -196,7 +198,7 @@ def plan_columns(
             if not known:
                 raise InputError(
                     f"columns {', '.join(map(repr, names))} given, and none is the {role} (looked for "
-                    f"{', '.join(usual)}); set columns: {{{role}: NAME}}",
+                    f"{', '.join(usual)}); set columns: {{{role}: NAME}} (--column {role}=NAME)",
                     path=path,
                     line=line,
                 )
@@ -244,7 +246,8 @@ def missing_column(
     hint = f"; did you mean {close[0]!r}?" if close else ""
     needed = f" for the {role}" if role else ""
     return InputError(
-        f"no column {column!r}{needed}; the columns are {', '.join(map(repr, names))}{hint}; set columns: ...",
+        f"no column {column!r}{needed}; the columns are {', '.join(map(repr, names))}{hint}; "
+        "set columns: {FIELD: NAME} (--column FIELD=NAME)",
         path=path,
         line=line,
     )
@@ -264,7 +267,8 @@ def _strings(values: list[Any], role: str, path: str, lines: Sequence[int]) -> l
     for value, line in zip(values, lines, strict=True):
         if value is not None and not isinstance(value, str):
             raise InputError(
-                f"the {role} is {json.dumps(value, default=str)[:60]}, not text; set columns: {{{role}: NAME}}",
+                f"the {role} is {json.dumps(value, default=str)[:60]}, not text; "
+                f"set columns: {{{role}: NAME}} (--column {role}=NAME)",
                 path=path,
                 line=line,
             )

@@ -45,6 +45,7 @@ _SUFFIXES = {
     ".conllu": "conllu",
     ".src-tgt": "bars",
 }
+_FLAGS = {"language": "--lang", "source_language": "--source-lang", "target_language": "--target-lang"}
 _DEFAULTS: dict[Kind, str] = {"text": "text", "lexicon": "lexicon", "treebank": "conllu"}
 _NOT_STREAMED = ("parquet", "huggingface")
 
@@ -240,7 +241,7 @@ def _problems(source: Source, kind: Kind) -> list[str]:
         problems.append(f"-: {source.format} cannot be read from standard input; name a file")
     needed = ("language",) if kind in ("text", "treebank") else ("source_language", "target_language")
     problems.extend(
-        f"{source.path}: {field} is not given, and a {kind} corpus needs it; set {field}: en"
+        f"{source.path}: {field} is not given, and a {kind} corpus needs it; set {field}: en ({_FLAGS[field]} en)"
         for field in needed
         if not getattr(source, field)
     )
