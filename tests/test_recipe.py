@@ -268,7 +268,7 @@ def test_a_file_that_is_no_mapping_is_located(tmp_path: Path, text: str, place: 
 def test_a_variable_in_braces_is_told_to_want_quotes(good: Path) -> None:
     good.write_text(good.read_text() + "\nx: {path: ${DATA}/a.tsv}\n")
     with pytest.raises(InputError, match="needs quotes"):
-        load(good)
+        recipes.load(good)
 
 
 def test_a_binary_file_is_no_recipe(tmp_path: Path) -> None:

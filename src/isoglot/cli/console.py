@@ -89,8 +89,11 @@ class Console:
 def _quiet_libraries() -> None:
     """Silence the libraries' bars and advice."""
     import os
+    import warnings
 
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    # accelerate's advice on a setting that transformers passes on; buffers must not be synchronised at the start
+    warnings.filterwarnings("ignore", message="`broadcast_buffers` is deprecated", category=FutureWarning)
     import datasets
     import transformers
 

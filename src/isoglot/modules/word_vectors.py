@@ -112,7 +112,7 @@ def word_links(
     row = torch.arange(links.size(0), device=links.device).unsqueeze(1).expand(valid.shape)[valid]
     first = query.of_piece[row, links[..., 0][valid]]
     second = key.of_piece[row, links[..., 1][valid]]
-    found = torch.stack([row, first, second], dim=1)[(first >= 0) & (second >= 0)]
+    found: Tensor = torch.stack([row, first, second], dim=1)[(first >= 0) & (second >= 0)]
     found = torch.unique(found, dim=0)
     if one_to_one and found.numel():
         keep = torch.ones(found.size(0), dtype=torch.bool, device=found.device)

@@ -129,7 +129,7 @@ class Progress(TrainerCallback):
 
 
 class _TimeLeft(TextColumn):
-    """Percentage and time left, counted from where this session began."""
+    """Percentage and time left, counted from where this process began."""
 
     def render(self, task: Task) -> Any:
         return super().render(task).append(f" {task.fields['left']} left")
