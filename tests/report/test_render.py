@@ -188,6 +188,13 @@ def test_a_run_without_results_still_has_curves(tmp_path: Path) -> None:
     assert 'id="curves"' in page and 'id="tables"' not in page and 'class="cards"' not in page
 
 
+def test_the_page_names_no_path_of_the_machine(tmp_path: Path) -> None:
+    write_run(tmp_path / "runs", "tlm", 1, encoder=str(tmp_path / "models" / "tiny"))
+    page = render([tmp_path / "runs"], out=tmp_path / "r.html").read_text(encoding="utf-8")
+    assert str(tmp_path) not in page
+    assert "runs/tlm-seed1" in page and ">tiny<" in page
+
+
 def test_a_file_of_results_alone_does(tmp_path: Path) -> None:
     folder = write_run(tmp_path, "tlm", 1)
     page = render([folder / "results.jsonl"], out=tmp_path / "deep" / "r.html").read_text(encoding="utf-8")

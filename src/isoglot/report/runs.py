@@ -87,7 +87,10 @@ def _search(root: Path, material: Material) -> list[Mapping[str, Any]]:
         record = _record(folder)
         label = str(record.get("name") or folder.name)
         material.curves += read_curves(folder, label)
-        records.append({**record, "folder": str(folder)})
+        shown = Path(root.resolve().name) / folder.relative_to(
+            root
+        )  # a page is sent around: no paths of this machine
+        records.append({**record, "folder": shown.as_posix()})
     for folder in sorted(p for p in root.rglob(_FIGURES) if p.is_dir()):
         for path in sorted(folder.iterdir()):
             if path.suffix == ".json":
@@ -143,7 +146,8 @@ def _encoder(record: Mapping[str, Any]) -> str:
     """The model that the recipe starts from; one trained from scratch is told by its shape."""
     model = (record.get("values") or {}).get("model") or {}
     if model.get("path"):
-        return str(model["path"])
+        path = Path(str(model["path"]))
+        return path.name if path.is_absolute() else str(model["path"])
     if not model.get("architecture"):
         return ""
     size = ", ".join(
