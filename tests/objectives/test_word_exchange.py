@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
-from isoglot.modules.masked_lm_head import masked_lm_head
 from torch import nn
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encodings import Encodings
+from isoglot.modules.masked_lm_head import masked_lm_head
 from isoglot.objectives.word_exchange import WordExchange, exchange
 from isoglot.testing import tiny_model
 
