@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.align.alignment import Alignment
@@ -89,7 +90,9 @@ def run_demo(
         tokenizer = AutoTokenizer.from_pretrained(checkpoint)
         trained = AutoModelForMaskedLM.from_pretrained(checkpoint)
         if not rows:
-            untrained = AutoModelForMaskedLM.from_config(trained.config)
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(seed)
+                untrained = AutoModelForMaskedLM.from_config(trained.config)
             rows.append(_measure("untrained", untrained, tokenizer, gold))
         rows.append(_measure(name.upper(), trained, tokenizer, gold))
     results = out / "results.json"
