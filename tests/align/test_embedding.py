@@ -208,6 +208,14 @@ def test_mistakes_are_named(model, tokenizer):
         EmbeddingAligner("/nowhere/at/all")
 
 
+def test_a_folder_that_is_not_whole_is_said_at_once(tmp_path, model):
+    with pytest.raises(ConfigurationError, match=r"no config\.json"):
+        EmbeddingAligner(tmp_path)
+    model.save_pretrained(tmp_path)
+    with pytest.raises(ConfigurationError, match=r"no tokenizer\.json"):
+        EmbeddingAligner(tmp_path)
+
+
 @pytest.mark.parametrize(("method", "letter", "key"), [
     ("argmax", "a", "inter"), ("itermax", "i", "itermax"), ("match", "m", "mwmf"),
     ("forward", "f", "fwd"), ("backward", "r", "rev"),

@@ -235,6 +235,40 @@ def test_padding_changes_nothing(seed, extra):
         assert bool((links <= small_mask).all()), name
 
 
+@given(st.integers(0, 10_000), st.sampled_from([1, 2, 3]))
+@settings(max_examples=40, deadline=None)
+def test_transposed_similarities_give_transposed_links(seed, passes):
+    batch, mask = pack(random_matrices(6, seed=seed))
+    turned, turned_mask = batch.transpose(1, 2).contiguous(), mask.transpose(1, 2)
+    for name in ("argmax", "intersection", "union", "softmax", "entmax15"):
+        links = EXTRACTORS[name](batch, mask)
+        assert torch.equal(EXTRACTORS[name](turned, turned_mask).transpose(1, 2), links), name
+    assert torch.equal(backward_links(turned, turned_mask).transpose(1, 2), forward_links(batch, mask))
+    for rule in ("simalign", "literal"):
+        links = itermax_links(batch, mask, max_count=passes, rule=rule)
+        back = itermax_links(turned, turned_mask, max_count=passes, rule=rule)
+        assert torch.equal(back.transpose(1, 2), links), rule
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=20, deadline=None)
+def test_transposed_matching_weighs_the_same(seed):
+    batch, mask = pack(random_matrices(6, seed=seed, dtype=np.float64))
+    links = max_weight_links(batch, mask)
+    back = max_weight_links(batch.transpose(1, 2), mask.transpose(1, 2)).transpose(1, 2)
+    weights = [batch.masked_fill(~chosen, 0.0).sum((1, 2)) for chosen in (links, back)]
+    assert torch.allclose(*weights)  # with ties the links themselves may differ
+    assert links.sum((1, 2)).tolist() == back.sum((1, 2)).tolist()
+
+
+@given(st.integers(0, 10_000), st.permutations(range(6)))
+@settings(max_examples=20, deadline=None)
+def test_the_order_of_a_batch_changes_nothing(seed, order):
+    batch, mask = pack(random_matrices(6, seed=seed))
+    for name, function in EXTRACTORS.items():
+        assert torch.equal(function(batch[order], mask[order]), function(batch, mask)[order]), name
+
+
 def test_padding_may_stand_anywhere():
     s = torch.rand(1, 5, 6, generator=torch.Generator().manual_seed(3))
     rows, columns = torch.tensor([[0, 1, 0, 1, 1, 1, 1]]).bool(), torch.tensor([[1, 0, 1, 1, 1, 1, 1]]).bool()

@@ -13,6 +13,7 @@ from isoglot.corpus.manifest import load_corpus
 from isoglot.corpus.sources import Source
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.pipeline.align import AlignRequest, align_file
+from isoglot.pipeline.align_input import prepared_pairs
 from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
 
 LINES = 40
@@ -118,6 +119,35 @@ def test_an_encoder_streams_in_every_format(tmp_path, bitext, encoder, corpus):
     assert first["target"][c:d] in corpus["target_words"][0]
     pairs = run("align", bitext, "-f", "words").splitlines()[0].split("\t")
     assert all(pair.count("|||") == 1 for pair in pairs)
+
+
+def test_parquet_and_prepared_folders_are_read(tmp_path, bitext, corpus, encoder):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    method = ("-m", "argmax", "--model", encoder, "--layer", 2, "--precision", "float32")
+    expected = run("align", bitext, *method)
+    sides = {side: [" ".join(words) for words in corpus[f"{side}_words"]] for side in ("source", "target")}
+    pq.write_table(pa.table(sides), tmp_path / "pairs.parquet")
+    assert run("align", tmp_path / "pairs.parquet", *method) == expected
+    run("align", bitext, "-f", "corpus", "-o", tmp_path / "one", "--source-lang", "en", "--target-lang", "xx")
+    assert run("align", tmp_path / "one", *method) == expected
+    both = run("align", tmp_path / "one", bitext, *method, "--input-format", "bars")
+    assert both == expected * 2
+    (tmp_path / "one" / next(p.name for p in (tmp_path / "one").glob("*.parquet"))).write_bytes(b"PAR1")
+    assert "--overwrite" in run("align", tmp_path / "one", *method, fails=InputError)
+
+
+def test_a_range_of_a_prepared_folder_is_its_rows(tmp_path, bitext):
+    run("align", bitext, "-f", "corpus", "-o", tmp_path / "one", "--source-lang", "en", "--target-lang", "xx")
+    every = list(prepared_pairs(tmp_path / "one", mode="whitespace"))
+    assert len(every) == LINES
+    assert every[0].languages == ("en", "xx")
+    for start, stop in ((0, 7), (7, 8), (8, LINES), (LINES - 3, LINES + 9), (5, 5)):
+        assert (
+            list(prepared_pairs(tmp_path / "one", mode="whitespace", start=start, stop=stop))
+            == every[start:stop]
+        )
 
 
 def test_standard_input_is_read(tmp_path, bitext, monkeypatch):

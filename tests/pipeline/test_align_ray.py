@@ -112,7 +112,7 @@ def test_a_part_is_whole_or_not_there(corpus, encoder, tmp_path, monkeypatch):
     )
     (tmp_path / "parts").mkdir()
     aligner = PartAligner(job)
-    assert aligner({"part": [3]}) == {"part": [3], "pairs": [64]}
+    assert aligner({"part": [3]}) == {"part": [3], "pairs": [64], "mistake": [""]}
     assert [f.name for f in (tmp_path / "parts").iterdir()] == ["000003.parquet"]
     monkeypatch.setattr(align_ray.pq, "write_table", lambda table, path: path.write_bytes(b"half") and 1 / 0)
     with pytest.raises(ZeroDivisionError):
@@ -141,9 +141,9 @@ def test_mistakes_say_what_to_type(corpus, encoder, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_two_ray_workers_give_the_local_links(corpus, encoder, tmp_path, monkeypatch):
     pytest.importorskip("ray.data")
-    monkeypatch.setenv("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     expected = local(corpus, encoder, tmp_path)
     out = tmp_path / "ray.jsonl"
     asked = request(encoder, engine="ray", workers=2, part_pairs=512)
@@ -171,6 +171,7 @@ def test_two_ray_workers_give_the_local_links(corpus, encoder, tmp_path, monkeyp
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_the_command_runs_on_ray(corpus, encoder, tmp_path):
     pytest.importorskip("ray.data")
     arguments = [str(corpus), "-m", "argmax", "--model", str(encoder), "--layer", "2", "--precision", "float32",

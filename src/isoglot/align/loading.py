@@ -37,6 +37,11 @@ def load_encoder(
         if options.dtype != "auto":
             nn.Module.to(model, dtype=getattr(torch, options.dtype))
         return model.eval(), tokenizer
+    if lacking := _lacking(str(model), with_tokenizer=tokenizer is None):
+        raise ConfigurationError(
+            f"model {str(model)!r} cannot be loaded: {lacking}. A folder with config.json, model.safetensors and "
+            "tokenizer files is needed, or a hub name; give --model FOLDER, for example a run's checkpoint"
+        )
     device = _device(options.device)
     dtype = compute_dtype(options.dtype, device)
     try:
@@ -51,6 +56,20 @@ def load_encoder(
             "model.safetensors and tokenizer files, or the name of a model on the hub; give --model FOLDER"
         ) from error
     return loaded.to(device).eval(), tokenizer
+
+
+def _lacking(name: str, *, with_tokenizer: bool) -> str | None:
+    """What is wrong with a folder; the library would ask the hub for it, and make up an empty tokenizer."""
+    folder = Path(name)
+    if not folder.is_dir():
+        like_a_path = folder.is_absolute() or name.startswith(".") or name.count("/") > 1
+        return "there is no such folder" if like_a_path else None
+    if not (folder / "config.json").is_file():
+        return "the folder has no config.json"
+    names = ("tokenizer*.json", "vocab.*", "*.model")
+    if with_tokenizer and not any(any(folder.glob(name)) for name in names):
+        return "the folder has no tokenizer.json"
+    return None
 
 
 def load_pointer(source: PreTrainedModel | str | Path, model: PreTrainedModel) -> Pointer:

@@ -18,6 +18,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,9 @@ class RayJob:
 
 
 class PartAligner:
-    """A Ray actor: loads the encoder once, then aligns one part after the other.
+    """A Ray actor: loads the encoder once, with the first part, then aligns one part after the other.
+
+    Not in the constructor, because Ray starts an actor whose constructor fails again and again.
 
     Args:
         job: what to align, and how.
@@ -97,16 +100,31 @@ class PartAligner:
     def __init__(self, job: RayJob) -> None:
         self._job = job
         self._warnings: list[tuple[int, str]] = []
-        self._aligner = EmbeddingAligner(
-            job.model,
-            options=EmbeddingOptions.build(**job.options),
+
+    @cached_property
+    def _aligner(self) -> EmbeddingAligner:
+        return EmbeddingAligner(
+            self._job.model,
+            options=EmbeddingOptions.build(**self._job.options),
             warn=lambda number, message: self._warnings.append((number, message)),
         )
 
-    def __call__(self, batch: Mapping[str, Any]) -> dict[str, list[int]]:
-        """Align the parts whose numbers stand in column ``part``; returns them with their numbers of pairs."""
+    def __call__(self, batch: Mapping[str, Any]) -> dict[str, list[Any]]:
+        """Align the parts whose numbers stand in column ``part``.
+
+        Returns:
+            The parts, their numbers of pairs, and in ``mistake`` the message of a user's mistake or "": Ray may try
+            again for long what ends in an exception, and would wrap its message.
+        """
         numbers = [int(number) for number in batch["part"]]
-        return {"part": numbers, "pairs": [self._align(number) for number in numbers]}
+        try:
+            return {
+                "part": numbers,
+                "pairs": [self._align(n) for n in numbers],
+                "mistake": [""] * len(numbers),
+            }
+        except IsoglotError as error:
+            return {"part": numbers, "pairs": [0] * len(numbers), "mistake": [str(error)] * len(numbers)}
 
     def _align(self, number: int) -> int:
         job, first = self._job, number * self._job.part_pairs
@@ -198,10 +216,10 @@ def _run(job: RayJob, todo: list[int], workers: int | None, report: Any, total: 
             **needs,
         )
         for row in finished.iter_rows():
+            if row["mistake"]:
+                raise ConfigurationError(row["mistake"])
             done += row["pairs"]
             report(done)
-    except ray.exceptions.RayError as error:
-        raise _mistake_in(error) or error from None
     finally:
         if own:
             ray.shutdown()
@@ -235,16 +253,6 @@ def _local_settings(workers: int | None) -> dict[str, Any]:
         "include_dashboard": False,
         "object_store_memory": 100 << 20,
     }
-
-
-def _mistake_in(error: BaseException) -> IsoglotError | None:
-    """The user's mistake that an actor met, if that is what ended the run."""
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, IsoglotError):
-            return ConfigurationError(str(getattr(seen, "cause", seen)))
-        seen = getattr(seen, "cause", None) or seen.__cause__
-    return None
 
 
 def _read_back(job: RayJob, count: int) -> Found:
