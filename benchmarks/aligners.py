@@ -2,7 +2,8 @@
 
 One run, the same sentence pairs, the same encoder: mBERT's shape (12 layers of 768, vocabulary 119,547) with random
 weights and a WordPiece tokenizer trained on the pairs, whose special tokens stand where mBERT's do. Peers that are not
-installed are left out and named (`pip install simalign awesome-align`).
+installed are left out and named (`pip install simalign awesome-align`). Then: what a single pair takes, what linking
+takes after the encoder, and where there is a GPU, the same there with the share of time outside the encoder.
 
     python benchmarks/aligners.py                  # 200 de-en pairs of ISOGLOT_DATA, or generated ones without it
     python benchmarks/aligners.py --model DIR --layer 3    # a trained encoder: how many links bfloat16 changes
@@ -25,11 +26,12 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from transformers import BertConfig, BertModel, BertTokenizerFast
 
 from isoglot.align.embedding import EmbeddingAligner
-from isoglot.align.piece_states import encode_separately
+from isoglot.align.piece_states import Pieces, PieceStates, encode_separately
 from isoglot.align.word_pieces import cut_words
 
 Pair = tuple[list[str], list[str]]
 Links = list[set[tuple[int, int]]]
+Found = dict[tuple[str, str], tuple[Links, float]]
 SPECIALS = ["[PAD]", *(f"[unused{i}]" for i in range(1, 100)), "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
@@ -115,22 +117,63 @@ def run_awesome(folder: Path, pairs: list[Pair], layer: int) -> Callable[[], Lin
     return align
 
 
-def run_isoglot(folder: Path, pairs: list[Pair], method: str, dtype: str, layer: int) -> Callable[[], Links]:
-    aligner = EmbeddingAligner(folder, method=method, layer=layer, dtype=dtype)
+def run_isoglot(aligner: EmbeddingAligner, pairs: list[Pair]) -> Callable[[], Links]:
     return lambda: [set(found.links) for found in aligner.align_pairs(pairs)]
 
 
-def encoder_only(folder: Path, pairs: list[Pair], dtype: str, layer: int) -> Callable[[], Links]:
-    """The same batches of pieces through the encoder, and nothing else."""
-    aligner = EmbeddingAligner(folder, layer=layer, dtype=dtype)
-    pieces = cut_words(aligner.tokenizer, [words for pair in pairs for words in pair])
+def encoder_only(aligner: EmbeddingAligner, pairs: list[Pair]) -> Callable[[], Links]:
+    """The same windows and batches of pieces through the encoder, and nothing else."""
+    windows = [pairs[k : k + aligner.window] for k in range(0, len(pairs), aligner.window)]
+    pieces = [cut_words(aligner.tokenizer, [words for pair in w for words in pair]) for w in windows]
 
     def run() -> Links:
         with torch.inference_mode():
-            encode_separately(aligner.model, aligner.tokenizer, pieces, layer=aligner.layer)
+            for window in pieces:
+                encode(aligner, window)
         return []
 
     return run
+
+
+def encode(aligner: EmbeddingAligner, pieces: list[Pieces]) -> PieceStates:
+    """The states of a window, there when the call returns."""
+    device = aligner.model.device.type
+    states = encode_separately(
+        aligner.model,
+        aligner.tokenizer,
+        pieces,
+        layer=aligner.layer,
+        max_tokens=aligner.options.token_budget(device),
+    )
+    if device == "cuda":
+        torch.cuda.synchronize()
+    return states
+
+
+def single_pair(aligner: EmbeddingAligner, pairs: list[Pair]) -> list[float]:
+    """Milliseconds of each pair, one call a pair."""
+    aligner.align_words(*pairs[0])
+    result = []
+    for source, target in pairs:
+        start = time.perf_counter()
+        aligner.align_words(source, target)
+        result.append(1000 * (time.perf_counter() - start))
+    return result
+
+
+def linking(aligner: EmbeddingAligner, pairs: list[Pair], methods: tuple[str, ...], repeats: int) -> None:
+    """What comes before and after the encoder, in milliseconds a pair."""
+    sentences = [words for pair in pairs for words in pair]
+    pieces = cut_words(aligner.tokenizer, sentences)
+    per_pair = 1000 / len(pairs)
+    seconds = timed(lambda: cut_words(aligner.tokenizer, sentences) and [], repeats)[1]
+    print(f"{'words into pieces':44s} {seconds * per_pair:8.3f} ms a pair")
+    with torch.inference_mode():
+        states = encode(aligner.at_layer(0), pieces)  # any layer's states cost the same to link
+        for method in methods:
+            own = aligner.with_options(aligner.options.model_copy(update={"method": method}))
+            seconds = timed(lambda own=own: own._extract(states, pieces) and [], repeats)[1]
+            print(f"{f'linking by {method}':44s} {seconds * per_pair:8.3f} ms a pair", flush=True)
 
 
 def differing(one: Links, other: Links) -> tuple[int, int]:
@@ -146,6 +189,9 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--model", type=Path, help="a trained encoder's folder instead of random weights")
     parser.add_argument("--layer", type=int, default=8)
+    parser.add_argument(
+        "--gpu-pairs", type=int, default=20_000, help="pairs on a GPU: the same ones repeated"
+    )
     parser.add_argument("--quick", action="store_true", help="a small encoder and 40 pairs: does it run?")
     options = parser.parse_args()
     pairs = read_pairs(40 if options.quick else options.pairs)
@@ -156,35 +202,61 @@ def main() -> None:
         compare(folder, pairs, options)
 
 
-def compare(folder: Path, pairs: list[Pair], options: argparse.Namespace) -> None:
-    layer, repeats, count = options.layer, options.repeats, len(pairs)
-    own: dict[tuple[str, str], tuple[Links, float]] = {}
-    print(f"{count} pairs, layer {layer}, {torch.get_num_threads()} threads, torch {torch.__version__}")
+Row = Callable[..., None]
+
+
+def table(count: int) -> Row:
+    """Print the head of a table of speeds; returns what prints a row."""
     print(f"{'system':44s} {'s':>8s} {'pairs/s':>9s}")
 
     def row(name: str, seconds: float, note: str = "") -> None:
         print(f"{name:44s} {seconds:8.2f} {count / seconds:9.1f}  {note}", flush=True)
 
-    for method in ("argmax", "itermax", "softmax"):
-        for dtype in ("float32", "bfloat16"):
-            own[method, dtype] = timed(run_isoglot(folder, pairs, method, dtype, layer), repeats)
-            links, seconds = own[method, dtype]
-            note = ""
-            if dtype == "bfloat16":
-                changed, total = differing(own[method, "float32"][0], links)
-                note = f"{changed} of {total} links differ from float32 ({100 - 100 * changed / total:.2f} % equal)"
-            row(f"isoglot {method} {dtype}", seconds, note)
+    return row
+
+
+def speeds(folder: Path, pairs: list[Pair], options: argparse.Namespace, device: str, row: Row) -> Found:
+    """The methods in both precisions, and the encoder alone."""
+    found: Found = {}
     for dtype in ("float32", "bfloat16"):
-        row(
-            f"encoder alone, {layer} layers, {dtype}",
-            timed(encoder_only(folder, pairs, dtype, layer), repeats)[1],
-        )
+        base = EmbeddingAligner(folder, layer=options.layer, dtype=dtype, device=device)
+        alone = timed(encoder_only(base, pairs), options.repeats)[1]
+        for method in ("argmax", "itermax", "softmax"):
+            own = base.with_options(base.options.model_copy(update={"method": method}))
+            links, seconds = found[method, dtype] = timed(run_isoglot(own, pairs), options.repeats)
+            note = f"{100 * max(0.0, 1 - alone / seconds):.0f} % outside the encoder"
+            if dtype == "bfloat16":
+                changed, total = differing(found[method, "float32"][0], links)
+                note += f"; {changed} of {total} links differ from float32"
+                note += f" ({100 - 100 * changed / total:.2f} % equal)"
+            row(f"isoglot {method} {dtype}", seconds, note)
+        row(f"encoder alone, {base.layer} layers, {dtype}", alone)
+    return found
+
+
+def compare(folder: Path, pairs: list[Pair], options: argparse.Namespace) -> None:
+    print(
+        f"{len(pairs)} pairs, layer {options.layer}, {torch.get_num_threads()} threads, torch {torch.__version__}"
+    )
+    row = table(len(pairs))
+    own = speeds(folder, pairs, options, "cpu", row)
     if options.model is None:
-        peers(folder, pairs, layer, own, row)
+        peers(folder, pairs, options.layer, own, row)
+    for device in ("cpu", *(["cuda"] if torch.cuda.is_available() else [])):
+        print(f"\n{device}: one pair a call, and what is not the encoder")
+        for dtype in ("float32", "bfloat16"):
+            aligner = EmbeddingAligner(folder, layer=options.layer, dtype=dtype, device=device)
+            times = sorted(single_pair(aligner, pairs[:50]))
+            middle, late = times[len(times) // 2], times[int(len(times) * 0.95)]
+            print(f"{f'one pair, itermax {dtype}':44s} {middle:8.1f} ms (median; 95 %: {late:.1f})")
+        linking(aligner, pairs, ("argmax", "itermax", "softmax", "entmax", "ot", "match"), options.repeats)
+    if torch.cuda.is_available():
+        many = pairs * (-(-options.gpu_pairs // len(pairs)))
+        print(f"\n{torch.cuda.get_device_name()}: {len(many)} pairs")
+        speeds(folder, many, options, "cuda", table(len(many)))
 
 
-def peers(folder: Path, pairs: list[Pair], layer: int, own: dict[tuple[str, str], tuple[Links, float]],
-          row: Callable[..., None]) -> None:  # fmt: skip
+def peers(folder: Path, pairs: list[Pair], layer: int, own: Found, row: Row) -> None:
     runs: list[tuple[str, str, Callable[[], Callable[[], Links]]]] = [
         ("simalign", "argmax", lambda: run_simalign(folder, pairs, "argmax", layer)),
         ("simalign", "itermax", lambda: run_simalign(folder, pairs, "itermax", layer)),
