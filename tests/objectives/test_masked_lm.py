@@ -106,3 +106,24 @@ def test_a_view_without_labels_is_an_error():
     for view, text in (("pair", "views \\['sentences'\\]"), ("sentences", "query_input_ids")):
         with pytest.raises(ConfigurationError, match=f"labels of view '{view}'.*{text}"):
             MaskedLM(model, view=view)(Encodings(model, batch), batch)
+
+
+def test_literal_head_is_the_equations_and_leaves_the_models_own_alone():
+    model = _model("bert")
+    view = _view(model)
+    objective = MaskedLM(model, head="literal")
+    output = objective(Encodings(model, {"pair": view}), {"pair": view})
+    hidden = model.bert(view["input_ids"], attention_mask=view["attention_mask"]).last_hidden_state
+    own, wanted = objective.transform, []
+    for b, i in (view["labels"] != -100).nonzero().tolist():
+        inner = torch.nn.functional.gelu(own.dense.weight @ hidden[b, i] + own.dense.bias)
+        logits = model.get_input_embeddings().weight @ (own.linear.weight @ inner + own.linear.bias)
+        wanted.append(logits.logsumexp(0) - logits[view["labels"][b, i]])
+    torch.testing.assert_close(output.total, torch.stack(wanted).sum(), rtol=1e-5, atol=1e-4)
+    output.loss.backward()
+    assert all(float(p.grad.abs().sum()) > 0 for p in objective.parameters())
+    assert model.cls.predictions.transform.dense.weight.grad is None
+    assert {"transform.linear.weight", "transform.dense.bias"} <= objective.state_dict().keys()
+    assert not MaskedLM(model).state_dict()
+    with pytest.raises(ConfigurationError, match=r"head: 'bert' given; it is model .* or literal"):
+        MaskedLM(model, head="bert")

@@ -9,6 +9,7 @@ from torch import nn
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.masked_lm_head import masked_lm_head
+from isoglot.objectives.masked_lm import MaskedLM
 from isoglot.objectives.word_exchange import WordExchange, exchange
 from isoglot.testing import tiny_model
 
@@ -176,6 +177,32 @@ def test_shared_linear_is_one_module(model):
     assert one.transform.linear is two.transform.linear
     assert one.transform.dense is not two.transform.dense
     assert WordExchange(model, head="literal").transform.linear is not one.transform.linear
+
+
+def test_the_literal_linear_is_that_of_the_multilingual_prediction(model):
+    batch = make_batch(model)
+    prediction = MaskedLM(model, head="literal")
+    shared = WordExchange(model, head="literal", share_linear=True)
+    apart = WordExchange(model, head="literal")
+    for exchanged, reaches in ((shared, True), (apart, False)):
+        prediction.zero_grad()
+        exchanged(Encodings(model, batch), batch).loss.backward()
+        grad = prediction.transform.linear.weight.grad
+        assert (grad is not None and float(grad.abs().sum()) > 0) == reaches
+        assert prediction.transform.dense.weight.grad is None
+    model.zero_grad()
+
+
+@pytest.mark.parametrize("unaligned", ["exclude", "literal"])
+def test_the_aligned_metric_is_the_share_of_masked_tokens_with_a_link(model, unaligned):
+    batch = make_batch(model)
+    output = WordExchange(model, unaligned=unaligned)(Encodings(model, batch), batch)
+    labels, links = batch["pair"]["labels"], batch["pair"]["link_ids"]
+    linked = {(b, int(p)) for b in range(3) for p in links[b].flatten() if p >= 0 and labels[b, p] >= 0}
+    assert 0 < len(linked) < int((labels >= 0).sum())
+    torch.testing.assert_close(
+        output.metrics["aligned"], torch.tensor(len(linked) / int((labels >= 0).sum()))
+    )
 
 
 def test_a_view_without_links_is_a_clear_error(model):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encodings import Encodings
+from isoglot.modules.literal_head import LiteralTransform, literal_transform
 from isoglot.modules.masked_lm_head import masked_lm_head
 from isoglot.modules.vocabulary_loss import vocabulary_loss
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
@@ -28,12 +31,18 @@ class MaskedLM(Objective):
     Args:
         model: the encoder with its masked-LM head; it is looked at, not kept.
         view: a masked view, which gives ``labels`` (−100 where there is no loss).
+        head: ``model``: the encoder's own head; ``literal``: WEAM's Eq. 3-4, dense, GELU, linear and the tied
+            decoder without bias. It starts untrained, is kept in ``objectives.safetensors``, and is one for all
+            objectives of the model that ask for it: ``share_linear`` of
+            :class:`~isoglot.objectives.word_exchange.WordExchange` takes its ``linear``. The exported encoder's own
+            head is then not trained.
         chunk: positions whose logits are held at a time; default by device.
 
     **Metrics**: ``accuracy`` of the masked tokens.
 
     Raises:
-        ConfigurationError: the model's head cannot be told, or the view has no ``labels``.
+        ConfigurationError: the model's head cannot be told, there is no such ``head``, or the view has no
+            ``labels``.
 
     Example:
         >>> from isoglot.modules.load import load_masked_lm
@@ -45,9 +54,22 @@ class MaskedLM(Objective):
         1
     """
 
-    def __init__(self, model: PreTrainedModel, *, view: str = "pair", chunk: int | None = None) -> None:
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        *,
+        view: str = "pair",
+        head: Literal["model", "literal"] = "model",
+        chunk: int | None = None,
+    ) -> None:
         super().__init__()
+        if head not in ("model", "literal"):
+            raise ConfigurationError(
+                f"masked_lm: head: {head!r} given; it is model (the encoder's own) or literal (WEAM's equations): "
+                "head: model"
+            )
         masked_lm_head(model, check=True)
+        self.transform: LiteralTransform | None = literal_transform(model) if head == "literal" else None
         self.view = view
         self.chunk = chunk
 
@@ -57,9 +79,13 @@ class MaskedLM(Objective):
         hidden = encodings.last(self.view)
         rows = (labels.flatten() != _IGNORED).nonzero()[:, 0]
         head = masked_lm_head(encodings.model)
-        states = head.transform(hidden.flatten(0, 1).index_select(0, rows))
+        states = hidden.flatten(0, 1).index_select(0, rows)
         gold = labels.flatten().index_select(0, rows)
-        total, correct = vocabulary_loss(states, gold, head.weight, head.bias, chunk=self.chunk)
+        if self.transform is None:
+            states, bias = head.transform(states), head.bias
+        else:
+            states, bias = self.transform(states), None
+        total, correct = vocabulary_loss(states, gold, head.weight, bias, chunk=self.chunk)
         count = torch.tensor(rows.numel(), device=total.device)
         return ObjectiveOutput(total, count, {"accuracy": correct / count.clamp(min=1)})
 

@@ -37,7 +37,8 @@ class WordExchange(Objective):
         head: ``bert``: the model's own head, copied (dense, activation, LayerNorm, tied decoder, bias); ``literal``:
             dense, GELU, linear, tied decoder without bias.
         share_linear: use the same ``linear`` as the multilingual prediction. The paper writes both with one symbol.
-            With ``bert`` the LayerNorm stands in its place.
+            With ``literal`` it is that of a :class:`~isoglot.objectives.masked_lm.MaskedLM` with ``head: literal``
+            (without one nothing shares it); with ``bert`` the LayerNorm of the model's own head stands in its place.
         init: ``identity`` starts ``W₂`` as "swap and predict"; ``normal`` as any BERT layer.
 
     **Batch**: ``labels``, ``link_ids`` (batch, links, 2; −1 pads).
@@ -95,8 +96,7 @@ class WordExchange(Objective):
         masked = labels >= 0
         if self.unaligned == "literal":
             return masked.sum()
-        position, _ = _edges(self._links(batch), masked, one_to_one=self.many == "one_to_one")
-        return torch.tensor(torch.unique(position).numel(), device=labels.device)
+        return self._linked(batch, masked)
 
     def forward(self, encodings: Encodings, batch: Batch) -> ObjectiveOutput:
         """Summed cross-entropy over the masked tokens that have a translation."""
@@ -112,9 +112,14 @@ class WordExchange(Objective):
         count = torch.as_tensor(position.numel(), device=total.device)
         metrics = {
             "accuracy": correct.detach().float() / count.clamp(min=1),
-            "aligned": count.float() / masked.sum().clamp(min=1),
+            "aligned": self._linked(batch, masked) / masked.sum().clamp(min=1),
         }
         return ObjectiveOutput(total, count, metrics)
+
+    def _linked(self, batch: Batch, masked: Tensor) -> Tensor:
+        """How many masked tokens have a link."""
+        position, _ = _edges(self._links(batch), masked, one_to_one=self.many == "one_to_one")
+        return torch.tensor(torch.unique(position).numel(), device=masked.device)
 
     def _links(self, batch: Batch) -> Tensor:
         links = batch[self.view].get("link_ids")
