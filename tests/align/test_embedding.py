@@ -231,3 +231,24 @@ def test_links_are_simaligns(tmp_path, model, tokenizer, pairs, method, letter, 
     own = EmbeddingAligner(tmp_path, method=method, layer=2, level=level, dtype="float32")
     for (source, target), found in zip(pairs, own.align_pairs(pairs), strict=True):
         assert found.links == sorted(peer.get_word_aligns(source, target)[key])
+
+
+def test_loading_says_nothing_and_leaves_the_library_as_it_was(tmp_path, capfd):
+    from transformers.utils import logging as library
+
+    tiny_model("bert").save_pretrained(tmp_path)
+    tiny_tokenizer("bert").save_pretrained(tmp_path)
+    before = library.get_verbosity(), library.is_progress_bar_enabled()
+    library.set_verbosity_warning()
+    library.enable_progress_bar()
+    try:
+        capfd.readouterr()
+        EmbeddingAligner(tmp_path, layer=2)
+        said = capfd.readouterr()
+        assert (said.out, said.err) == ("", "")
+        assert library.get_verbosity() == library.WARNING
+        assert library.is_progress_bar_enabled()
+    finally:
+        library.set_verbosity(before[0])
+        if not before[1]:
+            library.disable_progress_bar()

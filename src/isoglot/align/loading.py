@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
 from safetensors import safe_open
 from torch import nn
 from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.utils import logging as library
 
 from isoglot.align.embedding_options import EmbeddingOptions
 from isoglot.errors import ConfigurationError
@@ -45,17 +48,32 @@ def load_encoder(
     device = _device(options.device)
     dtype = compute_dtype(options.dtype, device)
     try:
-        loaded = AutoModel.from_pretrained(
-            str(model), dtype=dtype, use_safetensors=True, trust_remote_code=False
-        )
-        if tokenizer is None:
-            tokenizer = AutoTokenizer.from_pretrained(str(model), use_fast=True, trust_remote_code=False)
+        with _quiet():
+            loaded = AutoModel.from_pretrained(
+                str(model), dtype=dtype, use_safetensors=True, trust_remote_code=False
+            )
+            if tokenizer is None:
+                tokenizer = AutoTokenizer.from_pretrained(str(model), use_fast=True, trust_remote_code=False)
     except (OSError, ValueError) as error:
         raise ConfigurationError(
             f"model {str(model)!r} cannot be loaded: {str(error).splitlines()[0]}. It is a folder with config.json, "
             "model.safetensors and tokenizer files, or the name of a model on the hub; give --model FOLDER"
         ) from error
     return loaded.to(device).eval(), tokenizer
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No bar for reading weights, and no report on the masked-LM head that an aligner has no use for."""
+    verbosity, bars = library.get_verbosity(), library.is_progress_bar_enabled()
+    library.set_verbosity_error()
+    library.disable_progress_bar()
+    try:
+        yield
+    finally:
+        library.set_verbosity(verbosity)
+        if bars:
+            library.enable_progress_bar()
 
 
 def _lacking(name: str, *, with_tokenizer: bool) -> str | None:
