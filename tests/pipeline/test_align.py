@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 from typer.testing import CliRunner
@@ -165,6 +166,85 @@ def test_a_corpus_folder_is_written_for_training(tmp_path, bitext, corpus):
     assert loaded["source_words"][:] == corpus["source_words"]
     assert sum(map(len, loaded["links"])) > LINES
     assert set(loaded["target_language"]) == {"xx"}
+
+
+EFLOMAL = """#!{python}
+import sys
+values = dict(a.split("=", 1) for a in sys.argv[1:] if "=" in a)
+pairs = list(zip(open(values["--source"]), open(values["--target"])))
+for side in ("--forward-links", "--reverse-links"):
+    with open(values[side], "w") as file:
+        for source, target in pairs:
+            print(*[f"{{k}}-{{k}}" for k in range(min(len(source.split()), len(target.split())))], file=file)
+"""
+
+
+def test_eflomal_is_a_method_like_the_others(tmp_path, bitext, corpus):
+    program = tmp_path / "eflomal-align"
+    program.write_text(EFLOMAL.format(python=sys.executable))
+    program.chmod(0o755)
+    method = ("-m", "eflomal", "--set", f"program={program}")
+    assert "eflomal" in run("align", bitext, "--methods")
+    lines = run("align", bitext, *method, "--train-on", bitext).splitlines()
+    shortest = [
+        min(map(len, pair)) for pair in zip(corpus["source_words"], corpus["target_words"], strict=True)
+    ]
+    assert lines == [" ".join(f"{k}-{k}" for k in range(n)) for n in shortest]
+    rows = [json.loads(line) for line in run("align", bitext, *method, "-f", "jsonl").splitlines()]
+    assert all(row["score"] is None and row["probabilities"] == [] for row in rows)
+    missing = run(
+        "align", tmp_path / "none", "-m", "eflomal", "--set", "program=none", fails=ConfigurationError
+    )
+    assert "pip install eflomal" in missing
+    assert "modle" in run("align", bitext, *method, "--set", "modle=2", fails=ConfigurationError)
+    assert "--save" in run("align", bitext, *method, "--save", tmp_path / "m", fails=ConfigurationError)
+    assert "--engine ray" in run("align", bitext, *method, "--engine", "ray", fails=ConfigurationError)
+
+
+@pytest.mark.parametrize("by_encoder", [False, True])
+def test_improbable_links_and_pairs_are_left_out(bitext, encoder, by_encoder):
+    method = ("-m", "argmax", "--model", encoder, "--layer", 2) if by_encoder else ("-m", "hmm")
+
+    def rows(*flags):
+        return [
+            json.loads(line) for line in run("align", bitext, *method, "-f", "jsonl", *flags).splitlines()
+        ]
+
+    whole = rows()
+    probabilities = sorted(p for row in whole for p in row["probabilities"])
+    middle = probabilities[len(probabilities) // 2]
+    for row, kept in zip(whole, rows("--min-probability", middle), strict=True):
+        pairs = zip(row["links"], row["probabilities"], strict=True)
+        assert kept["links"] == [link for link, p in pairs if p > middle or link in kept["links"]]
+        assert all(p >= middle - 1e-6 for p in kept["probabilities"])
+        assert kept["score"] <= row["score"]
+    limit = sorted(row["score"] for row in whole)[LINES // 2]
+    sure = rows("--min-score", limit + 1e-5)
+    assert [bool(row["links"]) for row in sure] == [row["score"] > limit + 1e-5 for row in whole]
+    assert 0 < sum(bool(row["links"]) for row in sure) < LINES
+
+
+def test_a_loaded_model_streams(tmp_path, bitext, monkeypatch):
+    saved = tmp_path / "model"
+    expected = run("align", bitext, "-m", "hmm", "--save", saved)
+    monkeypatch.setattr("isoglot.pipeline.align._LOADED_WINDOW", 7)
+    assert run("align", bitext, "--load", saved) == expected
+    precise = run("align", bitext, "--load", saved, "--set", "threshold=0.9")
+    assert len(precise.split()) < len(expected.split())
+
+
+def test_flags_that_would_do_nothing_are_refused(tmp_path, bitext, encoder):
+    saved = tmp_path / "model"
+    run("align", bitext, "--save", saved)
+    for flags, named in (
+        (("-m", "argmax", "--model", encoder, "--symmetrise", "union"), "--symmetrise"),
+        (("--layer", 3), "--layer"),
+        (("-m", "hmm", "--precision", "float32"), "--precision"),
+        (("--load", saved, "--lowercase"), "--lowercase"),
+        (("--load", saved, "--set", "iterations=3"), "iterations"),
+        (("--min-score", 2), "--min-score 2"),
+    ):
+        assert named in run("align", bitext, *flags, fails=ConfigurationError)
 
 
 def test_odd_lines_keep_their_place(tmp_path, caplog):

@@ -6,6 +6,8 @@ GPL and is not a dependency; ``pip install eflomal`` brings ``eflomal-align``.
 
 from __future__ import annotations
 
+import inspect
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -22,7 +24,10 @@ from isoglot.errors import ConfigurationError
 if TYPE_CHECKING:
     from datasets import Dataset
 
-__all__ = ["EflomalAligner"]
+__all__ = ["METHOD", "EflomalAligner"]
+
+METHOD = "eflomal"
+"""What the method is called beside those of :mod:`isoglot.align.statistical_methods`."""
 
 
 class EflomalAligner:
@@ -37,7 +42,7 @@ class EflomalAligner:
         symmetrisation: see :mod:`isoglot.align.symmetrise`.
         null_prior: prior probability of a word without a counterpart; the program's own (0.2) by default.
         program: name or path of the program.
-        arguments: any further arguments of the program.
+        arguments: any further arguments of the program, as a list or as one line.
 
     Raises:
         ConfigurationError: an unknown symmetrisation or model.
@@ -51,7 +56,7 @@ class EflomalAligner:
         symmetrisation: Symmetriser = "grow-diag-final-and",
         null_prior: float | None = None,
         program: str = "eflomal-align",
-        arguments: Sequence[str] = (),
+        arguments: str | Sequence[str] = (),
     ) -> None:
         if symmetrisation not in SYMMETRISERS:
             raise ConfigurationError(
@@ -62,9 +67,41 @@ class EflomalAligner:
             raise ConfigurationError(f"model={model!r} given; eflomal has 1, 2 and 3; pass model=3")
         self.symmetrisation: Symmetriser = symmetrisation
         self.program = program
-        self.arguments = ["--model", str(model), "--n-samplers", str(samplers), *arguments]
+        further = shlex.split(arguments) if isinstance(arguments, str) else arguments
+        self.arguments = ["--model", str(model), "--n-samplers", str(samplers), *further]
         if null_prior is not None:
             self.arguments += ["--null-prior", str(null_prior)]
+
+    @classmethod
+    def build(cls, **options: Any) -> EflomalAligner:
+        """An aligner whose program is there, of options by name.
+
+        Raises:
+            ConfigurationError: an unknown name or a bad value, or the program is not installed.
+        """
+        known = list(inspect.signature(cls).parameters)
+        if unknown := sorted(set(options) - set(known)):
+            raise ConfigurationError(
+                f"options {', '.join(unknown)} given, but {METHOD} has {', '.join(known)}; correct the name"
+            )
+        aligner = cls(**options)
+        aligner.executable()
+        return aligner
+
+    def executable(self) -> str:
+        """The path of the program.
+
+        Raises:
+            ConfigurationError: it is not installed.
+        """
+        program = shutil.which(self.program)
+        if program is None:
+            raise ConfigurationError(
+                f"program {self.program!r} given, but it is not installed; type `pip install eflomal` (it needs a "
+                "C compiler), pass program='/path/to/eflomal-align' (--set program=PATH), or use the built-in hmm "
+                "instead: --method hmm, StatisticalAligner('hmm')"
+            )
+        return program
 
     def align(self, bitext: Dataset, *, batch_size: int = 1000) -> Dataset:
         """Align a BITEXT corpus as a whole; ``batch_size`` bounds only the rows that are written at a time.
@@ -100,12 +137,7 @@ class EflomalAligner:
         self, source: Sequence[Sequence[str]], target: Sequence[Sequence[str]]
     ) -> tuple[LinkTable, LinkTable]:
         """Links of both directions, not symmetrised."""
-        program = shutil.which(self.program)
-        if program is None:
-            raise ConfigurationError(
-                f"program {self.program!r} given, but it is not installed; type `pip install eflomal` (it needs a "
-                "C compiler), pass program='/path/to/eflomal-align', or use StatisticalAligner('hmm') instead"
-            )
+        program = self.executable()
         with tempfile.TemporaryDirectory(prefix="isoglot-eflomal-") as name:
             folder = Path(name)
             for side, sentences in (("source", source), ("target", target)):

@@ -44,8 +44,9 @@ class PairLinks:
 
     Args:
         links: 0-based ``(source word, target word)``, sorted.
-        probabilities: of each link, in [0, 1].
-        score: mean over both sides' words of their best link's probability, 0 for an unaligned word.
+        probabilities: of each link, in [0, 1]; empty of an aligner that has none.
+        score: mean over both sides' words of their best link's probability, 0 for an unaligned word; not a number of
+            an aligner without probabilities.
     """
 
     links: list[tuple[int, int]]

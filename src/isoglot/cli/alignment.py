@@ -23,11 +23,13 @@ def register(app: typer.Typer) -> None:
 def _list_methods(wanted: bool) -> None:
     if not wanted:
         return
+    from isoglot.align.eflomal import METHOD as EFLOMAL
     from isoglot.align.embedding_options import METHODS as EMBEDDING
     from isoglot.align.statistical_methods import METHODS as STATISTICAL
 
     for name in STATISTICAL:
         typer.echo(f"{name:12s} statistical: learns from the bitext")
+    typer.echo(f"{EFLOMAL:12s} statistical: the external program, if it is installed (pip install eflomal)")
     for name, what in EMBEDDING.items():
         typer.echo(f"{name:12s} with --model: {what}")
     raise typer.Exit
@@ -36,7 +38,7 @@ def _list_methods(wanted: bool) -> None:
 def align(  # noqa: PLR0917 - one parameter a flag
     inputs: list[str] = typer.Argument(
         ...,
-        metavar="INPUT...",
+        metavar="INPUT",
         help="Two files (line i translates line i), or one of `source ||| target` lines, TSV, JSONL, TMX or Parquet; "
         "a folder that `isoglot prepare` wrote; - for standard input.",
     ),
@@ -45,9 +47,9 @@ def align(  # noqa: PLR0917 - one parameter a flag
         "fast_align",
         "--method",
         "-m",
-        help="Without an encoder: fast_align and others (`isoglot align --methods`). With --model: argmax, itermax, "
-        "match, forward, backward (SimAlign), softmax, entmax (awesome-align), ot (XLM-Align), entropic, unbalanced, "
-        "null, pointer.",
+        help="Without an encoder: fast_align, hmm (the most accurate), eflomal (if installed). With --model: argmax, "
+        "itermax, match, forward, backward (SimAlign), softmax, entmax (awesome-align), ot (XLM-Align), entropic, "
+        "unbalanced, null, pointer. What each does: `isoglot align --methods`.",
     ),
     methods: bool = typer.Option(
         False, "--methods", is_eager=True, callback=_list_methods, help="List the methods."
@@ -68,7 +70,18 @@ def align(  # noqa: PLR0917 - one parameter a flag
         None,
         "--set",
         metavar="KEY=VALUE",
-        help="Any other option of the method, for example --set level=word. Can be given several times.",
+        help="Any other option of the method; can be given several times. With an encoder: level=word, encode=joint, "
+        "distortion=0.5, threshold=0.1, links=itermax, iterations=2, max_tokens=4096 and the rest of "
+        "EmbeddingOptions. hmm: threshold=0.5 (of agreement). eflomal: program=PATH.",
+    ),
+    min_probability: float | None = typer.Option(
+        None, help="Leave out links below this probability.", rich_help_panel=_WRITING
+    ),
+    min_score: float | None = typer.Option(
+        None,
+        help="Abstain: leave the line of a pair empty whose score (mean over its words of the best link's "
+        "probability) is below.",
+        rich_help_panel=_WRITING,
     ),
     symmetrise: str | None = typer.Option(
         None,
@@ -117,7 +130,7 @@ def align(  # noqa: PLR0917 - one parameter a flag
         "--format",
         "-f",
         help="pharaoh, talp, alignv2, naacl, jsonl (words, probabilities, score), offsets (characters of the text), "
-        "words, or corpus: a folder that recipes read with `kind: aligned`.",
+        "words, or corpus: a folder that recipes read with `kind: aligned` (links only, no probabilities).",
         rich_help_panel=_WRITING,
     ),
     base: int | None = typer.Option(
@@ -148,18 +161,30 @@ def align(  # noqa: PLR0917 - one parameter a flag
     del methods
     from isoglot.align.embedding_options import METHODS
     from isoglot.cli.console import Console
+    from isoglot.errors import ConfigurationError
     from isoglot.pipeline.align import AlignRequest, align_file
     from isoglot.pipeline.align_input import bitext_sources
 
     options = _settings(settings)
     if method in METHODS:
         options |= {"dtype": precision, "device": device} | ({} if layer is None else {"layer": layer})
+    elif unused := [
+        flag
+        for flag, given in (("--layer", layer is not None), ("--precision", precision != "auto"),
+                            ("--device", device != "auto"))
+        if given
+    ]:  # fmt: skip
+        raise ConfigurationError(
+            f"{', '.join(unused)} given, but method {method} uses no encoder; leave it out, or give --model and one "
+            f"of {', '.join(METHODS)}"
+        )
     languages = [source_language or "src", target_language or "tgt"]
     sources = bitext_sources(inputs, languages=languages, file_format=input_format)
     more = [source for path in train_on or () for source in bitext_sources([path], languages=languages)]
     request = AlignRequest(
         method=method, model=model, options=options, words=_mode(words), symmetrisation=symmetrise,
-        lowercase=lowercase, load=load, save=save, also_train_on=tuple(more), lexicon=lexicon, output=output,
+        lowercase=lowercase, load=load, save=save, also_train_on=tuple(more), lexicon=lexicon,
+        min_probability=min_probability, min_score=min_score, output=output,
         base=base, reverse=reverse, engine=engine, workers=workers,
     )  # fmt: skip
     with Console(quiet=quiet) as console:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from isoglot.align.alignment import LinkTable
+from isoglot.align.eflomal import METHOD as EFLOMAL
+from isoglot.align.eflomal import EflomalAligner
 from isoglot.align.embedding import EmbeddingAligner, PairLinks
 from isoglot.align.embedding_options import METHODS as EMBEDDING_METHODS
 from isoglot.align.embedding_options import EmbeddingOptions
@@ -25,6 +29,7 @@ from isoglot.pipeline.align_ray import PART_PAIRS, RayJob, aligned_by_ray, corpu
 __all__ = ["AlignRequest", "align_file"]
 
 _LOG = logging.getLogger(__name__)
+_LOADED_WINDOW = 8192  # pairs that a loaded model aligns at a time; the result does not depend on it
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,8 @@ class AlignRequest:
     """What ``isoglot align`` is to do.
 
     Args:
-        method: a statistical method or one of :data:`isoglot.align.embedding_options.METHODS`.
+        method: a statistical method, ``eflomal`` (an external program, which tells no probabilities) or one of
+            :data:`isoglot.align.embedding_options.METHODS`.
         model: embedding methods: folder or hub name of the encoder.
         options: the method's own, by name.
         words: how text is cut into words.
@@ -42,6 +48,8 @@ class AlignRequest:
         save: statistical methods: where to keep the model.
         also_train_on: statistical methods: more bitext to learn from; only the input is written.
         lexicon: statistical methods: write the translation table here, as MUSE does.
+        min_probability: leave out links below this probability.
+        min_score: leave out all links of a pair below this score.
         output: line format, or ``corpus`` for an ALIGNED corpus folder.
         base: what the first word is counted as in the output; by default the format's own.
         reverse: write the target side first.
@@ -60,6 +68,8 @@ class AlignRequest:
     save: Path | None = None
     also_train_on: tuple[Source, ...] = ()
     lexicon: Path | None = None
+    min_probability: float | None = None
+    min_score: float | None = None
     output: str = "pharaoh"
     base: int | None = None
     reverse: bool = False
@@ -74,31 +84,23 @@ class AlignRequest:
             ConfigurationError: every mistake found.
         """
         problems = []
-        known = {**STATISTICAL_METHODS, **EMBEDDING_METHODS}
-        if self.method not in known:
+        if self.method not in (*STATISTICAL_METHODS, EFLOMAL, *EMBEDDING_METHODS):
             raise ConfigurationError(
-                f"method {self.method!r} given; statistical: {', '.join(STATISTICAL_METHODS)}; "
+                f"method {self.method!r} given; statistical: {', '.join(STATISTICAL_METHODS)}, {EFLOMAL}; "
                 f"with an encoder: {', '.join(EMBEDDING_METHODS)}"
             )
         if self.method in EMBEDDING_METHODS:
             if self.model is None:
                 problems.append(f"method {self.method} needs an encoder: --model FOLDER or a hub name")
-            given = [
-                flag
-                for flag, value in (("--load", self.load), ("--save", self.save), ("--lexicon", self.lexicon),
-                                    ("--train-on", self.also_train_on), ("--lowercase", self.lowercase))
-                if value
-            ]  # fmt: skip
-            if given:
-                problems.append(
-                    f"{', '.join(given)}: only statistical methods learn from bitext; leave it out"
-                )
-        elif self.model is not None:
-            problems.append(f"--model: method {self.method} uses no encoder; leave it out, or use --load")
-        if self.load is not None and self.also_train_on:
-            problems.append(
-                "--train-on: a loaded model is not trained; leave out one of --load and --train-on"
-            )
+            if given := self._given(
+                "--load", "--save", "--lexicon", "--train-on", "--lowercase", "--symmetrise"
+            ):
+                problems.append(f"{given}: only statistical methods learn from bitext; leave it out")
+        else:
+            problems += self._statistical_problems()
+        for flag, value in (("--min-probability", self.min_probability), ("--min-score", self.min_score)):
+            if value is not None and not 0 <= value <= 1:
+                problems.append(f"{flag} {value} given; it is a number from 0 to 1, for example {flag} 0.5")
         if self.output not in (*OUTPUT_FORMATS, "corpus"):
             problems.append(
                 f"output format {self.output!r} given; there are {', '.join(OUTPUT_FORMATS)}, and corpus for a folder"
@@ -107,13 +109,53 @@ class AlignRequest:
         if problems:
             raise ConfigurationError(problems)
 
+    def embedding_options(self) -> EmbeddingOptions:
+        """The options of an embedding method, the thresholds among them.
+
+        Raises:
+            ConfigurationError: an unknown name or a bad value.
+        """
+        thresholds = {"min_probability": self.min_probability, "min_score": self.min_score}
+        given = {name: value for name, value in thresholds.items() if value is not None}
+        return EmbeddingOptions.build(method=self.method, **{**given, **self.options})
+
+    def _given(self, *flags: str) -> str:
+        """Those of the flags that were given."""
+        values = {
+            "--load": self.load, "--save": self.save, "--lexicon": self.lexicon, "--train-on": self.also_train_on,
+            "--lowercase": self.lowercase, "--symmetrise": self.symmetrisation,
+            "--min-probability": self.min_probability, "--min-score": self.min_score,
+        }  # fmt: skip
+        return ", ".join(flag for flag in flags if values[flag])
+
+    def _statistical_problems(self) -> list[str]:
+        problems = []
+        if self.model is not None:
+            problems.append(f"--model: method {self.method} uses no encoder; leave it out, or use --load")
+        if self.method == EFLOMAL:
+            flags = ("--load", "--save", "--lexicon", "--lowercase", "--min-probability", "--min-score")
+            if given := self._given(*flags):
+                problems.append(
+                    f"{given}: {EFLOMAL} keeps no model, compares words as they are and tells no probabilities; "
+                    "leave it out, or use --method hmm"
+                )
+        elif self.load is not None:
+            if given := self._given("--train-on", "--lowercase"):
+                problems.append(f"{given}: a loaded model is not trained; leave out --load or that")
+            if fixed := sorted(set(self.options) - {"threshold"}):
+                problems.append(
+                    f"--set {', '.join(fixed)}: of a loaded model only --symmetrise and --set threshold=… can be "
+                    "changed; leave it out, or train without --load"
+                )
+        return problems
+
     def _engine_problems(self) -> list[str]:
         if self.engine not in ("local", "ray"):
             return [f"--engine {self.engine!r} given; it is local or ray"]
         if self.engine == "local":
             return ["--workers: only --engine ray has workers; leave it out"] if self.workers else []
         problems = []
-        if self.method in STATISTICAL_METHODS:
+        if self.method not in EMBEDDING_METHODS:
             problems.append(
                 f"--engine ray: {self.method} learns from the whole text at once; use a method with --model, or "
                 "--engine local"
@@ -147,7 +189,7 @@ def align_file(
             corpus_of([path for source in sources for path in source.files()]),
             parts_folder(out),
             str(request.model),
-            options=EmbeddingOptions.build(method=request.method, **request.options).model_dump(),
+            options=request.embedding_options().model_dump(),
             words=request.words,
             part_pairs=request.part_pairs,
         )
@@ -167,8 +209,7 @@ def _write(found: Iterable[tuple[RawPair, PairLinks]], out: str | Path, request:
 
 
 def _by_embedding(pairs: Iterable[RawPair], request: AlignRequest) -> Iterator[tuple[RawPair, PairLinks]]:
-    options = EmbeddingOptions.build(method=request.method, **request.options)
-    aligner = EmbeddingAligner(str(request.model), options=options, warn=_warn)
+    aligner = EmbeddingAligner(str(request.model), options=request.embedding_options(), warn=_warn)
     iterator = iter(pairs)
     first = 0
     while window := list(islice(iterator, aligner.window)):
@@ -180,39 +221,74 @@ def _by_embedding(pairs: Iterable[RawPair], request: AlignRequest) -> Iterator[t
 def _by_statistics(
     pairs: Iterable[RawPair], request: AlignRequest, languages: tuple[str, str]
 ) -> Iterator[tuple[RawPair, PairLinks]]:
-    settings: dict[str, Any] = {}
+    settings = dict(request.options)
     if request.symmetrisation is not None:
         settings["symmetrisation"] = request.symmetrisation
-    own = list(pairs)
-    sides = [[pair.words[side] for pair in own] for side in (0, 1)]
-    for number, pair in enumerate(own, 1):
-        if not all(pair.words):
-            _warn(number, f"the {'target' if pair.words[0] else 'source'} side is empty; it gets no links")
     if request.load is not None:
         aligner = StatisticalAligner.load(request.load, **settings)
-        result = aligner.align_words(*sides)
-    else:
-        aligner = StatisticalAligner(
-            request.method, lowercase=request.lowercase, **settings, **request.options
-        )
-        extra = request.also_train_on
-        more = list(read_pairs(extra, mode=request.words, warn=_warn)) if extra else []
-        result = aligner.fit_align_words(
-            [*sides[0], *(p.words[0] for p in more)], [*sides[1], *(p.words[1] for p in more)]
-        )
+        _keep(aligner, request, languages)
+        iterator, first = iter(pairs), 0
+        while window := list(islice(iterator, _LOADED_WINDOW)):
+            yield from _linked(window, aligner.align_words(*_sides(window)).links, request, first)
+            first += len(window)
+        return
+    if request.method == EFLOMAL:
+        program = EflomalAligner.build(**settings)  # before the input is read: is it there?
+        own = list(pairs)
+        yield from _linked(own, program.align_words(*_sides(own, _more(request))), request)
+        return
+    aligner = StatisticalAligner(request.method, lowercase=request.lowercase, **settings)
+    own = list(pairs)
+    result = aligner.fit_align_words(*_sides(own, _more(request)))
+    _keep(aligner, request, languages)
+    yield from _linked(own, result.links, request)
+
+
+def _more(request: AlignRequest) -> list[RawPair]:
+    return (
+        list(read_pairs(request.also_train_on, mode=request.words, warn=_warn))
+        if request.also_train_on
+        else []
+    )
+
+
+def _sides(pairs: list[RawPair], more: Sequence[RawPair] = ()) -> tuple[list[list[str]], list[list[str]]]:
+    return [p.words[0] for p in (*pairs, *more)], [p.words[1] for p in (*pairs, *more)]
+
+
+def _keep(aligner: StatisticalAligner, request: AlignRequest, languages: tuple[str, str]) -> None:
+    """Write the model and the lexicon that were asked for."""
     if request.save is not None:
         aligner.save(request.save)
     if request.lexicon is not None and aligner.model is not None:
-        source_language, target_language = languages
-        entries = lexicon(aligner.model, source_language=source_language, target_language=target_language)
+        entries = lexicon(aligner.model, source_language=languages[0], target_language=languages[1])
         write_lexicon(entries, request.lexicon)
-    table = result.links
-    values = table.probability
-    lengths = [[len(p.words[side]) for p in own] for side in (0, 1)]
-    scores = sentence_scores(table, *(side + [0] * (len(table) - len(own)) for side in lengths))
-    for row, (pair, links) in enumerate(zip(own, table.lists(), strict=False)):
-        start, stop = table.offsets[row], table.offsets[row + 1]
-        probabilities = [] if values is None else values[start:stop].tolist()
+
+
+def _linked(
+    pairs: list[RawPair], table: LinkTable, request: AlignRequest, first: int = 0
+) -> Iterator[tuple[RawPair, PairLinks]]:
+    """The pairs beside their links; rows of the table past the last pair were only learned from."""
+    for number, pair in enumerate(pairs, first + 1):
+        if not all(pair.words):
+            _warn(number, f"the {'target' if pair.words[0] else 'source'} side is empty; it gets no links")
+    if table.probability is None:
+        for pair, links in zip(pairs, table.lists(), strict=False):
+            yield pair, PairLinks([(i, j) for i, j in links], [], math.nan)
+        return
+    if request.min_probability is not None:
+        kept = table.probability >= request.min_probability
+        table = LinkTable.build(
+            len(table), table.sentence[kept], table.source[kept], table.target[kept], table.probability[kept]
+        )
+    values = [] if table.probability is None else table.probability.tolist()
+    unseen = [0] * (len(table) - len(pairs))
+    scores = sentence_scores(table, *([len(p.words[side]) for p in pairs] + unseen for side in (0, 1)))
+    for row, (pair, links) in enumerate(zip(pairs, table.lists(), strict=False)):
+        if scores[row] < (request.min_score or 0.0):
+            yield pair, PairLinks([], [], float(scores[row]))
+            continue
+        probabilities = values[table.offsets[row] : table.offsets[row + 1]]
         yield pair, PairLinks([(i, j) for i, j in links], probabilities, float(scores[row]))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import tempfile
@@ -46,7 +47,7 @@ def _jsonl(found: Found, base: int | None, reverse: bool) -> Iterator[str]:
                 "tgt": target,
                 "links": [[i + start, j + start][::turn] for i, j in links.links],
                 "probabilities": [round(p, 6) for p in links.probabilities],
-                "score": round(links.score, 6),
+                "score": None if math.isnan(links.score) else round(links.score, 6),
             },
             ensure_ascii=False,
         )
@@ -120,6 +121,9 @@ def write_lines(
 
 def write_corpus(found: Found, out: Path) -> int:
     """Write an ALIGNED corpus folder, as ``isoglot prepare`` does; recipes take it with ``kind: aligned``.
+
+    The folder has the columns of :data:`isoglot.schema.ALIGNED` and no others, so probabilities and scores are not
+    kept: links that training should not see are left out before, by ``min_probability`` and ``min_score``.
 
     Returns:
         How many pairs there were.
