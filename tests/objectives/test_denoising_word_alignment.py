@@ -344,10 +344,15 @@ def test_all_same_pointer_learns_the_links():
     assert float(output.metrics["accuracy"]) > 0.9
 
 
+@pytest.mark.parametrize(("depth", "layer"), [(12, 10), (24, 20), (6, 5), (4, 3), (1, 1)])
+def test_the_label_layer_is_by_default_as_deep_as_the_papers(depth, layer):
+    assert DenoisingWordAlignment(shell(layers=depth)).label_layer == layer
+
+
 def test_mistakes_are_named():
     with pytest.raises(ConfigurationError, match=r"label_layer: 10 given; this encoder has layers 0 .* to 2"):
-        DenoisingWordAlignment(shell(layers=2))
-    assert DenoisingWordAlignment(shell(layers=2), labels="corpus").layer == 2
+        DenoisingWordAlignment(shell(layers=2), label_layer=10)
+    assert DenoisingWordAlignment(shell(layers=2), labels="corpus", label_layer=10).layer == 2
     with pytest.raises(ConfigurationError, match="layer: 13 given"):
         DenoisingWordAlignment(shell(), layer=13)
     with pytest.raises(ConfigurationError, match=r"(?s)queries: 'all' given.*labels: 'gold' given"):

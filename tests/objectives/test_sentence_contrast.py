@@ -264,10 +264,17 @@ def test_every_family_in_half_precision(family):
     assert objective.queue.keys.dtype == torch.float32
 
 
+def test_the_layer_is_by_default_as_deep_as_the_papers():
+    for depth, xlco in ((12, 8), (24, 16), (4, 3), (2, 1)):
+        model = tiny_model("bert", num_hidden_layers=depth)
+        assert SentenceContrast(model, variant="xlco", queue_size=16).layer == xlco
+        assert SentenceContrast(model, queue_size=16).layer == depth
+
+
 def test_mistakes_are_named():
     model, batch = quiet_model(), make_batch()
     for options, message in (
-        ({"variant": "xlco"}, "layer: 8 given; this encoder has layers 0"),
+        ({"variant": "xlco", "layer": 8}, "layer: 8 given; this encoder has layers 0"),
         ({"variant": "simcse"}, "variant: 'simcse' given; it is one of moco"),
         ({"temperature": 0.0}, "temperature: 0.0 given"),
         ({"momentum": 2}, "momentum: 2 given"),

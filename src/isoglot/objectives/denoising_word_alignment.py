@@ -59,7 +59,8 @@ class DenoisingWordAlignment(Objective):
     Args:
         model: encoder with its masked-LM head.
         view: a masked pair.
-        label_layer: layer whose states label the links, 0 the embeddings; 10 in the paper (Table 11).
+        label_layer: layer whose states label the links, 0 the embeddings. By default ten twelfths of the depth,
+            rounded: 10 of 12 in the paper (Table 11), 3 of 4.
         layer: layer whose states the pointer reads; the last by default (Table 5 also tries 8 and 10).
         labels: ``self``, ``corpus`` (the view's links) or ``corpus_then_self``, which changes over after
             optimiser step ``self_after_step``.
@@ -101,7 +102,7 @@ class DenoisingWordAlignment(Objective):
         model: PreTrainedModel,
         *,
         view: str = "pair",
-        label_layer: int = 10,
+        label_layer: int | None = None,
         layer: int | None = None,
         labels: Literal["self", "corpus", "corpus_then_self"] = "self",
         self_after_step: int | None = None,
@@ -121,7 +122,8 @@ class DenoisingWordAlignment(Objective):
         super().__init__()
         self.view, self.labels, self.queries, self.several_links = view, labels, queries, several_links
         self.layer = num_layers(model) if layer is None else layer
-        self.label_layer, self.start_step, self.self_after_step = label_layer, start_step, self_after_step
+        self.label_layer = round(10 / 12 * num_layers(model)) if label_layer is None else label_layer
+        self.start_step, self.self_after_step = start_step, self_after_step
         self.unmasked_share, self.seed = unmasked_share, seed
         self._check(num_layers(model))
         self.labelling = SelfLabelling(iterations, mu, order, epsilon, filtering, alpha, passes)

@@ -23,7 +23,7 @@ __all__ = ["SentenceContrast"]
 
 _PRESETS: dict[str, dict[str, Any]] = {
     "moco": {
-        "layer": None,
+        "layer": 1.0,
         "projection": "mlp",
         "projection_size": 300,
         "normalize_h": True,
@@ -32,7 +32,7 @@ _PRESETS: dict[str, dict[str, Any]] = {
         "momentum": 0.999,
     },
     "xlco": {
-        "layer": 8,
+        "layer": 8 / 12,
         "projection": "linear",
         "projection_size": None,
         "normalize_h": False,
@@ -41,7 +41,7 @@ _PRESETS: dict[str, dict[str, Any]] = {
         "momentum": 0.9999,
     },
     "in_batch": {
-        "layer": None,
+        "layer": 1.0,
         "projection": "none",
         "projection_size": None,
         "normalize_h": True,
@@ -67,7 +67,7 @@ class SentenceContrast(Objective):
     by batch, in training mode only.
 
     ``variant`` sets the defaults of the options that say "by variant": ``moco`` (PPA: last layer, two-layer
-    projection to 300, K = 32,000, m = 0.999, τ = 0.05), ``xlco`` (InfoXLM, Chi et al. 2021: layer 8, one
+    projection to 300, K = 32,000, m = 0.999, τ = 0.05), ``xlco`` (InfoXLM, Chi et al. 2021: layer 8 of 12, one
     matrix, K = 131,072, m = 0.9999, no normalisation, τ = 0.25 of its code) and ``in_batch``, which has
     neither queue nor momentum copy: both sides through the shared encoder, symmetric, against all ranks'
     pairs.
@@ -76,7 +76,8 @@ class SentenceContrast(Objective):
         model: encoder with its masked-LM head; the copy leaves the head out.
         view: a sentence pair.
         variant: ``moco``, ``xlco`` or ``in_batch``.
-        layer: whose states are pooled; by variant, ``None`` for moco: the last.
+        layer: whose states are pooled, 0 the embeddings; by variant: the last, or two thirds of the depth, rounded,
+            for xlco.
         pooling: ``cls``, the first token's state (not the pooler), or ``mean``.
         projection: ``mlp``, ``linear`` or ``none``; by variant.
         projection_size: of z; by variant, the hidden size if not 300.
@@ -142,8 +143,9 @@ class SentenceContrast(Objective):
 
         self.view, self.variant, self.pooling, self.seed = view, variant, pooling, seed
         depth, width = num_layers(model), hidden_size(model)
-        chosen = given("layer", layer)
-        self.layer: int = depth if chosen is None else chosen
+        chosen: float = preset["layer"]
+        # A preset's layer is a part of the depth.
+        self.layer: int = round(chosen * depth) if layer is None else layer
         self.normalize_h: bool = given("normalize_h", normalize_h)
         self.normalize_z, self.key_dropout, self.mixup = normalize_z, key_dropout, mixup
         self.temperature: float = given("temperature", temperature)
