@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from datasets import Dataset
 from torch import Tensor, nn
@@ -119,6 +121,16 @@ class EmbeddingAlignment(Objective):
     def after_step(self, encoder: PreTrainedModel) -> None:
         """Advance the step that draws the sample."""
         self.step += 1
+
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any
+    ) -> None:
+        """Makes room for the saved dictionary: a lexicon file that changed since may have given another size."""
+        for name in ("source_pieces", "target_pieces"):
+            saved = state_dict.get(prefix + name)
+            if saved is not None:
+                setattr(self, name, getattr(self, name).new_empty(saved.shape))
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
 
     def _embed(self, pieces: Tensor) -> Tensor:
         """Mean embedding of each entry's pieces, (entries, hidden)."""
