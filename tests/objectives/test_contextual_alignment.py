@@ -39,7 +39,7 @@ def make_batch(*, seed=0):
             [[3, 4], [-1, -1], [-1, -1], [-1, -1], [-1, -1], [-1, -1]],
         ]
     )
-    view["query_is_source_mask"] = torch.tensor([1, 1])
+    view["query_is_pivot_mask"] = torch.tensor([1, 1])
     return {"sentences": view}
 
 
@@ -148,9 +148,13 @@ def test_anchor_copy_is_frozen_saved_and_without_dropout(model):
 
 def test_mistakes_are_named(model):
     batch = make_batch()
-    batch["sentences"]["query_is_source_mask"] = torch.tensor([1, 0])
-    with pytest.raises(ConfigurationError, match="source_is_query"):
+    with pytest.raises(ConfigurationError, match=r"key side .* holds the language that is not its pivot"):
+        Anchor(model, side="key")(Encodings(model, batch), batch)
+    batch["sentences"]["query_is_pivot_mask"] = torch.tensor([1, 0])
+    with pytest.raises(ConfigurationError, match=r"both languages.*source_is_query"):
         Anchor(model)(Encodings(model, batch), batch)
+    batch["sentences"]["query_is_pivot_mask"] = torch.tensor([0, 0])  # order: target_is_query
+    assert int(Anchor(model, side="key")(Encodings(model, batch), batch).count) > 0
     del batch["sentences"]["link_ids"]
     with pytest.raises(ConfigurationError, match=r"no word links.*isoglot align"):
         ContextualAlignment(model)(Encodings(model, batch), batch)

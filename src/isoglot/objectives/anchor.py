@@ -26,8 +26,9 @@ class Anchor(Objective):
 
     Args:
         model: encoder with its masked-LM head; its base is copied when the objective is made, before any step.
-        view: a ``sentence_pair`` view with ``order: source_is_query``.
-        side: the side that holds the pivot language.
+        view: a ``sentence_pair`` view that does not shuffle.
+        side: where the pivot language (``pivot`` of the view, the source by default) stands: ``query`` with ``order:
+            source_is_query``.
         pooling: a word's vector: ``last`` piece, ``first``, ``mean``, or ``pieces``: every piece counts.
         reduction: ``mean`` over the dimensions or ``sum``.
 
@@ -36,7 +37,7 @@ class Anchor(Objective):
     **Metrics**: ``cosine`` between the vectors and the initial ones.
 
     Raises:
-        ConfigurationError: the side holds both languages (a shuffled view), or an option has no such value.
+        ConfigurationError: the side holds another language too (a shuffled view), or an option has no such value.
 
     Source: Cao, Kitaev, Klein 2020, §3, the regularisation term with λ = 1.
     """
@@ -102,11 +103,12 @@ class Anchor(Objective):
         return side_words(batch, self.view, self.side).present
 
     def _check(self, batch: Batch) -> None:
-        is_source = batch[self.view].get("query_is_source_mask")
-        if is_source is not None and not bool(
-            is_source.all() if self.side == "query" else (is_source == 1).all()
-        ):
-            raise ConfigurationError(
-                f"anchor: view {self.view!r} shuffles its sides, so {self.side!r} holds both languages; set "
-                "`order: source_is_query` in the view"
-            )
+        is_pivot = batch[self.view].get("query_is_pivot_mask")
+        if is_pivot is None or bool((is_pivot == int(self.side == "query")).all()):
+            return
+        both = int(is_pivot.min()) != int(is_pivot.max())
+        raise ConfigurationError(
+            f"anchor: the {self.side} side of view {self.view!r} holds "
+            f"{'both languages' if both else 'the language that is not its pivot'}, the pivot language alone is "
+            "needed; for a pivot on the source side set `order: source_is_query` in the view and `side: query` here"
+        )
