@@ -47,7 +47,7 @@ def build_world(folder: Path) -> dict[str, str]:
     ]
     jsonl = folder / "aligned.jsonl"
     jsonl.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    for out in (corpora / "aligned.en-de", runs / "aligned-en-de"):
+    for out in (corpora / "aligned.en-de", runs / "aligned-en-de", runs / "aligned-hmm-en-de"):
         one = Source(path=str(jsonl), format="jsonl", source_language="en", target_language="de")
         prepare([one], out, options=PrepareOptions(kind="aligned"))
     for family, name in (("bert", "mbert"), ("xlm-roberta", "xlmr")):
