@@ -223,6 +223,8 @@ def test_a_defect_exits_with_1_and_its_traceback(monkeypatch: pytest.MonkeyPatch
 def test_interrupting_exits_with_130(tmp_path: Path) -> None:
     code = (
         "import sys, os, signal, isoglot.recipe as r\nfrom isoglot.cli import main\n"
+        # A shell starts background jobs with interrupts ignored, which children inherit.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "r.builtin_recipes = lambda: os.kill(os.getpid(), signal.SIGINT) or __import__('time').sleep(5)\n"
         "sys.argv = ['isoglot', 'recipes']\nmain()"
     )
