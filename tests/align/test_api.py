@@ -118,6 +118,8 @@ def test_mistakes_are_named(encoder, monkeypatch, tmp_path):
         iso.align("the", "ta", model=encoder, layr=2)
     with pytest.raises(ConfigurationError, match="method='eflomall'"):
         iso.align("the", "ta", model=encoder, method="eflomall")
+    with pytest.raises(ConfigurationError, match="isoglot align BITEXT -m eflomal"):
+        iso.align("the", "ta", model=encoder, method="eflomal")
     with pytest.raises(ConfigurationError, match="give --model FOLDER"):
         iso.align("the", "ta", model=tmp_path / "nothing" / "here")
 

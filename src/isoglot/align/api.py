@@ -12,6 +12,7 @@ from typing import Any
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.align.alignment import Alignment
+from isoglot.align.eflomal import METHOD as EFLOMAL
 from isoglot.align.embedding import EmbeddingAligner
 from isoglot.align.embedding_options import METHODS as EMBEDDING_METHODS
 from isoglot.align.embedding_options import EmbeddingOptions
@@ -167,6 +168,12 @@ def _aligner(
             f"method {method!r} and {'no model' if model is None else f'model {str(model)!r}'} given, but this method "
             "learns from bitext: give the folder of a trained one (model=FOLDER), which "
             f"`isoglot align BITEXT -m {method} --save FOLDER` writes, or method='itermax' with an encoder"
+        )
+    if method == EFLOMAL:
+        raise ConfigurationError(
+            f"method {EFLOMAL!r} given, but it learns from bitext and keeps no model: align the whole of it, "
+            f"`isoglot align BITEXT -m {EFLOMAL}` or EflomalAligner().align(dataset), or give method='itermax' with an "
+            "encoder"
         )
     chosen = EmbeddingOptions.build(method=method or "itermax", **options)
     if isinstance(model, PreTrainedModel) or tokenizer is not None:

@@ -56,7 +56,7 @@ def load_encoder(
                 tokenizer = AutoTokenizer.from_pretrained(str(model), use_fast=True, trust_remote_code=False)
     except (OSError, ValueError) as error:
         raise ConfigurationError(
-            f"model {str(model)!r} cannot be loaded: {str(error).splitlines()[0]}. It is a folder with config.json, "
+            f"model {str(model)!r} cannot be loaded: {str(error).splitlines()[0].rstrip('.')}. It is a folder with config.json, "
             "model.safetensors and tokenizer files, or the name of a model on the hub; give --model FOLDER"
         ) from error
     return loaded.to(device).eval(), tokenizer
@@ -90,8 +90,11 @@ def _lacking(name: str, *, with_tokenizer: bool) -> str | None:
     return None
 
 
-def load_pointer(source: PreTrainedModel | str | Path, model: PreTrainedModel) -> Pointer:
+def load_pointer(source: PreTrainedModel | str | Path, model: PreTrainedModel) -> tuple[Pointer, int | None]:
     """The pointer network that ``denoising_word_alignment`` left beside the encoder.
+
+    Returns:
+        The network, and the layer whose states it was trained on where the checkpoint says so.
 
     Raises:
         ConfigurationError: the folder has no ``objectives.safetensors``, or there is no pointer in it.
@@ -114,7 +117,9 @@ def load_pointer(source: PreTrainedModel | str | Path, model: PreTrainedModel) -
         prefix = names[0].removesuffix("query.weight")
         pointer = Pointer(hidden_size(model))
         pointer.load_state_dict({name: tensors.get_tensor(prefix + name) for name in pointer.state_dict()})
-    return pointer.to(model.device).eval()
+        layer = prefix.removesuffix("pointer.") + "pointer_layer"
+        trained_on = int(tensors.get_tensor(layer)) if layer in tensors.keys() else None  # noqa: SIM118
+    return pointer.to(model.device).eval(), trained_on
 
 
 def model_identity(name: str | Path) -> tuple[str, ...]:
