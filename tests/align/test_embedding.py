@@ -195,6 +195,9 @@ def test_pointer_is_read_from_the_checkpoint(tmp_path, model, tokenizer, pairs):
         if both[i].argmax() == j and both[:, j].argmax() == i
     }
     assert own.align_words(source, target).links == sorted(expected)
+    save_file(state | {"objectives.dwa.pointer_layer": torch.tensor(2)}, tmp_path / "objectives.safetensors")
+    assert EmbeddingAligner(tmp_path, method="pointer").layer == 2
+    assert EmbeddingAligner(tmp_path, method="pointer", layer=1).layer == 1
 
 
 def test_mistakes_are_named(model, tokenizer):

@@ -349,6 +349,12 @@ def test_the_label_layer_is_by_default_as_deep_as_the_papers(depth, layer):
     assert DenoisingWordAlignment(shell(layers=depth)).label_layer == layer
 
 
+def test_the_pointers_layer_is_saved_beside_it():
+    state = DenoisingWordAlignment(shell(layers=6), layer=4).state_dict()
+    assert int(state["pointer_layer"]) == 4
+    assert "pointer.query.weight" in state
+
+
 def test_mistakes_are_named():
     with pytest.raises(ConfigurationError, match=r"label_layer: 10 given; this encoder has layers 0 .* to 2"):
         DenoisingWordAlignment(shell(layers=2), label_layer=10)

@@ -124,8 +124,12 @@ class EmbeddingAligner:
 
     def _choose(self, options: EmbeddingOptions) -> None:
         self.options = options
-        self.layer = self._checked_layer(options.resolved_layer(num_layers(self.model)))
-        pointer = load_pointer(self._source, self.model) if options.method == "pointer" else None
+        layer, pointer = options.resolved_layer(num_layers(self.model)), None
+        if options.method == "pointer":
+            pointer, trained_on = load_pointer(self._source, self.model)
+            if options.layer is None and trained_on is not None:
+                layer = trained_on
+        self.layer = self._checked_layer(layer)
         self._scorer: Scorer = build_scorer(options, pointer)
 
     def _checked_layer(self, layer: int) -> int:

@@ -46,8 +46,9 @@ METHODS: dict[str, str] = {
 class EmbeddingOptions(BaseModel):
     """How an embedding aligner encodes, compares and links.
 
-    ``None`` stands for the default of the method: layer 8 (the last for ``pointer``), the cosine for SimAlign's and
-    the transport methods, the dot product for awesome-align's and ``ot``; joint encoding for ``ot`` and ``pointer``.
+    ``None`` stands for the default of the method: layer 8 (for ``pointer`` the one it was trained on),
+    the cosine for SimAlign's and the transport methods, the dot product for awesome-align's and ``ot``;
+    joint encoding for ``ot`` and ``pointer``.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())

@@ -129,6 +129,8 @@ class DenoisingWordAlignment(Objective):
         self.labelling = SelfLabelling(iterations, mu, order, epsilon, filtering, alpha, passes)
         self.pointer = Pointer(hidden_size(model), generator=generator_for(seed, "pointer"))
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
+        # Saved beside the pointer, for the aligner that reads it.
+        self.register_buffer("pointer_layer", torch.tensor(self.layer))
 
     def forward(self, encodings: Encodings, batch: Batch) -> ObjectiveOutput:
         """Summed cross-entropy over the queries of both directions."""
