@@ -55,9 +55,11 @@ def load_encoder(
             if tokenizer is None:
                 tokenizer = AutoTokenizer.from_pretrained(str(model), use_fast=True, trust_remote_code=False)
     except (OSError, ValueError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
         raise ConfigurationError(
-            f"model {str(model)!r} cannot be loaded: {str(error).splitlines()[0].rstrip('.')}. It is a folder "
-            "with config.json, model.safetensors and tokenizer files, or the name of a model on the hub; give --model FOLDER"
+            f"model {str(model)!r} cannot be loaded: {reason}. It is a folder "
+            "with config.json, model.safetensors and tokenizer files, or the name of a model on the hub; "
+            "give --model FOLDER"
         ) from error
     return loaded.to(device).eval(), tokenizer
 
