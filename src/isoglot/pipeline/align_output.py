@@ -124,6 +124,7 @@ def write_corpus(found: Found, out: Path) -> int:
 
     The folder has the columns of :data:`isoglot.schema.ALIGNED` and no others, so probabilities and scores are not
     kept: links that training should not see are left out before, by ``min_probability`` and ``min_score``.
+    Pairs with an empty side teach nothing and have no row.
 
     Returns:
         How many pairs there were.
