@@ -138,9 +138,11 @@ class EmbeddingAlignment(Objective):
         present = pieces >= 0
         if pieces.size(1) == 1:
             return nn.functional.embedding(pieces[:, 0], table.weight)
-        rows = nn.functional.embedding(pieces.clamp(min=0), table.weight)
-        rows = rows * present.unsqueeze(-1).to(rows.dtype)
-        return rows.sum(dim=1) / present.sum(dim=1, keepdim=True).to(rows.dtype)
+        # Summed in place: gathering every piece first would hold entries · longest · hidden numbers.
+        lengths = present.sum(dim=1)
+        return nn.functional.embedding_bag(
+            pieces[present], table.weight, lengths.cumsum(0) - lengths, mode="mean"
+        )
 
     def _check_rows(self, needed: int) -> None:
         (table,) = self.embeddings
