@@ -5,7 +5,7 @@ The *type* of an entry, its (source word, target word), is what a translation ta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -14,7 +14,16 @@ import numpy.typing as npt
 
 from isoglot.align.layout import Chunk, Ints, Side, chunks, mirror, row_entries
 
-__all__ = ["DirectedBitext", "DirectedTypes", "Types", "directed", "entry_types", "find_pairs", "find_words"]
+__all__ = [
+    "DirectedBitext",
+    "DirectedTypes",
+    "Types",
+    "consecutive",
+    "directed",
+    "entry_types",
+    "find_pairs",
+    "find_words",
+]
 
 _RUN = 1 << 20
 
@@ -48,7 +57,7 @@ def entry_types(source: Side, target: Side, layout: Sequence[Chunk]) -> tuple[Ty
     entry_type = np.empty(total, np.int32)
     targets = len(target.words)
     runs: list[tuple[int, Ints]] = []
-    for run in _runs(layout):
+    for run in consecutive(layout, _RUN):
         keys = np.concatenate([_entry_keys(chunk, source, target, targets) for chunk in run])
         distinct, inverse = _distinct(keys, len(source.words) * targets)
         start = run[0].first_entry
@@ -68,10 +77,11 @@ def entry_types(source: Side, target: Side, layout: Sequence[Chunk]) -> tuple[Ty
     return Types(one.astype(np.int32), other.astype(np.int32)), entry_type
 
 
-def _runs(layout: Sequence[Chunk]) -> Iterable[list[Chunk]]:
+def consecutive(layout: Sequence[Chunk], size: int) -> Iterator[list[Chunk]]:
+    """Chunks in order, as many together as have at most ``size`` entries (a larger one comes alone)."""
     run: list[Chunk] = []
     for chunk in layout:
-        if run and chunk.entries.stop - run[0].first_entry > _RUN:
+        if run and chunk.entries.stop - run[0].first_entry > size:
             yield run
             run = []
         run.append(chunk)

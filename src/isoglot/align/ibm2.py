@@ -13,7 +13,7 @@ Source: Dyer, Chahuneau & Smith 2013 (*A Simple, Fast, and Effective Reparameter
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,7 +21,7 @@ import numpy.typing as npt
 from scipy.special import psi
 
 from isoglot.align.alignment import LinkTable
-from isoglot.align.cooccurrence import DirectedBitext, DirectedTypes
+from isoglot.align.cooccurrence import DirectedBitext, DirectedTypes, consecutive
 from isoglot.align.layout import Chunk
 from isoglot.align.posteriors import DirectionPosteriors
 from isoglot.errors import ConfigurationError
@@ -210,7 +210,8 @@ def _expectations(
     counts = np.zeros(len(model.translation))
     null_counts = np.zeros(len(model.null))
     feature = likelihood = 0.0
-    for block in _blocks(bitext.layout, max(_BLOCK, len(counts))):
+    # Chunks whose posteriors are held together, so that counting a block costs more than clearing its counts.
+    for block in consecutive(bitext.layout, max(_BLOCK, len(counts))):
         start, stop = block[0].first_entry, block[-1].entries.stop
         posterior = np.empty(stop - start)
         for chunk in block:
@@ -226,18 +227,6 @@ def _expectations(
                 null_counts += np.bincount(bitext.words_of(chunk), null / total, len(null_counts))
         counts += np.bincount(bitext.entry_type[start:stop], posterior, len(counts))
     return counts, null_counts, feature, likelihood
-
-
-def _blocks(layout: list[Chunk], size: int) -> Iterator[list[Chunk]]:
-    """Chunks whose posteriors are held together, so that counting a block costs more than clearing its counts."""
-    block: list[Chunk] = []
-    for chunk in layout:
-        if block and chunk.entries.stop - block[0].first_entry > size:
-            yield block
-            block = []
-        block.append(chunk)
-    if block:
-        yield block
 
 
 def _runs(chunk: Chunk) -> npt.NDArray[np.int64]:
