@@ -18,12 +18,10 @@ from isoglot.views.instance import (
     SIDES,
     Instance,
     Side,
-    is_packed,
+    instance_of,
     masked_tensors,
-    packed_instance,
     side_columns,
     side_prefix,
-    text_instance,
     to_tensors,
 )
 from isoglot.views.layout import (
@@ -207,16 +205,10 @@ class CodeSwitchedText(MaskingOptions):
         return flipped
 
     def _instance(self, example: Mapping[str, Any]) -> Instance:
-        if is_packed(example):
-            return packed_instance(
-                example,
-                language_ids=self.language_ids,
-                max_length=self._limit,
-            )
-        return text_instance(
+        return instance_of(
             example,
             template=self._template,
             language_ids=self.language_ids,
             max_length=self._limit,
-            prefix=side_prefix(self.side, example),
+            side=self.side,
         )

@@ -19,6 +19,7 @@ __all__ = [
     "SIDES",
     "Instance",
     "Side",
+    "instance_of",
     "is_packed",
     "masked_tensors",
     "packed_instance",
@@ -200,3 +201,31 @@ def packed_instance(
         number = language_id(language_ids, example.get("language"))
         columns["language_ids"] = np.full(ids.size, number, dtype=np.int64)
     return Instance(ids, words, attention, columns)
+
+
+def instance_of(
+    example: Mapping[str, Any],
+    *,
+    template: Template,
+    language_ids: Mapping[str, int] | None,
+    max_length: int,
+    side: Side | None,
+) -> Instance:
+    """The input of a text stream's example, a packed block as it is, before anything is masked.
+
+    Args:
+        example: an example of a text stream, or of a bitext of which ``side`` is read.
+        template: special tokens around a text.
+        language_ids: language to number, or none.
+        max_length: longest input.
+        side: which side of a bitext; ``None`` for text.
+    """
+    if is_packed(example):
+        return packed_instance(example, language_ids=language_ids, max_length=max_length)
+    return text_instance(
+        example,
+        template=template,
+        language_ids=language_ids,
+        max_length=max_length,
+        prefix=side_prefix(side, example),
+    )

@@ -14,12 +14,9 @@ from isoglot.errors import ConfigurationError
 from isoglot.views.instance import (
     SIDES,
     Instance,
-    is_packed,
+    instance_of,
     masked_tensors,
-    packed_instance,
     side_columns,
-    side_prefix,
-    text_instance,
     to_tensors,
 )
 from isoglot.views.layout import (
@@ -97,16 +94,10 @@ class MaskedText(MaskingOptions):
 
     def instance(self, example: Mapping[str, Any]) -> Instance:
         """The input before masking."""
-        if is_packed(example):
-            return packed_instance(
-                example,
-                language_ids=self.language_ids,
-                max_length=self._limit,
-            )
-        return text_instance(
+        return instance_of(
             example,
             template=self._template,
             language_ids=self.language_ids,
             max_length=self._limit,
-            prefix=side_prefix(self.side, example),
+            side=self.side,
         )
