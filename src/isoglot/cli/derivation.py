@@ -85,7 +85,9 @@ def derive(  # noqa: PLR0917 - one parameter a flag
         None, metavar="SPEC", help="For example en~fr@N~fr@V.", rich_help_panel=_SYNTAX
     ),
     models: Path | None = typer.Option(
-        None, help="Folder with en@N.orm, fr@N.orm and so on.", rich_help_panel=_SYNTAX
+        None,
+        help="Folder with en@N.orm, fr@N.orm and so on; or built-in, with head-final as the other language.",
+        rich_help_panel=_SYNTAX,
     ),
     rate: float = typer.Option(0.05, "--lambda", help="Share of the substrate.", rich_help_panel=_SYNTAX),
     parses: str = typer.Option(

@@ -45,7 +45,7 @@ class TransformOptions:
         literal: inv: the paper's XNLI code with its quirks.
         keep_final: perm: a final mark stays last.
         syntax: syn: for example ``en~fr@N~fr@V``.
-        models: syn: folder with ``LANGUAGE@N.orm`` and ``LANGUAGE@V.orm``.
+        models: syn: folder with ``LANGUAGE@N.orm`` and ``LANGUAGE@V.orm``, or ``built-in``.
         rate: syn: λ, the substrate's share.
         ud_labels: syn: ``ud2`` or ``literal``.
         reattach: syn: attach ``cc`` and ``punct`` as UD 1 does.
@@ -143,7 +143,8 @@ def build(
 def _syntax(options: TransformOptions) -> Syntax:
     if options.syntax is None or options.models is None:
         raise ConfigurationError(
-            "syn needs a specification and a folder of models; give --syntax en~fr@N~fr@V --models FOLDER"
+            "syn needs a specification and models; give --syntax en~fr@N~fr@V --models FOLDER, or, without any file, "
+            "--syntax en~head-final@N~head-final@V --models built-in"
         )
     return Syntax.load(
         options.syntax,

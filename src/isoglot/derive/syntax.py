@@ -13,6 +13,7 @@ import numpy as np
 
 from isoglot.derive.arrangements import MAX_GROUP
 from isoglot.derive.base import Derived, Sentence, Underivable
+from isoglot.derive.built_in import BUILT_IN, built_in_model
 from isoglot.derive.order_model import OrderModel
 from isoglot.derive.ud1 import reattach, to_ud1
 from isoglot.errors import ConfigurationError
@@ -161,7 +162,7 @@ class Syntax:
 
         Args:
             spec: for example ``en~fr@N~fr@V``.
-            folder: where the models are.
+            folder: where the models are; ``built-in``: those of :mod:`isoglot.derive.built_in`, which need no file.
             rate: λ, the substrate's share; 0.05 in the paper.
             **options: of :class:`Syntax`.
 
@@ -172,11 +173,16 @@ class Syntax:
         if not 0 <= rate <= 1:
             raise ConfigurationError(f"λ = {rate!r} given; it is a part from 0 to 1, 0.05 in the paper")
         read = SyntaxSpec.parse(spec) if isinstance(spec, str) else spec
-        models = {}
-        for kind, language in read.superstrates.items():
-            model = OrderModel.load(Path(folder) / f"{language}@{kind}.orm")
-            substrate = OrderModel.load(Path(folder) / f"{read.substrate}@{kind}.orm")
-            models[kind] = model.mixed(substrate, rate)
+
+        def model(language: str, kind: str) -> OrderModel:
+            if str(folder) == BUILT_IN:
+                return built_in_model(language, kind)
+            return OrderModel.load(Path(folder) / f"{language}@{kind}.orm")
+
+        models = {
+            kind: model(language, kind).mixed(model(read.substrate, kind), rate)
+            for kind, language in read.superstrates.items()
+        }
         return cls(models, **options)  # type: ignore[arg-type]
 
     def __call__(self, sentence: Sentence, *, key: int = 0) -> Derived:

@@ -1,0 +1,102 @@
+"""The models of word order that need no file."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from isoglot.derive.alphabet import Transliteration
+from isoglot.derive.base import Sentence, Underivable, compose
+from isoglot.derive.built_in import BUILT_IN, BUILT_IN_MODELS, built_in_model
+from isoglot.derive.spec import TransformOptions, build
+from isoglot.derive.syntax import HEAD_CLASSES, Syntax
+from isoglot.derive.ud1 import to_ud1
+from isoglot.errors import ConfigurationError
+from isoglot.synthetic import World
+
+SPEC = "en~head-final@N~head-final@V"
+TREE = Sentence(
+    ["the", "old", "cat", "in", "the", "house", "has", "not", "seen", "mice", "."],  # type: ignore[arg-type]
+    ("DET", "ADJ", "NOUN", "ADP", "DET", "NOUN", "AUX", "PART", "VERB", "NOUN", "PUNCT"),
+    (3, 3, 9, 6, 6, 3, 9, 9, 0, 9, 9),
+    ("det", "amod", "nsubj", "case", "det", "nmod", "aux", "advmod", "root", "obj", "punct"),
+)
+
+
+def tree_of(row: dict[str, Any]) -> Sentence:
+    return Sentence(tuple(row["words"]), tuple(row["upos"]), tuple(row["heads"]), tuple(row["deprels"]))
+
+
+def test_the_usual_order_of_the_head_final_language() -> None:
+    derived = Syntax.load(SPEC, BUILT_IN, best=True)(TREE)
+    assert " ".join(derived.words) == "house the in cat old the mice seen not has ."
+
+
+def test_english_order_is_kept_by_the_built_in_english() -> None:
+    assert Syntax.load("en~en@N~en@V", BUILT_IN, best=True)(TREE).origin == tuple(range(11))
+
+
+def test_orders_are_drawn_mostly_usual_ones() -> None:
+    syntax = Syntax.load(SPEC, BUILT_IN, seed=3)
+    usual = Syntax.load(SPEC, BUILT_IN, best=True)(TREE).origin
+    drawn = [syntax(TREE, key=k).origin for k in range(400)]
+    assert 0.35 < drawn.count(usual) / 400 < 0.9
+    assert len(set(drawn)) > 10
+
+
+@pytest.mark.parametrize("language", BUILT_IN_MODELS)
+@pytest.mark.parametrize("kind", ["N", "V"])
+def test_a_relation_stands_in_one_place(language: str, kind: str) -> None:
+    tiers = [tier.split() for tier in BUILT_IN_MODELS[language][kind]]
+    named = [name for tier in tiers for name in tier]
+    assert len(set(named)) == len(named)
+    assert "@" in named
+    weights = built_in_model(language, kind).weights
+    assert len(weights) == sum(len(a) * len(b) for a, b in combinations(tiers, 2))
+    assert not any(f"PRE_{b}_{a}" in weights for _, a, b in (name.split("_") for name in weights))
+
+
+def test_every_relation_of_the_miniature_world_is_known() -> None:
+    known = {
+        kind: {name for tier in BUILT_IN_MODELS["head-final"][kind] for name in tier.split()} for kind in "NV"
+    }
+    for row in World(seed=2).treebank(1500):
+        tree = to_ud1(tree_of(row))
+        for head, relation in zip(tree.heads or (), tree.deprels or (), strict=True):
+            kind = HEAD_CLASSES.get((tree.upos or ())[head - 1]) if head else None
+            assert kind is None or relation in known[kind]
+
+
+def test_transliterated_and_re_ordered_treebank_of_the_miniature_world() -> None:
+    """Verbs go to the end, articles behind their nouns, and nothing is lost."""
+    options = TransformOptions(syntax=SPEC, models=BUILT_IN, seed=1)
+    both, order = build("trans+syn", options), build("syn", options)
+    spelled = Transliteration()
+    after = before = derived = 0
+    rows = World(seed=2).treebank(800)
+    for key, row in enumerate(rows):
+        tree = tree_of(row)
+        try:
+            image = both(tree, key=key)
+        except Underivable as reason:
+            assert str(reason) == "a head with over 6 dependents"
+            continue
+        assert image == compose(spelled, order)(tree, key=key)
+        assert sorted(image.origin) == list(range(len(tree.words)))
+        place = {old: new for new, old in enumerate(image.origin)}
+        derived += 1
+        for i, relation in enumerate(tree.deprels or ()):
+            head = (tree.heads or ())[i] - 1
+            if relation == "det" and (tree.upos or ())[head] == "NOUN":
+                after, before = after + (place[i] > place[head]), before + (place[i] < place[head])
+    assert 750 < derived < 800
+    assert after > 10 * before > 0
+
+
+def test_what_is_not_built_in_says_what_there_is() -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"fr@N asked for; there are en, head-final.*--models FOLDER"
+    ):
+        Syntax.load("en~fr@N", BUILT_IN)
