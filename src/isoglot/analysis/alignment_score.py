@@ -1,0 +1,202 @@
+r"""ALIGN-MLM's alignment score: how often a token's nearest input embedding in the other language is its translation.
+
+.. math:: \mathrm{score} = \frac{100}{|B|} \sum_{(i, i') \in B} [\arg\max_{j'} \cos(E_i, E_{j'}) = i']
+
+where B pairs each token of one language with its copy or translation and j' runs over the other language's whole
+vocabulary. :func:`alignment_score` takes an embedding table, :func:`score_vectors` any two sets of vectors,
+:func:`isoglot.analysis.checkpoint_score.checkpoint_alignment_score` a checkpoint.
+
+Source: Tang et al. 2022, §5.3 and Table 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from isoglot.errors import ConfigurationError
+from isoglot.seeding import generator_for
+
+__all__ = ["AlignmentScore", "alignment_score", "nearest_both_ways", "score_vectors"]
+
+_CELLS = 1 << 24
+"""Similarities held at a time by default: 64 MB in float32."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AlignmentScore:
+    """How well two vocabularies are aligned.
+
+    Args:
+        score: per cent of source entries whose nearest candidate is a translation.
+        backward: the same from the target side, among the source entries that were asked for.
+        cosine: mean cosine of the gold pairs, from −1 to 1.
+        tokens: source entries that were asked for.
+        candidates: target entries that were searched.
+        asked: their numbers (rows of the table, or of the source vectors), ascending. Shape: (tokens,).
+        correct: whether each was right. Shape: (tokens,), bool.
+    """
+
+    score: float
+    backward: float
+    cosine: float
+    tokens: int
+    candidates: int
+    asked: Tensor
+    correct: Tensor
+
+    def among(self, entries: Collection[int]) -> tuple[float | None, int]:
+        """The score of some of the source entries, and how many of them were asked for; ``None`` of none."""
+        chosen = torch.isin(self.asked, torch.tensor(sorted(entries), dtype=self.asked.dtype))
+        count = int(chosen.sum())
+        return (100.0 * float(self.correct[chosen].double().mean()) if count else None), count
+
+
+def alignment_score(
+    embeddings: Tensor,
+    *,
+    pairs: Tensor | None = None,
+    copied_from: int | None = None,
+    exclude: Collection[int] = (),
+    subset: float | None = None,
+    seed: int = 0,
+    offsets: tuple[Tensor, Tensor] | None = None,
+    chunk: int | None = None,
+) -> AlignmentScore:
+    """The alignment score of an embedding table.
+
+    The candidates are the target rows of all pairs: with ``copied_from`` the derived language's whole vocabulary.
+
+    Args:
+        embeddings: the input embeddings. Shape: (V or more, size).
+        pairs: rows that are translations, ``[source, target]``; several translations of a row all count. Shape:
+            (pairs, 2).
+        copied_from: instead of pairs: the size V of a vocabulary whose copy stands at ``id + V``.
+        exclude: source rows to leave out on both sides: special tokens, and ids that the derived language shares.
+        subset: draw this part of the pairs first, for sources and candidates alike. The paper's code does so (0.4 or
+            0.9), which makes the search easier; by default all are used.
+        seed: of the draw.
+        offsets: vectors added to the source and to the target rows before the cosine: the language embeddings of XLM
+            and DICT-MLM, as the paper's code does. Shape: (size,) each.
+        chunk: source rows compared at a time; by default as many as fill 64 MB.
+
+    Raises:
+        ConfigurationError: not exactly one of ``pairs`` and ``copied_from``, rows that the table lacks, a part outside
+            (0, 1], nothing left to compare, or embeddings that are not finite.
+
+    Source: Tang et al. 2022, §5.3.
+
+    Example:
+        >>> table = torch.eye(4).repeat(2, 1)
+        >>> alignment_score(table, copied_from=4).score
+        100.0
+    """
+    gold = _gold(embeddings, pairs, copied_from, exclude)
+    if subset is not None:
+        if not 0 < subset <= 1:
+            raise ConfigurationError(f"subset {subset} given; it is a part in (0, 1], or nothing for all")
+        order = torch.randperm(len(gold), generator=generator_for(seed, "alignment subset"))
+        gold = gold[order[: int(subset * len(gold))].sort().values]
+    if not len(gold):
+        raise ConfigurationError("alignment score: no pair is left; exclude fewer tokens or raise subset")
+    sources, source_at = gold[:, 0].unique(return_inverse=True)
+    targets, target_at = gold[:, 1].unique(return_inverse=True)
+    left, right = (embeddings[rows.to(embeddings.device)].float() for rows in (sources, targets))
+    if offsets is not None:
+        left, right = left + offsets[0].to(left), right + offsets[1].to(right)
+    found = score_vectors(left, right, torch.stack([source_at, target_at], dim=1), chunk=chunk)
+    return AlignmentScore(
+        found.score, found.backward, found.cosine, found.tokens, found.candidates,
+        sources[found.asked], found.correct,
+    )  # fmt: skip
+
+
+@torch.no_grad()
+def score_vectors(
+    source: Tensor, target: Tensor, gold: Tensor, *, chunk: int | None = None
+) -> AlignmentScore:
+    """The alignment score of two sets of vectors.
+
+    Args:
+        source: vectors of one language. Shape: (n, size).
+        target: vectors of the other, all of them candidates. Shape: (m, size).
+        gold: pairs of rows that are translations. Shape: (pairs, 2).
+        chunk: see :func:`alignment_score`.
+
+    Raises:
+        ConfigurationError: no pair, or vectors that are not finite.
+    """
+    if not len(gold):
+        raise ConfigurationError("alignment score: no pair given; at least one is needed")
+    forward, backward = nearest_both_ways(source, target, chunk=chunk)
+    width = len(target)
+    keys = gold[:, 0] * width + gold[:, 1]
+    asked, answered = gold[:, 0].unique(), gold[:, 1].unique()
+    correct = torch.isin(asked * width + forward[asked], keys)
+    back = torch.isin(backward[answered] * width + answered, keys)
+    places = gold.to(source.device)
+    cosine = torch.nn.functional.cosine_similarity(
+        source[places[:, 0]].float(), target[places[:, 1]].float(), dim=-1
+    )
+    return AlignmentScore(
+        100.0 * float(correct.double().mean()), 100.0 * float(back.double().mean()),
+        float(cosine.double().mean()), len(asked), width, asked, correct,
+    )  # fmt: skip
+
+
+@torch.no_grad()
+def nearest_both_ways(source: Tensor, target: Tensor, *, chunk: int | None = None) -> tuple[Tensor, Tensor]:
+    """Each vector's nearest one of the other set by cosine; of equally near ones the first.
+
+    Computed in one pass over blocks of rows, so that the n · m similarities are never held whole.
+
+    Args:
+        source: Shape: (n, size).
+        target: Shape: (m, size).
+        chunk: rows of ``source`` at a time.
+
+    Returns:
+        The nearest targets (n,) and the nearest sources (m,), on the CPU.
+
+    Raises:
+        ConfigurationError: vectors that are not finite.
+    """
+    if not (torch.isfinite(source).all() and torch.isfinite(target).all()):
+        raise ConfigurationError(
+            "alignment score: embeddings that are not finite given; the run has diverged, use an earlier checkpoint"
+        )
+    left, right = (torch.nn.functional.normalize(v.float(), dim=-1) for v in (source, target))
+    rows = chunk or max(1, _CELLS // max(1, len(right)))
+    forward = []
+    best = torch.full((len(right),), -torch.inf, device=right.device)
+    best_at = torch.zeros(len(right), dtype=torch.long, device=right.device)
+    for start in range(0, len(left), rows):
+        block = left[start : start + rows] @ right.T
+        forward.append(block.argmax(1))
+        value, at = block.max(0)
+        better = value > best  # strictly, so that the first of equals stays
+        best, best_at = torch.where(better, value, best), torch.where(better, at + start, best_at)
+    return torch.cat(forward).cpu(), best_at.cpu()
+
+
+def _gold(
+    embeddings: Tensor, pairs: Tensor | None, copied_from: int | None, exclude: Collection[int]
+) -> Tensor:
+    """The pairs of rows, without those whose source is left out."""
+    if (pairs is None) == (copied_from is None):
+        raise ConfigurationError("alignment score: give exactly one of pairs and copied_from (the size V)")
+    if pairs is None:
+        ids = torch.arange(int(copied_from or 0))
+        gold = torch.stack([ids, ids + len(ids)], dim=1)
+    else:
+        gold = torch.as_tensor(pairs).long().cpu().reshape(-1, 2)
+    if len(gold) and (int(gold.max()) >= len(embeddings) or int(gold.min()) < 0):
+        raise ConfigurationError(
+            f"alignment score: row {int(gold.max())} asked for, the table has {len(embeddings)}; "
+            + ("give the size of the vocabulary before it was doubled" if pairs is None else "mend the pairs")
+        )
+    left_out = torch.tensor(sorted(exclude), dtype=torch.long)
+    return gold[~torch.isin(gold[:, 0], left_out)]

@@ -1,0 +1,251 @@
+"""The alignment score of a checkpoint: a copied vocabulary or a lexicon, with the part that training has seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from datasets import Dataset
+from safetensors import safe_open
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase
+
+from isoglot.align.embedding_options import EmbeddingOptions
+from isoglot.align.loading import load_encoder
+from isoglot.analysis.alignment_score import AlignmentScore, alignment_score
+from isoglot.derive.vocabulary import COPY_FILE, VocabularyCopy
+from isoglot.errors import ConfigurationError
+from isoglot.modules.encoder import input_embeddings
+from isoglot.objectives.embedding_alignment import lexicon_pairs
+
+__all__ = [
+    "CheckpointScore",
+    "ScoreOptions",
+    "checkpoint_alignment_score",
+    "mean_pieces",
+    "open_embeddings",
+    "trained_pairs",
+]
+
+_OBJECTIVES = "objectives.safetensors"
+Pieces = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ScoreOptions:
+    """How a checkpoint's alignment is measured; the defaults are ours, the rest is what the paper's code does.
+
+    Args:
+        include_special: compare special tokens too (the paper's code).
+        subset: draw this part of both vocabularies first (the paper's code: 0.4 or 0.9).
+        seed: of that draw.
+        language_ids: add the language embeddings of these two ids to the source and target rows (the paper's code,
+            for XLM and DICT-MLM).
+        single: with a lexicon: only entries of one piece on both sides; else the mean of an entry's pieces.
+        device: where to compare: ``auto``, ``cpu``, ``cuda``.
+    """
+
+    include_special: bool = False
+    subset: float | None = None
+    seed: int = 0
+    language_ids: tuple[int, int] | None = None
+    single: bool = False
+    device: str = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointScore:
+    """A checkpoint's alignment score.
+
+    Args:
+        total: over all pairs.
+        trained: score of the entries in the dictionary that ``embedding_alignment`` trained on; ``None`` without one.
+        held_out: score of the others.
+        trained_tokens: how many were trained on.
+    """
+
+    total: AlignmentScore
+    trained: float | None = None
+    held_out: float | None = None
+    trained_tokens: int = 0
+
+
+def checkpoint_alignment_score(
+    checkpoint: str | Path,
+    *,
+    vocabulary: VocabularyCopy | str | Path | None = None,
+    copied_from: int | None = None,
+    lexicon: Dataset | None = None,
+    options: ScoreOptions | None = None,
+) -> CheckpointScore:
+    """The alignment score of a checkpoint's input embeddings.
+
+    Exactly one thing says what belongs together: a vocabulary copy, the size V of a copied vocabulary, or a lexicon.
+    With none of them the copy is looked for beside the tokenizer. Ids that the derived language shares with the
+    original are left out: they are aligned by being the same row.
+
+    Args:
+        checkpoint: a folder, a run's folder, or a hub name.
+        vocabulary: what ``isoglot derive`` wrote to ``tokenizer/``.
+        copied_from: V; special tokens are left out, everything else counts as copied.
+        lexicon: a LEXICON corpus; its target entries are the candidates.
+        options: see :class:`ScoreOptions`.
+
+    Raises:
+        ConfigurationError: nothing can be loaded, nothing or several things say what belongs together, or the lexicon
+            has no usable entry.
+    """
+    options = options or ScoreOptions()
+    folder = _folder(checkpoint)
+    given = [name for name, value in (("vocabulary", vocabulary), ("copied_from", copied_from),
+                                      ("lexicon", lexicon)) if value is not None]  # fmt: skip
+    if len(given) > 1:
+        raise ConfigurationError(f"alignment score: {' and '.join(given)} given; give one of them")
+    table, tokenizer = open_embeddings(folder, device=options.device)
+    offsets = _language_vectors(folder, options.language_ids)
+    trained = trained_pairs(folder)
+    if lexicon is not None:
+        return _lexicon_score(table, tokenizer, lexicon, offsets, trained, options)
+    size, left_out = _copied(folder, vocabulary, copied_from, tokenizer)
+    if options.include_special:
+        left_out -= set(tokenizer.all_special_ids)
+    total = alignment_score(
+        table,
+        copied_from=size,
+        exclude=left_out,
+        subset=options.subset,
+        seed=options.seed,
+        offsets=offsets,
+    )
+    seen = {s[0] for s, t in trained or () if len(s) == len(t) == 1 and t[0] == s[0] + size}
+    return _divided(total, seen if trained is not None else None)
+
+
+def open_embeddings(
+    checkpoint: str | Path, *, device: str = "auto"
+) -> tuple[Tensor, PreTrainedTokenizerBase]:
+    """A checkpoint's input embeddings (V, size) in float32, and its tokenizer.
+
+    Raises:
+        ConfigurationError: nothing can be loaded from there.
+    """
+    model, tokenizer = load_encoder(
+        str(_folder(checkpoint)), None, EmbeddingOptions.build(dtype="float32", device=device)
+    )
+    return input_embeddings(model).weight.detach(), tokenizer
+
+
+def trained_pairs(checkpoint: str | Path) -> set[tuple[Pieces, Pieces]] | None:
+    """The dictionary that ``embedding_alignment`` left beside the encoder, as pieces; ``None`` without one."""
+    path = Path(_folder(checkpoint)) / _OBJECTIVES
+    if not path.is_file():
+        return None
+    with safe_open(path, framework="pt") as tensors:
+        names = [n for n in tensors.keys() if n.endswith("source_pieces")]  # noqa: SIM118
+        sides = [
+            (tensors.get_tensor(n), tensors.get_tensor(n.replace("source_pieces", "target_pieces")))
+            for n in names
+        ]
+    if not sides:
+        return None
+    return {
+        pair for own in sides for pair in zip(*(map(_unpadded, side.tolist()) for side in own), strict=True)
+    }
+
+
+def mean_pieces(table: Tensor, entries: Sequence[Sequence[int]]) -> Tensor:
+    """The mean embedding of each entry's pieces; every entry has at least one. **Shape**: (entries, size)."""
+    flat = torch.tensor([piece for entry in entries for piece in entry], device=table.device)
+    lengths = torch.tensor([len(entry) for entry in entries], device=table.device)
+    return torch.nn.functional.embedding_bag(flat, table, lengths.cumsum(0) - lengths, mode="mean")
+
+
+def _lexicon_score(
+    table: Tensor,
+    tokenizer: PreTrainedTokenizerBase,
+    lexicon: Dataset,
+    offsets: tuple[Tensor, Tensor] | None,
+    trained: set[tuple[Pieces, Pieces]] | None,
+    options: ScoreOptions,
+) -> CheckpointScore:
+    pairs = [(tuple(s), tuple(t)) for s, t in lexicon_pairs(lexicon, tokenizer, single=options.single)]
+    if not pairs:
+        raise ConfigurationError(
+            "alignment score: no entry of the lexicon can be used (each is unknown to the tokenizer, has equal pieces "
+            "on both sides or, with single, several); give another lexicon"
+        )
+    places: tuple[dict[Pieces, int], dict[Pieces, int]] = ({}, {})
+    gold = [
+        tuple(place.setdefault(e, len(place)) for place, e in zip(places, pair, strict=True))
+        for pair in pairs
+    ]
+    source, target = (mean_pieces(table, list(place)) for place in places)
+    if offsets is not None:
+        source, target = source + offsets[0].to(source), target + offsets[1].to(target)
+    both = torch.cat([source, target])
+    links = torch.tensor(gold) + torch.tensor([0, len(source)])
+    total = alignment_score(both, pairs=links, subset=options.subset, seed=options.seed)
+    seen = None if trained is None else {places[0][s] for s, t in pairs if (s, t) in trained}
+    return _divided(total, seen)
+
+
+def _divided(total: AlignmentScore, seen: set[int] | None) -> CheckpointScore:
+    """The score with those of trained and held-out entries."""
+    if seen is None:
+        return CheckpointScore(total)
+    trained, count = total.among(seen)
+    held_out, _ = total.among(set(total.asked.tolist()) - seen)
+    return CheckpointScore(total, trained, held_out, count)
+
+
+def _copied(
+    folder: Path | str,
+    vocabulary: VocabularyCopy | str | Path | None,
+    copied_from: int | None,
+    tokenizer: PreTrainedTokenizerBase,
+) -> tuple[int, set[int]]:
+    """Size of the vocabulary that was copied, and the ids that have no copy of their own or are special."""
+    if copied_from is not None:
+        return copied_from, {i for i in tokenizer.all_special_ids if i < copied_from}
+    if vocabulary is None:
+        if not (Path(folder) / COPY_FILE).is_file():
+            raise ConfigurationError(
+                f"{folder}: nothing says which embeddings belong together; give the vocabulary copy (the tokenizer "
+                "folder that `isoglot derive` wrote), copied_from (the size V of the copied vocabulary), or a lexicon"
+            )
+        vocabulary = Path(folder)
+    copy = vocabulary if isinstance(vocabulary, VocabularyCopy) else VocabularyCopy.load(vocabulary)
+    return copy.size, {*copy.original.all_special_ids, *copy.unshifted, *copy.shared}
+
+
+def _language_vectors(folder: Path | str, ids: tuple[int, int] | None) -> tuple[Tensor, Tensor] | None:
+    if ids is None:
+        return None
+    path = Path(folder) / _OBJECTIVES
+    found = None
+    if path.is_file():
+        with safe_open(path, framework="pt") as tensors:
+            if "language_embeddings.weight" in tensors.keys():  # noqa: SIM118
+                found = tensors.get_tensor("language_embeddings.weight")
+    if found is None or max(ids) >= len(found) or min(ids) < 0:
+        held = "there are none" if found is None else f"there are ids 0 to {len(found) - 1}"
+        raise ConfigurationError(
+            f"{path}: language embeddings {ids[0]} and {ids[1]} asked for, {held}; leave language_ids out, or give the "
+            "ids of the recipe"
+        )
+    return found[ids[0]], found[ids[1]]
+
+
+def _folder(checkpoint: str | Path) -> Path | str:
+    """The checkpoint's own folder, where the run's is given; a hub name stays as it is."""
+    path = Path(checkpoint).expanduser()
+    inner = path / "checkpoint"
+    if not (path / "config.json").is_file() and (inner / "config.json").is_file():
+        return inner
+    return path if path.is_dir() else str(checkpoint)
+
+
+def _unpadded(pieces: list[int]) -> Pieces:
+    return tuple(piece for piece in pieces if piece >= 0)
