@@ -111,3 +111,12 @@ def test_bad_arguments_name_the_remedy(bad: dict) -> None:
 def test_bad_worlds(bad: dict) -> None:
     with pytest.raises(ConfigurationError, match=r"use World"):
         World(**bad)
+
+
+@pytest.mark.parametrize("task", ["pos", "ner"])
+def test_trees_of_tagged_sentences(task: str) -> None:
+    tagged, trees = getattr(WORLD, task)(50), WORLD.treebank(50, of=task)
+    assert tagged["words"] == trees["words"]
+    assert tagged["tags"] == trees[{"pos": "upos", "ner": "entities"}[task]]
+    with pytest.raises(ConfigurationError, match="text, pos, ner"):
+        WORLD.treebank(5, of="nli")

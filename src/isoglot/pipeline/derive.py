@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -25,7 +23,7 @@ from isoglot.derive.vocabulary import COPY_FILE, TokenTransliteration, Vocabular
 from isoglot.errors import ConfigurationError
 from isoglot.pipeline.derive_input import INPUT_KINDS, kind_of, read_rows
 from isoglot.pipeline.derive_output import DerivedFolder
-from isoglot.pipeline.run_folder import MANIFEST, read_json, versions
+from isoglot.pipeline.whole_folder import held_already, whole_folder, write_manifest
 
 __all__ = ["DeriveRequest", "DeriveSummary", "derive_corpus"]
 
@@ -137,23 +135,12 @@ def derive_corpus(
     files = [*names, *([request.parses] if request.parses else [])]
     inputs = [InputFile.of(f).hashed().model_dump(exclude={"modified"}) for f in files]
     wanted = {"request": request.described(), "kind": kind, "inputs": inputs}
-    done = _already_there(target, wanted, overwrite)
+    done = held_already(target, wanted, what="derived corpus", mark="request", overwrite=overwrite)
     if done is not None:
         return _summary(target, done, 0.0, skipped=True)
-    partial = target.parent / f".{target.name}.partial-{os.getpid()}"
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    try:
-        values = _write(names, kind, request, partial, progress)
-        manifest = {**wanted, **values, "versions": versions()}
-        (partial / MANIFEST).write_text(
-            json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
-        if target.exists():
-            shutil.rmtree(target)
-        partial.rename(target)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    with whole_folder(target) as folder:
+        values = _write(names, kind, request, folder, progress)
+        manifest = write_manifest(folder, {**wanted, **values})
     return _summary(target, manifest, time.monotonic() - began)
 
 
@@ -259,19 +246,6 @@ def _primed(rows: Iterator[dict[str, Any]], transform: Transform) -> Iterator[di
     while window := list(islice(rows, _WINDOW)):
         learner.prime(_words(window))
         yield from window
-
-
-def _already_there(target: Path, wanted: dict[str, Any], overwrite: bool) -> dict[str, Any] | None:
-    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
-        return None
-    manifest = read_json(target / MANIFEST) if target.is_dir() else None
-    if manifest is not None and all(manifest.get(k) == v for k, v in wanted.items()):
-        return manifest
-    if overwrite and manifest is not None and "request" in manifest:
-        return None
-    what = "another derived corpus" if manifest is not None and "request" in manifest else "something else"
-    hint = ", or add --overwrite" if manifest is not None and "request" in manifest else ""
-    raise ConfigurationError(f"{target}: holds {what}; choose another --out{hint}")
 
 
 def _summary(

@@ -27,6 +27,7 @@ __all__ = ["World"]
 
 _PATTERNS = 6000
 _STORIES = 1500
+_TREES = ("text", "pos", "ner")
 _TREEBANK = Features({**TREEBANK, "entities": List(Value("string")), "text": Value("string")})
 
 
@@ -94,10 +95,21 @@ class World:
         texts = list(islice(parts, n))
         return dataset({"text": pa.array(texts, pa.string()), "language": string_column("en", n)}, TEXT)
 
-    def treebank(self, n: int, *, split: str = "train") -> Dataset:
-        """Dependency trees (TREEBANK) with the further columns ``entities`` (IOB2) and ``text`` (detokenised)."""
-        compiled = self._sentences
-        rows, names = self._collect("text", compiled, split, n), self.engine.vocabulary.strings
+    def treebank(self, n: int, *, split: str = "train", of: str = "text") -> Dataset:
+        """Dependency trees (TREEBANK) with the further columns ``entities`` (IOB2) and ``text`` (detokenised).
+
+        Args:
+            n: rows.
+            split: train, dev, test, or all.
+            of: whose sentences: those that :meth:`text`, :meth:`pos` or :meth:`ner` gives, row by row.
+
+        Raises:
+            ConfigurationError: ``of`` is something else.
+        """
+        if of not in _TREES:
+            raise ConfigurationError(f"trees of {of!r} asked for; there are those of {', '.join(_TREES)}")
+        compiled = self._named if of == "ner" else self._sentences
+        rows, names = self._collect(of, compiled, split, n), self.engine.vocabulary.strings
         columns = {
             "words": list_column(rows.row_offset, rows.ids, names),
             "upos": self._token_column(rows, compiled.upos),

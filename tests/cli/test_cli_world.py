@@ -1,0 +1,45 @@
+"""`isoglot world` from the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from isoglot.cli import app
+
+runner = CliRunner()
+SMALL = [
+    "--text",
+    "12",
+    "--pos",
+    "5",
+    "--ner",
+    "5",
+    "--nli",
+    "0",
+    "--paws",
+    "0",
+    "--qa",
+    "4",
+    "--dev",
+    "2",
+    "--test",
+    "0",
+]
+
+
+def test_files_and_a_second_call(tmp_path: Path) -> None:
+    out = tmp_path / "world"
+    done = runner.invoke(app, ["world", "--out", str(out), "--seed", "2", *SMALL])
+    assert done.exit_code == 0, done.output
+    assert "text/en.train.txt: 12 rows" in done.stderr
+    assert len((out / "text" / "en.train.txt").read_text().splitlines()) == 12
+    assert not (out / "nli").exists()
+    again = runner.invoke(app, ["world", "--out", str(out), "--seed", "2", *SMALL])
+    assert "nothing to do" in again.stderr
+
+
+def test_help_names_the_formats() -> None:
+    text = runner.invoke(app, ["world", "--help"]).stdout
+    assert all(name in text for name in ("WikiANN", "XNLI", "PAWS-X", "SQuAD", "--held-out"))
