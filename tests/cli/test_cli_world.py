@@ -10,6 +10,9 @@ from isoglot.cli import app
 
 runner = CliRunner()
 SMALL = [
+    *("--text", "12", "--pos", "5", "--ner", "5", "--qa", "4", "--dev", "2"),
+    *("--nli", "0", "--paws", "0", "--test", "0"),
+]
     "--text",
     "12",
     "--pos",
