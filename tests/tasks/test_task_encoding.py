@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isoglot.errors import ConfigurationError
+from isoglot.modules.neighbours import gold_ranks, similarity_blocks, unit
 from isoglot.schema import PAIR, SPAN, TAGGED
 from isoglot.tasks import build_task
 from isoglot.tasks.code_switching import ORIGINAL, code_switch
 from isoglot.tasks.features import Collator, length_batches
-from isoglot.tasks.metrics.neighbours import gold_ranks, similarity_blocks, unit
 from isoglot.tasks.spans import SpanOptions, Window, best_answer
 from isoglot.tasks.tagging import TaggingTask, _windows
 from isoglot.testing import tiny_model, tiny_tokenizer

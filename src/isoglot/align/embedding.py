@@ -20,7 +20,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from isoglot.align.alignment import LinkTable
 from isoglot.align.embedding_options import EmbeddingOptions
 from isoglot.align.loading import load_encoder, load_pointer
-from isoglot.align.piece_states import Pieces, PieceStates, encode_jointly, encode_separately
+from isoglot.align.piece_states import Pieces, PieceStates, layer_states, word_states
 from isoglot.align.scores import Scorer, build_scorer, prepared_states, sentence_scores
 from isoglot.align.word_pieces import cut_words
 from isoglot.align.words import add_links
@@ -184,27 +184,53 @@ class EmbeddingAligner:
             yield from self._window(chunk, first=first)
             first += len(chunk)
 
-    @torch.inference_mode()
     def table(self, pairs: Sequence[tuple[Sequence[str], Sequence[str]]], *, first: int = 0) -> LinkTable:
         """The links of a window of pairs as a table, with probabilities."""
+        return self.tables(pairs, (self.layer,), first=first)[self.layer]
+
+    @torch.inference_mode()
+    def tables(
+        self,
+        pairs: Sequence[tuple[Sequence[str], Sequence[str]]],
+        layers: Sequence[int],
+        *,
+        first: int = 0,
+    ) -> dict[int, LinkTable]:
+        """The links by the states of several layers, from one run of the encoder.
+
+        Args:
+            pairs: source and target words; the states of all of them are in memory, ``layers`` times.
+            layers: hidden states' numbers.
+            first: how many pairs came before these, for the numbers in warnings.
+
+        Raises:
+            ConfigurationError: the encoder has no such layer.
+        """
+        for layer in layers:
+            self._checked_layer(layer)
         pieces = cut_words(self.tokenizer, [words for pair in pairs for words in pair])
-        sides = list(zip(pieces[0::2], pieces[1::2], strict=True))
-        self._report(pairs, sides, first)
-        budget = self.options.token_budget(self.model.device.type)
-        if self.options.encoding == "joint":
-            states = encode_jointly(self.model, self.tokenizer, sides, layer=self.layer, max_tokens=budget)
-        else:
-            states = encode_separately(
-                self.model, self.tokenizer, pieces, layer=self.layer, max_tokens=budget
-            )
+        self._report(pairs, list(zip(pieces[0::2], pieces[1::2], strict=True)), first)
+        found = layer_states(
+            self.model,
+            self.tokenizer,
+            pieces,
+            layers=layers,
+            joint=self.options.encoding == "joint",
+            max_tokens=self.options.token_budget(self.model.device.type),
+        )
         if self.options.level == "word":
-            states, pieces = _word_states(states, pieces)
-        return self._extract(states, pieces)
+            return {layer: self._extract(*word_states(states, pieces)) for layer, states in found.items()}
+        return {layer: self._extract(states, pieces) for layer, states in found.items()}
 
     def _window(
         self, pairs: Sequence[tuple[Sequence[str], Sequence[str]]], *, first: int
     ) -> Iterator[PairLinks]:
-        table = self.table(pairs, first=first)
+        yield from self.pair_links(self.table(pairs, first=first), pairs)
+
+    def pair_links(
+        self, table: LinkTable, pairs: Sequence[tuple[Sequence[str], Sequence[str]]]
+    ) -> Iterator[PairLinks]:
+        """A table of :meth:`tables` pair by pair; pairs below the least score get no links."""
         probability = table.probability
         if probability is None:
             raise TypeError("an embedding aligner's table has probabilities")
@@ -288,27 +314,6 @@ def _gather(states: PieceStates, sentences: np.ndarray[Any, Any]) -> tuple[Tenso
     rows = np.where(mask, starts[:, None] + column[None], 0)
     device = states.table.device
     return states.table[torch.from_numpy(rows).to(device)], torch.from_numpy(mask).to(device)
-
-
-def _word_states(states: PieceStates, pieces: list[Pieces]) -> tuple[PieceStates, list[Pieces]]:
-    """Mean piece vector of each word that has pieces."""
-    slots, kept = [], []
-    total = 0
-    for sentence in pieces:
-        present = sorted(set(sentence.words) - {-1})
-        place = {word: total + k for k, word in enumerate(present)}
-        slots += [place.get(word, -1) for word in sentence.words]
-        kept.append(Pieces([0] * len(present), present))
-        total += len(present)
-    device = states.table.device
-    slot = torch.tensor(slots, dtype=torch.long, device=device)
-    used = slot >= 0
-    table = states.table.new_zeros((total, states.table.shape[1]), dtype=torch.float32)
-    table.index_add_(0, slot[used], states.table[used].float())
-    table /= torch.bincount(slot[used], minlength=total).clamp(min=1)[:, None]
-    offsets = np.zeros(len(pieces) + 1, np.int64)
-    np.cumsum([len(p) for p in kept], out=offsets[1:])
-    return PieceStates(table, offsets), kept
 
 
 def _merge(

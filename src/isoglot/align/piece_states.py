@@ -17,9 +17,16 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.errors import ConfigurationError
-from isoglot.modules.encoder import encode_to_layer, hidden_size, max_length, num_layers
+from isoglot.modules.encoder import (
+    dropout_off,
+    encode,
+    encode_to_layer,
+    hidden_size,
+    max_length,
+    num_layers,
+)
 
-__all__ = ["PieceStates", "Pieces", "encode_jointly", "encode_separately"]
+__all__ = ["PieceStates", "Pieces", "encode_jointly", "encode_separately", "layer_states", "word_states"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +86,7 @@ def encode_separately(
         layer: hidden states' number, 0 to the number of layers.
         max_tokens: padded tokens in a batch at most (a single longer input makes a batch of its own).
     """
-    room = _room(model, specials=2)
-    inputs = [[part] for s, pieces in enumerate(sentences) for part in _windows(s, 0, len(pieces), room=room)]
-    return _encode(model, tokenizer, sentences, inputs, layer=layer, max_tokens=max_tokens)
+    return layer_states(model, tokenizer, sentences, layers=(layer,), max_tokens=max_tokens)[layer]
 
 
 def encode_jointly(
@@ -107,11 +112,62 @@ def encode_jointly(
         The states of ``2 · pairs`` sentences: source of the first pair, target of the first pair, and so on.
     """
     sentences = [pieces for pair in pairs for pieces in pair]
-    room = _room(model, specials=3)
+    return layer_states(model, tokenizer, sentences, layers=(layer,), joint=True, max_tokens=max_tokens)[
+        layer
+    ]
+
+
+def layer_states(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    sentences: Sequence[Pieces],
+    *,
+    layers: Sequence[int],
+    joint: bool = False,
+    max_tokens: int = 2048,
+) -> dict[int, PieceStates]:
+    """The states of several layers from one run of the encoder.
+
+    Args:
+        model: encoder with a masked-LM head or a bare one.
+        tokenizer: for the special tokens.
+        sentences: their pieces; with ``joint`` every second one is the translation of the one before.
+        layers: hidden states' numbers. Of one layer, those above it are not run.
+        joint: see :func:`encode_jointly`; else :func:`encode_separately`.
+        max_tokens: padded tokens in a batch at most.
+
+    Returns:
+        Layer to the states of all sentences.
+    """
+    room = _room(model, specials=3 if joint else 2)
     inputs: list[list[_Part]] = []
-    for p, (source, target) in enumerate(pairs):
-        inputs += _joint_windows(2 * p, len(source), len(target), room=room)
-    return _encode(model, tokenizer, sentences, inputs, layer=layer, max_tokens=max_tokens)
+    for s in range(0, len(sentences), 2 if joint else 1):
+        if joint:
+            inputs += _joint_windows(s, len(sentences[s]), len(sentences[s + 1]), room=room)
+        else:
+            inputs += [[part] for part in _windows(s, 0, len(sentences[s]), room=room)]
+    return _encode(model, tokenizer, sentences, inputs, layers=tuple(layers), max_tokens=max_tokens)
+
+
+def word_states(states: PieceStates, pieces: list[Pieces]) -> tuple[PieceStates, list[Pieces]]:
+    """The mean piece vector of each word that has pieces, as a table of one piece a word, in float32."""
+    slots, kept = [], []
+    total = 0
+    for sentence in pieces:
+        present = sorted(set(sentence.words) - {-1})
+        place = {word: total + k for k, word in enumerate(present)}
+        slots += [place.get(word, -1) for word in sentence.words]
+        kept.append(Pieces([0] * len(present), present))
+        total += len(present)
+    device = states.table.device
+    slot = torch.tensor(slots, dtype=torch.long, device=device)
+    used = slot >= 0
+    table = states.table.new_zeros((total, states.table.shape[1]), dtype=torch.float32)
+    table.index_add_(0, slot[used], states.table[used].float())
+    table /= torch.bincount(slot[used], minlength=total).clamp(min=1)[:, None]
+    offsets = np.zeros(len(pieces) + 1, np.int64)
+    np.cumsum([len(p) for p in kept], out=offsets[1:])
+    return PieceStates(table, offsets), kept
 
 
 def _room(model: PreTrainedModel, *, specials: int) -> int | None:
@@ -161,17 +217,19 @@ def _encode(
     sentences: Sequence[Pieces],
     inputs: list[list[_Part]],
     *,
-    layer: int,
+    layers: tuple[int, ...],
     max_tokens: int,
-) -> PieceStates:
-    if not 0 <= layer <= num_layers(model):
-        raise ConfigurationError(
-            f"layer {layer} asked for, the encoder has layers 0 (embeddings) to {num_layers(model)}; choose one"
-        )
+) -> dict[int, PieceStates]:
+    for layer in layers:
+        if not 0 <= layer <= num_layers(model):
+            raise ConfigurationError(
+                f"layer {layer} asked for, the encoder has layers 0 (embeddings) to {num_layers(model)}; choose one"
+            )
     offsets = np.zeros(len(sentences) + 1, np.int64)
     np.cumsum([len(s) for s in sentences], out=offsets[1:])
     device = model.device
-    table = torch.empty((int(offsets[-1]), hidden_size(model)), dtype=model.dtype, device=device)
+    size = (int(offsets[-1]), hidden_size(model))
+    tables = {layer: torch.empty(size, dtype=model.dtype, device=device) for layer in layers}
     lengths = [sum(p.stop - p.start for p in parts) + len(parts) + 1 for parts in inputs]
     for batch in _batches(lengths, max_tokens):
         ids, rows, columns, where = _assemble(
@@ -181,11 +239,17 @@ def _encode(
             "input_ids": ids.to(device),
             "attention_mask": _prefix_mask([lengths[i] for i in batch], ids.shape[1]).to(device),
         }
-        states = encode_to_layer(model, tensors, layer, training=False)
-        table[torch.from_numpy(where).to(device)] = states[
-            torch.from_numpy(rows).to(device), torch.from_numpy(columns).to(device)
-        ]
-    return PieceStates(table, offsets)
+        place, row, column = (torch.from_numpy(a).to(device) for a in (where, rows, columns))
+        for layer, states in _states(model, tensors, layers).items():
+            tables[layer][place] = states[row, column]
+    return {layer: PieceStates(table, offsets) for layer, table in tables.items()}
+
+
+def _states(model: PreTrainedModel, inputs: dict[str, Tensor], layers: tuple[int, ...]) -> dict[int, Tensor]:
+    if len(layers) == 1:
+        return {layers[0]: encode_to_layer(model, inputs, layers[0], training=False)}
+    with torch.no_grad(), dropout_off(model.base_model):
+        return encode(model, inputs, layers=layers)
 
 
 def _batches(lengths: list[int], max_tokens: int) -> Iterator[list[int]]:

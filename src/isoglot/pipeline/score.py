@@ -9,10 +9,10 @@ from typing import Any
 from isoglot.align.alignment import Alignment
 from isoglot.align.diagnosis import diagnose
 from isoglot.align.embedding import EmbeddingAligner
-from isoglot.align.formats import LinkFile, read_links
-from isoglot.align.scoring import AlignmentScore, GoldAlignment, score
+from isoglot.align.formats import read_links
+from isoglot.align.scoring import AlignmentScore, score
+from isoglot.analysis.layer_error import GoldPairs, layer_error
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.modules.encoder import num_layers
 
 __all__ = ["ScoreReport", "score_file", "score_layers", "write_sentences"]
 
@@ -132,17 +132,10 @@ def score_layers(
         raise ConfigurationError(
             f"{gold}: --layers needs the words of the gold sentences; use JSON lines with src and tgt"
         )
-    first = EmbeddingAligner(model, method=method, **{"layer": 0, **(options or {})})
-    last = num_layers(first.model)
-    wanted = list(range(last + 1)) if layers == "all" else _numbers(layers)
-    return [(layer, _layer_score(first, layer, reference)) for layer in wanted]
-
-
-def _layer_score(aligner: EmbeddingAligner, layer: int, reference: LinkFile) -> AlignmentScore:
-    words = reference.words or []
-    found = [Alignment(frozenset(f.links)) for f in aligner.at_layer(layer).align_pairs(words)]
-    gold: list[GoldAlignment] = reference.gold
-    return score(found, gold)
+    aligner = EmbeddingAligner(model, method=method, **{"layer": 0, **(options or {})})
+    wanted = None if layers == "all" else _numbers(layers)
+    found = layer_error(aligner, GoldPairs(reference.words, reference.gold), layers=wanted)
+    return list(found.items())
 
 
 def _numbers(text: str) -> list[int]:

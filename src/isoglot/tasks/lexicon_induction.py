@@ -10,10 +10,10 @@ from pathlib import Path
 from datasets import Dataset
 
 from isoglot.errors import InputError
+from isoglot.modules.neighbours import top_neighbours, unit
 from isoglot.schema import LEXICON
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.files import numbered_lines
-from isoglot.tasks.metrics.neighbours import top_neighbours, unit
 from isoglot.tasks.readers.tables import is_table, read_table
 from isoglot.tasks.sources import DataSource
 from isoglot.tasks.text_vectors import TextEncoder

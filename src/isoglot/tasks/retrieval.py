@@ -10,11 +10,11 @@ from pathlib import Path
 from datasets import Dataset
 
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.modules.neighbours import SIMILARITIES, gold_ranks, unit
 from isoglot.schema import BITEXT
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.files import numbered_lines
 from isoglot.tasks.languages import codes
-from isoglot.tasks.metrics.neighbours import SIMILARITIES, gold_ranks, unit
 from isoglot.tasks.readers.tables import HubSpec, is_table, read_hub, read_table
 from isoglot.tasks.sources import DataSource, split_names
 from isoglot.tasks.text_vectors import Pooling, TextEncoder
