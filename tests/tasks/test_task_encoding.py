@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
@@ -139,7 +140,7 @@ def test_similarities_equal_the_loops(similarity: str) -> None:
     k = 2
     rx = [sum(sorted(row)[-k:]) / k for row in cos]
     ry = [sum(sorted(cos[i][j] for i in range(6))[-k:]) / k for j in range(6)]
-    expected = {
+    expected: Callable[[int, int], float] = {
         "cosine": lambda i, j: cos[i][j],
         "csls": lambda i, j: 2 * cos[i][j] - rx[i] - ry[j],
         "margin": lambda i, j: cos[i][j] / ((rx[i] + ry[j]) / 2),

@@ -11,7 +11,7 @@ from datasets import Dataset, concatenate_datasets
 from isoglot.errors import ConfigurationError
 from isoglot.pipeline.finetune_options import FinetuneOptions
 from isoglot.seeding import generator_for
-from isoglot.tasks.base import TrainableTask
+from isoglot.tasks.base import TrainableTask, group_column
 from isoglot.tasks.code_switching import ORIGINAL, code_switch
 from isoglot.tasks.features import Rows
 
@@ -65,7 +65,9 @@ def training_rows(
     for code in languages:
         own = task.load(code, "train")
         if options.dev_fraction and not task.data.has(code, "dev"):
-            own, held_out[code] = hold_out(own, options.dev_fraction, group=task.group, seed=seed)
+            own, held_out[code] = hold_out(
+                own, options.dev_fraction, group=group_column(own, task.group), seed=seed
+            )
         if options.setting == "code_switch":
             if code == options.pivot:
                 raise ConfigurationError(

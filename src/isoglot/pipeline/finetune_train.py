@@ -184,6 +184,7 @@ def _arguments(
         adam_beta2=options.adam_beta2,
         adam_epsilon=options.adam_epsilon,
         max_grad_norm=options.max_grad_norm,
+        use_cpu=not torch.accelerator.is_available(),  # without it bfloat16 is refused on a CPU
         bf16=options.precision == "bfloat16",
         fp16=options.precision == "float16",
         save_strategy=every,

@@ -14,7 +14,7 @@ from isoglot.tasks.features import Array, Rows
 from isoglot.tasks.readers.tables import HubSpec, read_hub
 from isoglot.tasks.sources import DataSource, Place
 
-__all__ = ["Predictions", "Probe", "Task", "TrainableTask", "load_places", "take_part"]
+__all__ = ["Predictions", "Probe", "Task", "TrainableTask", "group_column", "load_places", "take_part"]
 
 Predictions = list[Any] | dict[str, Any]
 """One entry an example in order, or by question."""
@@ -44,8 +44,8 @@ class TrainableTask(Task, Protocol):
     """A task with a head that is fine-tuned."""
 
     max_length: int
-    group: ClassVar[str | None]
-    """Column whose equal values belong together when data are split, or ``None``."""
+    group: ClassVar[tuple[str, ...]]
+    """Columns whose equal values belong together when data are split: the first that the data have counts."""
 
     def labels(self, dataset: Dataset) -> list[str] | None:
         """Outputs of a head for these data; ``None`` where the head has no labels."""
@@ -102,7 +102,7 @@ def load_places(
     read: Callable[[Place], Dataset],
     hub: HubSpec,
     schema: Features,
-    group: str | None,
+    group: Sequence[str],
 ) -> Dataset:
     """Read every place of a language and split, and take the parts that are asked for.
 
@@ -113,16 +113,23 @@ def load_places(
         read: reads one local place.
         hub: the task's own data set on the hub.
         schema: of the rows.
-        group: column whose equal neighbours stay together when a part is taken.
+        group: columns of which the first that there is keeps its equal values together when a part is taken.
     """
     parts = []
     for place in data.find(language, split):
         found = read_hub(place, hub, schema, language=language, split=split) if place.on_hub else read(place)
-        parts.append(found if place.whole else take_part(found, place.start, place.stop, group=group))
+        if not place.whole:
+            found = take_part(found, place.start, place.stop, group=group_column(found, group))
+        parts.append(found)
     if len(parts) == 1:
         return parts[0]
     shared = [c for c in parts[0].column_names if all(c in p.column_names for p in parts)]
     return concatenate_datasets([p.select_columns(shared) for p in parts])
+
+
+def group_column(dataset: Dataset, names: Sequence[str]) -> str | None:
+    """The first of these columns that a data set has, or ``None``."""
+    return next((name for name in names if name in dataset.column_names), None)
 
 
 def take_part(dataset: Dataset, start: float, stop: float, *, group: str | None) -> Dataset:

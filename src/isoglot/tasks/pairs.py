@@ -50,7 +50,7 @@ class PairTask:
     name: str = ""
     max_length: int = 128
     primary_metric: str = "accuracy"
-    group: ClassVar[str | None] = "first"
+    group: ClassVar[tuple[str, ...]] = ("first",)
 
     def __post_init__(self) -> None:
         self.name = self.name or self.kind

@@ -17,7 +17,7 @@ from isoglot.schema import SPAN
 from isoglot.tasks.base import Predictions, load_places
 from isoglot.tasks.features import Array, Rows, takes_segments
 from isoglot.tasks.heads import new_head, trained_head
-from isoglot.tasks.readers.questions import language_of_id, read_questions
+from isoglot.tasks.readers.questions import ARTICLE, language_of_id, read_questions
 from isoglot.tasks.readers.tables import HubSpec, is_table, read_table
 from isoglot.tasks.sources import DataSource, Place
 from isoglot.tasks.spans import SpanOptions, Window, best_answer
@@ -67,7 +67,7 @@ class QuestionTask:
     max_answer_length: int = 30
     null_threshold: float | None = None
     primary_metric: str = "f1"
-    group: ClassVar[str | None] = "context"
+    group: ClassVar[tuple[str, ...]] = (ARTICLE, "context")
 
     def __post_init__(self) -> None:
         self.name = self.name or self.kind

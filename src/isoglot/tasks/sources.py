@@ -66,8 +66,8 @@ class DataSource:
             * ``hub``, ``hub:NAME`` or ``hub:NAME:CONFIG``: data sets of the Hugging Face hub;
 
             with ``train=``, ``dev=`` or ``test=`` in front where it holds for one split alone, and ``#0:80%`` behind
-            it to take a part: of whole groups (contexts, premises, sentences) in their order, so that equal parts of
-            parallel files are parallel.
+            it to take a part: of whole groups (articles or contexts, premises, sentences) in their order, so that
+            equal parts of parallel files are parallel.
 
     Example:
         >>> DataSource(["test=xquad.{language}.json#80:100%"]).describe()
@@ -140,12 +140,10 @@ def _paths(spec: str, language: str, split: str) -> list[str]:
             for code in codes(language):
                 filled = spec.replace("{language}", code).replace("{split}", name)
                 found = found or sorted(glob.glob(filled.replace("{language3}", iso3(language))))  # noqa: PTH207
-        return found
+        return [path for name in found for path in _opened(Path(name), language, split, spec)]
     path = Path(spec).expanduser()
-    if path.is_dir() and not any((path / name).exists() for name in _DATASET_FILES):
-        return _in_folder(path, language, split)
     if path.exists():
-        return [str(path)]
+        return _opened(path, language, split, spec)
     if glob.has_magic(spec) and (matches := sorted(glob.glob(spec))):  # noqa: PTH207
         return matches
     raise ConfigurationError(
@@ -153,23 +151,33 @@ def _paths(spec: str, language: str, split: str) -> list[str]:
     )
 
 
-def _in_folder(folder: Path, language: str, split: str) -> list[str]:
-    """The file of a folder that carries the language's code and the split's name."""
+def _opened(path: Path, language: str, split: str, spec: str) -> list[str]:
+    """A file or data set itself; of another folder the language's file, or any where the folder is the language's."""
+    if not path.is_dir() or any((path / name).exists() for name in _DATASET_FILES):
+        return [str(path)]
+    return _in_folder(path, None if "{language" in spec else language, split)
+
+
+def _in_folder(folder: Path, language: str | None, split: str) -> list[str]:
+    """The file of a folder that carries the language's code (``None``: any) and the split's name."""
     files = [p for p in sorted(folder.rglob("*")) if p.is_file() and not p.name.startswith(".")]
     files = [p for p in files if p.suffix not in _IGNORED]
     data_sets = [p.parent for p in files if p.name in ("state.json", "manifest.json")]
     files = [p for p in files if not any(d in p.parents for d in data_sets)] + data_sets
     names = {p: p.relative_to(folder).as_posix().lower() for p in files}
-    matching = [p for p in files if _carries_language(names[p], language)]
+    matching = [p for p in files if language is None or _carries_language(names[p], language)]
     own = [p for p in matching if _carries(names[p], split_names(split))]
     if not own:
         every = tuple(n for several in SPLITS.values() for n in several)
         own = [p for p in matching if not _carries(names[p], every)]
     if len(own) > 1:
         listed = ", ".join(names[p] for p in own[:_MOST_NAMED])
+        name, whose = own[0].relative_to(folder).as_posix(), ""
+        if language is not None:
+            name, whose = _as_template(name, language), f" of {language!r}"
         raise ConfigurationError(
-            f"{folder} has {len(own)} files of {language!r} {split} ({listed}); say which, for example "
-            f"--data '{split}={folder}/{_as_template(own[0].relative_to(folder).as_posix(), language)}'"
+            f"{folder} has {len(own)} {split} files{whose} ({listed}); say which, for example --data "
+            f"'{split}={folder}/{name}'"
         )
     return [str(p) for p in own]
 

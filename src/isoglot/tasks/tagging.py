@@ -58,7 +58,7 @@ class TaggingTask:
     allowed: tuple[str, ...] | None = None
     format: str | None = None
     primary_metric: str = "f1"
-    group: ClassVar[str | None] = None
+    group: ClassVar[tuple[str, ...]] = ()
     _hub: HubSpec = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

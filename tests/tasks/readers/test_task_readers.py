@@ -8,6 +8,7 @@ from datasets import Dataset
 
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.schema import PAIR, SPAN, TAGGED
+from isoglot.tasks import build_task
 from isoglot.tasks.base import take_part
 from isoglot.tasks.readers.pairs import NLI_LABELS, PARAPHRASE_LABELS, read_pairs
 from isoglot.tasks.readers.questions import NOT_FOUND, read_questions
@@ -175,7 +176,7 @@ def test_sources(tmp_path: Path) -> None:
     assert [Path(p.path).name for p in folder.find("de", "dev")] == ["de_x-dev.tsv"]
     assert [Path(p.path).name for p in folder.find("en", "test")] == ["eng.test"]
     assert [Path(p.path).name for p in folder.find("de", "train")] == ["xquad.de.json"]
-    with pytest.raises(ConfigurationError, match=r"2 files of 'de' test .*\{language\}_x-test\.tsv"):
+    with pytest.raises(ConfigurationError, match=r"2 test files of 'de' .*\{language\}_x-test\.tsv"):
         folder.find("de", "test")
     template = DataSource([f"train={tmp_path}/none", f"{tmp_path}/{{language}}_y-{{split}}.tsv#20:80%"])
     assert template.find("de", "test") == [Place(str(tmp_path / "de_y-test.tsv"), 20, 80)]
@@ -183,6 +184,35 @@ def test_sources(tmp_path: Path) -> None:
     assert not template.has("de", "train")
     with pytest.raises(ConfigurationError, match="there is no such file"):
         DataSource([str(tmp_path / "nothing")]).find("de", "test")
+
+
+def test_a_folder_of_the_language_needs_no_code_in_its_files(tmp_path: Path) -> None:
+    (tmp_path / "es").mkdir()
+    for name in ("train.conllu", "val.conllu"):
+        _file(tmp_path / "es", name, "x")
+    source = DataSource([f"{tmp_path}/{{language}}"])
+    assert [p.path for p in source.find("es", "dev")] == [f"{tmp_path}/es/val.conllu"]
+    with pytest.raises(ConfigurationError, match="no test data for 'es'"):
+        source.find("es", "test")
+    _file(tmp_path / "es", "train2-train.conllu", "x")
+    with pytest.raises(ConfigurationError, match=r"2 train files \(.*train=.*es/train"):
+        source.find("es", "train")
+
+
+def test_parts_of_questions_hold_whole_articles(tmp_path: Path) -> None:
+    def article(*contexts: str) -> dict[str, object]:
+        qas = [{"question": "q", "answers": [{"text": c, "answer_start": 0}]} for c in contexts]
+        return {
+            "paragraphs": [
+                {"context": c, "qas": [{"id": c, **q}]} for c, q in zip(contexts, qas, strict=True)
+            ]
+        }
+
+    path = _file(tmp_path, "q.json", json.dumps({"data": [article("a", "b", "c"), article("d")]}))
+    first, second = (
+        build_task("xquad", [f"{path}#{part}"]).load("en", "test")["id"] for part in ("0:50%", "50:100%")
+    )
+    assert (list(first), list(second)) == (["a", "b", "c"], ["d"])
 
 
 def test_crossed_languages_of_mlqa(tmp_path: Path) -> None:

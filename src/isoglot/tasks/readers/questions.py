@@ -6,14 +6,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from datasets import Dataset
+from datasets import Dataset, Features, Value
 
 from isoglot.errors import InputError
 from isoglot.schema import SPAN
 from isoglot.tasks.files import read_json
 from isoglot.tasks.languages import NAMES
 
-__all__ = ["NOT_FOUND", "language_of_id", "read_questions"]
+__all__ = ["ARTICLE", "NOT_FOUND", "language_of_id", "read_questions"]
+
+ARTICLE = "article"
+"""Column beside the schema's: number of the article that a context is from."""
 
 NOT_FOUND = -1
 """Start of an answer that does not stand in its context: it counts for scoring, not for training."""
@@ -29,22 +32,26 @@ def read_questions(path: str | Path, *, language: str) -> Dataset:
         path: the file, possibly packed.
         language: of the contexts.
 
+    Returns:
+        SPAN rows with the column :data:`ARTICLE`.
+
     Raises:
         InputError: not JSON (``file:line``), or a member that is missing (its place in the document).
     """
-    rows: dict[str, list[Any]] = {name: [] for name in SPAN}
+    features = Features({**SPAN, ARTICLE: Value("string")})
+    rows: dict[str, list[Any]] = {name: [] for name in features}
     others: set[str] = set()
     for question in _questions(path):
         own = language_of_id(question["id"])
         if own is not None and own != language:
             others.add(own)
             continue
-        for name in SPAN:
+        for name in features:
             rows[name].append(language if name == "language" else question[name])
     if not rows["id"]:
         hint = f"; the languages there are {', '.join(sorted(others))}" if others else ""
         raise InputError(f"holds no question in {language!r}{hint}; check the path", path=path)
-    return Dataset.from_dict(rows, features=SPAN)
+    return Dataset.from_dict(rows, features=features)
 
 
 def _questions(path: str | Path) -> Iterator[dict[str, Any]]:
@@ -57,7 +64,7 @@ def _questions(path: str | Path) -> Iterator[dict[str, Any]]:
             there = f"{here}.paragraphs[{p}]"
             context = str(_member(paragraph, "context", path, there))
             for q, qa in enumerate(_list(_member(paragraph, "qas", path, there), path, f"{there}.qas")):
-                yield _question(qa, context, path, f"{there}.qas[{q}]")
+                yield _question(qa, context, path, f"{there}.qas[{q}]") | {ARTICLE: str(a)}
 
 
 def _question(qa: Any, context: str, path: str | Path, place: str) -> dict[str, Any]:
