@@ -9,27 +9,7 @@ from typer.testing import CliRunner
 from isoglot.cli import app
 
 runner = CliRunner()
-SMALL = [
-    *("--text", "12", "--pos", "5", "--ner", "5", "--qa", "4", "--dev", "2"),
-    *("--nli", "0", "--paws", "0", "--test", "0"),
-]
-    "--text",
-    "12",
-    "--pos",
-    "5",
-    "--ner",
-    "5",
-    "--nli",
-    "0",
-    "--paws",
-    "0",
-    "--qa",
-    "4",
-    "--dev",
-    "2",
-    "--test",
-    "0",
-]
+SMALL = ("--text=12", "--pos=5", "--ner=5", "--qa=4", "--dev=2", "--nli=0", "--paws=0", "--test=0")
 
 
 def test_files_and_a_second_call(tmp_path: Path) -> None:
