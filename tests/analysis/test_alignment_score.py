@@ -121,7 +121,7 @@ def test_subset_shrinks_both_sides_and_depends_on_its_seed_alone() -> None:
 )
 def test_mistakes_are_told(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        alignment_score(torch.eye(4).repeat(2, 1), **arguments)  # type: ignore[arg-type]
+        alignment_score(torch.eye(4).repeat(2, 1), **arguments)
 
 
 def test_a_table_that_is_not_finite_is_refused() -> None:
@@ -138,7 +138,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, VocabularyCo
     """A checkpoint whose copied rows equal the originals but for every third, which is its neighbour's."""
     folder = tmp_path_factory.mktemp("copied") / "run"
     copy = VocabularyCopy(tiny_tokenizer("bert"))
-    model = tiny_model("bert", tokenizer=copy.tokenizer)  # type: ignore[arg-type]
+    model = tiny_model("bert", tokenizer=copy.tokenizer)
     size = copy.size
     with torch.no_grad():
         table = model.get_input_embeddings().weight

@@ -29,12 +29,12 @@ def gold_pairs(size: int = 12) -> GoldPairs:
 )
 def test_one_run_of_the_encoder_scores_as_an_aligner_a_layer(family: str, options: dict[str, object]) -> None:
     model, tokenizer = tiny_model(family), tiny_tokenizer(family)
-    aligner = EmbeddingAligner(model, tokenizer=tokenizer, layer=1, **options)  # type: ignore[arg-type]
+    aligner = EmbeddingAligner(model, tokenizer=tokenizer, layer=1, **options)
     pairs = gold_pairs()
     found = layer_error(aligner, pairs, window=5)
     assert list(found) == [0, 1, 2, 3]
     for layer, total in found.items():
-        own = EmbeddingAligner(model, tokenizer=tokenizer, layer=layer, **options)  # type: ignore[arg-type]
+        own = EmbeddingAligner(model, tokenizer=tokenizer, layer=layer, **options)
         links = [Alignment(frozenset(own.align_words(s, t).links)) for s, t in pairs.words]
         assert total == score(links, pairs.gold)
     assert sum(total.links for total in found.values()) > 0

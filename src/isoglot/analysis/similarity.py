@@ -1,0 +1,136 @@
+"""How alike two languages' representations are: linear CKA, shared neighbours, retrieval.
+
+Row i of both inputs belongs together: a sentence and its translation, or two linked words.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from isoglot.analysis.alignment_score import nearest_both_ways
+from isoglot.errors import ConfigurationError
+from isoglot.modules.neighbours import unit
+
+__all__ = ["linear_cka", "neighbour_overlap", "own_neighbours", "retrieval"]
+
+_ROWS = 1024
+
+
+def linear_cka(first: Tensor, second: Tensor, *, debiased: bool = True, chunk: int = _ROWS) -> float:
+    r"""Centred kernel alignment with linear kernels.
+
+    .. math:: \mathrm{CKA} = \frac{\mathrm{HSIC}(K, L)}{\sqrt{\mathrm{HSIC}(K, K)\,\mathrm{HSIC}(L, L)}},\quad
+        K = XX^\top,\ L = YY^\top
+
+    With :math:`\mathrm{HSIC}_0(K, L) = \|\bar X^\top \bar Y\|_F^2` it lies in [0, 1], but grows with hidden size over
+    rows: unrelated Gaussian vectors have about :math:`h / (n + h)`. The debiased one has 0 there on average (and may
+    fall below):
+
+    .. math:: \mathrm{HSIC}_1 = \mathrm{tr}(\tilde K \tilde L)
+        + \frac{(1^\top \tilde K 1)(1^\top \tilde L 1)}{(n-1)(n-2)} - \frac{2}{n-2} 1^\top \tilde K \tilde L 1
+
+    where the diagonals of :math:`\tilde K, \tilde L` are 0. Neither n × n matrix is ever made.
+
+    Args:
+        first: X. Shape: (n, hidden).
+        second: Y. Shape: (n, hidden of any size).
+        debiased: use HSIC₁ instead of HSIC₀.
+        chunk: rows at a time.
+
+    Returns:
+        The alignment; not a number where one side does not vary.
+
+    Raises:
+        ConfigurationError: the numbers of rows differ, or there are fewer than 4.
+
+    Source: Kornblith et al. 2019, *Similarity of Neural Network Representations Revisited*; Song et al. 2012
+    (the debiased estimator); Nguyen et al. 2021.
+    """
+    _same_rows(first, second, least=4)
+    centred = [side.double() - side.double().mean(0) for side in (first, second)]
+    measure = _hsic_debiased if debiased else _hsic
+    both, own, other = (measure(centred[a], centred[b], chunk) for a, b in ((0, 1), (0, 0), (1, 1)))
+    scale = (own.clamp(min=0) * other.clamp(min=0)).sqrt()
+    return float(both / scale)
+
+
+def neighbour_overlap(first: Tensor, second: Tensor, *, k: int = 10) -> float:
+    """Share of a row's k nearest neighbours in its own language that its partner has too, in per cent.
+
+    ``100/n · Σ_i |N_k(x_i) ∩ N_k(y_i)| / k``, neighbours by cosine among the other rows of the same side; by chance
+    ``100 k / (n − 1)``. Unlike retrieval it does not ask the two languages to lie in the same place.
+
+    Args:
+        first: Shape: (n, hidden).
+        second: Shape: (n, hidden).
+        k: neighbours, at most n − 1 of them.
+
+    Raises:
+        ConfigurationError: the numbers of rows differ, or k does not fit.
+    """
+    _same_rows(first, second, least=2)
+    if not 1 <= k < len(first):
+        raise ConfigurationError(
+            f"k={k} neighbours asked for of {len(first)} rows; give 1 to {len(first) - 1}"
+        )
+    mine, theirs = own_neighbours(first, k), own_neighbours(second, k)
+    shared = (mine[:, :, None] == theirs[:, None, :]).any(2).sum(1)
+    return 100.0 * float(shared.double().mean()) / k
+
+
+def retrieval(first: Tensor, second: Tensor) -> tuple[float, float]:
+    """How often the partner is the nearest row of the other side by cosine, in per cent.
+
+    Returns:
+        From the first side to the second, and back.
+
+    Raises:
+        ConfigurationError: the numbers of rows differ.
+    """
+    _same_rows(first, second, least=1)
+    own = torch.arange(len(first))
+    forward, backward = nearest_both_ways(first, second)
+    return tuple(100.0 * float((found == own).double().mean()) for found in (forward, backward))  # type: ignore[return-value]
+
+
+def own_neighbours(vectors: Tensor, k: int) -> Tensor:
+    """Each row's k nearest other rows by cosine, best first. **Shape**: (n, hidden) → (n, k)."""
+    normal = unit(vectors)
+    found = []
+    for start in range(0, len(normal), _ROWS):
+        block = normal[start : start + _ROWS] @ normal.T
+        rows = torch.arange(len(block))
+        block[rows, rows + start] = -torch.inf
+        found.append(block.topk(k, dim=1).indices)
+    return torch.cat(found)
+
+
+def _hsic(first: Tensor, second: Tensor, chunk: int) -> Tensor:
+    return _cross(first, second, chunk).square().sum()
+
+
+def _hsic_debiased(first: Tensor, second: Tensor, chunk: int) -> Tensor:
+    """The unbiased estimator times n (n − 3), from sums over rows."""
+    n = len(first)
+    norms = [side.square().sum(1) for side in (first, second)]
+    # Row sums of the kernels without their diagonals: x_i · Σx − |x_i|².
+    sums = [side @ side.sum(0) - norm for side, norm in zip((first, second), norms, strict=True)]
+    trace = _cross(first, second, chunk).square().sum() - (norms[0] * norms[1]).sum()
+    return (
+        trace + sums[0].sum() * sums[1].sum() / ((n - 1) * (n - 2)) - 2 * (sums[0] * sums[1]).sum() / (n - 2)
+    )
+
+
+def _cross(first: Tensor, second: Tensor, chunk: int) -> Tensor:
+    total = first.new_zeros(first.shape[1], second.shape[1])
+    for start in range(0, len(first), chunk):
+        total += first[start : start + chunk].T @ second[start : start + chunk]
+    return total
+
+
+def _same_rows(first: Tensor, second: Tensor, *, least: int) -> None:
+    if len(first) != len(second) or len(first) < least:
+        raise ConfigurationError(
+            f"{len(first)} and {len(second)} vectors given; as many of both, at least {least}, are needed"
+        )

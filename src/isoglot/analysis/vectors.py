@@ -1,0 +1,190 @@
+"""Vectors of words, pieces and sentences at several layers, from one run of the encoder a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from isoglot.align.piece_states import Pieces, layer_states, word_states
+from isoglot.align.word_pieces import cut_words
+from isoglot.errors import ConfigurationError
+
+__all__ = ["Unit", "linked_vectors", "sentence_vectors", "unit_vectors", "word_vectors"]
+
+Unit = Literal["sentence", "word", "piece"]
+Progress = Callable[[int, int], None]
+
+_WINDOW = 256
+_CPU_TOKENS, _DEVICE_TOKENS = 2048, 32_768
+
+
+@torch.inference_mode()
+def word_vectors(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    sentences: Sequence[Pieces],
+    wanted: Sequence[Sequence[int]],
+    *,
+    layers: Sequence[int],
+    window: int = _WINDOW,
+    progress: Progress | None = None,
+) -> tuple[dict[int, Tensor], Tensor]:
+    """The mean piece vector of chosen words, each sentence encoded alone.
+
+    Args:
+        model: the encoder, in any mode; dropout is off.
+        tokenizer: for the special tokens.
+        sentences: pieces that know their word, see :func:`isoglot.align.word_pieces.cut_words`.
+        wanted: of each sentence the words whose vectors are kept, in this order; one may come several times.
+        layers: hidden states' numbers, 0 for the embeddings.
+        window: sentences whose states are held at a time, ``layers`` times.
+        progress: called with the sentences done and in all.
+
+    Returns:
+        Layer to the vectors of all wanted words in order (float32, CPU, shape (words, hidden)); and whether each word
+        has any piece. Those that have none are null.
+
+    Raises:
+        ConfigurationError: the encoder has no such layer.
+    """
+    count = sum(map(len, wanted))
+    first = {layer: list[Tensor]() for layer in layers}
+    present = torch.zeros(count, dtype=torch.bool)
+    budget = _CPU_TOKENS if model.device.type == "cpu" else _DEVICE_TOKENS
+    done = 0
+    for start in range(0, len(sentences), window):
+        own = list(sentences[start : start + window])
+        states = layer_states(model, tokenizer, own, layers=list(first), max_tokens=budget)
+        rows: list[int] | None = None
+        for layer, found in states.items():
+            means, kept = word_states(found, own)
+            if rows is None:
+                rows = _rows(kept, means.offsets, wanted[start : start + window])
+            at = torch.tensor(rows, dtype=torch.long)
+            table = means.table.float().cpu()
+            vectors = torch.zeros(len(rows), table.shape[1])
+            vectors[at >= 0] = table[at[at >= 0]]
+            first[layer].append(vectors)
+        rows = rows or []
+        present[done : done + len(rows)] = torch.tensor(rows, dtype=torch.long) >= 0
+        done += len(rows)
+        if progress is not None:
+            progress(min(start + window, len(sentences)), len(sentences))
+    empty = torch.zeros(0, int(model.config.hidden_size))
+    return {layer: torch.cat(parts) if parts else empty for layer, parts in first.items()}, present
+
+
+def sentence_vectors(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    texts: Sequence[str],
+    *,
+    layers: Sequence[int],
+    progress: Progress | None = None,
+) -> dict[int, Tensor]:
+    """The mean piece vector of each text, special tokens left out. **Shape**: (texts, hidden) a layer.
+
+    Raises:
+        ConfigurationError: a text without any piece, or no such layer.
+    """
+    pieces = cut_words(tokenizer, [[text] for text in texts])
+    wanted = [[0]] * len(texts)
+    found, present = word_vectors(model, tokenizer, pieces, wanted, layers=layers, progress=progress)
+    if not bool(present.all()):
+        number = int((~present).nonzero()[0])
+        raise ConfigurationError(
+            f"sentence {number + 1} ({texts[number]!r}) has no piece in this tokenizer; take it out of the corpus"
+        )
+    return found
+
+
+def linked_vectors(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    pairs: Sequence[tuple[Sequence[str], Sequence[str]]],
+    links: Sequence[Sequence[Sequence[int]]],
+    *,
+    layers: Sequence[int],
+    progress: Progress | None = None,
+) -> tuple[dict[int, Tensor], dict[int, Tensor]]:
+    """Contextual vectors of linked words, row ``r`` of both results for link ``r``.
+
+    Args:
+        model: the encoder.
+        tokenizer: its tokenizer.
+        pairs: source and target words.
+        links: of each pair, ``[source word, target word]``; a link whose word has no piece is left out.
+        layers: hidden states' numbers.
+        progress: called with the sentences done and in all.
+
+    Returns:
+        Layer to vectors of the source words, and of the target words. Shape: (links, hidden).
+    """
+    sides = []
+    for side in (0, 1):
+        pieces = cut_words(tokenizer, [pair[side] for pair in pairs])
+        wanted = [[link[side] for link in own] for own in links]
+        sides.append(word_vectors(model, tokenizer, pieces, wanted, layers=layers, progress=progress))
+    both = sides[0][1] & sides[1][1]
+    source, target = ({layer: v[both] for layer, v in found.items()} for found, _ in sides)
+    return source, target
+
+
+def unit_vectors(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    texts: Sequence[str],
+    *,
+    unit: Unit,
+    layers: Sequence[int],
+    limit: int,
+    generator: torch.Generator,
+    progress: Progress | None = None,
+) -> dict[int, Tensor]:
+    """Vectors of texts, of their words (cut at white space) or of their pieces, at most ``limit`` drawn at random.
+
+    Args:
+        model: the encoder.
+        tokenizer: its tokenizer.
+        texts: sentences.
+        unit: ``sentence``, ``word`` or ``piece``.
+        layers: hidden states' numbers.
+        limit: how many vectors to keep.
+        generator: draws which; the same ones at every layer.
+        progress: called with the sentences done and in all.
+
+    Raises:
+        ConfigurationError: an unknown unit, or no vector at all.
+    """
+    if unit not in ("sentence", "word", "piece"):
+        raise ConfigurationError(f"unit {unit!r} given; it is sentence, word or piece")
+    pieces = cut_words(tokenizer, [[t] if unit == "sentence" else t.split() for t in texts])
+    if unit == "piece":
+        pieces = [Pieces(p.ids, list(range(len(p)))) for p in pieces]
+    every = [(s, word) for s, own in enumerate(pieces) for word in sorted(set(own.words) - {-1})]
+    if not every:
+        raise ConfigurationError("the texts have no piece in this tokenizer; give other texts")
+    drawn = torch.randperm(len(every), generator=generator)[:limit].sort().values.tolist()
+    wanted: list[list[int]] = [[] for _ in pieces]
+    for number in drawn:
+        sentence, word = every[number]
+        wanted[sentence].append(word)
+    asked = [s for s, own in enumerate(wanted) if own]
+    found, _ = word_vectors(
+        model, tokenizer, [pieces[s] for s in asked], [wanted[s] for s in asked], layers=layers, progress=progress
+    )  # fmt: skip
+    return found
+
+
+def _rows(kept: Sequence[Pieces], offsets: np.ndarray, wanted: Sequence[Sequence[int]]) -> list[int]:
+    """Where each wanted word stands in the table of words, −1 where it has no piece."""
+    rows = []
+    for own, start, words in zip(kept, offsets[:-1].tolist(), wanted, strict=True):
+        place = {word: start + k for k, word in enumerate(own.words)}
+        rows += [place.get(word, -1) for word in words]
+    return rows

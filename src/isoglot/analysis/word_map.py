@@ -1,0 +1,282 @@
+"""A map of word vectors: the most frequent aligned pairs of two languages, projected to the plane together.
+
+Source: Yang et al. 2021 (WEAM), Fig. 2: t-SNE of the 20 most frequent English-German links of the training corpus,
+stop words excluded, by their static input embeddings, before and after.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from isoglot.align.word_pieces import cut_words
+from isoglot.analysis.checkpoint_score import mean_pieces
+from isoglot.analysis.vectors import linked_vectors
+from isoglot.errors import ConfigurationError
+from isoglot.modules.encoder import input_embeddings
+from isoglot.seeding import seed_for
+
+__all__ = [
+    "Projection",
+    "WordPair",
+    "contextual_vectors",
+    "english_stop_words",
+    "frequent_pairs",
+    "frequent_words",
+    "one_piece",
+    "project",
+    "static_vectors",
+]
+
+Array = NDArray[np.float64]
+Method = Literal["tsne", "pca"]
+
+_EXACT = 1000
+"""Up to so many points t-SNE is computed without Barnes and Hut's approximation."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordPair:
+    """Two linked words, and how often they are linked."""
+
+    source: str
+    target: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Projection:
+    """How vectors become points of the plane.
+
+    Args:
+        method: ``tsne`` or ``pca``.
+        perplexity: of t-SNE, below the number of points; by default 30, or a third of the points where they are few.
+        seed: of t-SNE, which starts from the principal components.
+    """
+
+    method: Method = "tsne"
+    perplexity: float | None = None
+    seed: int = 0
+
+
+def frequent_pairs(
+    counts: Mapping[tuple[str, str], int],
+    *,
+    count: int = 20,
+    stop_words: tuple[Collection[str], Collection[str]] = ((), ()),
+    keep: Callable[[str, str], bool] | None = None,
+    distinct: bool = False,
+) -> list[WordPair]:
+    """The most frequent word links, the most frequent first; of equally frequent ones the first by alphabet.
+
+    Args:
+        counts: how often two words are linked, see :func:`isoglot.derive.gold.word_pairs`.
+        count: how many pairs.
+        stop_words: of the source and of the target side, in lower case; a pair with one of them is left out, and so
+            are words without letters (numbers, punctuation).
+        keep: a further condition on a pair.
+        distinct: take no word twice; else a word with two frequent translations is in two pairs.
+
+    Raises:
+        ConfigurationError: no pair is left.
+    """
+    stops = tuple(frozenset(side) for side in stop_words)
+    found: list[WordPair] = []
+    taken: tuple[set[str], set[str]] = (set(), set())
+    for pair, times in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        if len(found) == count:
+            break
+        if any(_is_stop(word, stop) for word, stop in zip(pair, stops, strict=True)):
+            continue
+        if distinct and any(word in side for word, side in zip(pair, taken, strict=True)):
+            continue
+        if keep is not None and not keep(*pair):
+            continue
+        found.append(WordPair(*pair, times))
+        for word, side in zip(pair, taken, strict=True):
+            side.add(word)
+    if not found:
+        raise ConfigurationError(
+            f"{len(counts)} different word links given, and none is left without stop words and words of several "
+            "pieces; give a larger aligned corpus, or fewer stop words"
+        )
+    return found
+
+
+def frequent_words(counts: Mapping[tuple[str, str], int], top: int) -> tuple[set[str], set[str]]:
+    """The ``top`` most often linked words of each side, in lower case: stop words of any language, by frequency."""
+    sides: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
+    for pair, times in counts.items():
+        for word, side in zip(pair, sides, strict=True):
+            if _has_letter(word):
+                side[word.lower()] += times
+    source, target = (
+        {word for word, _ in sorted(side.items(), key=lambda item: (-item[1], item[0]))[:top]}
+        for side in sides
+    )
+    return source, target
+
+
+def english_stop_words() -> frozenset[str]:
+    """scikit-learn's list of 318 English function words.
+
+    Raises:
+        ConfigurationError: scikit-learn is not installed.
+    """
+    try:
+        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # noqa: PLC0415 - an optional package
+    except ImportError as error:
+        raise _no_sklearn("the list of English stop words", "--stop-words frequent:100") from error
+    return frozenset(ENGLISH_STOP_WORDS)
+
+
+def one_piece(tokenizers: Sequence[PreTrainedTokenizerBase], words: Iterable[str]) -> set[str]:
+    """The words that are one piece in every one of the tokenizers."""
+    wanted = list(dict.fromkeys(words))
+    left = set(wanted)
+    for tokenizer in tokenizers:
+        cut = cut_words(tokenizer, [[word] for word in wanted])
+        left &= {word for word, pieces in zip(wanted, cut, strict=True) if len(pieces) == 1}
+    return left
+
+
+def static_vectors(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, words: Sequence[str]
+) -> Tensor:
+    """The mean input embedding of each word's pieces. **Shape**: (words, size), float32, CPU.
+
+    Raises:
+        ConfigurationError: a word has no piece.
+    """
+    cut = cut_words(tokenizer, [[word] for word in words])
+    missing = [word for word, pieces in zip(words, cut, strict=True) if not len(pieces)]
+    if missing:
+        raise ConfigurationError(
+            f"{missing[0]!r} has no piece in this tokenizer; leave it out with --stop-words FILE"
+        )
+    return mean_pieces(input_embeddings(model).weight.detach(), [p.ids for p in cut]).float().cpu()
+
+
+def contextual_vectors(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    rows: Iterable[Mapping[str, Any]],
+    pairs: Sequence[WordPair],
+    *,
+    layer: int,
+    occurrences: int = 100,
+) -> tuple[Tensor, Tensor]:
+    """The mean contextual vector of each pair's words over their first linked occurrences.
+
+    Args:
+        model: the encoder.
+        tokenizer: its tokenizer.
+        rows: of an ALIGNED corpus.
+        pairs: whose words are wanted.
+        layer: hidden states' number.
+        occurrences: how many of each pair are averaged at most.
+
+    Returns:
+        Vectors of the source words and of the target words. Shape: (pairs, hidden).
+
+    Raises:
+        ConfigurationError: a pair does not occur, or has no piece.
+    """
+    place = {(pair.source, pair.target): k for k, pair in enumerate(pairs)}
+    left = [occurrences] * len(pairs)
+    words, links, which = [], [], []
+    for row in rows:
+        own = []
+        for i, j in row["links"]:
+            k = place.get((row["source_words"][i], row["target_words"][j]))
+            if k is not None and left[k]:
+                left[k] -= 1
+                own.append([i, j])
+                which.append(k)
+        if own:
+            words.append((row["source_words"], row["target_words"]))
+            links.append(own)
+        if not any(left):
+            break
+    source, target = linked_vectors(model, tokenizer, words, links, layers=[layer])
+    slots = torch.tensor(which)
+    times = torch.bincount(slots, minlength=len(pairs))
+    if len(source[layer]) != len(which) or not bool((times > 0).all()):
+        lacking = next((p for p, n in zip(pairs, times.tolist(), strict=True) if not n), pairs[0])
+        raise ConfigurationError(
+            f"{lacking.source!r} and {lacking.target!r} do not occur linked, or have no piece; give the corpus "
+            "in which the pairs were counted"
+        )
+    means = []
+    for vectors in (source[layer], target[layer]):
+        total = torch.zeros(len(pairs), vectors.shape[1]).index_add_(0, slots, vectors)
+        means.append(total / times[:, None])
+    return means[0], means[1]
+
+
+def project(vectors: Tensor, options: Projection) -> Array:
+    """Points of the plane. **Shape**: (n, hidden) → (n, 2).
+
+    Principal components are turned so that the largest loading of each is positive; t-SNE starts from them, so both
+    are functions of the vectors and the seed.
+
+    Raises:
+        ConfigurationError: fewer than three points, a perplexity that does not fit, or no scikit-learn for t-SNE.
+    """
+    points = vectors.double().cpu().numpy()
+    if len(points) < 3:
+        raise ConfigurationError(f"{len(points)} points given; a map needs at least 3: raise --count")
+    if options.method == "pca":
+        return _principal(points)
+    if options.method != "tsne":
+        raise ConfigurationError(f"projection {options.method!r} given; it is tsne or pca")
+    perplexity = options.perplexity or min(30.0, (len(points) - 1) / 3)
+    if not 0 < perplexity < len(points):
+        raise ConfigurationError(
+            f"perplexity {perplexity} given for {len(points)} points; it must be below their number"
+        )
+    try:
+        from sklearn.manifold import TSNE  # noqa: PLC0415 - an optional package
+    except ImportError as error:
+        raise _no_sklearn("t-SNE", "--method pca") from error
+    start = _principal(points)
+    spread = start[:, 0].std()
+    found: Array = TSNE(
+        perplexity=perplexity,
+        init=start / (spread if spread > 0 else 1.0) * 1e-4,  # as scikit-learn scales its own start
+        random_state=seed_for(options.seed, "map") % 2**32,
+        method="exact" if len(points) <= _EXACT else "barnes_hut",
+    ).fit_transform(points)
+    return found.astype(np.float64)
+
+
+def _principal(points: Array) -> Array:
+    """The first two principal components."""
+    centred = points - points.mean(0)
+    left, values, loadings = np.linalg.svd(centred, full_matrices=False)
+    largest = np.abs(loadings[:2]).argmax(1)
+    signs = np.sign(loadings[np.arange(len(largest)), largest])
+    found: Array = left[:, :2] * values[:2] * np.where(signs == 0, 1, signs)
+    return found
+
+
+def _is_stop(word: str, stop: Collection[str]) -> bool:
+    return not _has_letter(word) or word.lower() in stop
+
+
+def _has_letter(word: str) -> bool:
+    return any(character.isalpha() for character in word)
+
+
+def _no_sklearn(what: str, instead: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"{what} comes from scikit-learn, which is not installed; type `pip install scikit-learn`, or use {instead}"
+    )

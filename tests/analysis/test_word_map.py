@@ -1,0 +1,139 @@
+"""Which words stand on a map, their vectors, and the projections."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+import torch
+
+from isoglot.align.word_pieces import cut_words
+from isoglot.analysis.vectors import word_vectors
+from isoglot.analysis.word_map import (
+    Projection,
+    WordPair,
+    contextual_vectors,
+    english_stop_words,
+    frequent_pairs,
+    frequent_words,
+    one_piece,
+    project,
+    static_vectors,
+)
+from isoglot.derive.gold import word_pairs
+from isoglot.errors import ConfigurationError
+from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
+
+COUNTS = Counter(
+    {
+        ("the", "der"): 9,
+        (".", "."): 8,
+        ("house", "Haus"): 5,
+        ("The", "Die"): 5,
+        ("house", "Hauses"): 4,
+        ("1999", "1999"): 4,
+        ("tree", "Baum"): 3,
+        ("green", "grün"): 3,
+        ("of", "Baum"): 2,
+    }
+)
+
+
+def words(pairs: list[WordPair]) -> list[tuple[str, str, int]]:
+    return [(p.source, p.target, p.count) for p in pairs]
+
+
+def test_most_frequent_pairs_without_stop_words_and_numbers() -> None:
+    english = english_stop_words()
+    found = frequent_pairs(COUNTS, count=3, stop_words=(english, ()))
+    assert words(found) == [("house", "Haus", 5), ("house", "Hauses", 4), ("green", "grün", 3)]
+    once = frequent_pairs(COUNTS, count=9, stop_words=(english, ()), distinct=True)
+    assert words(once) == [("house", "Haus", 5), ("green", "grün", 3), ("tree", "Baum", 3)]
+    kept = frequent_pairs(COUNTS, stop_words=(english, {"grün"}), keep=lambda s, t: s != "house")
+    assert words(kept) == [("tree", "Baum", 3)]
+    with pytest.raises(ConfigurationError, match="none is left"):
+        frequent_pairs(COUNTS, keep=lambda s, t: False)
+
+
+def test_stop_words_by_frequency() -> None:
+    source, target = frequent_words(COUNTS, 2)
+    assert source == {"the", "house"}  # 14 and 9; the full stop has no letter
+    assert target == {"der", "baum"}  # 9; 5, and so have Haus and Die, later in the alphabet
+
+
+def test_static_vectors_are_means_of_rows() -> None:
+    model, tokenizer = tiny_model("bert"), tiny_tokenizer("bert")
+    names = ["river", "mountain", "ta"]
+    table = model.get_input_embeddings().weight
+    found = static_vectors(model, tokenizer, names)
+    for row, word in enumerate(names):
+        ids = tokenizer(word, add_special_tokens=False)["input_ids"]
+        torch.testing.assert_close(found[row], torch.stack([table[i] for i in ids]).mean(0))
+    single = one_piece([tokenizer, tokenizer], names)
+    assert single == {w for w in names if len(tokenizer(w, add_special_tokens=False)["input_ids"]) == 1}
+    with pytest.raises(ConfigurationError, match="no piece"):
+        static_vectors(model, tokenizer, ["river", "\u200b"])
+
+
+def test_contextual_vectors_are_means_over_the_first_occurrences() -> None:
+    model, tokenizer = tiny_model("bert"), tiny_tokenizer("bert")
+    corpus = list(tiny_aligned(30))
+    pairs = frequent_pairs(word_pairs(corpus), count=4)
+    source, target = contextual_vectors(model, tokenizer, corpus, pairs, layer=2, occurrences=3)
+    for k, pair in enumerate(pairs):
+        found: list[list[torch.Tensor]] = [[], []]
+        for row in corpus:
+            for i, j in row["links"]:
+                if (row["source_words"][i], row["target_words"][j]) == (pair.source, pair.target):
+                    for side, own, at in ((0, row["source_words"], i), (1, row["target_words"], j)):
+                        vector, _ = word_vectors(
+                            model, tokenizer, cut_words(tokenizer, [own]), [[at]], layers=[2]
+                        )
+                        found[side].append(vector[2][0])
+        assert len(found[0]) >= 3
+        for side, vectors in ((0, source), (1, target)):
+            expected = torch.stack(found[side][:3]).mean(0)
+            torch.testing.assert_close(vectors[k], expected, rtol=1e-4, atol=1e-5)
+    with pytest.raises(ConfigurationError, match="'dog'"):
+        contextual_vectors(model, tokenizer, corpus, [*pairs, WordPair("dog", "hundo", 1)], layer=2)
+
+
+def clusters() -> torch.Tensor:
+    generator = torch.Generator().manual_seed(0)
+    centres = 20 * torch.randn(4, 10, generator=generator)
+    return centres.repeat_interleave(10, 0) + torch.randn(40, 10, generator=generator)
+
+
+@pytest.mark.parametrize("method", ["tsne", "pca"])
+def test_projections_are_repeatable_and_keep_clusters(method: str) -> None:
+    points = project(clusters(), Projection(method=method, perplexity=8 if method == "tsne" else None))
+    again = project(clusters(), Projection(method=method, perplexity=8 if method == "tsne" else None))
+    assert points.shape == (40, 2)
+    assert (points == again).all()
+    plane = torch.from_numpy(points)
+    nearest = torch.cdist(plane, plane).fill_diagonal_(torch.inf).argmin(1)
+    assert (nearest // 10 == torch.arange(40) // 10).all()
+
+
+def test_principal_components_keep_variance_and_do_not_flip() -> None:
+    x = clusters()
+    points = torch.from_numpy(project(x, Projection(method="pca")))
+    values = torch.linalg.svdvals(x.double() - x.double().mean(0))
+    torch.testing.assert_close(points.norm(dim=0), values[:2])
+    torch.testing.assert_close(
+        torch.from_numpy(project(x + 7, Projection(method="pca"))), points, atol=1e-4, rtol=1e-4
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (Projection(perplexity=40), "below their number"),
+        (Projection(method="umap"), "tsne or pca"),
+    ],
+)
+def test_projections_that_cannot_be_are_told(options: Projection, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        project(clusters(), options)
+    with pytest.raises(ConfigurationError, match="at least 3"):
+        project(clusters()[:2], options)
