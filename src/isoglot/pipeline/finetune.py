@@ -156,7 +156,7 @@ def _best_of_grid(
         place = folder if len(grid) == 1 else folder / "grid" / f"{number}"
         done = Outcome.read(place, single)
         if done is None:
-            model = task.head(source, labels=task.labels(dataset), seed=seed)
+            model = task.head(source, labels=task.labels(dataset), seed=seed, dropout=single.dropout)
             dev = dev_sets(task, languages, single, held_out)
             if len(grid) > 1:
                 report.note(f"settings {number} of {len(grid)}: lr {single.learning_rate:g}, "

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from datasets import Dataset, concatenate_datasets
+from numpy.typing import NDArray
 
 from isoglot.errors import ConfigurationError
 from isoglot.pipeline.finetune_options import FinetuneOptions
@@ -15,7 +17,7 @@ from isoglot.tasks.base import TrainableTask, group_column
 from isoglot.tasks.code_switching import ORIGINAL, code_switch
 from isoglot.tasks.features import Rows
 
-__all__ = ["Grouped", "dev_sets", "grouped", "hold_out", "training_rows"]
+__all__ = ["Grouped", "LengthOrder", "dev_sets", "grouped", "hold_out", "training_rows"]
 
 
 class Grouped(torch.utils.data.Dataset[list[dict[str, Any]]]):
@@ -34,6 +36,47 @@ class Grouped(torch.utils.data.Dataset[list[dict[str, Any]]]):
 
     def __getitem__(self, index: int) -> list[dict[str, Any]]:
         return [self.rows[row] for row in self.groups[index]]
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Tokens of the longest row of each item."""
+        own = self.rows.lengths
+        return np.array([own[group].max() for group in self.groups], np.int64)
+
+
+class LengthOrder(torch.utils.data.Sampler[int]):
+    """A random order in which the items of a batch are of like length, so that little is padded.
+
+    The items are shuffled, put in pools of ``bucket`` batches, sorted by length in each pool and cut into batches,
+    which are shuffled. It follows from the seed and the epoch alone, so a resumed run goes on in the same order.
+
+    Args:
+        lengths: of the items.
+        batch: items in an optimiser step.
+        bucket: batches in a pool; 1 gives plain random batches.
+        seed: of the order.
+    """
+
+    def __init__(self, lengths: NDArray[np.int64], batch: int, *, bucket: int, seed: int) -> None:
+        self.lengths, self.batch, self.bucket, self.seed = lengths, batch, bucket, seed
+        self.epoch = 0
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Take the order of another epoch."""
+        self.epoch = epoch
+
+    def __iter__(self) -> Iterator[int]:
+        generator = generator_for(self.seed, "order", self.epoch)
+        order = torch.randperm(len(self.lengths), generator=generator).numpy()
+        for start in range(0, len(order), self.batch * self.bucket):
+            pool = order[start : start + self.batch * self.bucket]
+            pool = pool[np.argsort(-self.lengths[pool], kind="stable")]
+            full = len(pool) // self.batch
+            for place in [*torch.randperm(full, generator=generator).tolist(), full]:
+                yield from pool[place * self.batch : (place + 1) * self.batch].tolist()
 
 
 def grouped(rows: Rows, dataset: Dataset) -> Grouped:

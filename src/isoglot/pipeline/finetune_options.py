@@ -38,6 +38,10 @@ class FinetuneOptions(BaseModel):
     max_length: int | None = Field(None, ge=8, description="tokens of a row; by default the task's")
     gradient_accumulation: int = Field(1, ge=1, description="forwards that a batch is spread over")
     precision: Precision = "float32"
+    dropout: float | None = Field(None, ge=0, lt=1, description="by default the checkpoint's")
+    bucket: int = Field(
+        50, ge=1, description="batches among which rows of like length are put together; 1: batches at random"
+    )
     evaluate_every: int | None = Field(
         None, ge=1, description="steps between evaluations; by default an epoch"
     )

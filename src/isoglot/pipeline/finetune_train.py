@@ -27,7 +27,7 @@ from transformers.trainer_utils import get_last_checkpoint
 
 from isoglot.errors import ConfigurationError, TrainingError
 from isoglot.modules.encoder import max_length
-from isoglot.pipeline.finetune_data import grouped
+from isoglot.pipeline.finetune_data import LengthOrder, grouped
 from isoglot.pipeline.finetune_options import FinetuneOptions
 from isoglot.pipeline.reporting import Reporter
 from isoglot.pipeline.run_folder import CHECKPOINT, read_json
@@ -125,19 +125,22 @@ def train_head(
         raise ConfigurationError(
             f"batch_size {options.batch_size} given; with code_switch both copies share a batch: give an even number"
         )
+    items = grouped(rows, dataset) if switched else rows
     chooser = _Chooser(task, tokenizer, model, dev) if dev else None
-    trainer = Trainer(
+    trainer = _Trainer(
         model=model,
         args=_arguments(
             options, seed=seed, work=folder / _WORK, chooses=bool(dev), copies=2 if switched else 1
         ),
-        train_dataset=grouped(rows, dataset) if switched else rows,
+        train_dataset=items,
         eval_dataset=None if chooser is None else chooser.rows,
         data_collator=Collator(tokenizer, multiple=8 if torch.cuda.is_available() else 1),
         compute_metrics=None if chooser is None else chooser,
         preprocess_logits_for_metrics=None if chooser is None else _reducer(task),
         callbacks=[_Report(progress, task.primary_metric)],
     )
+    step = trainer.args.train_batch_size * options.gradient_accumulation
+    trainer.order = LengthOrder(items.lengths, step, bucket=options.bucket, seed=seed)
     for callback in (PrinterCallback, ProgressCallback):
         trainer.remove_callback(callback)
     work = folder / _WORK
@@ -214,6 +217,15 @@ def _reducer(task: TrainableTask) -> Callable[[Any, Any], Any]:
         return task.reduce(logits)
 
     return reduce
+
+
+class _Trainer(Trainer):
+    """The library's, with batches of rows of like length."""
+
+    order: LengthOrder | None = None
+
+    def _get_train_sampler(self, train_dataset: Any = None) -> torch.utils.data.Sampler[int] | None:
+        return self.order if self.order is not None else super()._get_train_sampler(train_dataset)
 
 
 class _Chooser:

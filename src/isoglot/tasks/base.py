@@ -51,7 +51,14 @@ class TrainableTask(Task, Protocol):
         """Outputs of a head for these data; ``None`` where the head has no labels."""
         ...
 
-    def head(self, checkpoint: str | Path, *, labels: Sequence[str] | None, seed: int) -> PreTrainedModel:
+    def head(
+        self,
+        checkpoint: str | Path,
+        *,
+        labels: Sequence[str] | None,
+        seed: int,
+        dropout: float | None = None,
+    ) -> PreTrainedModel:
         """The pre-trained encoder with a new head."""
         ...
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.errors import ConfigurationError
 from isoglot.seeding import seed_for
@@ -21,7 +21,7 @@ def new_head(
     *,
     labels: Sequence[str] | None,
     seed: int,
-    options: dict[str, Any] | None = None,
+    dropout: float | None = None,
 ) -> PreTrainedModel:
     """A pre-trained encoder with a fresh head.
 
@@ -30,15 +30,17 @@ def new_head(
         checkpoint: folder or hub name. Only safetensors are read and no remote code is run.
         labels: of the head, in the order of its outputs.
         seed: of the head's weights (and of a pooler that the checkpoint lacks).
-        options: overrides of the configuration, such as ``hidden_dropout_prob``.
+        dropout: of all its layers; ``None``: as the checkpoint says.
 
     Raises:
         ConfigurationError: nothing can be loaded, or the encoder's own weights are missing there.
     """
-    named = {} if labels is None else _label_arguments(labels)
+    options = {} if labels is None else _label_arguments(labels)
+    if dropout is not None:
+        options |= dict.fromkeys(_dropout_names(checkpoint), dropout)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed_for(seed, "head"))
-        model, info = _load(auto, checkpoint, {**named, **(options or {})})
+        model, info = _load(auto, checkpoint, options)
     prefix = f"{model.base_model_prefix}."
     missing = [k for k in info["missing_keys"] if k.startswith(prefix) and ".pooler." not in k]
     if missing:
@@ -93,6 +95,15 @@ def _label_arguments(labels: Sequence[str]) -> dict[str, Any]:
         "id2label": dict(enumerate(labels)),
         "label2id": {name: i for i, name in enumerate(labels)},
     }
+
+
+def _dropout_names(checkpoint: str | Path) -> list[str]:
+    """The settings of an encoder's configuration that are probabilities of dropout, whatever the family calls them."""
+    try:
+        config = AutoConfig.from_pretrained(str(checkpoint), trust_remote_code=False)
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(_unreadable(checkpoint, error)) from error
+    return [k for k, v in config.to_dict().items() if "dropout" in k and isinstance(v, int | float)]
 
 
 def _load(

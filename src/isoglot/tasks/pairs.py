@@ -75,10 +75,19 @@ class PairTask:
         del dataset
         return list(dict.fromkeys(_SPELLINGS[self.kind].values()))
 
-    def head(self, checkpoint: str | Path, *, labels: Sequence[str] | None, seed: int) -> PreTrainedModel:
+    def head(
+        self,
+        checkpoint: str | Path,
+        *,
+        labels: Sequence[str] | None,
+        seed: int,
+        dropout: float | None = None,
+    ) -> PreTrainedModel:
         """A new sequence classifier."""
         self._allowed = None if labels is None else tuple(labels)
-        return new_head(AutoModelForSequenceClassification, checkpoint, labels=labels, seed=seed)
+        return new_head(
+            AutoModelForSequenceClassification, checkpoint, labels=labels, seed=seed, dropout=dropout
+        )
 
     def trained(self, checkpoint: str | Path) -> PreTrainedModel:
         """A fine-tuned sequence classifier."""

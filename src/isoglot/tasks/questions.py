@@ -95,10 +95,17 @@ class QuestionTask:
         """A span head has no labels."""
         del dataset
 
-    def head(self, checkpoint: str | Path, *, labels: Sequence[str] | None, seed: int) -> PreTrainedModel:
+    def head(
+        self,
+        checkpoint: str | Path,
+        *,
+        labels: Sequence[str] | None,
+        seed: int,
+        dropout: float | None = None,
+    ) -> PreTrainedModel:
         """A new span head."""
         del labels
-        return new_head(AutoModelForQuestionAnswering, checkpoint, labels=None, seed=seed)
+        return new_head(AutoModelForQuestionAnswering, checkpoint, labels=None, seed=seed, dropout=dropout)
 
     def trained(self, checkpoint: str | Path) -> PreTrainedModel:
         """A fine-tuned span head."""

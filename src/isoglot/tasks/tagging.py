@@ -89,10 +89,19 @@ class TaggingTask:
         types = sorted({tag[2:] for tag in seen if tag != "O"})
         return ["O", *(f"{prefix}-{kind}" for kind in types for prefix in "BI")]
 
-    def head(self, checkpoint: str | Path, *, labels: Sequence[str] | None, seed: int) -> PreTrainedModel:
+    def head(
+        self,
+        checkpoint: str | Path,
+        *,
+        labels: Sequence[str] | None,
+        seed: int,
+        dropout: float | None = None,
+    ) -> PreTrainedModel:
         """A new token classifier; its labels are the tags that data may have from now on."""
         self.allowed = None if labels is None else tuple(labels)
-        return new_head(AutoModelForTokenClassification, checkpoint, labels=labels, seed=seed)
+        return new_head(
+            AutoModelForTokenClassification, checkpoint, labels=labels, seed=seed, dropout=dropout
+        )
 
     def trained(self, checkpoint: str | Path) -> PreTrainedModel:
         """A fine-tuned token classifier; its labels are the tags that data may have from now on."""
