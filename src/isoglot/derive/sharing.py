@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from isoglot.errors import ConfigurationError
@@ -10,7 +12,14 @@ from isoglot.seeding import seed_for
 __all__ = ["draw_shared"]
 
 
-def draw_shared(size: int, *, overlap: float, seed: int, with_replacement: bool = False) -> list[int]:
+def draw_shared(
+    size: int,
+    *,
+    overlap: float,
+    seed: int,
+    with_replacement: bool = False,
+    eligible: Collection[int] | None = None,
+) -> list[int]:
     """Positions that both languages share, sorted.
 
     Args:
@@ -19,6 +28,7 @@ def draw_shared(size: int, *, overlap: float, seed: int, with_replacement: bool 
         seed: of the draw.
         with_replacement: as the paper's code: ``overlap · size`` draws with replacement, so that 25 % and 50 % really
             are 1 − e^−overlap = 22.1 % and 39.4 %.
+        eligible: positions that can be shared at all; the part still refers to ``size``, as far as they go.
 
     Raises:
         ConfigurationError: an overlap outside [0, 1].
@@ -29,5 +39,10 @@ def draw_shared(size: int, *, overlap: float, seed: int, with_replacement: bool 
         raise ConfigurationError(f"overlap {overlap!r} given; it is a part from 0 to 1, for example 0.25")
     generator = np.random.default_rng(seed_for(seed, "overlap"))
     if with_replacement:
-        return sorted(set(generator.integers(size, size=int(overlap * size)).tolist())) if size else []
-    return sorted(generator.permutation(size)[: round(overlap * size)].tolist())
+        drawn = set(generator.integers(size, size=int(overlap * size)).tolist()) if size else set()
+        return sorted(drawn if eligible is None else drawn & set(eligible))
+    order: list[int] = generator.permutation(size).tolist()
+    if eligible is not None:
+        kept = set(eligible)
+        order = [i for i in order if i in kept]
+    return sorted(order[: round(overlap * size)])

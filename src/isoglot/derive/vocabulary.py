@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Collection, Iterable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,15 @@ from transformers import AddedToken, AutoTokenizer, PreTrainedTokenizerBase
 
 from isoglot.corpus.pieces import fast_backend
 from isoglot.derive.base import Derived, Sentence, in_place
+from isoglot.derive.shared_pieces import (
+    SEPARATOR,
+    Spelling,
+    cut_at_separators,
+    marks_spaces,
+    readable_alone,
+    spell,
+    spellings,
+)
 from isoglot.derive.sharing import draw_shared
 from isoglot.errors import ConfigurationError, InputError
 
@@ -34,7 +44,8 @@ class VocabularyCopy:
 
     Args:
         tokenizer: the original's fast tokenizer, of size V.
-        shared: ids that have no copy (vocabulary overlap). In text this needs WordPiece; :meth:`shift` always works.
+        shared: ids that have no copy (vocabulary overlap). In text each stands for itself: with ``##`` (WordPiece), or
+            after a separator (see :mod:`isoglot.derive.shared_pieces`).
         script: ``tangut`` (no living language writes it) or ``hangul``.
 
     Raises:
@@ -73,6 +84,9 @@ class VocabularyCopy:
     ) -> VocabularyCopy:
         """A copy that leaves a random part of the vocabulary unshifted, without the special tokens.
 
+        BPE's and Unigram's bare space, fragments of characters, and pieces that their own letters never give are not
+        shared: no text would be read back as them.
+
         Args:
             tokenizer: the original's.
             overlap: the part, exact: 0, 0.25 and 0.5 in the paper.
@@ -82,7 +96,15 @@ class VocabularyCopy:
         """
         special = set(tokenizer.all_special_ids)
         ids = [i for i in range(len(tokenizer)) if i not in special]
-        chosen = draw_shared(len(ids), overlap=overlap, seed=seed, with_replacement=with_replacement)
+        eligible = None
+        if overlap and not _is_wordpiece(tokenizer):
+            tokens = list(tokenizer.convert_ids_to_tokens(list(range(len(tokenizer)))))
+            _check(tokenizer, tokens, script)
+            readable = readable_alone(tokenizer, spellings(tokenizer, tokens), special=special)
+            eligible = [place for place, i in enumerate(ids) if i in readable]
+        chosen = draw_shared(
+            len(ids), overlap=overlap, seed=seed, with_replacement=with_replacement, eligible=eligible
+        )
         return cls(tokenizer, shared=[ids[i] for i in chosen], script=script)
 
     def shift(self, ids: Iterable[int] | NDArray[Any]) -> NDArray[np.int64]:
@@ -110,16 +132,22 @@ class VocabularyCopy:
         """The doubled tokenizer, of size 2V: original text gives ids below V, derived text the copies' ids.
 
         Raises:
-            ConfigurationError: shared ids, and a model that is not WordPiece.
+            ConfigurationError: ids with gaps, or shared ids that cannot be written.
         """
         if self._doubled is None:
-            doubled = copy.deepcopy(self.original)
+            wordpiece = _is_wordpiece(self.original)
+            if self.shared and not wordpiece:
+                self._spelled  # noqa: B018 - says at once which ids cannot be written
+                doubled: Any = cut_at_separators(self.original)
+            else:
+                doubled = copy.deepcopy(self.original)
             doubled.add_tokens(
                 [AddedToken(self._code(i), lstrip=True, normalized=False) for i in range(self.size)]
             )
-            prefix = self._continuation()
-            inner = [self._tokens[i] for i in self.shared if prefix and self._tokens[i].startswith(prefix)]
-            doubled.add_tokens([AddedToken(piece, normalized=False) for piece in inner])
+            if self.shared and wordpiece:
+                prefix = str(self.original.backend_tokenizer.model.continuing_subword_prefix)
+                inner = [self._tokens[i] for i in self.shared if self._tokens[i].startswith(prefix)]
+                doubled.add_tokens([AddedToken(piece, normalized=False) for piece in inner])
             last = doubled.convert_tokens_to_ids(self._code(self.size - 1))
             if len(doubled) != 2 * self.size or last != 2 * self.size - 1:
                 raise ConfigurationError(
@@ -132,7 +160,34 @@ class VocabularyCopy:
     def written(self, ids: Iterable[int]) -> str:
         """The derived word with these pieces, given as ids of the original."""
         shared = self._shared_set
-        return "".join([self._tokens[i] if i in shared else self._code(i) for i in ids])
+        if not shared:
+            return "".join([self._code(i) for i in ids])
+        if _is_wordpiece(self.original):
+            return "".join([self._tokens[i] if i in shared else self._code(i) for i in ids])
+        mark, spelled = self._spelled
+        return "".join(
+            [
+                spell(spelled[i], mark, first=not place) if i in shared else self._code(i)
+                for place, i in enumerate(ids)
+            ]
+        )
+
+    def alike(self, ids: Iterable[int]) -> bool:
+        """Whether a word with these pieces is the same in both languages: all of them are shared."""
+        return bool(self.shared) and all(i in self._shared_set for i in ids)
+
+    @cached_property
+    def _spelled(self) -> tuple[str, dict[int, Spelling]]:
+        """The letter for a space, and the spelling of each shared id, where the model is not WordPiece."""
+        found = spellings(self.original, self._tokens)
+        named = {i: spelling for i in self.shared if (spelling := found[i]) is not None}
+        missing = [self._tokens[i] for i in self.shared if i not in named]
+        if missing:
+            raise ConfigurationError(
+                f"{len(missing)} shared ids given that are no text, the first {missing[0]!r} (a part of a character, "
+                "or a bare space); leave them out, or draw the ids with VocabularyCopy.draw"
+            )
+        return marks_spaces(self.original) or "", named
 
     def save(self, folder: str | Path) -> None:
         """Write the doubled tokenizer, and how it came about, so that :meth:`load` opens it again."""
@@ -162,23 +217,6 @@ class VocabularyCopy:
         values = json.loads(path.read_text(encoding="utf-8"))
         original = AutoTokenizer.from_pretrained(str(Path(folder) / "original"))
         return cls(original, shared=values["shared"], script=values["script"])
-
-    def _continuation(self) -> str | None:
-        """WordPiece's ``##``; None without shared ids.
-
-        Raises:
-            ConfigurationError: shared ids in a model whose pieces cannot be written one by one.
-        """
-        if not self.shared:
-            return None
-        model = self.original.backend_tokenizer.model
-        if type(model).__name__ != "WordPiece":
-            raise ConfigurationError(
-                f"a {type(model).__name__} tokenizer with {len(self.shared)} shared ids given; derived text with "
-                "vocabulary overlap needs a WordPiece tokenizer; shift encoded ids with VocabularyCopy.shift, or set "
-                "overlap to 0"
-            )
-        return str(model.continuing_subword_prefix)
 
     def _code(self, i: int) -> str:
         first, count = SCRIPTS[self.script]
@@ -220,7 +258,8 @@ class TokenTransliteration:
         else:
             encoded = self._ids([f" {w}" if self._spaced and not first else w for w in new])
         for word, ids in zip(new, encoded, strict=True):
-            known[word] = self.vocabulary.written(ids) or word
+            alike = self.vocabulary.alike(ids)
+            known[word] = word if alike and not self.pieces else self.vocabulary.written(ids) or word
 
     def __call__(self, sentence: Sentence, *, key: int = 0) -> Derived:
         """The same words in the same order, in the copy's script; ``key`` has no effect."""
@@ -245,6 +284,10 @@ def _framing(tokenizer: PreTrainedTokenizerBase) -> set[int]:
     return {i for name in names if (i := getattr(tokenizer, name, None)) is not None}
 
 
+def _is_wordpiece(tokenizer: PreTrainedTokenizerBase) -> bool:
+    return type(tokenizer.backend_tokenizer.model).__name__ == "WordPiece"
+
+
 def _leads(size: int, count: int) -> int:
     """The fewest first characters of two-character codes, which are never second ones."""
     return next(n for n in range(1, count) if n * (count - n) >= size)
@@ -259,7 +302,9 @@ def _check(tokenizer: PreTrainedTokenizerBase, tokens: list[str], script: str) -
             "needed"
         )
     first, count = SCRIPTS[script]
-    known = next((t for t in tokens if any(first <= ord(c) < first + count for c in t)), None)
+    known = next(
+        (t for t in tokens if SEPARATOR in t or any(first <= ord(c) < first + count for c in t)), None
+    )
     if known is not None:
         other = next((s for s in SCRIPTS if s != script), script)
         raise ConfigurationError(
