@@ -82,13 +82,16 @@ def did_you_mean(given: object, known: Iterable[str]) -> str:
     return f"known: {', '.join(names)}" if names else "none is known"
 
 
-def read_document(path: Path, overrides: Sequence[str] = (), *, builtin: Path | None = None) -> Document:
+def read_document(
+    path: Path, overrides: Sequence[str] = (), *, builtin: Path | None = None, variables: bool = True
+) -> Document:
     """Read a recipe file, what it extends, and the overrides.
 
     Args:
         path: YAML file.
         overrides: ``section.key=value`` each, the value typed as YAML types it.
         builtin: folder in which ``extends`` also finds recipes by name.
+        variables: whether an environment variable that is not set is a mistake.
 
     Returns:
         The document; its ``problems`` hold the mistakes so far.
@@ -99,7 +102,8 @@ def read_document(path: Path, overrides: Sequence[str] = (), *, builtin: Path | 
     document = _read_file(path, builtin=builtin, seen=())
     for override in overrides:
         _apply_override(document, override)
-    _check_variables(document)
+    if variables:
+        _check_variables(document)
     return document
 
 
