@@ -129,9 +129,18 @@ def test_pairs_are_matched_either_way_round() -> None:
 
 
 def test_derived_languages_are_matched_by_quantity() -> None:
-    rows = results("mlm", {"sup": 77.0, "zs": 60.0}, task="xnli", split="dev")
-    table = table_of(rows, Comparison(paper="align_mlm:3", rows={"mlm": "MLM / trans+inv"}))
-    assert all(cell.value is not None for cell in table.rows[1].cells[:2])
+    values = {"zero_shot": 60.0, "supervised": 77.0, "delta": 17.0}
+    rows = [
+        row
+        for quantity, value in values.items()
+        for row in results("mlm", {"en-x-trans-inv": value}, metric=f"accuracy_{quantity}", split="dev")
+    ]
+    table = table_of(rows, Comparison(paper="align_mlm:3", comparable=True))
+    assert [(c.group, c.label) for c in table.columns] == [("trans+inv", q) for q in ("ZS", "SUP", "Δ")]
+    assert [row.header for row in table.rows[:3]] == ["mlm", "MLM", "difference"]
+    assert texts(table.rows[1]) == ["56.7", "73.9", "17.2"]
+    assert texts(table.rows[2]) == ["+3.3", "+3.1", "−0.2"]
+    assert [row.header for row in table.rows[3:]] == ["XLM", "DICT-MLM", "ALIGN-MLM"]
 
 
 def test_tables_whose_names_fold_into_one_get_ids_of_their_own() -> None:

@@ -15,7 +15,7 @@ _PAPER = typer.Option(
     None,
     "--paper",
     metavar="PAPER:TABLE",
-    help="A paper's table to put beside ours (weam:Table1); repeatable.",
+    help="A paper's table to put beside ours (weam:Table1), all of a paper (weam), or all; repeatable.",
 )
 _COMPARE = typer.Option(
     None, "--compare", help="YAML file: which run stands beside which row of a paper, and whether it may."
@@ -114,7 +114,7 @@ def compare(
     if not paper and compare_with is None:
         raise ConfigurationError("nothing to compare with; add --paper weam:Table1 or --compare FILE")
     options = _options(paper, compare_with, not_comparable, comparable, combine, source)
-    tables = [table for table in report_tables(runs, options) if ", beside " in table.title]
+    tables = [table for table in report_tables(runs, options) if table.paper]
     if not tables:
         raise ConfigurationError(
             "no task, metric and language of these results is in the tables named; "
@@ -169,8 +169,7 @@ def _options(
     source: str,
 ) -> Any:
     from isoglot.errors import ConfigurationError
-    from isoglot.report.comparison import Comparison, read_comparisons
-    from isoglot.report.papers import paper_table
+    from isoglot.report.comparison import Comparison, paper_names, read_comparisons
     from isoglot.report.render import ReportOptions
     from isoglot.report.scores import Combination
 
@@ -181,7 +180,11 @@ def _options(
     judged = None if comparable is None and not_comparable is None else not_comparable is None
     reason = comparable or not_comparable or ""
     found = [] if compare_with is None else read_comparisons(compare_with)
-    for name in paper or ():
-        found.append(Comparison(paper=paper_table(name).name, comparable=judged, reason=reason))
+    for given in paper or ():
+        names = paper_names(given)
+        found += [
+            Comparison(paper=name, comparable=judged, reason=reason, placed_only=len(names) > 1)
+            for name in names
+        ]
     combinations = [Combination.parse(text) for text in combine or ()]
     return ReportOptions(comparisons=found, combinations=combinations, source=source)

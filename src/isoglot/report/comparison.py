@@ -10,16 +10,17 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.report.papers import PaperColumn, PaperRow, PaperTable, paper_table
-from isoglot.report.scores import Measure, common_task
+from isoglot.report.papers import PAPERS, PaperTable, paper_table, paper_tables
+from isoglot.report.placing import PaperLine, find_line, paper_lines
+from isoglot.report.scores import Measure
 
-__all__ = ["Comparison", "RunInfo", "matching_column", "objections", "paper_rows", "read_comparisons"]
+__all__ = ["Comparison", "RunInfo", "objections", "paper_names", "placed_lines", "read_comparisons"]
 
 _MBERT, _XLMR = "bert-base-multilingual-cased", "xlm-roberta-base"
 _ENCODERS = {
-    "mbert": _MBERT, "tlm": _MBERT, "weam": _MBERT, "cao2020": _MBERT, "ppa": _MBERT, "ppa-moco": _MBERT,
-    "ppa-tlm": _MBERT, "ppa_repl_tlm_mlm": _MBERT, "xlmr_base": _XLMR, "xlm_align": _XLMR, "xlm_align-dwa": _XLMR,
-    "xlm_align-tlm": _XLMR, "xlmr_continued_mlm": _XLMR,
+    "mbert": _MBERT, "tlm": _MBERT, "weam": _MBERT, "cao2020": _MBERT, "ppa": _MBERT, "ppa_no_moco": _MBERT,
+    "ppa_no_tlm": _MBERT, "ppa_mlm": _MBERT, "xlmr_base": _XLMR, "xlm_align": _XLMR, "xlm_align_no_dwa": _XLMR,
+    "xlm_align_no_tlm": _XLMR, "xlmr_continued_mlm": _XLMR,
 }  # fmt: skip
 """Encoder that each system of the papers starts from; the others cannot be checked here."""
 
@@ -54,12 +55,14 @@ class Comparison(BaseModel):
 
     Args:
         paper: the table (``weam:Table1``; ``isoglot report papers`` lists them).
-        rows: our run -> the paper's row (``zero-shot / mBERT+WEAM``, or ``mBERT+WEAM``, or its system ``weam``).
-            Without it, a run stands beside the row whose system has its name.
+        rows: our run -> the paper's row (``zero-shot / mBERT+WEAM``, or ``mBERT+WEAM``, or its system ``weam``, or
+            what a run of its kind is called: ``ppa 600k``). Without it, runs are placed by their names
+            (:mod:`isoglot.report.placing`).
         task: only for this task of ours.
         comparable: ``true`` or ``false`` as you judge the settings. Without it, split and starting encoder are
             compared, and what is not known counts as not comparable.
         reason: why not (or why) comparable; printed with the table.
+        placed_only: leave the table out where it has a line for none of our runs.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -69,6 +72,7 @@ class Comparison(BaseModel):
     task: str | None = None
     comparable: bool | None = None
     reason: str = ""
+    placed_only: bool = False
 
     @model_validator(mode="after")
     def _has_reason(self) -> Self:
@@ -112,39 +116,28 @@ def read_comparisons(path: str | Path) -> list[Comparison]:
     return found
 
 
-def matching_column(table: PaperTable, measure: Measure, language: str) -> PaperColumn | None:
-    """The paper's column of our measure in a language, or of the same pair the other way round.
+def paper_names(name: str) -> list[str]:
+    """Tables that ``--paper`` means: one (``weam:Table1``), a paper's (``weam``), or ``all`` with results.
 
-    For derived languages a column of ``sup``, ``zs`` or ``delta`` stands for results whose language, or the end of
-    whose metric (``accuracy_zs``), is that word.
+    Raises:
+        ConfigurationError: there is none of this name.
     """
-    metric, _, quantity = measure.common_metric.partition("_")
-    swapped = "-".join(reversed(language.split("-")))
-    for column in table.columns:
-        if (
-            column.average
-            or not column.metric
-            or (column.task and common_task(column.task) != measure.common_task)
-        ):
-            continue
-        if not column.task and measure.common_metric != "aer":
-            continue
-        if column.quantity:
-            if column.metric == metric and column.quantity in (language, quantity):
-                return column
-        elif column.metric == measure.common_metric and language and column.language in (language, swapped):
-            return column
-    return None
+    wanted = name.strip().lower().replace("-", "_")
+    if wanted == "all" or wanted in PAPERS:
+        return [t.name for t in paper_tables()
+                if t.kind == "results" and not t.duplicate_of and wanted in ("all", t.paper)]  # fmt: skip
+    return [paper_table(name).name]
 
 
-def paper_rows(
-    table: PaperTable, comparison: Comparison, runs: Sequence[str]
-) -> tuple[dict[str, PaperRow], list[PaperRow]]:
-    """The paper's row of each run, and the paper's other rows.
+def placed_lines(
+    table: PaperTable, comparison: Comparison, runs: Sequence[str], task: str
+) -> tuple[dict[str, tuple[PaperLine, list[str]]], list[PaperLine]]:
+    """The paper's line of each run with what its name leaves open, and the paper's other lines.
 
     Raises:
         ConfigurationError: the comparison names a run that has no results, or a row that the table has not.
     """
+    lines = paper_lines(table)
     if comparison.rows:
         missing = [run for run in comparison.rows if run not in runs]
         if missing:
@@ -152,30 +145,58 @@ def paper_rows(
                 f"comparison with {table.name}: no results of {', '.join(missing)}; there are {', '.join(runs)}; "
                 "name runs as the report shows them"
             )
-        return {run: table.row(name) for run, name in comparison.rows.items()}, []
-    matched: dict[str, PaperRow] = {}
+        return {run: (_named_line(table, lines, name), []) for run, name in comparison.rows.items()}, []
+    matched: dict[str, tuple[PaperLine, list[str]]] = {}
     for run in runs:
-        own = [row for row in table.rows if row.system and row.system == run.lower().replace("-", "_")]
-        own = [row for row in own if row.setting in ("", "zero-shot")]
-        if len(own) == 1:
-            matched[run] = own[0]
-    return matched, [row for row in table.rows if row not in matched.values()]
+        found = find_line(lines, run, task)
+        if found is not None:
+            line, placed = found
+            matched[run] = line.pin(placed.attributes), line.assumed(placed.attributes)
+    taken = [line.name for line, _ in matched.values()]
+    return matched, [line for line in lines if line.name not in taken]
+
+
+def _named_line(table: PaperTable, lines: Sequence[PaperLine], name: str) -> PaperLine:
+    """The line of a row that is named as printed, as its system, or as a run of its kind would be."""
+    for line in lines:
+        if line.name == name:
+            return line
+    try:
+        row = table.row(name)
+    except ConfigurationError:
+        found = find_line(lines, name)
+        if found is None:
+            raise
+        return found[0]
+    return next(line for line in lines if row in line.rows)
 
 
 def objections(
-    comparison: Comparison, table: PaperTable, row: PaperRow, measure: Measure, run: RunInfo
+    comparison: Comparison,
+    line: PaperLine,
+    measures: Sequence[Measure],
+    run: RunInfo,
+    assumed: Sequence[str] = (),
 ) -> list[str]:
     """Why our figure and the paper's must not be subtracted; empty if they may.
 
     The user's word counts where it is given. Otherwise the split and the starting encoder have to be known to be
     the same; the amount of training is not looked at, which the report says.
+
+    Args:
+        comparison: what the user said of the table.
+        line: the paper's.
+        measures: ours.
+        run: ours.
+        assumed: what the run's name leaves open.
     """
     if comparison.comparable is not None:
         return [] if comparison.comparable else [comparison.reason]
-    found = []
-    if table.split and table.split != measure.split:
-        found.append(f"{measure.split} here, {table.split} in the paper")
-    wanted = _ENCODERS.get(row.system)
+    found = list(assumed)
+    splits = [m.split for m in measures if line.table.split and m.split != line.table.split]
+    if splits:
+        found.append(f"{splits[0]} here, {line.table.split} in the paper")
+    wanted = _ENCODERS.get(line.system)
     if wanted is None:
         found.append("the paper's encoder is none that can be checked")
     elif not run.encoder:

@@ -121,11 +121,11 @@ def _tex_cell(cell: Cell) -> str:
     if cell.best:
         text = f"\\textbf{{{text}}}"
     if cell.sd is not None:
-        text += f" {{\\footnotesize $\\pm$ {cell.sd:.1f}}}"
+        text += f" {{\\footnotesize $\\pm$ {cell.sd:.{cell.digits}f}}}"
     return text + (f"$^{{{cell.note}}}$" if cell.note else "")
 
 
 def _text(cell: Cell) -> str:
-    spread = "" if cell.sd is None else f" ±{cell.sd:.1f}"
+    spread = f" {cell.spread}" if cell.spread else ""
     star = "*" if cell.best else ""
     return f"{star}{cell.text}{spread}" + (f" [{cell.note}]" if cell.note else "")

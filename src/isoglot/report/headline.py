@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from isoglot.errors import ConfigurationError
-from isoglot.report.grid import average_sets, metric_name
+from isoglot.report.beside import metric_name
+from isoglot.report.grid import average_sets
 from isoglot.report.scores import Measure, Score, Scores, lower_is_better
 from isoglot.report.table import figure
 

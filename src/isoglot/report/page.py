@@ -215,7 +215,7 @@ def _row(table: Table, row: Row) -> Markup:
 
 def _cell(table: Table, place: int, cell: Cell) -> Markup:
     text: Markup | str = element("b", cell.text) if cell.best else element("bdi", cell.text)
-    spread = None if cell.sd is None else element("span", f" ±{cell.sd:.1f}", class_="sd")
+    spread = None if cell.sd is None else element("span", f" {cell.spread}", class_="sd")
     note = (
         element("sup", element("a", str(cell.note), href=f"#{table.id}-note-{cell.note}"))
         if cell.note

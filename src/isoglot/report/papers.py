@@ -141,6 +141,7 @@ class PaperTable:
         split: ``test`` or ``dev`` where the paper says so.
         note: what a reader has to know.
         corrections: figures of this table that are wrong as printed.
+        duplicate_of: number of the table whose figures are printed here again; empty for none.
     """
 
     paper: str
@@ -152,6 +153,7 @@ class PaperTable:
     split: str = ""
     note: str = ""
     corrections: tuple[Correction, ...] = ()
+    duplicate_of: str = ""
 
     @property
     def name(self) -> str:
@@ -216,15 +218,24 @@ class PaperTable:
         return all(float(v).is_integer() for v in row.values.values() if isinstance(v, int | float))
 
     def _mean(self, row: PaperRow, column: PaperColumn) -> float | None:
+        zero_shot = "zero_shot" in column.id
+        return self.mean_over(row, [
+            c for c in self.columns
+            if not c.average and not (zero_shot and c.language == "en") and column.metric in ("", c.metric)
+        ])  # fmt: skip
+
+    def mean_over(self, row: PaperRow, columns: Sequence[PaperColumn]) -> float | None:
+        """Mean over columns of a row; where columns have no language, a task with several counts once.
+
+        Returns:
+            ``None`` where a figure is missing.
+        """
         groups: dict[tuple[str, str], list[float]] = defaultdict(list)
-        for other in self.columns:
-            skipped = "zero_shot" in column.id and other.language == "en"
-            if other.average or skipped or (column.metric and other.metric != column.metric):
-                continue
-            value = row.values.get(other.id)
+        for column in columns:
+            value = row.values.get(column.id)
             if not isinstance(value, int | float):
                 return None
-            groups[(other.language, "" if other.language else other.task)].append(float(value))
+            groups[(column.language, "" if column.language else column.task)].append(float(value))
         return fmean(fmean(values) for values in groups.values()) if groups else None
 
 
@@ -292,6 +303,7 @@ def _table(entry: Mapping[str, Any], wrong: Sequence[Correction]) -> PaperTable:
     return PaperTable(
         paper, number, entry["title"], entry["kind"], columns, tuple(rows),
         split=entry.get("split", ""), note=entry.get("note", ""), corrections=own,
+        duplicate_of=entry.get("duplicate_of", ""),
     )  # fmt: skip
 
 

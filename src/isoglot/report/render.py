@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from isoglot import __version__
+from isoglot.report.across import across_tables, overview
 from isoglot.report.comparison import Comparison
 from isoglot.report.curves import curve_figures
 from isoglot.report.export import write_tables
@@ -117,7 +118,9 @@ def report_tables(runs: Sequence[str | Path], options: ReportOptions) -> list[Ta
 
 
 def _tables(scores: Scores, material: Material, options: ReportOptions) -> list[Table]:
-    return build_tables(scores, Layout(options.source, options.comparisons, material.infos))
+    layout = Layout(options.source, options.comparisons, material.infos)
+    first = overview(scores, layout)
+    return [*([first] if first else []), *build_tables(scores, layout), *across_tables(scores, layout)]
 
 
 def _lead(scores: Scores, material: Material, options: ReportOptions) -> list[Markup]:

@@ -33,6 +33,7 @@ _SHARES = frozenset(
 )
 """Metrics that some tools give as a share of 1 and all papers print in percent."""
 _LOWER = ("aer", "loss", "perplexity", "error", "delta", "drop")
+_QUANTITIES = {"_zero_shot": "zs", "_supervised": "sup", "_delta": "delta"}
 _SAME_METRIC = {"acc": "accuracy", "exact_match": "em", "chunk_f1": "f1", "pos_chunk_f1": "f1"}
 _SAME_TASK = {"udpos": "pos", "panx": "ner", "wikiann": "ner", "paws-x": "pawsx", "tydiqa-goldp": "tydiqa"}
 
@@ -54,6 +55,18 @@ class Measure:
     def common_metric(self) -> str:
         """The metric's name as the papers' tables have it here (``exact_match`` is ``em``)."""
         return _SAME_METRIC.get(self.metric.lower(), self.metric.lower())
+
+    @property
+    def quantity(self) -> str:
+        """``zs``, ``sup`` or ``delta`` for results of ``isoglot transfer`` (``f1_zero_shot``), else empty."""
+        return next((q for ending, q in _QUANTITIES.items() if self.metric.lower().endswith(ending)), "")
+
+    @property
+    def base_metric(self) -> str:
+        """The metric without its quantity: ``f1`` of ``f1_zero_shot``."""
+        own = self.metric.lower()
+        bare = next((own.removesuffix(ending) for ending in _QUANTITIES if own.endswith(ending)), own)
+        return _SAME_METRIC.get(bare, bare)
 
 
 @dataclass(frozen=True)
@@ -146,23 +159,36 @@ class Scores:
             return None
         return Score.of([value for value, _ in found.values()], min(n for _, n in found.values()))
 
-    def mean(self, measure: Measure, run: str, languages: Sequence[str]) -> Score | None:
-        """Mean over languages, per seed first, then over seeds.
+    def average(self, run: str, groups: Sequence[Sequence[tuple[Measure, str]]]) -> Score | None:
+        """Mean over groups of the means in them, for each seed that has them all.
 
-        A seed that lacks a language is left out: means over different languages are not means of one thing.
+        A seed that lacks a part is left out: means over different parts are not means of one thing.
+
+        Args:
+            run: its label.
+            groups: measures with their languages, such as a task's EM and F1 in every language.
 
         Returns:
-            ``None`` where no seed has all the languages.
+            ``None`` where there is no group or no seed has everything.
         """
-        found = self.values.get(measure, {}).get(run, {})
-        if not languages or any(language not in found for language in languages):
+        cells = [[self.values.get(m, {}).get(run, {}).get(lang, {}) for m, lang in group] for group in groups]
+        parts = [cell for group in cells for cell in group]
+        if not parts or not all(cells):
             return None
-        seeds = [s for s in found[languages[0]] if all(s in found[language] for language in languages)]
+        seeds = [seed for seed in parts[0] if all(seed in cell for cell in parts)]
         if not seeds:
             return None
-        means = [fmean(found[language][seed][0] for language in languages) for seed in seeds]
-        examples = sum(min(found[language][seed][1] for seed in seeds) for language in languages)
-        return Score.of(means, examples)
+        means = [fmean(fmean(cell[seed][0] for cell in group) for group in cells) for seed in seeds]
+        counts = {
+            (m.task, m.split, lang): min(self.values[m][run][lang][seed][1] for seed in seeds)
+            for group in groups
+            for m, lang in group
+        }
+        return Score.of(means, sum(counts.values()))
+
+    def mean(self, measure: Measure, run: str, languages: Sequence[str]) -> Score | None:
+        """Mean over languages, per seed first, then over seeds, as :meth:`average`."""
+        return self.average(run, [[(measure, language) for language in languages]])
 
 
 def common_task(task: str) -> str:

@@ -23,6 +23,7 @@ class Cell:
         note: number of a note of the table, 1-based; 0 for none.
         title: shown when pointed at.
         muted: not comparable with its neighbours.
+        digits: after the point, of the standard deviation as of the text.
     """
 
     text: str
@@ -32,6 +33,12 @@ class Cell:
     note: int = 0
     title: str = ""
     muted: bool = False
+    digits: int = 1
+
+    @property
+    def spread(self) -> str:
+        """``±0.4``; empty for one seed."""
+        return "" if self.sd is None else f"±{self.sd:.{self.digits}f}"
 
 
 @dataclass(frozen=True)
@@ -80,6 +87,7 @@ class Table:
         columns: without the rows' own.
         rows: each with a cell a column.
         notes: numbered from 1.
+        paper: name of the paper's table that stands beside ours (``weam:Table2``); empty for none.
     """
 
     id: str
@@ -89,6 +97,7 @@ class Table:
     columns: list[Column]
     rows: list[Row] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    paper: str = ""
 
     def note(self, text: str) -> int:
         """The number of a note, which is added if it is new."""
@@ -97,11 +106,11 @@ class Table:
         return self.notes.index(text) + 1
 
 
-def figure(value: float, *, signed: bool = False) -> str:
+def figure(value: float, *, signed: bool = False, digits: int = 1) -> str:
     """One decimal as the papers print it, with a true minus sign: ``72.3``, ``+1.2``, ``−0.4``."""
-    text = f"{value:+.1f}" if signed else f"{value:.1f}"
-    if text.lstrip("+-") == "0.0":
-        text = "±0.0" if signed else "0.0"
+    text = f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
+    if float(text) == 0:
+        text = f"±{0:.{digits}f}" if signed else f"{0:.{digits}f}"
     return text.replace("-", "−")
 
 
