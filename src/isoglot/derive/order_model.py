@@ -85,9 +85,12 @@ class OrderModel:
         return cls(weights)
 
     def save(self, path: str | Path) -> None:
-        """Write an ``.orm`` file, features sorted."""
+        """Write an ``.orm`` file in one go, features sorted."""
         text = "".join(f"{name} {value!r}\n" for name, value in sorted(self.weights.items()))
-        Path(path).write_text(text, encoding="utf-8")
+        file = Path(path)
+        unfinished = file.with_name(f".{file.name}.tmp")
+        unfinished.write_text(text, encoding="utf-8")
+        unfinished.replace(file)
 
     def mixed(self, substrate: OrderModel, rate: float) -> OrderModel:
         """``(1 − λ) θ + λ θ_substrate``; a feature that one lacks counts 0 there."""

@@ -232,7 +232,11 @@ class Deriver:
         return Image(out, pairs)
 
     def _span(self, row: Row, key: int) -> Image:
-        context, question = Passage.of(row["context"]), Passage.of(row["question"])
+        parse = self.options.parse
+        context, question = (
+            Passage.of(text) if parse is None else Passage.parsed(text, parse(text))
+            for text in (row["context"], row["question"])
+        )
         images = [self.transform(p.sentence, key=2 * key + i) for i, p in enumerate((context, question))]
         answers = list(zip(row["answers"]["text"], row["answers"]["start"], strict=True))
         kept = moved_answers(context, images[0], answers, self.counts)

@@ -37,6 +37,23 @@ class Passage(NamedTuple):
         )
         return cls(Sentence(words, ends=ends), spans)
 
+    @classmethod
+    def parsed(cls, text: str, tree: Sentence) -> Passage:
+        """The passage of a text as a parser has cut it.
+
+        Args:
+            text: the text.
+            tree: its words and their analysis; the words' letters are those of the text, blanks aside, or of its
+                beginning (where the first sentence of several was taken).
+        """
+        places = [i for i, c in enumerate(text) if not c.isspace()]
+        spans, at = [], 0
+        for word in tree.words:
+            size = sum(not c.isspace() for c in word)
+            spans.append((places[at], places[at + size - 1] + 1))
+            at += size
+        return cls(tree, tuple(spans))
+
 
 def moved_answers(
     passage: Passage, derived: Derived, answers: Sequence[tuple[str, int]], counts: Counter[str]

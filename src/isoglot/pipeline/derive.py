@@ -110,8 +110,9 @@ def derive_corpus(
 ) -> DeriveSummary:
     """Write the derived copy of a corpus.
 
-    The folder holds ``derived.txt`` and ``original.txt`` (text, line by line), ``derived.conllu`` (treebanks) or
-    ``derived.jsonl`` (everything else, in the columns of its schema); ``aligned/``, an ALIGNED corpus from every
+    The folder holds ``derived.txt`` and ``original.txt`` (texts and treebanks, line by line), ``derived.conllu``
+    (treebanks) or ``derived.jsonl`` (tasks and pairs, in the columns of their schema); ``aligned/``, an ALIGNED corpus
+    from every
     original sentence to its image with gold links; ``lexicon/`` and ``lexicon.txt``; with a tokenizer ``tokenizer/``,
     its doubled form; and a manifest. It appears when it is complete, and is left alone if the same is there already.
 
@@ -131,6 +132,7 @@ def derive_corpus(
     kind = request.kind or kind_of(names[0])
     if kind not in INPUT_KINDS:
         raise ConfigurationError(f"kind {kind!r} given; it is {', '.join(INPUT_KINDS)}")
+    _require_trees(names[0], kind, request)
     target = Path(out)
     files = [*names, *([request.parses] if request.parses else [])]
     inputs = [InputFile.of(f).hashed().model_dump(exclude={"modified"}) for f in files]
@@ -142,6 +144,26 @@ def derive_corpus(
         values = _write(names, kind, request, folder, progress)
         manifest = write_manifest(folder, {**wanted, **values})
     return _summary(target, manifest, time.monotonic() - began)
+
+
+def _require_trees(name: str, kind: str, request: DeriveRequest) -> None:
+    """Transformations of syntax need trees: said before anything is read.
+
+    Raises:
+        ConfigurationError: there will be none.
+    """
+    if "syn" not in parse_names(request.transform) or kind == "treebank":
+        return
+    if kind == "aligned":
+        raise ConfigurationError(
+            f"{name}: syn orders the words of trees, and an aligned corpus has none; derive a treebank (CoNLL-U): its "
+            "aligned corpus is made beside it"
+        )
+    if request.parses is None:
+        raise ConfigurationError(
+            f"{name}: syn orders the words of trees, and {kind} data given has none; parse it to CoNLL-U, for example "
+            "with stanza (docs/derived_languages.md), and give --parses FILE.conllu, or derive the CoNLL-U file itself"
+        )
 
 
 def _write(
@@ -172,10 +194,7 @@ def _write(
                 progress.progress("rows derived", output.rows, 0)
         if not output.rows:
             reasons = ", ".join(f"{r} ({n:,})" for r, n in deriver.counts.items()) or "the input is empty"
-            hint = "; give --parses FILE.conllu" if "no dependency tree" in deriver.counts else ""
-            raise ConfigurationError(
-                f"nothing could be derived from {names[0]}: {reasons}; give other data{hint}"
-            )
+            raise ConfigurationError(f"nothing could be derived from {names[0]}: {reasons}; give other data")
         output.finish()
         languages = output.languages.most_common(1)[0][0]
         entries = 0

@@ -48,13 +48,13 @@ class DerivedFolder:
     def add(self, image: Image) -> None:
         """Write a row and its sentence pairs."""
         self.rows += 1
-        if self.kind == "text":
+        if self.kind in ("text", "treebank"):
             pair = image.pairs[0]
             self._line("derived.txt", pair["target"])
             self._line("original.txt", pair["source"])
-        elif self.kind == "treebank":
+        if self.kind == "treebank":
             self._line("derived.conllu", _conllu(image.row, self.rows))
-        else:
+        elif self.kind != "text":
             self._line("derived.jsonl", json.dumps(image.row, ensure_ascii=False))
         for pair in image.pairs:
             self.pairs += 1

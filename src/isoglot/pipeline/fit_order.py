@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -10,9 +10,12 @@ from typing import Literal
 from isoglot.derive.base import Sentence
 from isoglot.derive.order_fit import OrderFit, fit, observed_groups
 from isoglot.derive.ud1 import reattach, to_ud1
+from isoglot.errors import ConfigurationError
 from isoglot.pipeline.derive_input import read_rows
 
 __all__ = ["OrderFitRequest", "fit_order_models"]
+
+_HEADS = {"N": "noun, name or pronoun", "V": "verb"}
 
 
 @dataclass(frozen=True)
@@ -38,15 +41,15 @@ class OrderFitRequest:
 
 def fit_order_models(
     paths: Sequence[str | Path], out: str | Path, request: OrderFitRequest
-) -> Iterator[tuple[Path, OrderFit]]:
-    """Fit the models of nouns and of verbs, one after the other.
+) -> list[tuple[Path, OrderFit]]:
+    """Fit the models of nouns and of verbs; both are written once both are there.
 
     Args:
         paths: CoNLL-U files.
         out: folder for the models.
         request: how.
 
-    Yields:
+    Returns:
         Each model's file and the fit.
 
     Raises:
@@ -61,15 +64,24 @@ def fit_order_models(
             )
             tree = to_ud1(tree) if request.labels == "ud2" else tree
             trees.append(reattach(tree) if request.reattach else tree)
+    fits = {kind: _fit(trees, kind, request, names=paths) for kind in ("N", "V")}
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    for kind in ("N", "V"):
-        found = fit(
-            observed_groups(trees, kind),
-            l2=request.l2,
-            high_order=request.high_order,
-            iterations=request.iterations,
-        )
+    found = []
+    for kind, fitted in fits.items():
         path = folder / f"{request.language}@{kind}.orm"
-        found.model.save(path)
-        yield path, found
+        fitted.model.save(path)
+        found.append((path, fitted))
+    return found
+
+
+def _fit(
+    trees: Sequence[Sentence], kind: str, request: OrderFitRequest, *, names: Sequence[str | Path]
+) -> OrderFit:
+    counts = observed_groups(trees, kind)
+    if not counts:
+        raise ConfigurationError(
+            f"{', '.join(str(n) for n in names)}: no {_HEADS[kind]} with one to five dependents in {len(trees):,} "
+            "trees; give projective UD trees"
+        )
+    return fit(counts, l2=request.l2, high_order=request.high_order, iterations=request.iterations)
