@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -7,31 +8,67 @@ import pytest
 
 from isoglot.errors import ConfigurationError
 from isoglot.pipeline.finetune_options import FinetuneOptions
-from isoglot.pipeline.transfer import transfer
+from isoglot.pipeline.transfer import run_folders, transfer
+from isoglot.report.runs import gather
+from isoglot.report.scores import Measure, collect
 from isoglot.results import read
 from isoglot.tasks import build_task
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 
 
-def test_the_gap_is_supervised_minus_zero_shot(tmp_path: Path) -> None:
+@pytest.fixture
+def world(tmp_path: Path) -> Callable[[], Any]:
+    """A model, and tags by the length of words in English and two languages that share none of its words."""
     tokenizer = tiny_tokenizer("bert")
     tiny_model("bert", tokenizer=tokenizer).save_pretrained(tmp_path / "model")
     tokenizer.save_pretrained(tmp_path / "model")
     pairs = tiny_bitext(40)
-    for language, column in (("en", "source"), ("en-x", "target")):
-        lines = [
-            "".join(f"{w}\t{'DET' if len(w) < 5 else 'NOUN'}\n" for w in s.split()) for s in pairs[column]
-        ]
+    sides = {"en": pairs["source"], "en-x-trans": pairs["target"], "en-x-trans-inv": pairs["target"]}
+    for language, sentences in sides.items():
+        words = [s.split()[::-1] if language.endswith("inv") else s.split() for s in sentences]
+        lines = ["".join(f"{w}\t{'DET' if len(w) < 5 else 'NOUN'}\n" for w in own) for own in words]
         for split in ("train", "dev"):
             (tmp_path / f"{split}-{language}.tsv").write_text("\n".join(lines))
-    task: Any = lambda: build_task("pos", [f"{tmp_path}/{{split}}-{{language}}.tsv"])  # noqa: E731
+    return lambda: build_task("pos", [f"{tmp_path}/{{split}}-{{language}}.tsv"])
+
+
+def test_the_gap_is_supervised_minus_zero_shot_and_one_source_model_serves_all(
+    tmp_path: Path, world: Callable[[], Any]
+) -> None:
     settings = FinetuneOptions.build(learning_rate=5e-3, batch_size=8, epochs=3)
-    out = tmp_path / "out"
-    rows = transfer(tmp_path / "model", task, languages=("en", "en-x"), train=settings, out=out)
-    values = {row.metric: row.value for row in rows}
-    assert values["f1_delta"] == pytest.approx(values["f1_supervised"] - values["f1_zero_shot"])
-    assert values["f1_delta"] > 0
-    transfer(tmp_path / "model", task, languages=("en", "en-x"), train=settings, out=out)
-    assert len(read(out / "results.jsonl")) == 3, "done once"
-    with pytest.raises(ConfigurationError, match="two different"):
-        transfer(tmp_path / "model", task, languages=("en", "en"), out=out)
+    out, languages = tmp_path / "out", ("en", "en-x-trans", "en-x-trans-inv")
+    rows = transfer(tmp_path / "model", world, languages=languages, train=settings, out=out)
+    values = {(row.language, row.metric): row.value for row in rows}
+    for target in languages[1:]:
+        gap = values[target, "f1_supervised"] - values[target, "f1_zero_shot"]
+        assert values[target, "f1_delta"] == pytest.approx(gap)
+        assert gap > 0
+    folders = sorted(p.name for p in out.iterdir() if p.is_dir())
+    assert folders == [f"trained-on-{language}" for language in languages]
+    assert {row.seed for row in rows} == {1} and {row.split for row in rows} == {"dev"}
+    transfer(tmp_path / "model", world, languages=languages, train=settings, out=out)
+    assert len(read(out / "results.jsonl")) == 6, "done once"
+    material = gather([out])
+    assert len(material.rows) == 6, "nothing is shown twice"
+    found = collect(material.rows)
+    assert not found.repeated
+    assert found.measures()[0] == Measure("pos", "dev", "f1_zero_shot")
+
+
+@pytest.mark.parametrize("languages", [(), ("en",), ("en", "en"), ("en", "de", "de")])
+def test_one_language_is_refused(
+    tmp_path: Path, world: Callable[[], Any], languages: tuple[str, ...]
+) -> None:
+    with pytest.raises(ConfigurationError, match="two or more different"):
+        transfer(tmp_path / "model", world, languages=languages, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_runs_are_called_by_their_names_and_must_differ(tmp_path: Path, world: Callable[[], Any]) -> None:
+    model = tmp_path / "model"
+    assert run_folders([model]) == {"model": model}
+    assert run_folders([model, model], ["a", "b"]) == {"a": model, "b": model}
+    with pytest.raises(ConfigurationError, match="both called model"):
+        run_folders([model, model])
+    with pytest.raises(ConfigurationError, match="1 names given for 2"):
+        run_folders([model, model], ["a"])

@@ -8,7 +8,18 @@ import sys
 import typer
 
 from isoglot import __version__
-from isoglot.cli import alignment, corpora, demo, derivation, pretraining, recipes, reporting, tasks, world
+from isoglot.cli import (
+    alignment,
+    corpora,
+    demo,
+    derivation,
+    pretraining,
+    recipes,
+    reporting,
+    tasks,
+    transfer,
+    world,
+)
 from isoglot.errors import IsoglotError
 
 __all__ = ["app", "main"]
@@ -22,7 +33,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for group in (demo, corpora, alignment, derivation, world, pretraining, recipes, reporting, tasks):
+for group in (demo, corpora, alignment, derivation, world, pretraining, recipes, reporting, tasks, transfer):
     group.register(app)
 
 

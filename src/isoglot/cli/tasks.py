@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import typer
+
+from isoglot.cli.task_options import DATA_HELP, divide, seeds_of, values_of
 
 if TYPE_CHECKING:
     from isoglot.tasks.features import Precision
 
 __all__ = ["evaluate", "finetune", "register"]
-
-_DATA_HELP = (
-    "Where the data are: a file, a folder with the language's code and the split in its files' names, a template such "
-    "as 'wikiann/{language}/{split}', or hub. `train=PATH`, `dev=PATH`, `test=PATH` for one split alone; `PATH#0:80%` "
-    "for a part. Can be given several times."
-)
 
 
 def register(app: typer.Typer) -> None:
@@ -47,7 +43,7 @@ def finetune(  # noqa: PLR0917 - one parameter a flag
         ..., metavar="CHECKPOINT", help="Folder of a checkpoint or run, or a hub name."
     ),
     task: str = typer.Option(..., "--task", "-t", help="pos, ner, xnli, pawsx, xquad, mlqa, tydiqa, squad."),
-    data: list[str] = typer.Option(..., "--data", "-d", help=_DATA_HELP),
+    data: list[str] = typer.Option(..., "--data", "-d", help=DATA_HELP),
     out: Path = typer.Option(
         ..., "--out", "-o", help="Folder of the run; with several seeds, one folder a seed in it."
     ),
@@ -84,11 +80,11 @@ def finetune(  # noqa: PLR0917 - one parameter a flag
     from isoglot.pipeline.finetune_options import preset as settings_of
     from isoglot.tasks import build_task
 
-    values = _values(settings)
+    values = values_of(settings)
     if epochs is not None:
         values["epochs"] = epochs
-    of_task, of_training = _divide(task, values)
-    seeds = _seeds(seed)
+    of_task, of_training = divide(task, values)
+    seeds = seeds_of(seed)
     with Console(quiet=quiet) as console:
         for number in seeds:
             built = build_task(task, data, **of_task)
@@ -113,7 +109,7 @@ def evaluate(  # noqa: PLR0917 - one parameter a flag
         "lexicon_induction, word_alignment (any).",
     ),
     languages: str = typer.Option(..., "--languages", "-l", help="With commas; de-es for a pair."),
-    data: list[str] = typer.Option(..., "--data", "-d", help=_DATA_HELP),
+    data: list[str] = typer.Option(..., "--data", "-d", help=DATA_HELP),
     out: Path = typer.Option(
         Path("results.jsonl"), "--out", "-o", help="File that rows of results are added to."
     ),
@@ -156,7 +152,7 @@ def evaluate(  # noqa: PLR0917 - one parameter a flag
         precision=cast("Precision", precision),
         again=again,
     )
-    values = _values(settings) | ({} if name is None else {"name": name})
+    values = values_of(settings) | ({} if name is None else {"name": name})
     wanted = [code.strip() for code in languages.split(",") if code.strip()]
     rows = []
     with Console(quiet=quiet) as console:
@@ -170,46 +166,3 @@ def evaluate(  # noqa: PLR0917 - one parameter a flag
             ("run", "task", "language", "metric", "value", "examples"),
             [(r.run, r.task, r.language, r.metric, f"{r.value:.2f}", f"{r.examples:,}") for r in rows],
         )
-
-
-def _values(given: list[str] | None) -> dict[str, Any]:
-    from isoglot.errors import ConfigurationError
-
-    result: dict[str, Any] = {}
-    for item in given or ():
-        key, separator, value = item.partition("=")
-        if not separator:
-            raise ConfigurationError(
-                f"--set {item!r} given; KEY=VALUE is needed, for example --set batch_size=16"
-            )
-        parts = [_value(part) for part in value.split(",")]
-        listed = key in ("select_languages",) or len(parts) > 1
-        result[key] = tuple(parts) if listed else parts[0]
-    return result
-
-
-def _value(text: str) -> Any:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return {"true": True, "false": False, "null": None}.get(text, text)
-
-
-def _divide(task: str, values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Options of the task, and settings of training (``max_length`` is both: training's)."""
-    from isoglot.pipeline.finetune_options import FinetuneOptions
-    from isoglot.tasks import task_options
-
-    own = set(task_options(task)) - set(FinetuneOptions.model_fields)
-    return {k: v for k, v in values.items() if k in own}, {k: v for k, v in values.items() if k not in own}
-
-
-def _seeds(text: str) -> list[int]:
-    from isoglot.errors import ConfigurationError
-
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
-        raise ConfigurationError(f"--seed {text!r} given; it is a number, or several such as 1,2,3") from None

@@ -1,4 +1,4 @@
-"""Supervised, zero-shot and the gap between them, for a derived language or any other (ALIGN-MLM §4).
+"""Supervised, zero-shot and the gap between them, for derived languages or any others (ALIGN-MLM §4).
 
 SUP: fine-tuned and tested on the derived language
 ZS:  fine-tuned on the source language, tested on the derived one
@@ -7,71 +7,115 @@ ZS:  fine-tuned on the source language, tested on the derived one
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from isoglot.errors import ConfigurationError
 from isoglot.pipeline.evaluate import EvaluateOptions, evaluate
-from isoglot.pipeline.finetune import finetune
+from isoglot.pipeline.finetune import checkpoint_folder, finetune, origin
 from isoglot.pipeline.finetune_options import FinetuneOptions
 from isoglot.pipeline.reporting import Reporter
-from isoglot.results import Result, append, read
+from isoglot.results import FILE_NAME, Result, append, read
 from isoglot.tasks.base import TrainableTask
 
-__all__ = ["transfer"]
+__all__ = ["run_folders", "transfer"]
+
+_MEASURED = "measured.jsonl"
+"""Beside each fine-tuned model; not called results.jsonl, as a report would show it a second time."""
 
 
 def transfer(
     checkpoint: str | Path,
     build: Callable[[], TrainableTask],
     *,
-    languages: tuple[str, str],
+    languages: Sequence[str],
     seed: int = 1,
     train: FinetuneOptions | None = None,
     split: str = "dev",
     out: str | Path,
     progress: Reporter | None = None,
 ) -> list[Result]:
-    """Fine-tune on both languages, test on the second, and report the gap.
+    """Fine-tune on the source and on each target language, test on the targets, and report the gap.
+
+    The model of the source language serves all targets. A call that was stopped goes on where it was.
 
     Args:
         checkpoint: pre-trained.
-        build: makes the task, with data of both languages; called once a model.
-        languages: source (``en``) and derived (``en-inv``).
-        seed: of both fine-tunings.
-        train: settings of both.
+        build: makes the task, with data of all languages; called once a fine-tuning and once a test.
+        languages: source first (``en``), then the targets (``en-x-trans-inv``, …).
+        seed: of all fine-tunings.
+        train: settings of all.
         split: to test on; the paper reports dev.
-        out: folder; ``zero_shot/`` and ``supervised/`` are runs, ``results.jsonl`` holds the rows.
+        out: folder; ``trained-on-en/`` and so on are runs, ``results.jsonl`` holds the rows.
         progress: told about the work.
 
     Returns:
-        Three rows, by the task's primary metric, in per cent.
+        Three rows a target, by the task's primary metric, in per cent.
 
     Raises:
-        ConfigurationError: one language given twice, or as :func:`finetune`.
+        ConfigurationError: fewer than two languages or one given twice, or as :func:`finetune`.
     """
-    source, derived = languages
-    if source == derived:
-        raise ConfigurationError(f"languages {source!r} and {derived!r} given; two different ones are needed")
+    source, targets = _divided(languages)
     folder = Path(out)
-    found: dict[str, Result] = {}
-    for setting, language in (("zero_shot", source), ("supervised", derived)):
-        task = build()
-        own = finetune(
-            checkpoint, task, language=language, seed=seed, train=train, out=folder / setting, progress=progress
-        )  # fmt: skip
-        options = EvaluateOptions(out=folder / setting / "results.jsonl")
-        rows = evaluate(own, build(), languages=[derived], split=split, options=options, progress=progress)
-        found[setting] = next(row for row in rows if row.metric == task.primary_metric)
-    zero, supervised = found["zero_shot"], found["supervised"]
-    result = [row.model_copy(update={"metric": f"{row.metric}_{setting}"}) for setting, row in found.items()]
-    result.append(
-        supervised.model_copy(
-            update={"metric": f"{supervised.metric}_delta", "value": supervised.value - zero.value,
-                    "checkpoint_hash": ""}
+    known: list[Result] = []
+    found: dict[tuple[str, str], Result] = {}
+    for trained_on in (source, *targets):
+        own, task = folder / f"trained-on-{trained_on}", build()
+        tuned = finetune(
+            checkpoint, task, language=trained_on, seed=seed, train=train, out=own, progress=progress
         )
-    )  # fmt: skip
-    results = folder / "results.jsonl"
+        tested = targets if trained_on == source else [trained_on]
+        options = EvaluateOptions(out=own / _MEASURED)
+        rows = evaluate(tuned, build(), languages=tested, split=split, options=options, progress=progress)
+        setting = "zero_shot" if trained_on == source else "supervised"
+        found |= {(setting, row.language): row for row in rows if row.metric == task.primary_metric}
+    for target in targets:
+        known += _three(found["zero_shot", target], found["supervised", target])
+    results = folder / FILE_NAME
     held = read(results) if results.is_file() else []
-    append(results, [row for row in result if row not in held])
-    return result
+    append(results, [row for row in known if row not in held])
+    return known
+
+
+def run_folders(checkpoints: Sequence[str | Path], names: Sequence[str] = ()) -> dict[str, str | Path]:
+    """Names of runs for checkpoints, by which results and folders are called.
+
+    Args:
+        checkpoints: pre-trained ones.
+        names: one each, in place of the names of their pre-training runs.
+
+    Raises:
+        ConfigurationError: not as many names as checkpoints, two of one name, or no such checkpoint.
+    """
+    if names and len(names) != len(checkpoints):
+        raise ConfigurationError(
+            f"{len(names)} names given for {len(checkpoints)} checkpoints; give --run once for each, in their order"
+        )
+    found: dict[str, str | Path] = {}
+    for place, checkpoint in enumerate(checkpoints):
+        name = names[place] if names else str(origin(checkpoint_folder(checkpoint))["run"])
+        if name in found:
+            raise ConfigurationError(
+                f"{found[name]} and {checkpoint} are both called {name}; name them apart with --run, once for each"
+            )
+        found[name] = checkpoint
+    return found
+
+
+def _divided(languages: Sequence[str]) -> tuple[str, list[str]]:
+    if len(languages) < 2 or len(set(languages)) < len(languages):
+        raise ConfigurationError(
+            f"languages {', '.join(languages) or 'none'} given; two or more different ones are needed, the source "
+            "first: --languages en,en-x-trans-inv"
+        )
+    return languages[0], list(languages[1:])
+
+
+def _three(zero_shot: Result, supervised: Result) -> list[Result]:
+    metric = zero_shot.metric
+    gap = {"metric": f"{metric}_delta", "value": supervised.value - zero_shot.value, "checkpoint_hash": ""}
+    return [
+        zero_shot.model_copy(update={"metric": f"{metric}_zero_shot"}),
+        supervised.model_copy(update={"metric": f"{metric}_supervised"}),
+        supervised.model_copy(update=gap),
+    ]

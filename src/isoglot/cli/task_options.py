@@ -1,0 +1,58 @@
+"""What ``finetune``, ``evaluate`` and ``transfer`` share: data, ``--set`` and ``--seed``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["DATA_HELP", "divide", "seeds_of", "values_of"]
+
+DATA_HELP = (
+    "Where the data are: a file, a folder with the language's code and the split in its files' names, a template such "
+    "as 'wikiann/{language}/{split}', or hub. `train=PATH`, `dev=PATH`, `test=PATH` for one split alone; `PATH#0:80%` "
+    "for a part. Can be given several times."
+)
+
+
+def values_of(given: list[str] | None) -> dict[str, Any]:
+    """``KEY=VALUE`` texts as values; several with commas are a tuple."""
+    from isoglot.errors import ConfigurationError
+
+    result: dict[str, Any] = {}
+    for item in given or ():
+        key, separator, value = item.partition("=")
+        if not separator:
+            raise ConfigurationError(
+                f"--set {item!r} given; KEY=VALUE is needed, for example --set batch_size=16"
+            )
+        parts = [_value(part) for part in value.split(",")]
+        listed = key in ("select_languages",) or len(parts) > 1
+        result[key] = tuple(parts) if listed else parts[0]
+    return result
+
+
+def _value(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return {"true": True, "false": False, "null": None}.get(text, text)
+
+
+def divide(task: str, values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Options of the task, and settings of training (``max_length`` is both: training's)."""
+    from isoglot.pipeline.finetune_options import FinetuneOptions
+    from isoglot.tasks import task_options
+
+    own = set(task_options(task)) - set(FinetuneOptions.model_fields)
+    return {k: v for k, v in values.items() if k in own}, {k: v for k, v in values.items() if k not in own}
+
+
+def seeds_of(text: str) -> list[int]:
+    """``1,2,3`` as numbers."""
+    from isoglot.errors import ConfigurationError
+
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ConfigurationError(f"--seed {text!r} given; it is a number, or several such as 1,2,3") from None
