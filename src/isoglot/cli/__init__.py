@@ -16,6 +16,7 @@ from isoglot.cli import (
     pretraining,
     recipes,
     reporting,
+    study,
     tasks,
     transfer,
     world,
@@ -33,7 +34,19 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for group in (demo, corpora, alignment, derivation, world, pretraining, recipes, reporting, tasks, transfer):
+for group in (
+    demo,
+    corpora,
+    alignment,
+    derivation,
+    world,
+    pretraining,
+    recipes,
+    reporting,
+    study,
+    tasks,
+    transfer,
+):
     group.register(app)
 
 

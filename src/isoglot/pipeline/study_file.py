@@ -109,6 +109,7 @@ class Study(_Section):
         seeds: one run a seed of everything that depends on ``<seed>``.
         source: language that zero-shot transfer starts from.
         values: names and defaults of everything that varies, and of constants.
+        named: values that stand in the names of runs even where they are the default, without their own name.
         data: name -> ``make:`` and its options.
         systems: name -> ``recipe:`` with ``set:``, or ``checkpoint:``.
         tasks: name -> ``task:`` with its data and fine-tuning.
@@ -123,6 +124,7 @@ class Study(_Section):
     seeds: Annotated[list[int], Field(min_length=1)] = [1]
     source: str = "en"
     values: dict[str, Any] = {}
+    named: list[str] = []
     data: dict[str, dict[str, Any]] = {}
     systems: dict[str, dict[str, Any]] = {}
     tasks: dict[str, dict[str, Any]] = {}

@@ -127,13 +127,17 @@ class Plan:
         return sum(unit.kind == kind for unit in self.units(part))
 
 
-def build_plan(study: Study) -> Plan:
+def build_plan(study: Study, *, assume: bool = False) -> Plan:
     """Work out every cell of a study.
+
+    Args:
+        study: at one scale.
+        assume: take external checkpoints to be there.
 
     Raises:
         ConfigurationError: names that are not there, bad entries.
     """
-    resolver = Resolver(study)
+    resolver = Resolver(study, assume=assume)
     return Plan(study, [_table(resolver, name, entry) for name, entry in study.tables.items()])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
@@ -23,7 +24,7 @@ from isoglot.pipeline.study_units import (
     Unit,
     parse_entry,
 )
-from isoglot.pipeline.study_values import MISSING, lay_over, substitute, with_cases
+from isoglot.pipeline.study_values import MISSING, expand_variables, lay_over, substitute, with_cases
 from isoglot.recipe_source import did_you_mean
 
 __all__ = ["Point", "Resolver", "UnavailableError"]
@@ -58,10 +59,11 @@ class Resolver:
 
     Args:
         study: at one scale.
+        assume: take checkpoints to be there, to look at a study away from them.
     """
 
-    def __init__(self, study: Study) -> None:
-        self.study = study
+    def __init__(self, study: Study, *, assume: bool = False) -> None:
+        self.study, self.assume = study, assume
         self._open: list[str] = []
         self._known: dict[str, Any] = {}
 
@@ -103,10 +105,10 @@ class Resolver:
         return self._cached("systems", system, point, self._make_system)  # type: ignore[no-any-return]
 
     def label(self, system: str, used: frozenset[str] | set[str], point: Point) -> str:
-        """A run's name: the system and those of the values it depends on that are not the study's own."""
-        values = self.study.values
-        parts = [f"{n} {point[n]}" for n in values if n in used and n != "seed" and point[n] != values[n]]
-        return " ".join([system, *parts])
+        """A run's name: the system, and of the values it depends on those always named and those not the default."""
+        values, named = self.study.values, self.study.named
+        shown = [n for n in values if n in used and (n in named or point[n] != values[n])]
+        return " ".join([system, *(str(point[n]) if n in named else f"{n} {point[n]}" for n in shown)])
 
     def _plain(
         self, system: str, name: str, setting: Setting, language: str, point: Point, metric: str
@@ -226,6 +228,8 @@ class Resolver:
         trace = _Trace()
         entry: SystemEntry = self._entry(SystemEntry, "systems", name, point, trace)[0]
         if entry.checkpoint is not None:
+            if not self.assume:
+                _require(entry.checkpoint)
             return None, entry.checkpoint
         if entry.recipe is None:
             raise ConfigurationError(
@@ -351,6 +355,21 @@ class Resolver:
             finally:
                 self._open.pop()
         return self._known[key]
+
+
+def _require(checkpoint: str) -> None:
+    """A checkpoint given by path or variable is there; a hub name cannot be told from here.
+
+    Raises:
+        UnavailableError: it is not.
+    """
+    try:
+        path = expand_variables(checkpoint)
+    except ConfigurationError:
+        raise UnavailableError(f"external checkpoint {checkpoint}, not given") from None
+    rooted = path.startswith((".", "/", "~")) or path != checkpoint
+    if rooted and not Path(path).expanduser().exists():
+        raise UnavailableError(f"external checkpoint {checkpoint}, not there")
 
 
 def _short(setting: str) -> str:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from isoglot.errors import ConfigurationError
 
-__all__ = ["MISSING", "WHEN", "lay_over", "substitute", "with_cases"]
+__all__ = ["MISSING", "VARIABLE", "WHEN", "expand_variables", "lay_over", "substitute", "with_cases"]
 
 NAME = re.compile(r"<([a-z][a-z0-9_]*)(?:\.([a-z][a-z0-9_]*))?>")
 """``<name>``, or ``<name.fact>``: something that is known of a piece of data once it is made."""
+
+VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+"""``${NAME}``, an environment variable."""
 
 WHEN = "when"
 MISSING = object()
@@ -110,3 +114,17 @@ def _holds(name: str, wanted: Any, lookup: Lookup, place: str) -> bool:
     if value is MISSING:
         raise ConfigurationError(f"{place}.if: {name!r} is no value of this study; define it under `values:`")
     return value in (wanted if isinstance(wanted, list) else [wanted])
+
+
+def expand_variables(text: str) -> str:
+    """A text with its ``${NAME}`` filled in.
+
+    Raises:
+        ConfigurationError: one is not set.
+    """
+    missing = [n for n in VARIABLE.findall(text) if n not in os.environ]
+    if missing:
+        raise ConfigurationError(
+            f"{text}: environment variable {missing[0]} is not set; type `export {missing[0]}=...`"
+        )
+    return VARIABLE.sub(lambda m: os.environ[m[1]], text)

@@ -201,7 +201,7 @@ class PaperTable:
         known = next((c for c in self.corrections if self._is_of(c, row, column)), None)
         if known is not None and not column.average:
             return PaperValue(known.recomputed, float(printed), known.reason)
-        mean = self._mean(row, column) if column.average else None
+        mean = self.mean(row.values, column) if column.average else None
         place = 1.0 if self._whole(row) else 0.1
         if mean is None or abs(mean - printed) <= _ROUNDING * place:
             return PaperValue(float(printed), float(printed))
@@ -217,26 +217,27 @@ class PaperTable:
     def _whole(row: PaperRow) -> bool:
         return all(float(v).is_integer() for v in row.values.values() if isinstance(v, int | float))
 
-    def _mean(self, row: PaperRow, column: PaperColumn) -> float | None:
-        zero_shot = "zero_shot" in column.id
-        return self.mean_over(row, [
-            c for c in self.columns
-            if not c.average and not (zero_shot and c.language == "en") and column.metric in ("", c.metric)
-        ])  # fmt: skip
+    def mean(
+        self, values: Mapping[str, float | str | None], column: PaperColumn, *, partial: bool = False
+    ) -> float | None:
+        """The mean that an average column is of a row's values; ``None`` where one is missing.
 
-    def mean_over(self, row: PaperRow, columns: Sequence[PaperColumn]) -> float | None:
-        """Mean over columns of a row; where columns have no language, a task with several counts once.
-
-        Returns:
-            ``None`` where a figure is missing.
+        Args:
+            values: column id -> figure.
+            column: an average.
+            partial: leave out what is missing; ``None`` only where nothing is left.
         """
         groups: dict[tuple[str, str], list[float]] = defaultdict(list)
-        for column in columns:
-            value = row.values.get(column.id)
-            if not isinstance(value, int | float):
+        for other in self.columns:
+            skipped = "zero_shot" in column.id and other.language == "en"
+            if other.average or skipped or (column.metric and other.metric != column.metric):
+                continue
+            value = values.get(other.id)
+            if isinstance(value, int | float):
+                groups[(other.language, "" if other.language else other.task)].append(float(value))
+            elif not partial:
                 return None
-            groups[(column.language, "" if column.language else column.task)].append(float(value))
-        return fmean(fmean(values) for values in groups.values()) if groups else None
+        return fmean(fmean(own) for own in groups.values()) if groups else None
 
 
 @cache

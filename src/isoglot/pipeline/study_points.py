@@ -1,0 +1,86 @@
+"""Correlations of a study: Spearman's ρ over its points, and the scatter that the report draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from isoglot.pipeline.study_plan import PlannedPoint, PlannedTable
+from isoglot.pipeline.study_units import value_of
+from isoglot.report.table import Cell, Column, Row, Table, figure
+
+__all__ = ["correlation_table", "points_of", "scatters", "spearman"]
+
+Measured = Mapping[str, Mapping[str, float]]
+_LEAST = 3
+"""Points that a correlation needs."""
+
+
+def spearman(x: Sequence[float], y: Sequence[float]) -> tuple[float, float] | None:
+    """Spearman's ρ and its two-tailed p; ``None`` for fewer than three points, or where one side is constant."""
+    from scipy.stats import spearmanr  # noqa: PLC0415 - a second of import
+
+    if len(x) < _LEAST or len(set(x)) == 1 or len(set(y)) == 1:
+        return None
+    rho, p = spearmanr(x, y)
+    return float(rho), float(p)
+
+
+def points_of(
+    points: Sequence[PlannedPoint], measured: Measured, *, sign: int
+) -> list[tuple[PlannedPoint, float, float]]:
+    """Points of which both numbers are measured: means over seeds, y times the sign."""
+    found = []
+    for point in points:
+        sides = [[value_of(term, measured) for term in side.values()] for side in (point.x, point.y)]
+        known = [[v for v in side if v is not None] for side in sides]
+        if all(known) and all(len(k) == len(s) for k, s in zip(known, sides, strict=True)):
+            found.append((point, fmean(known[0]), sign * fmean(known[1])))
+    return found
+
+
+def correlation_table(table: Table, planned: PlannedTable, measured: Measured) -> None:
+    """Fill a table: a row a task, ours above the paper's."""
+    if planned.correlation is None:
+        return
+    entry = planned.correlation.entry
+    table.columns = [Column("ρ", "Spearman's rank correlation"), Column("p", "two-tailed"), Column("points")]
+    for row in planned.rows:
+        points = planned.correlation.points[row.label]
+        own = points_of(points, measured, sign=entry.sign)
+        found = spearman([x for _, x, _ in own], [y for _, _, y in own])
+        rho, below = (row.values.get(name) for name in ("rho", "p_below"))
+        marks = sorted({p.mark for p in points if p.mark})
+        note = table.note(f"left out: {'; '.join(marks)}") if marks else 0
+        count = Cell(f"{len(own)} of {len(points)}", float(len(own)), note=note)
+        if found is None:
+            table.rows.append(Row(row.label, (Cell("…"), Cell("…"), count), "ours"))
+        else:
+            rho_cell = Cell(figure(found[0], digits=3), found[0])
+            table.rows.append(Row(row.label, (rho_cell, Cell(f"{found[1]:.3g}", found[1]), count), "ours"))
+        theirs = Cell(figure(rho, digits=3), float(rho)) if isinstance(rho, int | float) else Cell("–")
+        table.rows.append(Row("paper", (theirs, Cell(f"< {below}"), Cell("12")), "paper"))
+
+
+def scatters(planned: PlannedTable, measured: Measured) -> list[tuple[str, dict[str, Any]]]:
+    """File name and content of each task's scatter, as :mod:`isoglot.report.figure_files` reads it."""
+    if planned.correlation is None:
+        return []
+    entry, found = planned.correlation.entry, []
+    for label, task in entry.rows.items():
+        own = points_of(planned.correlation.points[label], measured, sign=1)
+        if not own:
+            continue
+        quantity = "Δ" if entry.setting == "delta" else entry.setting.replace("_", "-")
+        content = {
+            "kind": "scatter",
+            "title": f"{label}: {entry.x.replace('_', ' ')} and {quantity}",
+            "x_label": f"{entry.x.replace('_', ' ')} (%)",
+            "y_label": f"{quantity} of {label}",
+            "points": [{"x": x, "y": y, "label": p.label, "group": p.group} for p, x, y in own],
+            "correlate": "-y" if entry.sign < 0 else "y",
+            "note": f"Means over seeds; {planned.paper.name}.",
+        }
+        found.append((f"{planned.name}-{task}", content))
+    return found
