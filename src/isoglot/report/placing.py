@@ -26,6 +26,8 @@ _DEFAULTS: Mapping[str, Any] = {
 _KEYS = frozenset([*_DEFAULTS, "parallel", "transformation"])
 _TELLING = frozenset(["pairs"])
 """Keys that a run's name has to give before figures may be subtracted: no main setting is known."""
+_LOOSE = _TELLING | {"code_switch", "layer"}
+"""Keys that do not count in lines that do not say them."""
 _ALIGNERS = frozenset(["fast_align", "eflomal"])
 _BESIDES = frozenset(["system", "source", "runs", "model", "transformation", "task"])
 """Attributes of rows that do not tell lines apart."""
@@ -45,8 +47,8 @@ _ALIASES: Mapping[str, tuple[tuple[str, Mapping[str, Any]], ...]] = {
 """Other names of a system, tried after its own. PPA without the contrast is TLM, and without TLM the contrast."""
 
 _WORDS: Sequence[tuple[str, str, Any]] = (
-    ("no_code_switch(?:ing)?|no_cs", "code_switch", False),
-    ("code_switch(?:ing)?", "code_switch", True),
+    ("no_code_switch(?:ing|ed)?|no_cs", "code_switch", False),
+    ("code_switch(?:ing|ed)?|cs", "code_switch", True),
     ("translate_train", "setting", "translate-train"),
     ("zero_shot", "setting", "zero-shot"),
     ("simalign_argmax|argmax", "aligner", "simalign_argmax"),
@@ -134,7 +136,10 @@ class PaperLine:
             return None
         if not over:
             return self.table.value(self.rows[0], self.table.column(column))
-        mean = self.table.mean_over(self.rows[0], [self.table.column(name) for name in over])
+        values = {name: self.rows[0].values.get(name) for name in over}
+        if not all(isinstance(value, int | float) for value in values.values()):
+            return None
+        mean = self.table.mean(values, self.table.column(column), partial=True)
         return None if mean is None else PaperValue(mean, mean)
 
     def assumed(self, attributes: Mapping[str, Any]) -> list[str]:
@@ -242,9 +247,7 @@ def _agree(line: PaperLine, attributes: Mapping[str, Any], system: str) -> bool:
     if system in _ALIGNERS:
         defaults["aligner"] = system
     theirs = {k: v for k, v in line.attributes.items() if v != ""}
-    own = {
-        k: v for k, v in attributes.items() if k != "transformation" and (k in theirs or k not in _TELLING)
-    }
+    own = {k: v for k, v in attributes.items() if k != "transformation" and (k in theirs or k not in _LOOSE)}
     keys = set(own) | set(theirs)
     return all(_plain(own.get(k, defaults.get(k))) == _plain(theirs.get(k, defaults.get(k))) for k in keys)
 
