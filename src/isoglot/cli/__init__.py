@@ -10,6 +10,7 @@ import typer
 from isoglot import __version__
 from isoglot.cli import (
     alignment,
+    analysis,
     corpora,
     demo,
     derivation,
@@ -42,6 +43,7 @@ for group in (
     world,
     pretraining,
     recipes,
+    analysis,
     reporting,
     study,
     tasks,

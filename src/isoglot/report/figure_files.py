@@ -109,6 +109,7 @@ class Scatter(_Part):
         y_label: of the y axis.
         points: at least one; the correlation needs three.
         correlate: ``-y`` correlates x with −y, as ALIGN-MLM does with drops.
+        each_group: correlate every group by itself, where groups are different studies.
         note: how it was made.
     """
 
@@ -118,6 +119,7 @@ class Scatter(_Part):
     y_label: str
     points: Annotated[list[ScatterPoint], Field(min_length=1)]
     correlate: Literal["y", "-y"] = "y"
+    each_group: bool = False
     note: str = ""
 
 

@@ -143,10 +143,7 @@ def _draw_scatter(figure: Scatter) -> Drawn:
         frame.add(
             marker(groups.index(point.group), frame.px(point.x), frame.py(point.y), size=5, title=title)
         )
-    found = spearman(xs, ys if figure.correlate == "y" else [-y for y in ys])
-    said = "Too few points for a rank correlation." if found is None else f"{found}."
-    if found is not None and figure.correlate == "-y":
-        said = f"{found}, of {figure.x_label} with the negated {figure.y_label}."
+    said = _correlations(figure, groups)
     columns = [Column("group"), Column(figure.x_label), Column(figure.y_label)]
     table = Table(slug([figure.title]), figure.title, said, "point", columns)
     for p in figure.points:
@@ -154,6 +151,20 @@ def _draw_scatter(figure: Scatter) -> Drawn:
         table.rows.append(Row(p.label, cells, "plain"))
     body = join([frame.svg(figure.title, said), legend(groups, lines=False)])
     return Drawn(figure.title, body, f"{said} {figure.note}".strip(), table)
+
+
+def _correlations(figure: Scatter, groups: Sequence[str]) -> str:
+    """Spearman's ρ of all points, or of each group's."""
+    sign = 1 if figure.correlate == "y" else -1
+    parts = []
+    for group in groups if figure.each_group else [None]:
+        own = [p for p in figure.points if group is None or p.group == group]
+        found = spearman([p.x for p in own], [sign * p.y for p in own])
+        said = "too few points for a rank correlation" if found is None else str(found)
+        parts.append(said if group is None else f"{group}: {said}")
+    of = f", of {figure.x_label} with the negated {figure.y_label}" if sign < 0 else ""
+    text = "; ".join(parts) + (of if any("ρ" in part for part in parts) else "")
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _draw_map(figure: EmbeddingMap) -> Drawn:
