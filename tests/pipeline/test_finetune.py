@@ -51,6 +51,13 @@ def test_pos_from_training_to_results(encoder: Path, tmp_path: Path) -> None:
     assert (again / "model.safetensors").stat().st_mtime_ns == stamp, "a finished run is not run again"
     with pytest.raises(ConfigurationError, match="holds another fine-tuning run"):
         finetune(encoder, build_task("pos", data), language="en", seed=4, train=settings, out=out)
+    moved = [f"{split}={train.rename(tmp_path / 'moved.tsv')}" for split in ("train",)]
+    moved += [f"dev={tmp_path / 'moved.tsv'}"]
+    finetune(encoder, build_task("pos", moved), language="en", seed=3, train=settings, out=out)
+    text = (tmp_path / "moved.tsv").read_text()
+    (tmp_path / "moved.tsv").write_text(text.replace("NOUN", "VERB", 1))
+    with pytest.raises(ConfigurationError, match="holds another fine-tuning run"):
+        finetune(encoder, build_task("pos", moved), language="en", seed=3, train=settings, out=out)
 
     options = EvaluateOptions(out=tmp_path / "results.jsonl", predictions=tmp_path / "predictions")
     rows = evaluate(out, build_task("pos", data), languages=["xx"], options=options)
@@ -94,7 +101,15 @@ def test_retrieval_of_equal_sentences_is_perfect(encoder: Path, tmp_path: Path) 
     lines = "\n".join(dict.fromkeys(tiny_bitext(30)["source"])) + "\n"
     for code in ("deu", "eng"):
         (tmp_path / f"tatoeba.deu-eng.{code}").write_text(lines)
-    rows = evaluate(encoder, build_task("tatoeba", [str(tmp_path)], layer=1), languages=["de"])
+    task = build_task("tatoeba", [str(tmp_path)], layer=1)
+    out = EvaluateOptions(out=tmp_path / "results.jsonl")
+    rows = evaluate(encoder, task, languages=["de"], options=out)
+    assert len(read(tmp_path / "results.jsonl")) == len(rows)
+    evaluate(encoder, task, languages=["de"], options=out)
+    assert len(read(tmp_path / "results.jsonl")) == len(rows), "measured once"
+    (tmp_path / "tatoeba.deu-eng.deu").write_text("x\n" + "\n".join(lines.split("\n")[1:]))
+    evaluate(encoder, task, languages=["de"], options=out)
+    assert len(read(tmp_path / "results.jsonl")) == 2 * len(rows), "an edited file is measured again"
     values = {r.metric: r.value for r in rows}
     assert values["accuracy"] == values["reverse_mrr"] == values["csls_accuracy"] == 100.0
 

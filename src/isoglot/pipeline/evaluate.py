@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,13 +11,14 @@ import torch
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import max_length
-from isoglot.pipeline.finetune import TASK_FILE, checkpoint_folder, describe_task, origin
+from isoglot.pipeline.finetune import TASK_FILE, checkpoint_folder, origin
+from isoglot.pipeline.finetune_inputs import describe_task, identify, key_of
 from isoglot.pipeline.reporting import Reporter, Silent
 from isoglot.pipeline.run_folder import hash_checkpoint, read_json
 from isoglot.results import Result, append, read
 from isoglot.tasks import submission
 from isoglot.tasks.base import Predictions, Probe, Task, TrainableTask
-from isoglot.tasks.features import Collator, Precision, default_device, predict_rows
+from isoglot.tasks.features import Collator, Precision, Step, default_device, predict_rows
 from isoglot.tasks.heads import load_tokenizer
 
 __all__ = ["EvaluateOptions", "evaluate"]
@@ -167,7 +166,7 @@ class _Measure:
         self._model = model.to(default_device())  # type: ignore[arg-type]
         self._tokenizer = load_tokenizer(self.source)
 
-    def _predict(self, task: TrainableTask, dataset: Any, step: Callable[[int, int], None]) -> Predictions:
+    def _predict(self, task: TrainableTask, dataset: Any, step: Step) -> Predictions:
         rows = task.encode(dataset, self._tokenizer, self._model, training=False)
         collator = Collator(self._tokenizer, multiple=8 if torch.cuda.is_available() else 1)
         outputs = predict_rows(
@@ -181,7 +180,7 @@ class _Measure:
         )
         return task.decode(dataset, rows, outputs)
 
-    def _step(self, label: str) -> Callable[[int, int], None]:
+    def _step(self, label: str) -> Step:
         return lambda done, total: self.report.progress(label, done, total)
 
     def _result(self, language: str, split: str, metric: str, value: float, examples: int) -> Result:
@@ -199,12 +198,17 @@ class _Measure:
         )
 
     def _key(self, language: str, split: str) -> str:
-        places = [p.path for p in self.task.data.find(language, split)]
-        files = [(p, Path(p).stat().st_size if Path(p).is_file() else 0) for p in places]
-        wanted = [self.run, self.hash, self._described, language, split, files]
-        return hashlib.blake2b(
-            json.dumps(wanted, sort_keys=True, default=str).encode(), digest_size=12
-        ).hexdigest()
+        return key_of(
+            {
+                "run": self.run,
+                "checkpoint": self.hash,
+                "task": self._described,
+                "precision": self.options.precision,
+                "language": language,
+                "split": split,
+                "data": identify(self.task, language, split),
+            }
+        )
 
     def _remember(self, language: str, split: str) -> None:
         if self.options.out is not None:

@@ -6,12 +6,12 @@ import hashlib
 import json
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 from isoglot.errors import ConfigurationError
 from isoglot.pipeline.finetune_data import dev_sets, training_rows
+from isoglot.pipeline.finetune_inputs import describe_task, identify, key_of
 from isoglot.pipeline.finetune_options import FinetuneOptions
 from isoglot.pipeline.finetune_train import Outcome, TrainingData, train_head
 from isoglot.pipeline.reporting import Reporter, Silent
@@ -20,7 +20,7 @@ from isoglot.tasks.base import Probe, Task, TrainableTask
 from isoglot.tasks.files import write_text
 from isoglot.tasks.heads import load_tokenizer
 
-__all__ = ["TASK_FILE", "checkpoint_folder", "describe_task", "finetune", "origin"]
+__all__ = ["TASK_FILE", "checkpoint_folder", "finetune", "origin"]
 
 TASK_FILE = "isoglot_task.json"
 """Beside a fine-tuned model: what it was made from."""
@@ -80,7 +80,7 @@ def finetune(
         "setting": options.setting,
         "seed": seed,
         "key": key,
-        "options": describe_task(task),
+        "options": {**describe_task(task), "data": list(task.data.specs)},
     }
     _write_json(folder / RUN, card)
     best = _best_of_grid(source, task, languages, seed, options, folder, card, report)
@@ -120,17 +120,6 @@ def origin(checkpoint: Path | str) -> dict[str, Any]:
         "pretrained_hash": hash_checkpoint(checkpoint),
         "recipe_hash": str(around.get("recipe_hash", "")),
     }
-
-
-def describe_task(task: Any) -> dict[str, Any]:
-    """A task's options as plain values."""
-    if not is_dataclass(task):
-        return {"name": getattr(task, "name", "")}
-    values = {
-        f.name: getattr(task, f.name) for f in fields(task) if f.init and f.name not in ("data", "allowed")
-    }
-    values["data"] = list(getattr(task, "data").specs)  # noqa: B009 - the checker knows only "a dataclass" here
-    return {k: asdict(v) if is_dataclass(v) and not isinstance(v, type) else v for k, v in values.items()}
 
 
 def _best_of_grid(
@@ -184,24 +173,20 @@ def _best_of_grid(
 def _key(
     source: Path | str, task: TrainableTask, languages: Sequence[str], seed: int, options: FinetuneOptions
 ) -> str:
-    """Names everything that the result depends on; data by place and size."""
-    wanted = {
-        "checkpoint": origin(source),
-        "task": describe_task(task),
-        "languages": list(languages),
-        "seed": seed,
-        "train": options.model_dump(mode="json", exclude={"run"}),
-        "files": _files(task, languages),
-    }
-    return hashlib.blake2b(
-        json.dumps(wanted, sort_keys=True, default=str).encode(), digest_size=8
-    ).hexdigest()
-
-
-def _files(task: TrainableTask, languages: Sequence[str]) -> list[tuple[str, int]]:
-    places = [place for code in languages for place in task.data.find(code, "train")]
-    paths = [Path(place.path) for place in places if not place.on_hub]
-    return [(str(p), p.stat().st_size) for p in paths if p.is_file()]
+    """Names everything that the result depends on."""
+    pivot = [options.pivot] if options.setting == "code_switch" else []
+    chosen_by = {"source": languages, "joint": options.select_languages, "last": ()}[options.select]
+    return key_of(
+        {
+            "checkpoint": origin(source),
+            "task": describe_task(task),
+            "languages": list(languages),
+            "seed": seed,
+            "train": options.model_dump(mode="json", exclude={"run"}),
+            "data": [identify(task, code, "train") for code in (*languages, *pivot)],
+            "dev": [identify(task, code, "dev") for code in chosen_by if task.data.has(code, "dev")],
+        }
+    )
 
 
 def _finished(folder: Path, key: str, *, resume: bool) -> bool:

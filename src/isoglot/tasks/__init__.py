@@ -21,9 +21,9 @@ TASKS: dict[str, tuple[str, dict[str, Any]]] = {
     "xquad": ("isoglot.tasks.questions:QuestionTask", {"kind": "xquad"}),
     "mlqa": ("isoglot.tasks.questions:QuestionTask", {"kind": "mlqa"}),
     "tydiqa": ("isoglot.tasks.questions:QuestionTask", {"kind": "tydiqa"}),
-    "tatoeba": ("isoglot.tasks.retrieval:RetrievalTask", {"name": "tatoeba"}),
-    "flores": ("isoglot.tasks.retrieval:RetrievalTask", {"name": "flores"}),
-    "ntrex": ("isoglot.tasks.retrieval:RetrievalTask", {"name": "ntrex"}),
+    "tatoeba": ("isoglot.tasks.retrieval:RetrievalTask", {"kind": "tatoeba"}),
+    "flores": ("isoglot.tasks.retrieval:RetrievalTask", {"kind": "flores"}),
+    "ntrex": ("isoglot.tasks.retrieval:RetrievalTask", {"kind": "ntrex"}),
     "lexicon_induction": ("isoglot.tasks.lexicon_induction:LexiconInductionTask", {}),
     "word_alignment": ("isoglot.tasks.word_alignment:WordAlignmentTask", {}),
 }

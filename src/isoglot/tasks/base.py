@@ -10,8 +10,8 @@ import numpy as np
 from datasets import Dataset, Features, concatenate_datasets
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.tasks.features import Array, Rows
-from isoglot.tasks.readers.tables import HubSpec, read_hub
+from isoglot.tasks.features import Array, Rows, Step
+from isoglot.tasks.readers.hub import HubSpec, read_hub
 from isoglot.tasks.sources import DataSource, Place
 
 __all__ = ["Predictions", "Probe", "Task", "TrainableTask", "group_column", "load_places", "take_part"]
@@ -89,13 +89,12 @@ class TrainableTask(Task, Protocol):
 class Probe(Task, Protocol):
     """A task that a pre-trained encoder is put to as it is."""
 
+    def places(self, language: str, split: str) -> list[Place]:
+        """What :meth:`load` reads; its own affair, for a language may be a pair of them or have two files."""
+        ...
+
     def measure(
-        self,
-        checkpoint: str | Path,
-        dataset: Dataset,
-        *,
-        language: str,
-        progress: Callable[[int, int], None] | None = None,
+        self, checkpoint: str | Path, dataset: Dataset, *, language: str, progress: Step | None = None
     ) -> tuple[dict[str, float], Predictions]:
         """Metrics, and what was found for each example."""
         ...

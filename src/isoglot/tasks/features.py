@@ -16,6 +16,7 @@ __all__ = [
     "Collator",
     "Precision",
     "Rows",
+    "Step",
     "default_device",
     "length_batches",
     "predict_rows",
@@ -24,6 +25,8 @@ __all__ = [
 
 Array = NDArray[Any]
 Precision = Literal["float32", "bfloat16", "float16"]
+Step = Callable[[int, int], None]
+"""Told how far a long step is: done, and in all."""
 
 IGNORED = -100
 """Label of a position that does not count."""
@@ -136,7 +139,7 @@ def predict_rows(
     *,
     max_tokens: int = 8192,
     precision: Precision = "float32",
-    progress: Callable[[int, int], None] | None = None,
+    progress: Step | None = None,
 ) -> list[Array]:
     """Run a model with a head over rows.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["NAMES", "SCRIPTS", "codes", "iso3", "name_of"]
+__all__ = ["NAMES", "SCRIPTS", "codes", "iso3", "name_of", "script_codes"]
 
 _TABLE = """
 af afr afrikaans Latn|am amh amharic Ethi|ar ara|arb arabic Arab|bg bul bulgarian Cyrl|bn ben bengali Beng
@@ -15,7 +15,7 @@ it ita italian Latn|ja jpn japanese Jpan|jv jav javanese Latn|ka kat georgian Ge
 ko kor korean Hang|ml mal malayalam Mlym|mr mar marathi Deva|ms zsm|msa malay Latn|my mya burmese Mymr
 nl nld dutch Latn|no nob|nor norwegian Latn|pl pol polish Latn|pt por portuguese Latn|ro ron romanian Latn
 ru rus russian Cyrl|sv swe swedish Latn|sw swh|swa swahili Latn|ta tam tamil Taml|te tel telugu Telu
-th tha thai Thai|tl tgl tagalog Latn|tr tur turkish Latn|uk ukr ukrainian Cyrl|ur urd urdu Arab
+th tha thai Thai|tl tgl|fil tagalog Latn|tr tur turkish Latn|uk ukr ukrainian Cyrl|ur urd urdu Arab
 vi vie vietnamese Latn|yo yor yoruba Latn|zh cmn|zho chinese Hans
 """
 
@@ -50,6 +50,20 @@ def codes(language: str) -> tuple[str, ...]:
 def iso3(language: str) -> str:
     """The ISO 639-3 code, or the code itself where there is none."""
     return language if len(language) == 3 else _THREE.get(language, (language,))[0]
+
+
+def script_codes(language: str) -> list[str]:
+    """The names that FLORES and NTREX may have for a language: ISO 639-3 and script.
+
+    Example:
+        >>> script_codes("zh"), script_codes("de"), script_codes("bho_Deva")
+        (['cmn_Hans', 'zho_Hans'], ['deu_Latn'], ['bho_Deva'])
+    """
+    if "_" in language:
+        return [language]
+    known = codes(language)
+    script = next((SCRIPTS[code] for code in known if code in SCRIPTS), "Latn")
+    return [f"{code}_{script}" for code in known if len(code) == 3] or [f"{language}_{script}"]
 
 
 def name_of(language: str) -> str:

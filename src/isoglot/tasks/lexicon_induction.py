@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,9 +12,10 @@ from isoglot.errors import InputError
 from isoglot.modules.neighbours import top_neighbours, unit
 from isoglot.schema import LEXICON
 from isoglot.tasks.base import Predictions
+from isoglot.tasks.features import Step
 from isoglot.tasks.files import numbered_lines
 from isoglot.tasks.readers.tables import is_table, read_table
-from isoglot.tasks.sources import DataSource
+from isoglot.tasks.sources import DataSource, Place, is_data_set
 from isoglot.tasks.text_vectors import TextEncoder
 
 __all__ = ["LexiconInductionTask"]
@@ -84,12 +84,7 @@ class LexiconInductionTask:
         return Dataset.from_dict(columns)
 
     def measure(
-        self,
-        checkpoint: str | Path,
-        dataset: Dataset,
-        *,
-        language: str,
-        progress: Callable[[int, int], None] | None = None,
+        self, checkpoint: str | Path, dataset: Dataset, *, language: str, progress: Step | None = None
     ) -> tuple[dict[str, float], Predictions]:
         """Scores, and the nearest candidate of each source word by CSLS."""
         del language
@@ -114,11 +109,15 @@ class LexiconInductionTask:
             nearest = [candidates[own[0]] for own in top]
         return scores, nearest
 
+    def places(self, language: str, split: str) -> list[Place]:
+        """The dictionary (a folder's file carries both codes), and the file of candidates."""
+        more = [] if self.candidates is None else [Place(self.candidates)]
+        return [Place(self._place(language, split)), *more]
+
     def _place(self, language: str, split: str) -> str:
-        """A folder's file carries both codes."""
         source, _, target = language.partition("-")
-        specs = [s.partition("=")[2] if s.startswith(f"{split}=") else s for s in self.data.specs]
-        if len(specs) == 1 and Path(specs[0]).is_dir() and not _is_data_set(Path(specs[0])):
+        specs = self.data.of_split(split)
+        if len(specs) == 1 and Path(specs[0]).is_dir() and not is_data_set(specs[0]):
             found = [
                 p
                 for p in sorted(Path(specs[0]).iterdir())
@@ -155,8 +154,3 @@ class LexiconInductionTask:
         if self.candidates is None:
             return []
         return [line.split()[0] for _, line in numbered_lines(self.candidates) if line.strip()]
-
-
-def _is_data_set(folder: Path) -> bool:
-    """Whether a folder is a data set rather than a place of files."""
-    return any((folder / mark).exists() for mark in ("state.json", "dataset_dict.json", "manifest.json"))

@@ -11,12 +11,14 @@ import numpy as np
 from datasets import Dataset
 from transformers import AutoModelForSequenceClassification, PreTrainedModel, PreTrainedTokenizerBase
 
+from isoglot.errors import ConfigurationError
 from isoglot.schema import PAIR
 from isoglot.tasks.base import Predictions, load_places
 from isoglot.tasks.features import Array, Rows, takes_segments
 from isoglot.tasks.heads import model_labels, new_head, trained_head
-from isoglot.tasks.readers.pairs import NLI_LABELS, PARAPHRASE_LABELS, read_pairs
-from isoglot.tasks.readers.tables import HubSpec, is_table, jsonl_columns, read_table
+from isoglot.tasks.readers.hub import NO_LABEL, HubSpec
+from isoglot.tasks.readers.pairs import NLI_LABELS, PARAPHRASE_LABELS, UNTRANSLATED, read_pairs
+from isoglot.tasks.readers.tables import is_table, jsonl_columns, read_table
 from isoglot.tasks.sources import DataSource, Place
 from isoglot.tasks.submission import score_labels
 
@@ -66,9 +68,33 @@ class PairTask:
                 place.path, language=language, labels=_SPELLINGS[self.kind], allowed=self._allowed
             )
 
-        return load_places(
+        found = load_places(
             self.data, language, split, read=read, hub=_HUB[self.kind], schema=PAIR, group=self.group
         )
+        return self._usable(found)
+
+    def _usable(self, dataset: Dataset) -> Dataset:
+        """Rows with a label, spelt as the head's; without PAWS-X's untranslated ones."""
+        spellings = _SPELLINGS[self.kind]
+        given = list(dataset["label"])
+        unknown = set(given) - set(spellings) - {NO_LABEL}
+        if unknown:
+            raise ConfigurationError(
+                f"{self.name}: label {min(unknown)!r} given, but the labels are {', '.join(spellings)}; mend the data "
+                f"({self.data.describe()})"
+            )
+        missing = {NO_LABEL} & set(given)
+        untranslated = self.kind == "pawsx" and UNTRANSLATED in {*dataset["first"], *dataset["second"]}
+        if missing or untranslated:
+            sides = zip(given, dataset["first"], dataset["second"], strict=True)
+            kept = [
+                i for i, (label, *pair) in enumerate(sides) if label != NO_LABEL and UNTRANSLATED not in pair
+            ]
+            dataset, given = dataset.select(kept), [given[i] for i in kept]
+        named = [spellings[label] for label in given]
+        if named == given:
+            return dataset
+        return dataset.map(lambda _, i: {"label": named[i]}, with_indices=True, keep_in_memory=True)
 
     def labels(self, dataset: Dataset) -> list[str]:
         """The labels of the kind, whether the data have them all or not."""

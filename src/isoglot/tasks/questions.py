@@ -17,8 +17,9 @@ from isoglot.schema import SPAN
 from isoglot.tasks.base import Predictions, load_places
 from isoglot.tasks.features import Array, Rows, takes_segments
 from isoglot.tasks.heads import new_head, trained_head
+from isoglot.tasks.readers.hub import HubSpec
 from isoglot.tasks.readers.questions import ARTICLE, language_of_id, read_questions
-from isoglot.tasks.readers.tables import HubSpec, is_table, read_table
+from isoglot.tasks.readers.tables import is_table, read_table
 from isoglot.tasks.sources import DataSource, Place
 from isoglot.tasks.spans import SpanOptions, Window, best_answer
 from isoglot.tasks.submission import score_answers

@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from datasets import Dataset
 
-from isoglot.errors import ConfigurationError, InputError
 from isoglot.modules.neighbours import SIMILARITIES, gold_ranks, unit
 from isoglot.schema import BITEXT
 from isoglot.tasks.base import Predictions
-from isoglot.tasks.files import numbered_lines
-from isoglot.tasks.languages import codes
-from isoglot.tasks.readers.tables import HubSpec, is_table, read_hub, read_table
-from isoglot.tasks.sources import DataSource, split_names
+from isoglot.tasks.features import Step
+from isoglot.tasks.readers.hub import HubSides, HubSpec, read_hub, read_hub_sides
+from isoglot.tasks.readers.lines import find_sides, read_sides
+from isoglot.tasks.readers.tables import is_table, read_table
+from isoglot.tasks.sources import DataSource, Place, is_data_set
 from isoglot.tasks.text_vectors import Pooling, TextEncoder
 
 __all__ = ["RetrievalTask"]
 
-_HUB = HubSpec(
-    "google/xtreme",
-    "tatoeba.{language3}",
-    {"source": "source_sentence", "target": "target_sentence", "source_language": "source_lang",
-     "target_language": "target_lang"},
-    {"test": "validation", "dev": "validation"},
-)  # fmt: skip
+_HUB: dict[str, HubSpec | HubSides] = {
+    "tatoeba": HubSpec(
+        "google/xtreme",
+        "tatoeba.{language3}",
+        {"source": "source_sentence", "target": "target_sentence", "source_language": "source_lang",
+         "target_language": "target_lang"},
+        {"test": "validation", "dev": "validation"},
+    ),
+    "flores": HubSides("openlanguagedata/flores_plus", "{code}", "text", {"test": "devtest", "dev": "dev"}),
+    "ntrex": HubSides("mteb/NTREX", None, "{code}", {"dev": "test"}),
+}  # fmt: skip
 
 
 @dataclass
@@ -37,7 +39,8 @@ class RetrievalTask:
     Args:
         data: two files of lines (one with the language's code in its name, one with the pivot's), a folder that has
             them, or a data set of BITEXT rows.
-        name: in results.
+        kind: ``tatoeba``, ``flores`` or ``ntrex``: which data set ``hub`` means.
+        name: in results; by default the kind.
         pivot: the other language; a language written ``de-fr`` names both.
         layer: of the hidden states; −1 the last; XTREME takes 7 of 12 for base models. ``static``: word embeddings.
         pooling: ``mean`` or ``cls``.
@@ -48,47 +51,57 @@ class RetrievalTask:
     """
 
     data: DataSource
-    name: str = "tatoeba"
+    kind: str = "tatoeba"
+    name: str = ""
     pivot: str = "en"
     layer: int | str = -1
     pooling: Pooling = "mean"
     max_length: int = 512
     primary_metric: str = "accuracy"
 
+    def __post_init__(self) -> None:
+        self.name = self.name or self.kind
+
     def load(self, language: str, split: str) -> Dataset:
         """BITEXT rows, the language first.
 
         Raises:
-            InputError: files of different lengths.
+            InputError: files of different lengths, or a data set that cannot be had.
             ConfigurationError: no pair of files.
         """
-        own, pivot = language.split("-", 1) if "-" in language else (language, self.pivot)
-        specs = [s.partition("=")[2] if s.startswith(f"{split}=") else s for s in self.data.specs]
-        if len(specs) == 1:
-            if specs[0].partition(":")[0] == "hub":
-                place = self.data.find(language, split)[0]
-                return read_hub(place, _HUB, BITEXT, language=own, split=split)
-            if is_table(specs[0]) and not _is_plain_folder(Path(specs[0])):
-                return read_table(specs[0], BITEXT, language=own, split=split, role=f"{self.name} data")
-        files = [_named(specs, code, other, split) for code, other in ((own, pivot), (pivot, own))]
-        texts = [[line for _, line in numbered_lines(path)] for path in files]
-        if len(texts[0]) != len(texts[1]):
-            raise InputError(
-                f"{len(texts[0])} lines, {files[1]} has {len(texts[1])}; line i must translate line i",
-                path=files[0],
-            )
-        count = len(texts[0])
-        columns = {"source": texts[0], "target": texts[1], "source_language": [own] * count,
+        own, pivot = self._languages(language)
+        places = self.places(language, split)
+        first, hub = places[0], _HUB[self.kind]
+        if first.on_hub and isinstance(hub, HubSpec):
+            return read_hub(first, hub, BITEXT, language=own, split=split)
+        if first.on_hub and isinstance(hub, HubSides):
+            sides = read_hub_sides(first, hub, languages=(own, pivot), split=split)
+        elif len(places) == 1:
+            return read_table(first.path, BITEXT, language=own, split=split, role=f"{self.name} data")
+        else:
+            sides = read_sides((Path(first.path), Path(places[1].path)))
+        count = len(sides[0])
+        columns = {"source": sides[0], "target": sides[1], "source_language": [own] * count,
                    "target_language": [pivot] * count}  # fmt: skip
         return Dataset.from_dict(columns, features=BITEXT)
 
+    def places(self, language: str, split: str) -> list[Place]:
+        """A data set, or the files of both languages."""
+        specs = self.data.of_split(split)
+        if len(specs) == 1:
+            place = Place(specs[0])
+            if place.on_hub or (
+                is_table(specs[0]) and (not Path(specs[0]).is_dir() or is_data_set(specs[0]))
+            ):
+                return [place]
+        return [Place(str(path)) for path in find_sides(specs, self._languages(language), split)]
+
+    def _languages(self, language: str) -> tuple[str, str]:
+        own, separator, pivot = language.partition("-")
+        return (own, pivot) if separator else (language, self.pivot)
+
     def measure(
-        self,
-        checkpoint: str | Path,
-        dataset: Dataset,
-        *,
-        language: str,
-        progress: Callable[[int, int], None] | None = None,
+        self, checkpoint: str | Path, dataset: Dataset, *, language: str, progress: Step | None = None
     ) -> tuple[dict[str, float], Predictions]:
         """Scores, and for each sentence the 0-based line of its nearest neighbour by cosine."""
         del language
@@ -104,47 +117,3 @@ class RetrievalTask:
                 scores[f"{way}{stem}mrr"] = 100 * float((1 / ranks.double()).mean())
                 nearest = nearest or best.tolist()
         return scores, nearest
-
-
-def _is_plain_folder(path: Path) -> bool:
-    marks = ("state.json", "dataset_dict.json", "manifest.json")
-    return path.is_dir() and not any((path / mark).exists() for mark in marks)
-
-
-def _named(specs: list[str], language: str, other: str, split: str) -> Path:
-    """The file of lines of one language."""
-    if len(specs) == 1 and "{" in specs[0]:
-        candidates = [
-            Path(specs[0].replace("{language}", c).replace("{language3}", c).replace("{split}", s))
-            for c in codes(language)
-            for s in split_names(split)
-        ]
-        candidates = [p for p in candidates if p.is_file()]
-    else:
-        roots = [Path(s) for s in specs]
-        files = [f for r in roots for f in (sorted(r.rglob("*")) if r.is_dir() else [r]) if f.is_file()]
-        candidates = _matching(files, language, other, split, explicit=len(specs) > 1)
-    if len(candidates) != 1:
-        found = ", ".join(p.name for p in candidates[:6]) or "none"
-        raise ConfigurationError(
-            f"one file of lines in {language!r} beside one in {other!r} is needed, {len(candidates)} found ({found}); "
-            "give two files whose names end in the languages' codes: --data FILE.deu --data FILE.eng"
-        )
-    return candidates[0]
-
-
-def _matching(files: list[Path], language: str, other: str, split: str, *, explicit: bool) -> list[Path]:
-    """Files in a language: those for this very pair (``deu-eng.deu``) before those named by the language alone."""
-    tokens = {f: [t for t in re.split(r"[^A-Za-z0-9]+", f.name.lower()) if t] for f in files}
-    own, others = set(codes(language)), set(codes(other))
-
-    def last(file: Path, among: set[str]) -> bool:
-        known = [t for t in tokens[file] if t in own | others]
-        return bool(known) and known[-1] in among
-
-    pair = [f for f in files if last(f, own) and own & set(tokens[f][:-1]) and others & set(tokens[f])]
-    alone = [f for f in files if last(f, own) and not others & set(tokens[f])]
-    found = pair or alone
-    if explicit or len(found) < 2:
-        return found
-    return [f for f in found if set(split_names(split)) & set(tokens[f])] or found

@@ -11,7 +11,7 @@ from pathlib import Path
 from isoglot.errors import ConfigurationError
 from isoglot.tasks.languages import codes, iso3
 
-__all__ = ["SPLITS", "DataSource", "Place", "split_names"]
+__all__ = ["SPLITS", "DataSource", "Place", "is_data_set", "split_names"]
 
 SPLITS: dict[str, tuple[str, ...]] = {
     "train": ("train", "training"),
@@ -76,6 +76,18 @@ class DataSource:
 
     specs: Sequence[str]
 
+    def of_split(self, split: str) -> list[str]:
+        """The specifications for one split: those for it alone, if there are any, else the ones for all."""
+        own, general = [], []
+        for spec in self.specs:
+            name, separator, rest = spec.partition("=")
+            if separator and name in SPLITS:
+                if name == split:
+                    own.append(rest)
+            else:
+                general.append(spec)
+        return own or general
+
     def describe(self) -> str:
         """The specifications in one line."""
         return " ".join(self.specs)
@@ -86,15 +98,7 @@ class DataSource:
         Raises:
             ConfigurationError: there is nothing, or a folder has several files and it is not said which.
         """
-        own, general = [], []
-        for spec in self.specs:
-            name, separator, rest = spec.partition("=")
-            if separator and name in SPLITS:
-                if name == split:
-                    own.append(rest)
-            else:
-                general.append(spec)
-        found = [place for spec in own or general for place in self._resolve(spec, language, split)]
+        found = [place for spec in self.of_split(split) for place in self._resolve(spec, language, split)]
         if not found:
             raise ConfigurationError(
                 f"no {split} data for {language!r}: {self.describe() or 'nothing'} given; name them with "
@@ -120,6 +124,11 @@ class DataSource:
         if bare == HUB or bare.startswith(f"{HUB}:"):
             return [Place(bare, start, stop)]
         return [Place(path, start, stop) for path in _paths(bare, language, split)]
+
+
+def is_data_set(path: str | Path) -> bool:
+    """Whether a folder is a data set rather than a place of files."""
+    return any((Path(path) / mark).exists() for mark in _DATASET_FILES)
 
 
 def split_names(split: str) -> tuple[str, ...]:
@@ -153,7 +162,7 @@ def _paths(spec: str, language: str, split: str) -> list[str]:
 
 def _opened(path: Path, language: str, split: str, spec: str) -> list[str]:
     """A file or data set itself; of another folder the language's file, or any where the folder is the language's."""
-    if not path.is_dir() or any((path / name).exists() for name in _DATASET_FILES):
+    if not path.is_dir() or is_data_set(path):
         return [str(path)]
     return _in_folder(path, None if "{language" in spec else language, split)
 

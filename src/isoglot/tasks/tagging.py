@@ -18,7 +18,8 @@ from isoglot.schema import TAGGED
 from isoglot.tasks.base import Predictions, load_places
 from isoglot.tasks.features import IGNORED, Array, Rows, takes_segments
 from isoglot.tasks.heads import model_labels, new_head, trained_head
-from isoglot.tasks.readers.tables import HubSpec, is_table, read_table
+from isoglot.tasks.readers.hub import HubSpec
+from isoglot.tasks.readers.tables import is_table, read_table
 from isoglot.tasks.readers.tags import UPOS, read_tags
 from isoglot.tasks.sources import DataSource, Place
 from isoglot.tasks.submission import score_tags

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -13,7 +13,7 @@ from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import encode_to_layer, hidden_size, input_embeddings, max_length, num_layers
-from isoglot.tasks.features import Collator, default_device, length_batches
+from isoglot.tasks.features import Collator, Step, default_device, length_batches
 from isoglot.tasks.heads import load_tokenizer
 
 __all__ = ["Pooling", "TextEncoder"]
@@ -66,7 +66,7 @@ class TextEncoder:
         texts: Sequence[str],
         *,
         max_tokens: int = 8192,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Step | None = None,
     ) -> Tensor:
         """Vectors of texts. **Shape**: (texts, hidden), float32, on the model's device."""
         encoded = self.tokenizer(

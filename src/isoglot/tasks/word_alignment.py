@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,8 @@ from isoglot.align.formats import read_links
 from isoglot.align.scoring import GoldAlignment, score
 from isoglot.errors import InputError
 from isoglot.tasks.base import Predictions
-from isoglot.tasks.sources import DataSource
+from isoglot.tasks.features import Step
+from isoglot.tasks.sources import DataSource, Place
 
 __all__ = ["WordAlignmentTask"]
 
@@ -51,7 +51,7 @@ class WordAlignmentTask:
         Raises:
             InputError: a file that cannot be read or has no words.
         """
-        path = self.data.find(language, split)[0].path
+        path = self.places(language, split)[0].path
         found = read_links(path, base=self.base)
         if found.words is None:
             raise InputError("has links without words; JSON lines with src and tgt are needed", path=path)
@@ -63,13 +63,12 @@ class WordAlignmentTask:
         }
         return Dataset.from_dict(columns)
 
+    def places(self, language: str, split: str) -> list[Place]:
+        """The file of gold links."""
+        return self.data.find(language, split)[:1]
+
     def measure(
-        self,
-        checkpoint: str | Path,
-        dataset: Dataset,
-        *,
-        language: str,
-        progress: Callable[[int, int], None] | None = None,
+        self, checkpoint: str | Path, dataset: Dataset, *, language: str, progress: Step | None = None
     ) -> tuple[dict[str, float], Predictions]:
         """Scores, and Pharaoh lines."""
         del language

@@ -7,12 +7,12 @@ import pytest
 from datasets import Dataset
 
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.schema import PAIR, SPAN, TAGGED
+from isoglot.schema import PAIR, TAGGED
 from isoglot.tasks import build_task
 from isoglot.tasks.base import take_part
 from isoglot.tasks.readers.pairs import NLI_LABELS, PARAPHRASE_LABELS, read_pairs
 from isoglot.tasks.readers.questions import NOT_FOUND, read_questions
-from isoglot.tasks.readers.tables import HubSpec, read_hub, read_table
+from isoglot.tasks.readers.tables import read_table
 from isoglot.tasks.readers.tags import read_tags
 from isoglot.tasks.sources import DataSource, Place
 
@@ -149,24 +149,6 @@ def test_tables_of_a_schema(tmp_path: Path) -> None:
     path = _file(tmp_path, "b.jsonl", '{"words": ["a"], "tags": ["X"]}\n{"words": ["a"], "tags": []}\n')
     with pytest.raises(InputError, match=r"b\.jsonl:2: 1 words and 0 tags"):
         read_table(str(path), TAGGED, language="en", split="test", role="data")
-
-
-def test_hub_layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
-    folder = tmp_path / "set" / "de"
-    folder.mkdir(parents=True)
-    question = {"id": ["1"], "question": ["q"], "context": ["abc"],
-                "answers": [{"text": ["b"], "answer_start": [1]}]}  # fmt: skip
-    Dataset.from_dict(question).to_parquet(folder / "validation.parquet")
-    (tmp_path / "set" / "README.md").write_text(
-        "---\nconfigs:\n- config_name: x.de\n  data_files:\n  - {split: validation, path: de/validation.parquet}\n---\n"
-    )
-    place = Place(f"hub:{tmp_path / 'set'}:x.{{language}}")
-    found = read_hub(
-        place, HubSpec("none", None, {}, {"test": "validation"}), SPAN, language="de", split="test"
-    )
-    assert found[0]["answers"] == {"text": ["b"], "start": [1]}
-    assert found[0]["language"] == "de"
 
 
 def test_sources(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from isoglot.errors import InputError
 from isoglot.schema import PAIR
 from isoglot.tasks.files import numbered_lines
 
-__all__ = ["NLI_LABELS", "PAIR_WITH_ID", "PARAPHRASE_LABELS", "read_pairs"]
+__all__ = ["NLI_LABELS", "PAIR_WITH_ID", "PARAPHRASE_LABELS", "UNTRANSLATED", "read_pairs"]
 
 NLI_LABELS: dict[str, str] = {
     "entailment": "entailment",
@@ -41,7 +41,8 @@ _NAMES = {
     "id": ("pairid", "id"),
 }
 _NO_CONSENSUS = "-"
-_UNTRANSLATED = "NS"
+UNTRANSLATED = "NS"
+"""PAWS-X: a sentence that has no translation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ def read_pairs(
             others.add(fields["language"])
             continue
         label = fields["label"].strip()
-        if label == _NO_CONSENSUS or _UNTRANSLATED in (fields["first"].strip(), fields["second"].strip()):
+        if label == _NO_CONSENSUS or UNTRANSLATED in (fields["first"].strip(), fields["second"].strip()):
             continue
         if label not in labels or (allowed is not None and labels[label] not in allowed):
             known = sorted(set(labels)) if allowed is None else sorted(allowed)

@@ -1,46 +1,23 @@
-"""Data sets that already have the columns of a task schema: JSON lines, Parquet, folders, and the hub's."""
+"""Data sets that already have the columns of a task schema: JSON lines, Parquet, folders."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import datasets
-from datasets import ClassLabel, Dataset, Features
+from datasets import Dataset, Features
 
 from isoglot.corpus.manifest import load_corpus, read_manifest
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.errors import InputError
 from isoglot.schema import require
 from isoglot.tasks.files import numbered_lines
-from isoglot.tasks.languages import iso3, name_of
-from isoglot.tasks.sources import Place, split_names
+from isoglot.tasks.sources import split_names
 
-__all__ = ["HubSpec", "is_table", "jsonl_columns", "read_hub", "read_table"]
+__all__ = ["is_table", "jsonl_columns", "read_table"]
 
 _ALSO = {"tags": ("upos",), "first": ("premise",), "second": ("hypothesis",)}
-
-
-@dataclass(frozen=True)
-class HubSpec:
-    """How a task's data set is found on the hub.
-
-    Args:
-        name: repository.
-        config: configuration, a template with ``{language}``, ``{language3}`` and ``{name}`` (the language's
-            English name); ``{context}`` and ``{question}`` for crossed languages.
-        columns: column of the schema to column there (dots reach into records).
-        splits: our split to theirs, where the usual names do not do.
-        train_config: configuration of the training data, if another (English data serve all languages).
-    """
-
-    name: str
-    config: str | None
-    columns: Mapping[str, str]
-    splits: Mapping[str, str] = field(default_factory=dict)
-    train_config: str | None = None
 
 
 def is_table(path: str) -> bool:
@@ -95,86 +72,6 @@ def read_table(path: str, schema: Features, *, language: str, split: str, role: 
             )
         found = found.select(kept)
     return found
-
-
-def read_hub(place: Place, spec: HubSpec, schema: Features, *, language: str, split: str) -> Dataset:
-    """Load a data set of the hub and give it the schema's columns; class numbers become their names.
-
-    Args:
-        place: ``hub`` for the task's own data set, ``hub:NAME`` or ``hub:NAME:CONFIG`` for another (a local folder in
-            the hub's layout serves too).
-        spec: the task's own data set, whose columns are tried on others.
-        schema: of the task.
-        language: ISO code.
-        split: ours.
-
-    Raises:
-        InputError: the data set cannot be had, or has none of the usual splits.
-        ConfigurationError: a column that is missing.
-    """
-    _, _, rest = place.path.partition(":")
-    name, _, config = rest.partition(":")
-    template = config or (
-        (spec.train_config if split == "train" and spec.train_config else spec.config) if not name else None
-    )
-    wanted = None if template is None else _filled(template, language)
-    rows = _load(name or spec.name, wanted, [spec.splits.get(split, split), *split_names(split)])
-    columns: dict[str, Any] = {}
-    for column in schema:
-        if column == "language":
-            columns[column] = [language] * len(rows)
-            continue
-        source = next(
-            (c for c in (spec.columns.get(column, column), column) if c.split(".")[0] in rows.features), None
-        )
-        if source is None:
-            raise ConfigurationError(
-                f"hub data set {name or spec.name}: columns {', '.join(rows.features)} given, but "
-                f"{spec.columns.get(column, column)!r} is needed for {column!r}; give another data set"
-            )
-        columns[column] = _values(rows, source)
-    return Dataset.from_dict(columns, features=schema)
-
-
-def _filled(template: str, language: str) -> str:
-    context, _, question = language.partition("-")
-    return template.format(
-        language=language,
-        language3=iso3(language),
-        name=name_of(language),
-        context=context,
-        question=question or context,
-    )
-
-
-def _load(name: str, config: str | None, splits: Sequence[str]) -> Dataset:
-    reason = ""
-    for split in dict.fromkeys(splits):
-        try:
-            return datasets.load_dataset(name, config, split=split)
-        except (OSError, ValueError, KeyError, RuntimeError) as error:
-            reason = reason or (str(error).strip().splitlines() or [type(error).__name__])[0]
-    raise InputError(
-        f"the data set {name!r} ({config or 'default'}) cannot be had from the hub ({reason}); check the name and the "
-        "connection, or download it and give --data FOLDER"
-    )
-
-
-def _values(rows: Dataset, column: str) -> list[Any]:
-    name, *inner = column.split(".")
-    feature = rows.features[name]
-    values: list[Any] = list(rows[name])
-    for key in inner:
-        values = [value[key] for value in values]
-        feature = feature[key]
-    element = getattr(feature, "feature", feature)
-    if not isinstance(element, ClassLabel):
-        if isinstance(values[0] if values else None, dict) and "answer_start" in values[0]:
-            return [{"text": list(v["text"]), "start": list(v["answer_start"])} for v in values]
-        return values
-    if element is feature:
-        return [element.names[v] if v >= 0 else "-" for v in values]
-    return [[element.names[v] for v in several] for several in values]
 
 
 def _open(path: str, split: str) -> Dataset:
