@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from isoglot.errors import ConfigurationError
+from isoglot.errors import ConfigurationError, InputError
 from isoglot.pipeline.reporting import Reporter
 from isoglot.recipe_source import did_you_mean
 
@@ -130,13 +130,7 @@ class TokenizerData(DataMaker):
         except ValidationError as error:
             raise _mistakes("tokenizer", error, TokenizerOptions) from error
 
-        class Lines:
-            def __iter__(self_) -> Iterator[str]:  # noqa: N805 - read anew for each round of training
-                for path in self.text:
-                    with Path(path).open(encoding="utf-8") as file:
-                        yield from (line.rstrip("\n") for line in file)
-
-        tokenizer = train_tokenizer(Lines(), options)
+        tokenizer = train_tokenizer([line for path in self.text for line in _lines(path)], options)
         tokenizer.save_pretrained(str(folder))
         return {"size": len(tokenizer)}
 
@@ -236,7 +230,7 @@ class PairsData(DataMaker):
 
         from isoglot.seeding import generator_for  # noqa: PLC0415
 
-        sides = [Path(p).read_text(encoding="utf-8").splitlines() for p in (self.source, self.target)]
+        sides = [_lines(path) for path in (self.source, self.target)]
         if len(sides[0]) != len(sides[1]):
             raise ConfigurationError(
                 f"{self.source} has {len(sides[0]):,} lines and {self.target} {len(sides[1]):,}; "
@@ -346,6 +340,18 @@ def _mistakes(place: str, error: ValidationError, kind: type[BaseModel]) -> Conf
         hint = f"; {did_you_mean(key, kind.model_fields)}" if one["type"] == "extra_forbidden" else ""
         found.append(f"{place}.{key}: {one['msg']}{hint}")
     return ConfigurationError(found)
+
+
+def _lines(path: str) -> list[str]:
+    """The lines of a text file.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        return Path(path).read_text(encoding="utf-8").split("\n")[:-1]
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read ({error}); name a text file in UTF-8", path=path) from error
 
 
 def _sides(place: Path) -> None:

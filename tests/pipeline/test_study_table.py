@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from isoglot.pipeline.study_file import find_studies, load_study
+from isoglot.pipeline.study_plan import Plan, build_plan
+from isoglot.pipeline.study_store import Store
+from isoglot.pipeline.study_table import fill, study_tables, to_markdown, write_study
+from isoglot.pipeline.study_units import Difference, Reading, Term
+from isoglot.report.export import to_text
+from isoglot.report.figure_files import read_figure
+from isoglot.report.papers import paper_table
+
+WEAM = """
+name: toy
+data: {}
+systems:
+  mbert: {checkpoint: mbert}
+  weam: {recipe: weam}
+tasks:
+  xnli: {task: xnli, data: ["x"], languages: [LANGUAGES]}
+tables:
+  table2:
+    paper: weam:Table2
+    rows: [{paper: {label: mBERT†, setting: zero-shot}}, {paper: mBERT+WEAM}]
+scales: {tiny: {seeds: [1, 2]}}
+"""
+
+
+def plan_of(name: str, *settings: str) -> Plan:
+    return build_plan(load_study(find_studies([name])[0], "tiny", settings))
+
+
+def finish(store: Store, term: Term, value: float) -> None:
+    """Write what units would have measured, so that a term has a value."""
+    if isinstance(term, Difference):
+        finish(store, term.left, value)
+        finish(store, term.right, 0.0)
+    elif isinstance(term, Reading):
+        store.finish(term.unit, {"values": {term.metric: value, "": value}})
+    else:
+        for part in term.terms:
+            finish(store, part, value)
+
+
+def test_the_papers_own_figures_differ_by_nothing(tmp_path: Path) -> None:
+    plan = plan_of("align_mlm/table3", "seeds=[1]")
+    store = Store(tmp_path)
+    planned = plan.tables[0]
+    for cell in planned.cells:
+        printed = planned.rows[cell.row].values[cell.column]
+        if cell.column.endswith(("sup", "zs")) and cell.terms:
+            finish(store, cell.terms[1], float(str(printed)))
+    table = study_tables(plan, tmp_path)[0]
+    assert len(table.rows) == 36
+    differences = [
+        c.value for row in table.rows if row.kind == "difference" for c in row.cells if c.value is not None
+    ]
+    assert len(differences) == 12 * 9 - 4 * 3  # XNLI under trans+syn is left out, and says why
+    assert max(map(abs, differences)) < 0.11  # Δ as printed is rounded
+    assert any("no inference pair" in note for note in table.notes)
+    assert "ALIGN-MLM / trans+inv" in to_text(table)
+
+
+def test_spearman_of_the_papers_own_figures(tmp_path: Path) -> None:
+    """0.727, 0.781 and 0.734 follow from Tables 3 and 8."""
+    trees = "tasks.xnli.when=[]"
+    plan = plan_of("align_mlm/figure3", "seeds=[1]", trees)
+    scores = {row.label: row.values["alignment"] for row in paper_table("align_mlm:Table8").rows}
+    drops = {
+        f"{r.system} / {r.attributes['transformation']}": r.values
+        for r in paper_table("align_mlm:Table3").rows
+    }
+    correlation = plan.tables[0].correlation
+    assert correlation is not None
+    store = Store(tmp_path)
+    for label, task in correlation.entry.rows.items():
+        for point in correlation.points[label]:
+            finish(store, point.x[1], float(str(scores[point.label])))
+            finish(store, point.y[1], float(str(drops[point.label][f"{task}.delta"])))
+    tables, folder = write_study(plan, tmp_path)
+    ours = [row.cells[0].value for row in tables[0].rows if row.kind == "ours"]
+    assert [round(value or 0, 3) for value in ours] == [0.727, 0.781, 0.734]
+    figure = read_figure(folder / "figures" / "figure3-pos.json")
+    assert figure.kind == "scatter"
+    assert len(figure.points) == 12
+    assert json.loads((folder / "figures" / "figure3-pos.json").read_text())["correlate"] == "-y"
+
+
+def weam(tmp_path: Path, languages: str) -> Plan:
+    path = tmp_path / "toy.yaml"
+    path.write_text(WEAM.replace("LANGUAGES", languages))
+    return build_plan(load_study(path, "tiny"))
+
+
+def test_means_are_over_what_both_have(tmp_path: Path) -> None:
+    plan = weam(tmp_path, "de, es")
+    planned, store = plan.tables[0], Store(tmp_path / "out")
+    given = {"en": 80.0, "es": 70.0, "de": 60.0}
+    for cell in planned.cells:
+        for seed, term in cell.terms.items():
+            finish(store, term, given[cell.column] + seed)
+    table = study_tables(plan, tmp_path / "out")[0]
+    columns = [column.label for column in table.columns]
+    ours, paper, difference = (dict(zip(columns, row.cells, strict=True)) for row in table.rows[3:])
+    assert ours["avg_all"].value == pytest.approx(71.5)
+    assert ours["avg_all"].sd == pytest.approx(0.5**0.5)
+    assert ours["avg_zero_shot"].value == pytest.approx(66.5)
+    printed = paper_table("weam:Table2").row("mBERT+WEAM").values
+    mean = sum(float(str(printed[c])) for c in ("es", "de")) / 2
+    assert paper["avg_zero_shot"].value == pytest.approx(mean)
+    assert difference["avg_zero_shot"].value == pytest.approx(66.5 - mean)
+    assert paper["avg_zero_shot"].note
+    assert ours["zh"].text == "–"
+    assert "zh at scale tiny" in table.notes[ours["zh"].note - 1]
+    assert to_markdown(table).count("\n| ") == 2 + 6
+
+
+def test_a_mean_waits_for_all_its_cells_of_a_seed(tmp_path: Path) -> None:
+    plan = weam(tmp_path, "de, es, zh")
+    planned, store = plan.tables[0], Store(tmp_path / "out")
+    for cell in planned.cells:
+        for seed, term in cell.terms.items():
+            if (cell.column, seed) != ("zh", 2):
+                finish(store, term, 50.0)
+    found = fill(planned, store.measured(plan.units()))
+    assert set(found.values[1, "zh"]) == {1}
+    assert 1 in found.values[1, "avg_all"]
+    assert (1, "avg_all") not in found.partial
