@@ -8,12 +8,11 @@ from isoglot.report.beside import Beside, Slot, add_rows, metric_name
 from isoglot.report.comparison import Comparison, placed_lines
 from isoglot.report.grid import Layout, average_sets, caption
 from isoglot.report.papers import PaperColumn, PaperTable, paper_table, paper_tables
-from isoglot.report.scores import Measure, Scores, common_task, lower_is_better
+from isoglot.report.scores import Measure, Scores, common_task, lower_is_better, main_measures
 from isoglot.report.table import Table, slug
 
 __all__ = ["across_tables", "overview"]
 
-_FIRST = ("accuracy", "f1", "em", "aer", "mrr")
 _FEWEST = 2
 
 
@@ -23,11 +22,7 @@ def overview(scores: Scores, layout: Layout) -> Table | None:
     Returns:
         ``None`` for fewer than two tasks or two runs, where it would say nothing new.
     """
-    chosen: dict[tuple[str, str], Measure] = {}
-    for measure in sorted(scores.measures(), key=_rank):
-        if not measure.quantity:
-            chosen.setdefault((measure.task, measure.split), measure)
-    measures = [m for m in scores.measures() if m in chosen.values()]
+    measures = [m for m in main_measures(scores.measures()) if not m.quantity]
     if len(measures) < _FEWEST or len(scores.runs) < _FEWEST:
         return None
     slots = []
@@ -96,7 +91,7 @@ def _draft(
     measures = list(dict.fromkeys(columns.values()))
     tasks = ", ".join(dict.fromkeys(m.task for m in measures))
     told = caption(measures, scores, names="Means over languages")
-    table = Table(slug(["across", paper.name]), f"{tasks}, beside {paper.name}", told, "run", [])
+    table = Table(slug(["across", paper.name]), f"{tasks}, beside {paper.cited}", told, "run", [])
     slots = []
     for column, m in columns.items():
         languages = scores.languages(m)
@@ -147,7 +142,3 @@ def _languages(paper: PaperTable, measure: Measure) -> set[str]:
             if found:
                 return found
     return set()
-
-
-def _rank(measure: Measure) -> int:
-    return _FIRST.index(measure.common_metric) if measure.common_metric in _FIRST else len(_FIRST)

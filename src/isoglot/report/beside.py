@@ -114,13 +114,17 @@ def add_rows(table: Table, slots: Sequence[Slot], scores: Scores, beside: Beside
     """
     rows = {run: tuple(_ours(scores, run, slot) for slot in slots) for run in scores.runs}
     rows = {run: cells for run, cells in rows.items() if any(_measured(scores, run, slot) for slot in slots)}
-    _embolden(rows, slots)
     matched: Mapping[str, tuple[PaperLine, list[str]]] = {}
     others: Sequence[PaperLine] = ()
     if beside is not None:
         known = [*rows, *(run for run in beside.comparison.rows if run in scores.runs and run not in rows)]
         matched, others = placed_lines(beside.paper, beside.comparison, known, slots[0].measure.task)
         _introduce(table, beside)
+        if beside.comparison.placed_only:
+            rows = {run: cells for run, cells in rows.items() if run in matched}
+            settings = {line.attributes.get("setting") for line, _ in matched.values()}
+            others = [line for line in others if line.attributes.get("setting") in settings]
+    _embolden(rows, slots)
     for run, cells in rows.items():
         table.rows.append(Row(run, cells, "ours", _seeds(scores, run, slots)))
         if beside is not None and run in matched:

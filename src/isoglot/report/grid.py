@@ -51,8 +51,8 @@ def build_tables(scores: Scores, layout: Layout) -> list[Table]:
     """A table for each task, split and metric.
 
     EM and F1 share one, each language having both; so do the supervised and zero-shot results of
-    ``isoglot transfer`` and their difference. Where one table of a paper is to be compared with, the paper's figures
-    stand in the task's own table; where there are several, each has a table after it.
+    ``isoglot transfer`` and their difference. Where one table of a paper was named to be compared with, the paper's
+    figures stand in the task's own table; where there are several, each has a table after it.
 
     Raises:
         ConfigurationError: a comparison names a run, table or row that does not exist.
@@ -64,7 +64,7 @@ def build_tables(scores: Scores, layout: Layout) -> list[Table]:
             paper = paper_table(comparison.paper)
             if _concerns(comparison, paper, measures, scores):
                 found.append(_draft(measures, scores, layout, (comparison, paper)))
-        if len(found) != 1:
+        if len(found) != 1 or any(c.placed_only for c in layout.comparisons):
             tables.append(_draft(measures, scores, layout, None))
         tables += found
     _unique(tables)
@@ -140,12 +140,14 @@ def _draft(
     names = " / ".join(metric_name(m.metric) for m in measures)
     if transfer:
         names = f"{metric_name(first.base_metric)}, zero-shot, supervised and the gap Δ = SUP − ZS"
-    title = f"{first.task}: {names}" + ("" if beside is None else f", beside {beside[1].name}")
+    title = f"{first.task}: {names}" + ("" if beside is None else f", beside {beside[1].cited}")
     parts = [first.task, first.split, *(m.metric for m in measures), *([beside[1].name] if beside else [])]
     told = caption(measures, scores, names=metric_name(first.base_metric) if transfer else "")
     table = Table(slug(parts), title, told, "run", [])
     paper = None if beside is None else beside[1]
     slots = _transfer_slots(measures, scores) if transfer else _slots(table, measures, scores, layout, paper)
+    if beside is not None and beside[0].placed_only:
+        slots = _printed_slots(slots, beside[1], beside[0], scores)
     table.columns = [slot.heading() for slot in slots]
     add_rows(table, slots, scores, None if beside is None else Beside(beside[0], beside[1], layout.runs))
     return table
@@ -181,6 +183,16 @@ def _transfer_slots(measures: Sequence[Measure], scores: Scores) -> list[Slot]:
             for m in measures
         ]
     return slots
+
+
+def _printed_slots(
+    slots: Sequence[Slot], paper: PaperTable, comparison: Comparison, scores: Scores
+) -> list[Slot]:
+    """Those columns that the paper has figures in, means aside."""
+    placed, _ = placed_lines(paper, comparison, scores.runs, slots[0].measure.task)
+    lines = [*paper_lines(paper), *(line for line, _ in placed.values())]
+    return [slot for slot in slots
+            if slot.average or any(line.cell(*slot.parts[0][0]) for line in lines)]  # fmt: skip
 
 
 def _order(measures: Sequence[Measure], scores: Scores, source: str, paper: PaperTable | None) -> list[str]:

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from isoglot.errors import ConfigurationError
 from isoglot.report.beside import metric_name
 from isoglot.report.grid import average_sets
-from isoglot.report.scores import Measure, Score, Scores, lower_is_better
+from isoglot.report.scores import Measure, Score, Scores, lower_is_better, main_measures
 from isoglot.report.table import figure
 
-__all__ = ["Headline", "headlines"]
-
-_FIRST = ("accuracy", "f1", "aer", "mrr")
+__all__ = ["Headline", "headlines", "summary"]
 
 
 @dataclass(frozen=True)
@@ -55,23 +53,35 @@ def headlines(scores: Scores, *, source: str, baseline: str | None) -> list[Head
             f"--baseline {baseline} given; there are results of {', '.join(scores.runs)}; name one of them"
         )
     found = []
-    for measure in _main(scores.measures()):
+    for measure in main_measures(scores.measures()):
         line = _line(scores, measure, source, baseline)
         if line is not None:
             found.append(line)
     return found
 
 
-def _main(measures: Sequence[Measure]) -> list[Measure]:
-    """The first metric of each task and split that the field reports; the first measured one without."""
-    chosen: dict[tuple[str, str], Measure] = {}
-    for measure in sorted(measures, key=lambda m: _rank(m.common_metric)):
-        chosen.setdefault((measure.task, measure.split), measure)
-    return [m for m in measures if chosen[m.task, m.split] == m]
+def summary(lines: Sequence[Headline]) -> str:
+    """All in a sentence: which run is best at what, and how often that is more than noise.
+
+    Returns:
+        Nothing for fewer than two comparisons.
+    """
+    compared = [line for line in lines if line.against]
+    if len(compared) < 2:
+        return ""
+    won: dict[str, list[str]] = {}
+    for line in compared:
+        won.setdefault(line.best, []).append(line.task)
+    order = sorted(won, key=lambda run: -len(won[run]))
+    told = "; ".join(f"{run} at {_listed(won[run])}" for run in order)
+    beyond = sum(line.verdict.startswith("more") for line in compared)
+    against = {line.against for line in compared}
+    rival = f"the lead over {next(iter(against))}" if len(against) == 1 else "the lead"
+    return f"Best: {told}. In {beyond} of {len(compared)}, {rival} is more than noise."
 
 
-def _rank(metric: str) -> int:
-    return _FIRST.index(metric) if metric in _FIRST else len(_FIRST)
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _line(scores: Scores, measure: Measure, source: str, baseline: str | None) -> Headline | None:
@@ -90,6 +100,8 @@ def _line(scores: Scores, measure: Measure, source: str, baseline: str | None) -
     if against is None or against == order[0]:
         against = order[1] if len(order) > 1 else None
     task = measure.task if measure.split == "test" else f"{measure.task} ({measure.split})"
+    if measure.quantity:
+        task += ", derived languages" if all("-x-" in lang for lang in members) else ", transfer"
     best = known[order[0]]
     if against is None:
         return Headline(task, metric, order[0], best)

@@ -12,10 +12,19 @@ from isoglot.report.export import to_csv, to_latex
 from isoglot.report.headline import Headline
 from isoglot.report.html import Markup, element, join
 from isoglot.report.languages import language_name
+from isoglot.report.papers import paper_table, paper_tables
 from isoglot.report.plots import Drawn
 from isoglot.report.table import Cell, Column, Row, Table, figure
 
-__all__ = ["Section", "figure_block", "headline_cards", "page", "results_section", "table_block"]
+__all__ = [
+    "Section",
+    "figure_block",
+    "folded_tables",
+    "headline_cards",
+    "page",
+    "results_section",
+    "table_block",
+]
 
 
 class Section:
@@ -25,10 +34,17 @@ class Section:
         id: anchor, of letters, digits and hyphens.
         title: heading.
         parts: what it holds; an empty section is left out.
+        tables: listed below it in the contents.
     """
 
-    def __init__(self, id: str, title: str, parts: Iterable[Markup]) -> None:  # noqa: A002 - the attribute's name
-        self.id, self.title, self.parts = id, title, list(parts)
+    def __init__(
+        self,
+        id: str,  # noqa: A002 - the attribute's name
+        title: str,
+        parts: Iterable[Markup],
+        tables: Sequence[Table] = (),
+    ) -> None:
+        self.id, self.title, self.parts, self.tables = id, title, list(parts), tables
 
 
 def page(title: str, lead: Sequence[Markup], sections: Sequence[Section], foot: str) -> str:
@@ -37,6 +53,11 @@ def page(title: str, lead: Sequence[Markup], sections: Sequence[Section], foot: 
     policy = f"default-src 'none'; style-src '{_sha(style)}'; script-src '{_sha(script)}'; img-src data:"
     shown = [section for section in sections if section.parts]
     contents = [element("li", element("a", section.title, href=f"#{section.id}")) for section in shown]
+    listed = [element("li", element("a", element("bdi", table.title), href=f"#table-{table.id}"))
+              for section in shown for table in section.tables]  # fmt: skip
+    every = element(
+        "details", element("summary", f"{len(listed)} tables"), element("ul", *listed), class_="contents"
+    )
     head = [
         element("meta", charset="utf-8"),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
@@ -48,7 +69,9 @@ def page(title: str, lead: Sequence[Markup], sections: Sequence[Section], foot: 
     body = [
         element("a", "Skip to the results", href="#main", class_="skip"),
         element("header", element("h1", element("bdi", title)), *lead, class_="top"),
-        element("nav", element("ul", *contents), aria_label="Contents") if len(contents) > 1 else None,
+        element("nav", element("ul", *contents), every if len(listed) > 1 else None, aria_label="Contents")
+        if len(contents) > 1
+        else None,
         element("main", *(_section(section) for section in shown), id="main"),
         element("footer", element("p", foot)),
         element("script", Markup(script)),
@@ -131,6 +154,47 @@ def table_block(table: Table, *, heading: bool = True) -> Markup:
         scroller, element("ol", *notes, class_="notes") if notes else None, _downloads(table),
         class_="table-block", id=f"table-{table.id}",
     )  # fmt: skip
+
+
+def folded_tables(tables: Sequence[Table], *, open_up_to: int = 4) -> list[Markup]:
+    """Tables beside the papers', by paper: each behind a fold that tells how ours compare.
+
+    Args:
+        tables: with a paper's figures in them.
+        open_up_to: no more than so many tables stand open.
+    """
+    parts: list[Markup] = []
+    places = {paper.name: place for place, paper in enumerate(paper_tables())}
+    for name, members in groupby(sorted(tables, key=lambda t: places[t.paper]), key=lambda t: t.paper):
+        paper = paper_table(name)
+        parts.append(element("h3", f"{paper.cited}: {paper.title}"))
+        for table in members:
+            told = element("span", _verdict(table), class_="told")
+            title = table.title.partition(", beside ")[0]
+            fold = element("summary", element("b", element("bdi", title)), " ", told)
+            opened = len(tables) <= open_up_to
+            parts.append(
+                element("details", fold, table_block(table, heading=False), class_="fold beside", open=opened)
+            )
+    return parts
+
+
+def _verdict(table: Table) -> str:
+    """How many figures were subtracted, and what came out."""
+    found = [cell.value for row in table.rows if row.kind == "difference"
+             for column, cell in zip(table.columns, row.cells, strict=True)
+             if cell.value is not None and not column.average]  # fmt: skip
+    if not found:
+        return (
+            "not comparable"
+            if any(row.kind == "difference" for row in table.rows)
+            else "no line for these runs"
+        )
+    signs = {"signed": True, "digits": max(cell.digits for row in table.rows for cell in row.cells)}
+    if len(found) == 1:
+        return f"difference {figure(found[0], **signs)}"  # type: ignore[arg-type]
+    low, high = figure(min(found), **signs), figure(max(found), **signs)  # type: ignore[arg-type]
+    return f"{len(found)} differences, {low} to {high}"
 
 
 def figure_block(drawn: Drawn) -> Markup:

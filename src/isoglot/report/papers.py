@@ -39,6 +39,7 @@ PAPERS: Mapping[str, str] = {
 }
 """Key -> who is cited."""
 
+_SHORT = {"weam": "WEAM", "ppa": "PPA", "align_mlm": "ALIGN-MLM", "xlm_align": "XLM-Align"}
 _ROUNDING = 0.501
 """How far a rounded mean of rounded figures may be off, in units of the last printed place."""
 
@@ -161,6 +162,12 @@ class PaperTable:
         return (
             f"{self.paper}:Table{self.number}" if self.number[0].isdigit() else f"{self.paper}:{self.number}"
         )
+
+    @property
+    def cited(self) -> str:
+        """As a text cites it: ``WEAM, Table 2``."""
+        place = f"Table {self.number}" if self.number[0].isdigit() else f"text {self.number}"
+        return f"{_SHORT[self.paper]}, {place}"
 
     def column(self, name: str) -> PaperColumn:
         """The column with this id.

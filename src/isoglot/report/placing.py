@@ -15,7 +15,7 @@ from typing import Any
 from isoglot.report.papers import PaperColumn, PaperRow, PaperTable, PaperValue
 from isoglot.report.scores import Measure, common_task
 
-__all__ = ["PaperLine", "Placement", "find_line", "paper_lines", "placement", "transformation"]
+__all__ = ["PaperLine", "Placement", "find_line", "in_order", "paper_lines", "placement", "transformation"]
 
 _DEFAULTS: Mapping[str, Any] = {
     "setting": "zero-shot", "code_switch": True, "pairs": "250k", "dictionary": 0.25, "overlap": 0.0,
@@ -46,6 +46,10 @@ _ALIASES: Mapping[str, tuple[tuple[str, Mapping[str, Any]], ...]] = {
 }
 """Other names of a system, tried after its own. PPA without the contrast is TLM, and without TLM the contrast."""
 
+_ORDER: Sequence[str] = (
+    "fast_align", "mbert", "xlmr_base", "mlm", "xlmr_continued_mlm", "tlm", "xlm", "dict_mlm", "align_mlm", "cao2020",
+    "weam", "ppa_no_tlm", "ppa_mlm", "ppa", "xlm_align_no_tlm", "xlm_align_no_dwa", "xlm_align",
+)  # fmt: skip
 _WORDS: Sequence[tuple[str, str, Any]] = (
     ("no_code_switch(?:ing|ed)?|no_cs", "code_switch", False),
     ("code_switch(?:ing|ed)?|cs", "code_switch", True),
@@ -146,6 +150,13 @@ class PaperLine:
         """What the run's name leaves open and the paper does not: told before figures are subtracted."""
         return [f"{key}: {self.attributes[key]} in the paper, not told by the run's name"
                 for key in sorted(_TELLING & set(self.attributes)) if key not in attributes]  # fmt: skip
+
+
+def in_order(runs: Sequence[str]) -> list[str]:
+    """Runs of known systems as papers list them, baselines first; the others after them, as given."""
+    systems = [next((s for s, _ in placement(run).alternatives() if s in _ORDER), "") for run in runs]
+    places = [_ORDER.index(system) if system else len(_ORDER) for system in systems]
+    return [run for _, _, run in sorted(zip(places, range(len(runs)), runs, strict=True))]
 
 
 def transformation(language: str) -> str:

@@ -13,9 +13,18 @@ from isoglot.report.comparison import Comparison
 from isoglot.report.curves import curve_figures
 from isoglot.report.export import write_tables
 from isoglot.report.grid import Layout, build_tables
-from isoglot.report.headline import headlines
+from isoglot.report.headline import headlines, summary
 from isoglot.report.html import Markup, element
-from isoglot.report.page import Section, figure_block, headline_cards, page, results_section, table_block
+from isoglot.report.page import (
+    Section,
+    figure_block,
+    folded_tables,
+    headline_cards,
+    page,
+    results_section,
+    table_block,
+)
+from isoglot.report.placing import in_order
 from isoglot.report.plots import Drawn, draw
 from isoglot.report.runs import Material, gather
 from isoglot.report.scores import Combination, Scores, collect
@@ -23,6 +32,10 @@ from isoglot.report.table import Cell, Column, Row, Table, slug
 from isoglot.report.viewer import alignment_table, alignment_viewer
 
 __all__ = ["ReportOptions", "render", "report_tables"]
+
+
+_INLINE = 3
+"""So many tables beside a paper's stand among the tasks' own; more have a section of their own."""
 
 
 @dataclass(frozen=True)
@@ -71,17 +84,22 @@ def render(runs: Sequence[str | Path], *, out: str | Path, options: ReportOption
     """
     options = options or ReportOptions()
     material = gather(runs, options.combinations)
-    scores = collect(material.rows, options.combinations)
+    scores = _ordered(material, options)
     tables = _tables(scores, material, options)
     drawn = [draw(found) for _, found in material.figures]
     main, side = (list(map(draw, charts)) for charts in curve_figures(material.curves))
     everything = _results_table(material)
+    beside = [table for table in tables if table.paper]
+    if len(beside) <= _INLINE and not any(c.placed_only for c in options.comparisons):
+        beside = []
+    own = [table for table in tables if table not in beside]
     links = [alignment_table(title, sentences) for title, sentences in material.alignments]
     provenance = _runs_table(material)
     exported = [*tables, *(d.data for d in (*drawn, *main, *side)), *links, everything, provenance]
     _distinct(exported)
     sections = [
-        Section("tables", "Results by task", [table_block(table) for table in tables]),
+        Section("tables", "Results by task", [table_block(table) for table in own], own),
+        Section("papers", "Beside the papers", folded_tables(beside), beside),
         Section("figures", "Figures", _figures(drawn)),
         Section("curves", "Training", _curves(main, side)),
         Section("alignments", "Word alignments", _viewers(material, options)),
@@ -114,7 +132,15 @@ def report_tables(runs: Sequence[str | Path], options: ReportOptions) -> list[Ta
         ConfigurationError: as :func:`render`.
     """
     material = gather(runs, options.combinations)
-    return _tables(collect(material.rows, options.combinations), material, options)
+    return _tables(_ordered(material, options), material, options)
+
+
+def _ordered(material: Material, options: ReportOptions) -> Scores:
+    """All scores; the run to compare with first, then those of known systems."""
+    scores = collect(material.rows, options.combinations)
+    runs = in_order(scores.runs)
+    scores.runs = sorted(runs, key=lambda run: run != options.baseline)
+    return scores
 
 
 def _tables(scores: Scores, material: Material, options: ReportOptions) -> list[Table]:
@@ -124,8 +150,9 @@ def _tables(scores: Scores, material: Material, options: ReportOptions) -> list[
 
 
 def _lead(scores: Scores, material: Material, options: ReportOptions) -> list[Markup]:
-    parts = [element("p", options.headline, class_="headline")] if options.headline else []
-    cards = headline_cards(headlines(scores, source=options.source, baseline=options.baseline))
+    lines = headlines(scores, source=options.source, baseline=options.baseline)
+    parts = [element("p", text, class_="headline") for text in (options.headline, summary(lines)) if text]
+    cards = headline_cards(lines)
     if cards is not None:
         parts.append(cards)
     seeds = {row.seed for row in material.rows if row.seed is not None}

@@ -11,7 +11,17 @@ from statistics import fmean, stdev
 from isoglot.errors import ConfigurationError
 from isoglot.results import Result
 
-__all__ = ["Combination", "Measure", "Score", "Scores", "collect", "lower_is_better", "run_label"]
+__all__ = [
+    "Combination",
+    "Measure",
+    "Score",
+    "Scores",
+    "collect",
+    "common_task",
+    "lower_is_better",
+    "main_measures",
+    "run_label",
+]
 
 _SHARES = frozenset(
     [
@@ -33,6 +43,7 @@ _SHARES = frozenset(
 )
 """Metrics that some tools give as a share of 1 and all papers print in percent."""
 _LOWER = ("aer", "loss", "perplexity", "error", "delta", "drop")
+_FIRST = ("aer", "f1", "accuracy", "em", "mrr")
 _QUANTITIES = {"_zero_shot": "zs", "_supervised": "sup", "_delta": "delta"}
 _SAME_METRIC = {"acc": "accuracy", "exact_match": "em", "chunk_f1": "f1", "pos_chunk_f1": "f1"}
 _SAME_TASK = {"udpos": "pos", "panx": "ner", "wikiann": "ner", "paws-x": "pawsx", "tydiqa-goldp": "tydiqa"}
@@ -189,6 +200,22 @@ class Scores:
     def mean(self, measure: Measure, run: str, languages: Sequence[str]) -> Score | None:
         """Mean over languages, per seed first, then over seeds, as :meth:`average`."""
         return self.average(run, [[(measure, language) for language in languages]])
+
+
+def main_measures(measures: Sequence[Measure]) -> list[Measure]:
+    """The first metric of each task and split that the field reports; the first measured one without.
+
+    Results of ``isoglot transfer`` count apart, by their zero-shot figure.
+    """
+    chosen: dict[tuple[str, str, bool], Measure] = {}
+    for measure in sorted(measures, key=_rank):
+        chosen.setdefault((measure.task, measure.split, bool(measure.quantity)), measure)
+    return [m for m in measures if m in chosen.values()]
+
+
+def _rank(measure: Measure) -> tuple[bool, int]:
+    place = _FIRST.index(measure.base_metric) if measure.base_metric in _FIRST else len(_FIRST)
+    return measure.quantity not in ("", "zs"), place
 
 
 def common_task(task: str) -> str:

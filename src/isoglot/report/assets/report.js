@@ -111,10 +111,19 @@
   }));
   let opened = [];
   window.addEventListener("beforeprint", () => {
-    opened = all(document, "details.links:not([open])");
+    opened = all(document, "details.links:not([open]), details.beside:not([open])");
     opened.forEach((fold) => { fold.open = true; });
   });
   window.addEventListener("afterprint", () => opened.forEach((fold) => { fold.open = false; }));
+
+  /* A link into a fold opens it. */
+  const unfold = () => {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    for (let fold = target && target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+    if (target) target.scrollIntoView();
+  };
+  window.addEventListener("hashchange", unfold);
+  if (location.hash) unfold();
 
   /* All results: filter and sort. */
   all(document, ".all-results").forEach((table) => {
