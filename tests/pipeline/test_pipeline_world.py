@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from isoglot.derive.spec import TransformOptions
 from isoglot.errors import ConfigurationError
 from isoglot.pipeline.derive import DeriveRequest, derive_corpus
 from isoglot.pipeline.derive_input import read_rows
 from isoglot.pipeline.world import SPLITS, WorldRequest, WorldSummary, write_world
+from isoglot.schema import SPAN
 from isoglot.synthetic import World
 from isoglot.tasks.pairs import PairTask
 from isoglot.tasks.questions import QuestionTask
@@ -47,7 +49,7 @@ def test_tasks_read_what_the_world_made(made: WorldSummary, split: str) -> None:
     for kind, name in (("nli", "xnli"), ("paws", "pawsx")):
         pairs = PairTask(source(kind), kind=name).load("en", split).remove_columns("id")
         assert pairs.to_list() == getattr(WORLD, kind)(SMALL.rows(kind, split), split=split).to_list()
-    asked = QuestionTask(source("qa")).load("en", split)
+    asked = QuestionTask(source("qa")).load("en", split).select_columns(list(SPAN))
     assert asked.to_list() == WORLD.qa(SMALL.rows("qa", split), split=split).to_list()
 
 
@@ -58,6 +60,7 @@ def test_trees_are_those_of_the_text_and_of_the_names(made: WorldSummary) -> Non
     lines = (made.path / "text/en.train.txt").read_text().splitlines()
     trees = rows("trees/text.train.conllu")
     assert ["".join(t["words"]) for t in trees] == ["".join(x.split()) for x in lines]  # type: ignore[arg-type]
+    assert len(rows("trees/nli.dev.conllu")) == made.files["trees/nli.dev.conllu"] == 16
     names = [r["words"] for r in WORLD.ner(9, split="test")]
     assert [t["words"] for t in rows("trees/ner.test.conllu")] == names
 
@@ -71,10 +74,31 @@ def test_every_file_can_be_derived(made: WorldSummary, tmp_path: Path) -> None:
         assert summary.counts["derived"] == 8
 
 
+def test_everything_has_a_head_final_copy(made: WorldSummary, tmp_path: Path) -> None:
+    """Trans∘Syn of every task, offline: parses are at hand for every sentence."""
+    options = TransformOptions(syntax="en~head-final@N~head-final@V", models="built-in", oversize="keep")
+    kinds = {"text/en.dev.txt": "text", "pos/en.dev.conllu": "treebank", "ner/en/dev": "tagged",
+             "nli/en.dev.tsv": "nli", "paws/en.dev.tsv": "paws", "qa/en.dev.json": "qa"}  # fmt: skip
+    for name, kind in kinds.items():
+        trees = None if kind == "treebank" else str(made.path / f"trees/{name.partition('/')[0]}.dev.conllu")
+        request = DeriveRequest("trans+syn", kind=kind, languages=("en",), options=options, parses=trees)
+        summary = derive_corpus([made.path / name], tmp_path / kind, request)
+        kept = summary.counts["derived"]
+        assert kept == 8 or (kind == "qa" and kept >= 5), summary.counts
+    row = json.loads((tmp_path / "nli" / "derived.jsonl").read_text().splitlines()[0])
+    original = World(seed=3).nli(1, split="dev")[0]
+    assert row["label"] == original["label"]
+    assert len(row["first"].replace(" ", "")) == len(original["first"].replace(" ", ""))
+
+
 def test_what_is_not_asked_for_is_not_written(tmp_path: Path) -> None:
     request = WorldRequest(text=5, pos=0, ner=0, nli=4, paws=0, qa=0, dev=2, test=0, sentences=3)
     summary = write_world(tmp_path / "w", request)
-    assert set(summary.files) == {
+    assert [n for n in summary.files if n.startswith("trees")] == [
+        "trees/nli.train.conllu",
+        "trees/nli.dev.conllu",
+    ]
+    assert {n for n in summary.files if not n.startswith("trees")} == {
         f"{k}.{s}.{x}" for k, x in (("text/en", "txt"), ("nli/en", "tsv")) for s in ("train", "dev")
     }
     paragraph = (tmp_path / "w/text/en.train.txt").read_text().splitlines()[0]

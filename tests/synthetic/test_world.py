@@ -119,4 +119,21 @@ def test_trees_of_tagged_sentences(task: str) -> None:
     assert tagged["words"] == trees["words"]
     assert tagged["tags"] == trees[{"pos": "upos", "ner": "entities"}[task]]
     with pytest.raises(ConfigurationError, match="text, pos, ner"):
-        WORLD.treebank(5, of="nli")
+        WORLD.treebank(5, of="poems")
+
+
+def test_trees_of_pairs_and_stories() -> None:
+    """One tree a sentence, in their order; first names are persons, marks are punctuation."""
+    for task in ("nli", "paws"):
+        pairs, trees = getattr(WORLD, task)(300, split="test"), WORLD.treebank(300, split="test", of=task)
+        assert trees["text"][:] == [s for row in pairs for s in (row["first"], row["second"])]
+    stories, trees = WORLD.qa(40), WORLD.treebank(40, of="qa")
+    told = " ".join(f"{row['context']} {row['question']}" for row in stories)
+    assert " ".join(trees["text"]) == told
+    first = {x.forms["form"] for x in WORLD.lexicon.pools["name.first"].lexemes}
+    for row in trees:
+        assert len({len(row[c]) for c in ("words", "upos", "heads", "deprels", "entities")}) == 1
+        assert row["heads"].count(0) == 1
+        for word, tag, entity in zip(row["words"], row["upos"], row["entities"], strict=True):
+            assert (entity == "B-PER") == (word in first and tag == "PROPN" and entity != "B-LOC")
+            assert (tag == "PUNCT") == (word in ".,?")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from datasets import Dataset
 
@@ -79,6 +79,18 @@ class WorldSummary:
     skipped: bool = False
 
 
+Make = Callable[[int, str], Dataset]
+Render = Callable[[Dataset, str], Iterator[str]]
+
+
+class _File(NamedTuple):
+    name: str
+    split: str
+    rows: int
+    make: Make
+    render: Render
+
+
 def write_world(
     out: str | Path, request: WorldRequest | None = None, *, overwrite: bool = False, progress: Any = None
 ) -> WorldSummary:
@@ -93,7 +105,7 @@ def write_world(
     nli      ``nli/en.SPLIT.tsv``          XNLI
     paws     ``paws/en.SPLIT.tsv``         PAWS-X
     qa       ``qa/en.SPLIT.json``          SQuAD 1.1
-    trees    ``trees/KIND.SPLIT.conllu``   the trees of text's and ner's sentences, for transformations of syntax
+    trees    ``trees/KIND.SPLIT.conllu``   the trees of all sentences of the others, for ``isoglot derive --parses``
     ======== ============================= ==================================================
 
     No sentence is in two splits. The folder appears when it is complete; the same is not made again.
@@ -118,15 +130,16 @@ def write_world(
     world = World(request.seed, request.size, held_out=request.held_out)
     files: dict[str, int] = {}
     with whole_folder(target) as folder:
-        planned = list(_plan(world, request))
-        for number, (name, count, lines) in enumerate(planned):
+        planned = _plan(world, request)
+        for number, plan in enumerate(planned):
             if progress is not None:
                 progress.progress("files of the world", number, len(planned))
-            path = folder / name
+            made = plan.make(plan.rows, plan.split)
+            path = folder / plan.name
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("w", encoding="utf-8", newline="\n") as file:
-                file.writelines(lines())
-            files[name] = count
+                file.writelines(plan.render(made, plan.split))
+            files[plan.name] = len(made)
         write_manifest(folder, {**wanted, "files": files}, name=WORLD_MANIFEST)
     return WorldSummary(target, files, time.monotonic() - began)
 
@@ -144,37 +157,39 @@ def _check(request: WorldRequest) -> None:
         raise ConfigurationError("nothing is asked for; give for example --text 20000 --pos 4000")
 
 
-def _plan(world: World, request: WorldRequest) -> Iterator[tuple[str, int, Callable[[], Iterable[str]]]]:
-    """Each file's name, its rows, and what gives its lines."""
+def _plan(world: World, request: WorldRequest) -> list[_File]:
+    """The files to write."""
 
-    def text(n: int, split: str) -> Iterator[str]:
-        rows = world.text(n, split=split, sentences=request.sentences)
-        return (f"{line}\n" for line in rows["text"])
+    def text(n: int, split: str) -> Dataset:
+        return world.text(n, split=split, sentences=request.sentences)
 
-    def trees(kind: str) -> Callable[[int, str], Iterator[str]]:
-        return lambda n, split: _conllu(world.treebank(n, split=split, of=kind))
+    def trees(of: str) -> Make:
+        return lambda n, split: world.treebank(n, split=split, of=of)
 
-    writers: dict[str, Callable[[int, str], Iterable[str]]] = {
-        "text/en.{}.txt": text,
-        "pos/en.{}.conllu": trees("pos"),
-        "ner/en/{}": lambda n, split: _panx(world.ner(n, split=split)),
-        "nli/en.{}.tsv": lambda n, split: _xnli(world.nli(n, split=split), split),
-        "paws/en.{}.tsv": lambda n, split: _paws(world.paws(n, split=split)),
-        "qa/en.{}.json": lambda n, split: _squad(world.qa(n, split=split)),
-    }
-    if request.sentences == 1:
-        writers["trees/text.{}.conllu"] = trees("text")
-    writers["trees/ner.{}.conllu"] = trees("ner")
-    for template, writer in writers.items():
-        folder, _, rest = template.partition("/")
-        kind = rest.partition(".")[0] if folder == "trees" else folder
-        for split in SPLITS:
-            count = request.rows(kind, split)
-            if count:
-                yield template.format(split), count, lambda w=writer, n=count, s=split: w(n, s)  # type: ignore[misc]
+    def plain(made: Dataset, split: str) -> Iterator[str]:
+        del split
+        return (f"{line}\n" for line in made["text"])
+
+    kinds: list[tuple[str, str, Make, Render]] = [
+        ("text", "text/en.{}.txt", text, plain),
+        ("pos", "pos/en.{}.conllu", trees("pos"), _conllu),
+        ("ner", "ner/en/{}", lambda n, split: world.ner(n, split=split), _panx),
+        ("nli", "nli/en.{}.tsv", lambda n, split: world.nli(n, split=split), _xnli),
+        ("paws", "paws/en.{}.tsv", lambda n, split: world.paws(n, split=split), _paws),
+        ("qa", "qa/en.{}.json", lambda n, split: world.qa(n, split=split), _squad),
+    ]
+    parsed = [*(("text",) if request.sentences == 1 else ()), "ner", "nli", "paws", "qa"]
+    kinds += [(kind, f"trees/{kind}.{{}}.conllu", trees(kind), _conllu) for kind in parsed]
+    return [
+        _File(name.format(split), split, request.rows(kind, split), make, render)
+        for kind, name, make, render in kinds
+        for split in SPLITS
+        if request.rows(kind, split)
+    ]
 
 
-def _conllu(rows: Dataset) -> Iterator[str]:
+def _conllu(rows: Dataset, split: str) -> Iterator[str]:
+    del split
     for number, row in enumerate(rows, 1):
         yield f"# sent_id = {number}\n# text = {row['text']}\n"
         columns = (row["words"], row["upos"], row["heads"], row["deprels"], row["entities"])
@@ -184,7 +199,8 @@ def _conllu(rows: Dataset) -> Iterator[str]:
         yield "\n"
 
 
-def _panx(rows: Dataset) -> Iterator[str]:
+def _panx(rows: Dataset, split: str) -> Iterator[str]:
+    del split
     for row in rows:
         for word, tag in zip(row["words"], row["tags"], strict=True):
             yield f"{LANGUAGE}:{word}\t{tag}\n"
@@ -197,13 +213,15 @@ def _xnli(rows: Dataset, split: str) -> Iterator[str]:
         yield f"{LANGUAGE}\t{row['label']}\t{row['first']}\t{row['second']}\t{split}-{number}\n"
 
 
-def _paws(rows: Dataset) -> Iterator[str]:
+def _paws(rows: Dataset, split: str) -> Iterator[str]:
+    del split
     yield "id\tsentence1\tsentence2\tlabel\n"
     for number, row in enumerate(rows, 1):
         yield f"{number}\t{row['first']}\t{row['second']}\t{row['label']}\n"
 
 
-def _squad(rows: Dataset) -> Iterator[str]:
+def _squad(rows: Dataset, split: str) -> Iterator[str]:
+    del split
     articles = [
         {
             "title": row["id"],

@@ -22,12 +22,16 @@ from isoglot.synthetic.paraphrases import wording_patterns
 from isoglot.synthetic.patterns import Compiled, Ints, Pattern
 from isoglot.synthetic.stories import story_patterns
 from isoglot.synthetic.tables import dataset, list_column, string_column, text_column
+from isoglot.synthetic.trees import Analysis, analysis_of
 
 __all__ = ["World"]
 
 _PATTERNS = 6000
 _STORIES = 1500
-_TREES = ("text", "pos", "ner")
+_TREES = {
+    "text": "_sentences", "pos": "_sentences", "ner": "_named", "nli": "_inferences", "paws": "_wordings",
+    "qa": "_stories",
+}  # fmt: skip
 _TREEBANK = Features({**TREEBANK, "entities": List(Value("string")), "text": Value("string")})
 
 
@@ -63,6 +67,7 @@ class World:
         self.seed = seed
         self.lexicon: Lexicon = build_lexicon(seed, size=size, held_out=held_out)
         self.engine = Engine(self.lexicon, seed)
+        self._analyses: dict[str, Analysis] = {}
 
     @cached_property
     def _sentences(self) -> Compiled:
@@ -99,27 +104,39 @@ class World:
         """Dependency trees (TREEBANK) with the further columns ``entities`` (IOB2) and ``text`` (detokenised).
 
         Args:
-            n: rows.
+            n: rows of the data set whose sentences these are.
             split: train, dev, test, or all.
-            of: whose sentences: those that :meth:`text`, :meth:`pos` or :meth:`ner` gives, row by row.
+            of: whose sentences, in their order: those of :meth:`text`, :meth:`pos` or :meth:`ner`, one a row, or of
+                :meth:`nli` and :meth:`paws` (two a row) or :meth:`qa` (the story's, then the question).
 
         Raises:
             ConfigurationError: ``of`` is something else.
         """
         if of not in _TREES:
             raise ConfigurationError(f"trees of {of!r} asked for; there are those of {', '.join(_TREES)}")
-        compiled = self._named if of == "ner" else self._sentences
-        rows, names = self._collect(of, compiled, split, n), self.engine.vocabulary.strings
+        compiled: Compiled = getattr(self, _TREES[of])
+        rows, names = self._collect(of, compiled, split, n, whole=of == "qa"), self.engine.vocabulary.strings
+        analysis, sentences = self._analysis(of), rows.sentence_offset
+
+        def words(values: list[str]) -> pa.Array:
+            return self._token_column(rows, values, sentences)
+
         columns = {
-            "words": list_column(rows.row_offset, rows.ids, names),
-            "upos": self._token_column(rows, compiled.upos),
-            "heads": list_column(rows.row_offset, compiled.heads[rows.token_index], None),
-            "deprels": self._token_column(rows, compiled.deprels),
-            "language": string_column("en", n),
-            "entities": self._token_column(rows, compiled.entities),
-            "text": text_column(self._texts(rows)),
+            "words": list_column(sentences, rows.ids, names),
+            "upos": words(analysis.upos),
+            "heads": list_column(sentences, analysis.heads[rows.token_index], None),
+            "deprels": words(analysis.deprels),
+            "language": string_column("en", len(sentences) - 1),
+            "entities": words(analysis.entities),
+            "text": text_column(self._sentence_texts(rows)),
         }
         return dataset(columns, _TREEBANK)
+
+    def _analysis(self, of: str) -> Analysis:
+        if of not in self._analyses:
+            compiled: Compiled = getattr(self, _TREES[of])
+            self._analyses[of] = analysis_of(compiled, written=of in ("nli", "paws", "qa"))
+        return self._analyses[of]
 
     def pos(self, n: int, *, split: str = "train") -> Dataset:
         """Words with universal part-of-speech tags (TAGGED)."""
@@ -210,11 +227,11 @@ class World:
         return self._texts(rows, rows.sentence_offset)
 
     @staticmethod
-    def _token_column(rows: Rows, values: list[str]) -> pa.Array:
+    def _token_column(rows: Rows, values: list[str], offsets: Ints | None = None) -> pa.Array:
         names = sorted(set(values))
         number = {name: i for i, name in enumerate(names)}
         codes = np.array([number[v] for v in values])
-        return list_column(rows.row_offset, codes[rows.token_index], names)
+        return list_column(rows.row_offset if offsets is None else offsets, codes[rows.token_index], names)
 
     def _texts(self, rows: Rows, offsets: Ints | None = None) -> list[str]:
         """The rows, or what lies between other offsets, as plain text."""
