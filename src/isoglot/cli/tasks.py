@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -94,7 +95,8 @@ def finetune(  # noqa: PLR0917 - one parameter a flag
                 checkpoint, built, language=language, seed=number, train=train, out=folder, resume=resume,
                 progress=console,
             )  # fmt: skip
-            typer.echo(str(found))
+            if os.environ.get("RANK", "0") == "0":  # under torchrun the first process speaks
+                typer.echo(str(found))
 
 
 def evaluate(  # noqa: PLR0917 - one parameter a flag

@@ -6,8 +6,13 @@ import hashlib
 import json
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import torch
+from accelerate import PartialState
+from transformers import PreTrainedTokenizerBase
 
 from isoglot.errors import ConfigurationError
 from isoglot.pipeline.finetune_data import dev_sets, training_rows
@@ -15,7 +20,7 @@ from isoglot.pipeline.finetune_inputs import describe_task, identify, key_of
 from isoglot.pipeline.finetune_options import FinetuneOptions
 from isoglot.pipeline.finetune_train import Outcome, TrainingData, train_head
 from isoglot.pipeline.reporting import Reporter, Silent
-from isoglot.pipeline.run_folder import CHECKPOINT, MANIFEST, RUN, hash_checkpoint, read_json, versions
+from isoglot.pipeline.run_folder import CHECKPOINT, MANIFEST, RUN, clear, hash_checkpoint, read_json, versions
 from isoglot.tasks.base import Probe, Task, TrainableTask
 from isoglot.tasks.files import write_text
 from isoglot.tasks.heads import load_tokenizer
@@ -61,32 +66,128 @@ def finetune(
     if not isinstance(task, TrainableTask):
         kind = "needs no fine-tuning: run `isoglot evaluate`" if isinstance(task, Probe) else "has no head"
         raise ConfigurationError(f"task {getattr(task, 'name', task)} {kind}")
-    report = progress or Silent()
     options = train or FinetuneOptions.build()
-    folder = Path(out)
-    source = checkpoint_folder(checkpoint)
     if options.max_length is not None:
         task.max_length = options.max_length
+    ranks = PartialState(cpu=not torch.accelerator.is_available())
+    report = (progress or Silent()) if ranks.is_main_process else Silent()
     languages = [code.strip() for code in language.split(",") if code.strip()]
-    key = _key(source, task, languages, seed, options)
-    if _finished(folder, key, resume=resume):
-        report.note(f"{folder}: already done")
-        return folder / CHECKPOINT
-    about = {**origin(source), **({} if options.run is None else {"run": options.run})}
-    card = {
-        **about,
-        "task": task.name,
-        "languages": languages,
-        "setting": options.setting,
-        "seed": seed,
-        "key": key,
-        "options": {**describe_task(task), "data": list(task.data.specs)},
-    }
-    _write_json(folder / RUN, card)
-    best = _best_of_grid(source, task, languages, seed, options, folder, card, report)
-    values = {"selection": best.value, "steps": best.steps, "settings": best.options.model_dump(mode="json")}
-    _write_json(folder / MANIFEST, {**card, **values, "versions": versions(), "checkpoint": CHECKPOINT})
-    return folder / CHECKPOINT
+    run = _Run(checkpoint_folder(checkpoint), task, languages, seed, options, Path(out), report, ranks)
+    key = run.key()
+    done = _finished(run.folder, key, resume=resume)
+    ranks.wait_for_everyone()  # all have looked before one writes
+    if done:
+        report.note(f"{run.folder}: already done")
+        return run.folder / CHECKPOINT
+    existed = run.folder.exists()
+    try:
+        return run.train(key)
+    except BaseException:
+        if ranks.is_main_process and not run.begun():
+            clear(run.folder, existed=existed)  # nothing was trained: leave nothing behind
+        raise
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One fine-tuning. Under ``torchrun`` all ranks train, the first one writes and the others wait for it."""
+
+    source: Path | str
+    task: TrainableTask
+    languages: Sequence[str]
+    seed: int
+    options: FinetuneOptions
+    folder: Path
+    report: Reporter
+    ranks: PartialState
+
+    def key(self) -> str:
+        """Names everything that the result depends on."""
+        options = self.options
+        pivot = [options.pivot] if options.setting == "code_switch" else []
+        chosen_by = {"source": self.languages, "joint": options.select_languages, "last": ()}[options.select]
+        has_dev = [code for code in chosen_by if self.task.data.has(code, "dev")]
+        return key_of(
+            {
+                "checkpoint": origin(self.source),
+                "task": describe_task(self.task),
+                "languages": list(self.languages),
+                "seed": self.seed,
+                "train": options.model_dump(mode="json", exclude={"run"}),
+                "data": [identify(self.task, code, "train") for code in (*self.languages, *pivot)],
+                "dev": [identify(self.task, code, "dev") for code in has_dev],
+                "ranks": self.ranks.num_processes,
+            }
+        )
+
+    def begun(self) -> bool:
+        """Whether there is anything to go on with."""
+        return any(self.folder.glob("**/checkpoint*/*.safetensors"))
+
+    def train(self, key: str) -> Path:
+        """Train, and write the manifest last."""
+        about = {**origin(self.source), **({} if self.options.run is None else {"run": self.options.run})}
+        card = {
+            **about,
+            "task": self.task.name,
+            "languages": list(self.languages),
+            "setting": self.options.setting,
+            "seed": self.seed,
+            "key": key,
+            "options": {**describe_task(self.task), "data": list(self.task.data.specs)},
+        }
+        if self.ranks.is_main_process:
+            _write_json(self.folder / RUN, card)
+        best = self._best_of_grid(card)
+        if self.ranks.is_main_process:
+            if best.folder != self.folder:
+                shutil.rmtree(self.folder / CHECKPOINT, ignore_errors=True)
+                shutil.copytree(best.folder / CHECKPOINT, self.folder / CHECKPOINT)
+            settings = best.options.model_dump(mode="json")
+            found = {"selection": best.value, "steps": best.steps, "settings": settings}
+            _write_json(
+                self.folder / MANIFEST, {**card, **found, "versions": versions(), "checkpoint": CHECKPOINT}
+            )
+        self.ranks.wait_for_everyone()
+        return self.folder / CHECKPOINT
+
+    def _best_of_grid(self, card: Mapping[str, Any]) -> Outcome:
+        """Train once for each combination of settings."""
+        tokenizer = load_tokenizer(self.source)
+        dataset, held_out = training_rows(self.task, self.languages, self.options, seed=self.seed)
+        grid = self.options.grid()
+        if len(grid) > 1 and self.options.select == "last":
+            raise ConfigurationError(
+                f"{len(grid)} combinations of settings given and select=last; choose by dev data: --set select=source"
+            )
+        outcomes: list[Outcome] = []
+        for number, single in enumerate(grid, 1):
+            place = self.folder if len(grid) == 1 else self.folder / "grid" / f"{number}"
+            done = Outcome.read(place, single)
+            self.ranks.wait_for_everyone()
+            if done is None:
+                if len(grid) > 1:
+                    self.report.note(
+                        f"settings {number} of {len(grid)}: lr {single.learning_rate:g}, batch {single.batch_size}, "
+                        f"{single.epochs:g} epochs"
+                    )
+                dev = dev_sets(self.task, self.languages, single, held_out)
+                done = self._train_one(tokenizer, TrainingData(dataset, dev), single, place)
+                if self.ranks.is_main_process:
+                    _write_json(place / CHECKPOINT / TASK_FILE, {**card, "selection": done.value})
+                    done.write()
+                self.ranks.wait_for_everyone()
+            outcomes.append(done)
+        return max(outcomes, key=lambda outcome: -1.0 if outcome.value is None else outcome.value)
+
+    def _train_one(
+        self, tokenizer: PreTrainedTokenizerBase, data: TrainingData, options: FinetuneOptions, place: Path
+    ) -> Outcome:
+        labels = self.task.labels(data.dataset)
+        model = self.task.head(self.source, labels=labels, seed=self.seed, dropout=options.dropout)
+        return train_head(
+            model, tokenizer, self.task, data, options, seed=self.seed, folder=place, progress=self.report
+        )
 
 
 def checkpoint_folder(checkpoint: str | Path) -> Path | str:
@@ -120,73 +221,6 @@ def origin(checkpoint: Path | str) -> dict[str, Any]:
         "pretrained_hash": hash_checkpoint(checkpoint),
         "recipe_hash": str(around.get("recipe_hash", "")),
     }
-
-
-def _best_of_grid(
-    source: Path | str,
-    task: TrainableTask,
-    languages: Sequence[str],
-    seed: int,
-    options: FinetuneOptions,
-    folder: Path,
-    card: Mapping[str, Any],
-    report: Reporter,
-) -> Outcome:
-    """Train once for each combination of settings; the best one's checkpoint is moved to its place."""
-    tokenizer = load_tokenizer(source)
-    dataset, held_out = training_rows(task, languages, options, seed=seed)
-    grid = options.grid()
-    if len(grid) > 1 and options.select == "last":
-        raise ConfigurationError(
-            f"{len(grid)} combinations of settings given and select=last; choose by dev data: --set select=source"
-        )
-    outcomes: list[Outcome] = []
-    for number, single in enumerate(grid, 1):
-        place = folder if len(grid) == 1 else folder / "grid" / f"{number}"
-        done = Outcome.read(place, single)
-        if done is None:
-            model = task.head(source, labels=task.labels(dataset), seed=seed, dropout=single.dropout)
-            dev = dev_sets(task, languages, single, held_out)
-            if len(grid) > 1:
-                report.note(f"settings {number} of {len(grid)}: lr {single.learning_rate:g}, "
-                            f"batch {single.batch_size}, {single.epochs:g} epochs")  # fmt: skip
-            done = train_head(
-                model,
-                tokenizer,
-                task,
-                TrainingData(dataset, dev),
-                single,
-                seed=seed,
-                folder=place,
-                progress=report,
-            )
-            _write_json(place / CHECKPOINT / TASK_FILE, {**card, "selection": done.value})
-            done.write()
-        outcomes.append(done)
-    best = max(outcomes, key=lambda outcome: -1.0 if outcome.value is None else outcome.value)
-    if best.folder != folder:
-        shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)
-        shutil.copytree(best.folder / CHECKPOINT, folder / CHECKPOINT)
-    return best
-
-
-def _key(
-    source: Path | str, task: TrainableTask, languages: Sequence[str], seed: int, options: FinetuneOptions
-) -> str:
-    """Names everything that the result depends on."""
-    pivot = [options.pivot] if options.setting == "code_switch" else []
-    chosen_by = {"source": languages, "joint": options.select_languages, "last": ()}[options.select]
-    return key_of(
-        {
-            "checkpoint": origin(source),
-            "task": describe_task(task),
-            "languages": list(languages),
-            "seed": seed,
-            "train": options.model_dump(mode="json", exclude={"run"}),
-            "data": [identify(task, code, "train") for code in (*languages, *pivot)],
-            "dev": [identify(task, code, "dev") for code in chosen_by if task.data.has(code, "dev")],
-        }
-    )
 
 
 def _finished(folder: Path, key: str, *, resume: bool) -> bool:

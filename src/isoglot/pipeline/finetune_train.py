@@ -147,7 +147,8 @@ def train_head(
     last = get_last_checkpoint(str(work)) if work.is_dir() else None
     trainer.train(resume_from_checkpoint=last)
     best = trainer.state.best_metric
-    _save(model, tokenizer, folder)
+    if trainer.is_world_process_zero():
+        _save(model, tokenizer, folder)
     return Outcome(folder, options, None if best is None else float(best), int(trainer.state.global_step))
 
 
