@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -130,7 +130,7 @@ class TokenizerData(DataMaker):
         except ValidationError as error:
             raise _mistakes("tokenizer", error, TokenizerOptions) from error
 
-        tokenizer = train_tokenizer([line for path in self.text for line in _lines(path)], options)
+        tokenizer = train_tokenizer(_Lines(self.text), options)
         tokenizer.save_pretrained(str(folder))
         return {"size": len(tokenizer)}
 
@@ -230,7 +230,7 @@ class PairsData(DataMaker):
 
         from isoglot.seeding import generator_for  # noqa: PLC0415
 
-        sides = [_lines(path) for path in (self.source, self.target)]
+        sides = [list(_Lines([path])) for path in (self.source, self.target)]
         if len(sides[0]) != len(sides[1]):
             raise ConfigurationError(
                 f"{self.source} has {len(sides[0]):,} lines and {self.target} {len(sides[1]):,}; "
@@ -342,16 +342,23 @@ def _mistakes(place: str, error: ValidationError, kind: type[BaseModel]) -> Conf
     return ConfigurationError(found)
 
 
-def _lines(path: str) -> list[str]:
-    """The lines of a text file.
+class _Lines:
+    """The lines of text files, read anew each time.
 
     Raises:
-        InputError: it cannot be read.
+        InputError: while reading, where one cannot be read.
     """
-    try:
-        return Path(path).read_text(encoding="utf-8").split("\n")[:-1]
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read ({error}); name a text file in UTF-8", path=path) from error
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self.paths = paths
+
+    def __iter__(self) -> Iterator[str]:
+        for path in self.paths:
+            try:
+                with Path(path).open(encoding="utf-8") as file:
+                    yield from (line.rstrip("\n") for line in file)
+            except (OSError, UnicodeDecodeError) as error:
+                raise InputError(f"cannot be read ({error}); name a text file in UTF-8", path=path) from error
 
 
 def _sides(place: Path) -> None:

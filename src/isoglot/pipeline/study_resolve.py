@@ -14,6 +14,8 @@ from isoglot.errors import ConfigurationError
 from isoglot.pipeline.study_data import build_maker
 from isoglot.pipeline.study_file import Setting, Study
 from isoglot.pipeline.study_units import (
+    CHECKPOINT,
+    FOLDED,
     AnalysisEntry,
     Difference,
     Mean,
@@ -143,7 +145,7 @@ class Resolver:
         needs = list(trace.needs)
         if entry.task not in _PROBES:
             tuned = self._tuned(entry, name, setting, language, (reference, run), trace, point)
-            needs, reference, seed = [*needs, tuned], f"<unit:{tuned.key}>/checkpoint", tuned.seed
+            needs, reference, seed = [*needs, tuned], f"<unit:{tuned.key}>/{CHECKPOINT}", tuned.seed
         own = entry.evaluate
         config = {
             "checkpoint": reference,
@@ -239,11 +241,13 @@ class Resolver:
         if entry.seed == "<seed>":
             trace.used.add("seed")
         run = entry.label or self.label(name, trace.used, point)
-        config = {"recipe": entry.recipe, "set": entry.set, "seed": seed}
+        config: dict[str, Any] = {"recipe": entry.recipe, "set": entry.set, "seed": seed}
+        if entry.fold is not None:
+            config["fold"] = entry.fold.model_dump()
         unit = Unit(
             "pretrain", f"{run} s{seed}", config, tuple(trace.needs), frozenset(trace.used), run, seed
         )
-        return unit, f"<unit:{unit.key}>/checkpoint"
+        return unit, f"<unit:{unit.key}>/{CHECKPOINT if entry.fold is None else FOLDED}"
 
     def _task(self, name: str, setting: str, point: Point, trace: _Trace | None = None) -> TaskEntry:
         trace = trace or _Trace()

@@ -16,7 +16,7 @@ from isoglot.pipeline.study_analyses import find_analysis
 from isoglot.pipeline.study_data import build_maker
 from isoglot.pipeline.study_plan import Plan
 from isoglot.pipeline.study_store import Store
-from isoglot.pipeline.study_units import Unit, in_order
+from isoglot.pipeline.study_units import FOLDED, Unit, in_order
 from isoglot.recipe_source import dump_yaml
 from isoglot.report.scores import Measure
 from isoglot.tasks.files import write_text
@@ -165,6 +165,16 @@ class _Work:
         pretrain(
             load_recipe(path), folder, resume=True, progress=self.report, cache=self.store.root / "cache"
         )
+        if fold := unit.config.get("fold"):
+            from isoglot.pipeline.study_fold import fold_language_embeddings  # noqa: PLC0415
+
+            own = self.store.resolved(fold, unit, variables=True)
+            fold_language_embeddings(
+                folder / CHECKPOINT,
+                folder / FOLDED,
+                vocabulary=own["vocabulary"],
+                languages=tuple(own["languages"]),
+            )
         for old in folder.glob("checkpoint-*"):
             shutil.rmtree(old, ignore_errors=True)  # only a stopped run needs them
         return {"recipe": str(path)}

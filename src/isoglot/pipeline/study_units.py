@@ -17,10 +17,13 @@ from isoglot.errors import ConfigurationError
 from isoglot.recipe_source import did_you_mean
 
 __all__ = [
+    "CHECKPOINT",
+    "FOLDED",
     "REFERENCE",
     "AnalysisEntry",
     "Difference",
     "EvaluateEntry",
+    "FoldEntry",
     "Mean",
     "ModelsEntry",
     "Reading",
@@ -34,6 +37,9 @@ __all__ = [
     "readings",
     "value_of",
 ]
+
+CHECKPOINT, FOLDED = "checkpoint", "folded"
+"""Folders of a trained unit: the checkpoint, and the one whose word embeddings hold the language embeddings."""
 
 UnitKind = Literal["data", "pretrain", "finetune", "evaluate", "analyse"]
 REFERENCE = re.compile(r"<unit:([0-9a-f]+)(?:\.([a-z][a-z0-9_]*))?>")
@@ -154,6 +160,13 @@ class ModelsEntry(_Entry):
     languages: list[str]
 
 
+class FoldEntry(_Entry):
+    """Language embeddings that become part of the word embeddings; see :mod:`isoglot.pipeline.study_fold`."""
+
+    vocabulary: str
+    languages: tuple[int, int]
+
+
 class SystemEntry(_Entry):
     """A system: ``recipe`` with ``set`` laid over it, a ``checkpoint`` that is there, or neither (``encoder: false``).
 
@@ -161,6 +174,7 @@ class SystemEntry(_Entry):
         recipe: built-in name or file.
         set: sections of the recipe that are changed; null deletes.
         checkpoint: folder or hub name; with ``${NAME}`` it is skipped where that is not set.
+        fold: measure it with its language embeddings put into the word embeddings.
         encoder: false for what has none, such as a statistical aligner.
         seed: of pre-training; by default the study's.
         label: name in results.
@@ -171,6 +185,7 @@ class SystemEntry(_Entry):
     recipe: str | None = None
     set: dict[str, Any] = {}
     checkpoint: str | None = None
+    fold: FoldEntry | None = None
     encoder: bool = True
     seed: Any = "<seed>"
     label: str = ""
