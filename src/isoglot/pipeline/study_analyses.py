@@ -29,6 +29,11 @@ def _alignment_score(checkpoint: str | None, *, language: str, **options: Any) -
         what["lexicon"] = load_corpus(lexicon)
     if options.get("language_ids") is not None:
         options["language_ids"] = tuple(options["language_ids"])
+    known = [*what, *ScoreOptions.__dataclass_fields__]
+    if unknown := sorted(set(options) - set(known)):
+        raise ConfigurationError(
+            f"alignment_score has no option {unknown[0]!r}; {did_you_mean(unknown[0], known)}"
+        )
     found = checkpoint_alignment_score(checkpoint, **what, options=ScoreOptions(**options))
     values = {
         "alignment_score": found.total.score,
@@ -113,8 +118,15 @@ def check_analysis(name: str, options: Mapping[str, Any]) -> None:
     Raises:
         ConfigurationError: one of the two.
     """
-    function = find_analysis(name)
+    signature = inspect.signature(find_analysis(name))
+    parameters = signature.parameters.values()
+    known = [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY and p.name != "language"]
+    unknown = sorted(set(options) - set(known))
+    if unknown and not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters):
+        raise ConfigurationError(
+            f"analysis {name} has no option {unknown[0]!r}; {did_you_mean(unknown[0], known)}"
+        )
     try:
-        inspect.signature(function).bind("", language="", **options)
+        signature.bind("", language="", **options)
     except TypeError as error:
         raise ConfigurationError(f"analysis {name}: {error}") from error
