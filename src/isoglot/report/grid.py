@@ -10,7 +10,7 @@ from isoglot.report.comparison import Comparison, RunInfo, placed_lines
 from isoglot.report.languages import language_name
 from isoglot.report.papers import PaperTable, paper_table
 from isoglot.report.placing import paper_lines, transformation
-from isoglot.report.scores import Measure, Scores, lower_is_better
+from isoglot.report.scores import Measure, Scores, lower_is_better, main_measures
 from isoglot.report.table import Table, slug
 
 __all__ = ["Layout", "average_sets", "build_tables", "caption", "transfer_groups"]
@@ -71,6 +71,10 @@ def build_tables(scores: Scores, layout: Layout) -> list[Table]:
     return tables
 
 
+def _is_secondary(measures: Sequence[Measure], scores: Scores) -> bool:
+    return not set(measures) & set(main_measures(scores.measures()))
+
+
 def caption(measures: Sequence[Measure], scores: Scores, *, names: str = "") -> str:
     """What the numbers of a table are.
 
@@ -90,7 +94,7 @@ def caption(measures: Sequence[Measure], scores: Scores, *, names: str = "") -> 
     seeds = " Mean ± standard deviation over seeds." if several else ""
     splits = "/".join(dict.fromkeys(m.split for m in measures))
     if len(directions) > 1:
-        better = "lower is better in Δ, higher elsewhere"
+        better = "higher is better, but lower in Δ = SUP − ZS"
     return f"{names}{scale}, {splits} split, {examples} examples a language; {better}.{seeds}"
 
 
@@ -139,11 +143,16 @@ def _draft(
     transfer = transfer_groups(measures)
     names = " / ".join(metric_name(m.metric) for m in measures)
     if transfer:
-        names = f"{metric_name(first.base_metric)}, zero-shot, supervised and the gap Δ = SUP − ZS"
+        base = metric_name(first.base_metric)
+        names = (
+            f"{base}, zero-shot (ZS), supervised (SUP) and the gap Δ"
+            if beside is None
+            else f"{base}, ZS, SUP and Δ"
+        )
     title = f"{first.task}: {names}" + ("" if beside is None else f", beside {beside[1].cited}")
     parts = [first.task, first.split, *(m.metric for m in measures), *([beside[1].name] if beside else [])]
     told = caption(measures, scores, names=metric_name(first.base_metric) if transfer else "")
-    table = Table(slug(parts), title, told, "run", [])
+    table = Table(slug(parts), title, told, "run", [], secondary=_is_secondary(measures, scores))
     paper = None if beside is None else beside[1]
     slots = _transfer_slots(measures, scores) if transfer else _slots(table, measures, scores, layout, paper)
     if beside is not None and beside[0].placed_only:

@@ -12,14 +12,12 @@ from isoglot.report.export import to_csv, to_latex
 from isoglot.report.headline import Headline
 from isoglot.report.html import Markup, element, join
 from isoglot.report.languages import language_name
-from isoglot.report.papers import paper_table, paper_tables
 from isoglot.report.plots import Drawn
 from isoglot.report.table import Cell, Column, Row, Table, figure
 
 __all__ = [
     "Section",
     "figure_block",
-    "folded_tables",
     "headline_cards",
     "page",
     "results_section",
@@ -154,47 +152,6 @@ def table_block(table: Table, *, heading: bool = True) -> Markup:
         scroller, element("ol", *notes, class_="notes") if notes else None, _downloads(table),
         class_="table-block", id=f"table-{table.id}",
     )  # fmt: skip
-
-
-def folded_tables(tables: Sequence[Table], *, open_up_to: int = 4) -> list[Markup]:
-    """Tables beside the papers', by paper: each behind a fold that tells how ours compare.
-
-    Args:
-        tables: with a paper's figures in them.
-        open_up_to: no more than so many tables stand open.
-    """
-    parts: list[Markup] = []
-    places = {paper.name: place for place, paper in enumerate(paper_tables())}
-    for name, members in groupby(sorted(tables, key=lambda t: places[t.paper]), key=lambda t: t.paper):
-        paper = paper_table(name)
-        parts.append(element("h3", f"{paper.cited}: {paper.title}"))
-        for table in members:
-            told = element("span", _verdict(table), class_="told")
-            title = table.title.partition(", beside ")[0]
-            fold = element("summary", element("b", element("bdi", title)), " ", told)
-            opened = len(tables) <= open_up_to
-            parts.append(
-                element("details", fold, table_block(table, heading=False), class_="fold beside", open=opened)
-            )
-    return parts
-
-
-def _verdict(table: Table) -> str:
-    """How many figures were subtracted, and what came out."""
-    found = [cell.value for row in table.rows if row.kind == "difference"
-             for column, cell in zip(table.columns, row.cells, strict=True)
-             if cell.value is not None and not column.average]  # fmt: skip
-    if not found:
-        return (
-            "not comparable"
-            if any(row.kind == "difference" for row in table.rows)
-            else "no line for these runs"
-        )
-    signs = {"signed": True, "digits": max(cell.digits for row in table.rows for cell in row.cells)}
-    if len(found) == 1:
-        return f"difference {figure(found[0], **signs)}"  # type: ignore[arg-type]
-    low, high = figure(min(found), **signs), figure(max(found), **signs)  # type: ignore[arg-type]
-    return f"{len(found)} differences, {low} to {high}"
 
 
 def figure_block(drawn: Drawn) -> Markup:

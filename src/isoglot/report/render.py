@@ -12,13 +12,13 @@ from isoglot.report.across import across_tables, overview
 from isoglot.report.comparison import Comparison
 from isoglot.report.curves import curve_figures
 from isoglot.report.export import write_tables
+from isoglot.report.folds import own_tables, paper_folds
 from isoglot.report.grid import Layout, build_tables
 from isoglot.report.headline import headlines, summary
 from isoglot.report.html import Markup, element
 from isoglot.report.page import (
     Section,
     figure_block,
-    folded_tables,
     headline_cards,
     page,
     results_section,
@@ -98,8 +98,8 @@ def render(runs: Sequence[str | Path], *, out: str | Path, options: ReportOption
     exported = [*tables, *(d.data for d in (*drawn, *main, *side)), *links, everything, provenance]
     _distinct(exported)
     sections = [
-        Section("tables", "Results by task", [table_block(table) for table in own], own),
-        Section("papers", "Beside the papers", folded_tables(beside), beside),
+        Section("tables", "Results by task", own_tables(own), own),
+        Section("papers", "Beside the papers", paper_folds(beside), beside),
         Section("figures", "Figures", _figures(drawn)),
         Section("curves", "Training", _curves(main, side)),
         Section("alignments", "Word alignments", _viewers(material, options)),

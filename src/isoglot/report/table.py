@@ -88,6 +88,7 @@ class Table:
         rows: each with a cell a column.
         notes: numbered from 1.
         paper: name of the paper's table that stands beside ours (``weam:Table2``); empty for none.
+        secondary: of a metric that is not its task's main one.
     """
 
     id: str
@@ -98,6 +99,7 @@ class Table:
     rows: list[Row] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     paper: str = ""
+    secondary: bool = False
 
     def note(self, text: str) -> int:
         """The number of a note, which is added if it is new."""
