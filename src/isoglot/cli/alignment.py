@@ -7,6 +7,8 @@ from typing import Any
 
 import typer
 
+from isoglot.cli.settings import parse_settings
+
 __all__ = ["align", "register", "score"]
 
 _READING, _EMBEDDING, _STATISTICAL, _WRITING, _SCALE = (
@@ -267,26 +269,7 @@ def _print_layers(rows: list[tuple[int, Any]], as_json: bool) -> None:
 
 
 def _settings(given: list[str] | None) -> dict[str, Any]:
-    from isoglot.errors import ConfigurationError
-
-    result: dict[str, Any] = {}
-    for item in given or ():
-        key, separator, value = item.partition("=")
-        if not separator:
-            raise ConfigurationError(
-                f"--set {item!r} given; KEY=VALUE is needed, for example --set level=word"
-            )
-        result[key] = _value(value)
-    return result
-
-
-def _value(text: str) -> Any:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return {"true": True, "false": False, "null": None}.get(text, text)
+    return parse_settings(given, example="level=word")
 
 
 def _mode(words: str) -> Any:

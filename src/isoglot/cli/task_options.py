@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from isoglot.cli.settings import parse_settings
+
 __all__ = ["DATA_HELP", "divide", "seeds_of", "values_of"]
 
 DATA_HELP = (
@@ -15,28 +17,9 @@ DATA_HELP = (
 
 def values_of(given: list[str] | None) -> dict[str, Any]:
     """``KEY=VALUE`` texts as values; several with commas are a tuple."""
-    from isoglot.errors import ConfigurationError
-
-    result: dict[str, Any] = {}
-    for item in given or ():
-        key, separator, value = item.partition("=")
-        if not separator:
-            raise ConfigurationError(
-                f"--set {item!r} given; KEY=VALUE is needed, for example --set batch_size=16"
-            )
-        parts = [_value(part) for part in value.split(",")]
-        listed = key in ("select_languages",) or len(parts) > 1
-        result[key] = tuple(parts) if listed else parts[0]
-    return result
-
-
-def _value(text: str) -> Any:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return {"true": True, "false": False, "null": None}.get(text, text)
+    values = parse_settings(given, example="batch_size=16", lists=True)
+    several = values.get("select_languages")
+    return {**values, "select_languages": (several,)} if isinstance(several, str) else values
 
 
 def divide(task: str, values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

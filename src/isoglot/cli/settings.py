@@ -1,0 +1,41 @@
+"""``--set KEY=VALUE`` of the commands without a recipe, with values typed as a recipe's are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["parse_settings"]
+
+
+def parse_settings(given: Sequence[str] | None, *, example: str, lists: bool = False) -> dict[str, Any]:
+    """Texts as values, by YAML 1.2: ``5e-5`` a float, ``no`` a string, ``null`` nothing, ``[1, 2]`` a tuple.
+
+    Args:
+        given: ``KEY=VALUE`` each.
+        example: one that fits the command, for the message.
+        lists: ``1,2`` is a tuple too.
+
+    Raises:
+        ConfigurationError: no ``=``, a key given twice, or a value that is no YAML.
+    """
+    from isoglot.errors import ConfigurationError, InputError
+    from isoglot.recipe_source import parse_value
+
+    result: dict[str, Any] = {}
+    for item in given or ():
+        key, separator, text = item.partition("=")
+        if not separator or not key:
+            raise ConfigurationError(
+                f"--set {item!r} given; KEY=VALUE is needed, for example --set {example}"
+            )
+        if key in result:
+            raise ConfigurationError(f"--set {key}=... given twice; give it once")
+        several = lists and "," in text and not text.startswith("[")
+        try:
+            values = [parse_value(part) for part in (text.split(",") if several else [text])]
+        except InputError as error:
+            raise ConfigurationError(f"--set {item!r}: the value is no YAML; quote it") from error
+        value = tuple(values) if several else values[0]
+        result[key] = tuple(value) if isinstance(value, list) else value
+    return result

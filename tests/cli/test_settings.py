@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import pytest
+
+from isoglot.cli.settings import parse_settings
+from isoglot.cli.task_options import values_of
+from isoglot.errors import ConfigurationError
+
+
+def test_values_are_typed_as_in_a_recipe() -> None:
+    given = ["a=5e-5", "b=no", "c=null", "d=[1, 2]", "e=3,4", "f=true", "g=0:0", "h=x=y"]
+    assert parse_settings(given, example="a=1") == {
+        "a": 5e-5, "b": "no", "c": None, "d": (1, 2), "e": "3,4", "f": True, "g": "0:0", "h": "x=y"
+    }  # fmt: skip
+    assert parse_settings(["e=3,4e-1", "d=[1, 2]"], example="a=1", lists=True) == {"e": (3, 0.4), "d": (1, 2)}
+    assert values_of(["select_languages=de"]) == {"select_languages": ("de",)}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [(["a"], "for example --set level=word"), (["=1"], "KEY=VALUE is needed"), (["a=1", "a=2"], "given twice"),
+     (["a=[1"], "no YAML")],
+)  # fmt: skip
+def test_mistakes(given: list[str], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        parse_settings(given, example="level=word")
