@@ -111,7 +111,7 @@ def alignment(  # noqa: PLR0917 - one parameter a flag
     runs/align_mlm --out runs/align_mlm[/bold] where the recipe's tokenizer is a vocabulary that `isoglot derive`
     doubled. Real languages: add [bold]--lexicon muse.en-de.txt --source-lang en --target-lang de[/bold].
 
-    Where training had a dictionary, its entries (alignment_score_trained) and all others (alignment_score_held_out)
+    Where training had a dictionary, its entries (alignment_trained) and all others (alignment_held_out)
     are also scored by themselves.
     """
     from isoglot.analysis.checkpoint_score import ScoreOptions

@@ -175,9 +175,9 @@ def analyse_alignment(
 ) -> list[Result]:
     """ALIGN-MLM's alignment score of checkpoints, as rows of results.
 
-    Metrics: ``alignment_score`` and ``alignment_score_backward`` in per cent, ``cosine`` of the gold pairs, and where
-    the checkpoint was trained on a dictionary the scores of its entries (``alignment_score_trained``) and of all others
-    (``alignment_score_held_out``).
+    Metrics: ``alignment_score`` and ``alignment_backward`` in per cent, ``cosine`` of the gold pairs, and where
+    the checkpoint was trained on a dictionary the scores of its entries (``alignment_trained``) and of all others
+    (``alignment_held_out``).
 
     Args:
         checkpoints: folders, run folders or hub names.
@@ -324,10 +324,10 @@ def _score_rows(subject: Subject, found: CheckpointScore, language: str) -> list
     total = found.total
     values: dict[str, tuple[float | None, int]] = {
         "alignment_score": (total.score, total.tokens),
-        "alignment_score_backward": (total.backward, total.candidates),
+        "alignment_backward": (total.backward, total.candidates),
         "cosine": (total.cosine, total.tokens),
-        "alignment_score_trained": (found.trained, found.trained_tokens),
-        "alignment_score_held_out": (found.held_out, total.tokens - found.trained_tokens),
+        "alignment_trained": (found.trained, found.trained_tokens),
+        "alignment_held_out": (found.held_out, total.tokens - found.trained_tokens),
     }
     return [
         subject.row(task=ALIGNMENT, language=language, metric=metric, value=value, examples=examples)
