@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import fmean, stdev
 
 import pytest
 from typer.testing import CliRunner
@@ -30,7 +31,11 @@ def test_finetune_and_evaluate(tmp_path: Path) -> None:
     done = run.invoke(app, ["evaluate", *folders, "--task", "ner", "--languages", "en", "--data", data,
                             "--out", str(out), "--name", "ner_x"])  # fmt: skip
     assert done.exit_code == 0, done.output
-    assert "accuracy" in done.output
+    lines = [line.split() for line in done.output.splitlines()]
+    assert ["run", "task", "metric", "seeds", "en"] in lines
+    values = [r.value for r in read(out) if r.metric == "accuracy"]
+    shown = ["tiny", "ner_x", "accuracy", "2", f"{fmean(values):.2f}", "±", f"{stdev(values):.2f}"]
+    assert shown in lines
     assert {(r.task, r.seed) for r in read(out)} == {("ner_x", 1), ("ner_x", 2)}
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import statistics
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -11,6 +13,7 @@ import typer
 from isoglot.cli.task_options import DATA_HELP, divide, seeds_of, values_of
 
 if TYPE_CHECKING:
+    from isoglot.results import Result
     from isoglot.tasks.features import Precision
 
 __all__ = ["evaluate", "finetune", "register"]
@@ -135,7 +138,8 @@ def evaluate(  # noqa: PLR0917 - one parameter a flag
     [bold]isoglot evaluate pos-en --task pos --languages de,es --data 'ud/{language}_pud-ud-{split}.conllu'[/bold]
 
     Rows are added to the file as they are found, and one that is there is not measured again: a stopped evaluation goes
-    on where it was. Values are per cent.
+    on where it was. Values are per cent; checkpoints of one run with several seeds are shown as mean ± standard
+    deviation.
     """
     del tasks
     from isoglot.cli.console import Console, print_table
@@ -164,7 +168,27 @@ def evaluate(  # noqa: PLR0917 - one parameter a flag
                 checkpoint, built, languages=wanted, split=split, options=options, progress=console
             )
     if not quiet:
-        print_table(
-            ("run", "task", "language", "metric", "value", "examples"),
-            [(r.run, r.task, r.language, r.metric, f"{r.value:.2f}", f"{r.examples:,}") for r in rows],
-        )
+        print_table(*_wide(rows))
+
+
+def _wide(rows: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
+    """Languages as columns, their mean last; mean ± standard deviation over seeds."""
+    languages = list(dict.fromkeys(row.language for row in rows))
+    found: dict[tuple[str, str, str], dict[str, list[float]]] = {}
+    for row in rows:
+        found.setdefault((row.run, row.task, row.metric), {}).setdefault(row.language, []).append(row.value)
+    lines = []
+    for names, own in found.items():
+        cells = [_cell(own.get(language, [])) for language in languages]
+        means = [statistics.fmean(own[language]) for language in languages if own.get(language)]
+        if len(languages) > 1:
+            cells.append(f"{statistics.fmean(means):.2f}" if len(means) == len(languages) else "")
+        lines.append([*names, f"{max(map(len, own.values()))}", *cells])
+    return ["run", "task", "metric", "seeds", *languages, *(["mean"] if len(languages) > 1 else [])], lines
+
+
+def _cell(values: Sequence[float]) -> str:
+    if not values:
+        return ""
+    spread = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
+    return f"{statistics.fmean(values):.2f}{spread}"
