@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 
 import pytest
@@ -137,3 +138,13 @@ def test_projections_that_cannot_be_are_told(options: Projection, message: str) 
         project(clusters(), options)
     with pytest.raises(ConfigurationError, match="at least 3"):
         project(clusters()[:2], options)
+
+
+def test_without_scikit_learn_there_is_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("sklearn.manifold", "sklearn.feature_extraction.text"):
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ConfigurationError, match="--method pca"):
+        project(clusters(), Projection())
+    with pytest.raises(ConfigurationError, match="frequent:100"):
+        english_stop_words()
+    assert project(clusters(), Projection(method="pca")).shape == (40, 2)

@@ -223,8 +223,8 @@ def _lines(name: str, series: list[LineSeries], request: LayersRequest) -> Lines
     unit = "AER (%)" if request.metric == "aer" else f"{request.metric} (%)"
     how = request.methods[0] if len(request.methods) == 1 else "several methods"
     return Lines(
-        kind="layers", title=f"{what} by layer, {name}", x_label="layer (0: embeddings)", y_label=unit, series=series,
-        better="lower" if request.metric == "aer" else "higher", note=f"Links by {how}.",
+        kind="layers", title=f"{what} by layer, {name}", x_label="layer", y_label=unit, series=series,
+        better="lower" if request.metric == "aer" else "higher", note=f"Links by {how}; layer 0: the embeddings.",
     )  # fmt: skip
 
 

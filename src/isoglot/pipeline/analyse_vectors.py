@@ -220,8 +220,9 @@ def _similarity_figure(
     }  # fmt: skip
     title, y_label, note = titles[measure]
     return Lines(
-        kind="layers", title=f"{title}, {languages[0]}-{languages[1]}", x_label="layer (0: embeddings)",
-        y_label=y_label, series=lines, better="higher", note=f"{count:,} pairs of {items}. {note}",
+        kind="layers", title=f"{title}, {languages[0]}-{languages[1]}", x_label="layer",
+        y_label=y_label, series=lines, better="higher",
+        note=f"{count:,} pairs of {items}; layer 0: the embeddings. {note}",
     )  # fmt: skip
 
 
@@ -266,8 +267,8 @@ def _shape_figure(
     }  # fmt: skip
     title, y_label, note = titles[measure]
     return Lines(
-        kind="layers", title=f"{title}, {languages[0]}-{languages[1]}", x_label="layer (0: embeddings)",
-        y_label=y_label, series=lines, note=f"{note} A vector a {request.unit}.",
+        kind="layers", title=f"{title}, {languages[0]}-{languages[1]}", x_label="layer",
+        y_label=y_label, series=lines, note=f"{note} A vector a {request.unit}; layer 0: the embeddings.",
     )  # fmt: skip
 
 
