@@ -210,11 +210,21 @@ def test_of_all_tables_those_are_shown_that_have_a_line_for_a_run() -> None:
 
 def test_how_much_bitext_ppa_had_must_be_told_before_figures_are_subtracted() -> None:
     found = find_line(paper_lines(paper_table("ppa:2")), "ppa")
-    assert found is not None and found[0].assumed(found[1].attributes) == [
+    assert found is not None and found[0].assumed(found[1]) == [
         "pairs: 250k in the paper, not told by the run's name"
     ]
     told = find_line(paper_lines(paper_table("ppa:2")), "ppa 250k")
-    assert told is not None and not told[0].assumed(told[1].attributes)
+    assert told is not None and not told[0].assumed(told[1])
+
+
+def test_a_name_that_says_more_stands_beside_its_system_but_is_not_subtracted() -> None:
+    lines = paper_lines(paper_table("weam:2"))
+    found = find_line(lines, "tlm_en_de")
+    assert found is not None and found[0].name == "zero-shot / mBERT+TLM"
+    assert found[0].assumed(found[1]) == ["the run's name says more than tlm: en_de"]
+    assert (
+        find_line(paper_lines(paper_table("align_mlm:3")), "mlm_sides_four") is None
+    )  # no system of a paper
 
 
 def test_transformations_in_language_tags() -> None:

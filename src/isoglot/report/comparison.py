@@ -151,7 +151,7 @@ def placed_lines(
         found = find_line(lines, run, task)
         if found is not None:
             line, placed = found
-            matched[run] = line.pin(placed.attributes), line.assumed(placed.attributes)
+            matched[run] = line.pin(placed.attributes), line.assumed(placed)
     taken = [line.name for line, _ in matched.values()]
     return matched, [line for line in lines if line.name not in taken]
 

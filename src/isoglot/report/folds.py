@@ -7,24 +7,19 @@ from itertools import groupby, pairwise
 
 from isoglot.report.html import Markup, element
 from isoglot.report.page import table_block
-from isoglot.report.papers import PAPERS, paper_table, paper_tables
+from isoglot.report.papers import PAPERS, PaperTable, paper_table
 from isoglot.report.table import Table, figure
 
 __all__ = ["own_tables", "paper_folds"]
 
 _OPEN = 4
 """So many tables beside the papers' stand open."""
-_MANY = 6
-"""Of more tables by task, those of further metrics are folded."""
 
 
 def own_tables(tables: Sequence[Table]) -> list[Markup]:
-    """Tables by task; those of a task's further metrics behind folds where the page would be long."""
-    folded = len(tables) > _MANY
+    """Tables by task; those of a task's further metrics behind folds."""
     return [
-        _fold(table, element("b", element("bdi", table.title)))
-        if folded and table.secondary
-        else table_block(table)
+        _fold(table, element("b", element("bdi", table.title))) if table.secondary else table_block(table)
         for table in tables
     ]
 
@@ -36,8 +31,8 @@ def paper_folds(tables: Sequence[Table]) -> list[Markup]:
         tables: with a paper's figures in them.
     """
     parts: list[Markup] = []
-    places = {paper.name: place for place, paper in enumerate(paper_tables())}
-    order = sorted(tables, key=lambda t: places[t.paper])
+    papers = list(PAPERS)
+    order = sorted(tables, key=lambda t: _place(paper_table(t.paper), papers))
     for key, members in groupby(order, key=lambda t: paper_table(t.paper).paper):
         parts.append(element("h3", PAPERS[key]))
         for table in members:
@@ -47,6 +42,11 @@ def paper_folds(tables: Sequence[Table]) -> list[Markup]:
             told = element("span", _told(table), class_="told")
             parts.append(_fold(table, name, " · ", of, " ", told, opened=len(tables) <= _OPEN))
     return parts
+
+
+def _place(paper: PaperTable, papers: Sequence[str]) -> tuple[int, float]:
+    number = float(paper.number) if paper.number.isdigit() else float("inf")
+    return papers.index(paper.paper), number
 
 
 def _fold(table: Table, *title: Markup | str, opened: bool = False) -> Markup:

@@ -16,6 +16,7 @@ from isoglot.report.table import Table, slug
 __all__ = ["Layout", "average_sets", "build_tables", "caption", "transfer_groups"]
 
 _QUANTITIES = ("zs", "sup", "delta")
+_FURTHER = "further metrics"
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,8 @@ def transfer_groups(measures: Sequence[Measure]) -> bool:
 
 
 def _together(measures: Sequence[Measure]) -> list[list[Measure]]:
-    """EM and F1 of one task and split in one group, EM first; ZS, SUP and Δ in one; every other measure alone."""
+    """Measures of one table each: EM and F1 of a task and split, EM first; ZS, SUP and Δ; the main one; the others."""
+    main = main_measures(measures)
     groups: dict[tuple[str, str, str], list[Measure]] = {}
     for measure in measures:
         own = (measure.task, measure.split)
@@ -114,6 +116,8 @@ def _together(measures: Sequence[Measure]) -> list[list[Measure]]:
             key = f"transfer {measure.base_metric}"
         elif measure.common_metric in ("em", "f1") and {"em", "f1"} <= both:
             key = "em/f1"
+        elif measure not in main:
+            key = _FURTHER
         groups.setdefault((*own, key), []).append(measure)
     order = {q: place for place, q in enumerate(_QUANTITIES)}
     return [sorted(g, key=lambda m: (order.get(m.quantity, 0), m.common_metric)) for g in groups.values()]
@@ -141,20 +145,27 @@ def _draft(
 ) -> Table:
     first = measures[0]
     transfer = transfer_groups(measures)
+    further = _is_secondary(measures, scores)
     names = " / ".join(metric_name(m.metric) for m in measures)
     if transfer:
         base = metric_name(first.base_metric)
-        names = (
-            f"{base}, zero-shot (ZS), supervised (SUP) and the gap Δ"
-            if beside is None
-            else f"{base}, ZS, SUP and Δ"
-        )
+        names = f"{base}, zero-shot (ZS), supervised (SUP) and the gap Δ"
+    if further and len(measures) > 1 and not transfer:
+        names = _FURTHER
+    if transfer and beside is not None:
+        names = f"{base}, ZS, SUP and Δ"
     title = f"{first.task}: {names}" + ("" if beside is None else f", beside {beside[1].cited}")
-    parts = [first.task, first.split, *(m.metric for m in measures), *([beside[1].name] if beside else [])]
+    named = [names] if names == _FURTHER else [m.metric for m in measures]
+    parts = [first.task, first.split, *named, *([beside[1].name] if beside else [])]
     told = caption(measures, scores, names=metric_name(first.base_metric) if transfer else "")
-    table = Table(slug(parts), title, told, "run", [], secondary=_is_secondary(measures, scores))
+    table = Table(slug(parts), title, told, "run", [], secondary=further)
     paper = None if beside is None else beside[1]
-    slots = _transfer_slots(measures, scores) if transfer else _slots(table, measures, scores, layout, paper)
+    if transfer:
+        slots = _transfer_slots(measures, scores)
+    elif names == _FURTHER:
+        slots = _further_slots(measures, scores, layout)
+    else:
+        slots = _slots(table, measures, scores, layout, paper)
     if beside is not None and beside[0].placed_only:
         slots = _printed_slots(slots, beside[1], beside[0], scores)
     table.columns = [slot.heading() for slot in slots]
@@ -179,6 +190,20 @@ def _slots(
             several = len(measures) > 1
             name = metric_name(m.metric) if several else label or "value"
             slots.append(Slot(name, part, label if several else "", full, average))
+    return slots
+
+
+def _further_slots(measures: Sequence[Measure], scores: Scores, layout: Layout) -> list[Slot]:
+    """One metric after the other, in each the languages and their last mean."""
+    slots = []
+    for m in measures:
+        languages = _order([m], scores, layout.source, None)
+        sets: list[tuple[str, tuple[str, ...], bool]] = [(lang, (lang,), False) for lang in languages]
+        sets += [(label, members, True) for label, members in average_sets(languages, layout.source)[-1:]]
+        for label, members, average in sets:
+            full = f"mean over {', '.join(members)}" if average else language_name(label)
+            part = (tuple((m, lang) for lang in members),)
+            slots.append(Slot(label or "value", part, metric_name(m.metric), full, average))
     return slots
 
 

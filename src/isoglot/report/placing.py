@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
-from isoglot.report.papers import PaperColumn, PaperRow, PaperTable, PaperValue
+from isoglot.report.papers import PaperColumn, PaperRow, PaperTable, PaperValue, paper_tables
 from isoglot.report.scores import Measure, common_task
 
 __all__ = ["PaperLine", "Placement", "find_line", "in_order", "paper_lines", "placement", "transformation"]
@@ -41,11 +42,14 @@ _ALIASES: Mapping[str, tuple[tuple[str, Mapping[str, Any]], ...]] = {
     "cao": (("cao2020", {}),),
     "mlm": (("xlmr_continued_mlm", {}),),
     "tlm": (("ppa_no_moco", {}),),
+    "tlm_weam": (("tlm", {}),),
     "moco": (("ppa_no_tlm", {}),),
     "xlm_align_no_dwa": (("xlm_align", {"query": "none"}),),
 }
 """Other names of a system, tried after its own. PPA without the contrast is TLM, and without TLM the contrast."""
 
+_OTHERS = frozenset(["mlm_sides", "dict_mlm_label", "in_batch", "xlco", "combined"])
+"""Recipes that are no system of a paper, though their names begin like one."""
 _ORDER: Sequence[str] = (
     "fast_align", "mbert", "xlmr_base", "mlm", "xlmr_continued_mlm", "tlm", "xlm", "dict_mlm", "align_mlm", "cao2020",
     "weam", "ppa_no_tlm", "ppa_mlm", "ppa", "xlm_align_no_tlm", "xlm_align_no_dwa", "xlm_align",
@@ -70,10 +74,12 @@ class Placement:
     Args:
         system: ``align_mlm``, in lower case, words joined by underscores.
         attributes: what differs from the paper's main setting.
+        rest: what the name says beyond the system (``en_de`` of ``tlm_en_de``).
     """
 
     system: str
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    rest: str = ""
 
     def alternatives(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """The system and its other names, each with all attributes."""
@@ -146,10 +152,13 @@ class PaperLine:
         mean = self.table.mean(values, self.table.column(column), partial=True)
         return None if mean is None else PaperValue(mean, mean)
 
-    def assumed(self, attributes: Mapping[str, Any]) -> list[str]:
-        """What the run's name leaves open and the paper does not: told before figures are subtracted."""
-        return [f"{key}: {self.attributes[key]} in the paper, not told by the run's name"
-                for key in sorted(_TELLING & set(self.attributes)) if key not in attributes]  # fmt: skip
+    def assumed(self, placed: Placement) -> list[str]:
+        """What the run's name leaves open, which is to be told before figures are subtracted."""
+        found = [f"{key}: {self.attributes[key]} in the paper, not told by the run's name"
+                 for key in sorted(_TELLING & set(self.attributes)) if key not in placed.attributes]  # fmt: skip
+        if placed.rest:
+            found.append(f"the run's name says more than {placed.system}: {placed.rest}")
+        return found
 
 
 def in_order(runs: Sequence[str]) -> list[str]:
@@ -168,8 +177,9 @@ def placement(run: str, task: str = "") -> Placement:
     """What the name of a run says, and of the task that its result is of (``word_alignment_ot``).
 
     Example:
-        >>> placement("ppa 600k translate-train")
-        Placement(system='ppa', attributes={'setting': 'translate-train', 'pairs': '600k'})
+        >>> found = placement("ppa 600k translate-train")
+        >>> found.system, found.attributes["pairs"]
+        ('ppa', '600k')
     """
     given: dict[str, Any] = {}
     rest = []
@@ -188,7 +198,19 @@ def placement(run: str, task: str = "") -> Placement:
             name = (name[: found.start()] + name[found.end() :]).strip("_")
         elif key == "aligner" and re.search(rf"_({pattern})$", _normal(task)):
             given.setdefault(key, meant)
+    if name not in _known():
+        longest = max((s for s in _known() if name.startswith(f"{s}_")), key=len, default="")
+        if longest:
+            return Placement(longest, given, name.removeprefix(f"{longest}_"))
     return Placement(name, given)
+
+
+@cache
+def _known() -> frozenset[str]:
+    """Names of systems: the papers', other names of theirs, and those of recipes that no paper has."""
+    printed = {row.system for table in paper_tables() for row in table.rows}
+    columns = {column.system for table in paper_tables() for column in table.columns}
+    return frozenset(printed | columns | set(_ALIASES) | _OTHERS) - {""}
 
 
 def find_line(lines: Sequence[PaperLine], run: str, task: str = "") -> tuple[PaperLine, Placement] | None:
@@ -197,13 +219,20 @@ def find_line(lines: Sequence[PaperLine], run: str, task: str = "") -> tuple[Pap
     Of several that fit, the paper's own figure goes before one that it quotes, and the fullest before others.
     """
     wanted = placement(run, task)
+    found = None if wanted.rest else _fitting(lines, wanted)
+    if found is None:
+        printed = [line for line in lines if run in (line.name, *(row.label for row in line.rows))]
+        if len(printed) == 1:
+            return printed[0], Placement(wanted.system, {**wanted.attributes, **printed[0].attributes})
+        found = _fitting(lines, wanted)
+    return None if found is None else (found, wanted)
+
+
+def _fitting(lines: Sequence[PaperLine], wanted: Placement) -> PaperLine | None:
     for system, attributes in wanted.alternatives():
         fitting = [line for line in lines if line.system in ("", system) and _agree(line, attributes, system)]
         if fitting:
-            return max(fitting, key=_preference), wanted
-    printed = [line for line in lines if run in (line.name, *(row.label for row in line.rows))]
-    if len(printed) == 1:
-        return printed[0], Placement(wanted.system, {**wanted.attributes, **printed[0].attributes})
+            return max(fitting, key=_preference)
     return None
 
 
