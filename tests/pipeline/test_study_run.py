@@ -38,7 +38,7 @@ def test_a_study_from_nothing_to_its_table(tmp_path: Path, monkeypatch: pytest.M
     supervised, zero_shot, delta = (cell.value for cell in tables[0].rows[3].cells)
     assert supervised is not None and zero_shot is not None and delta == pytest.approx(supervised - zero_shot)
     rows = {(r.run, r.metric): r.value for r in read(folder)}
-    assert rows["align_mlm dictionary 0.25", "f1_delta"] == pytest.approx(delta)
+    assert rows["align_mlm dictionary=0.25", "f1_delta"] == pytest.approx(delta)
     assert ("mlm", "alignment_score") in rows
     assert tables[1].rows[0].cells[0].value == rows["mlm", "alignment_score"]
     assert "| **ALIGN-MLM / trans+inv** |" in (folder / "table.md").read_text(encoding="utf-8")

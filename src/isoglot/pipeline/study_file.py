@@ -109,7 +109,7 @@ class Study(_Section):
         seeds: one run a seed of everything that depends on ``<seed>``.
         source: language that zero-shot transfer starts from.
         values: names and defaults of everything that varies, and of constants.
-        named: values that stand in the names of runs even where they are the default, without their own name.
+        told_by_language: values that the tag of the language tells: left out of the names of runs in results.
         data: name -> ``make:`` and its options.
         systems: name -> ``recipe:`` with ``set:``, or ``checkpoint:``.
         tasks: name -> ``task:`` with its data and fine-tuning.
@@ -124,7 +124,7 @@ class Study(_Section):
     seeds: Annotated[list[int], Field(min_length=1)] = [1]
     source: str = "en"
     values: dict[str, Any] = {}
-    named: list[str] = []
+    told_by_language: list[str] = []
     data: dict[str, dict[str, Any]] = {}
     systems: dict[str, dict[str, Any]] = {}
     tasks: dict[str, dict[str, Any]] = {}

@@ -106,11 +106,22 @@ class Resolver:
         """The unit that trains a system (``None`` where it is there already), and how a configuration names it."""
         return self._cached("systems", system, point, self._make_system)  # type: ignore[no-any-return]
 
-    def label(self, system: str, used: frozenset[str] | set[str], point: Point) -> str:
-        """A run's name: the system, and of the values it depends on those always named and those not the default."""
-        values, named = self.study.values, self.study.named
-        shown = [n for n in values if n in used and (n in named or point[n] != values[n])]
-        return " ".join([system, *(str(point[n]) if n in named else f"{n} {point[n]}" for n in shown)])
+    def label(self, system: str, used: frozenset[str] | set[str], point: Point, *, full: bool = False) -> str:
+        """A run's name: the system and those of the values it depends on that are not the study's own.
+
+        Args:
+            system: its name.
+            used: values that it depends on.
+            point: of the cell.
+            full: values that the language's tag tells too, and defaults of those always named.
+        """
+        values, told = self.study.values, self.study.told_by_language
+        shown = [
+            n
+            for n in values
+            if n in used and (point[n] != values[n] or n in told) and (full or n not in told)
+        ]
+        return " ".join([system, *(f"{n}={point[n]}" for n in shown)])
 
     def _plain(
         self, system: str, name: str, setting: Setting, language: str, point: Point, metric: str
@@ -158,10 +169,8 @@ class Resolver:
             "precision": own.precision or entry.train.get("precision", "float32"),
             "max_tokens": own.max_tokens,
         }
-        return Unit(
-            "evaluate", f"{run} {name} {_short(setting)} {language}", config, tuple(needs),
-            frozenset(trace.used), f"{run}", seed,
-        )  # fmt: skip
+        title = f"{self.label(system, trace.used, point, full=True)} {name} {_short(setting)} {language}"
+        return Unit("evaluate", title, config, tuple(needs), frozenset(trace.used), run, seed)
 
     def _tuned(
         self,
@@ -194,7 +203,9 @@ class Resolver:
             "language": trained_on,
             "seed": seed,
         }
-        unit_name = f"{of[1]} {name} {trained_on} s{seed}"
+        unit_name = (
+            f"{of[1]} {name} {trained_on} s{seed}"  # of[1] is the run, and the language may tell the rest
+        )
         used = frozenset(trace.used | {"seed"})
         return Unit("finetune", unit_name, config, tuple(trace.needs), used, of[1], seed)
 
@@ -216,7 +227,8 @@ class Resolver:
         for own in [language] if language else entry.languages or [""]:
             config = {"checkpoint": reference, "type": entry.type, "name": name, "options": entry.options,
                       "language": own}  # fmt: skip
-            unit = Unit("analyse", f"{run} {name} {own}", config, tuple(needs), frozenset(used), run, seed)
+            title = self.label(system, used, point, full=True)
+            unit = Unit("analyse", f"{title} {name} {own}", config, tuple(needs), frozenset(used), run, seed)
             terms.append(Reading(unit, metric))
         return terms[0] if len(terms) == 1 else Mean(tuple(terms))
 
@@ -245,7 +257,13 @@ class Resolver:
         if entry.fold is not None:
             config["fold"] = entry.fold.model_dump()
         unit = Unit(
-            "pretrain", f"{run} s{seed}", config, tuple(trace.needs), frozenset(trace.used), run, seed
+            "pretrain",
+            f"{self.label(name, trace.used, point, full=True)} s{seed}",
+            config,
+            tuple(trace.needs),
+            frozenset(trace.used),
+            run,
+            seed,
         )
         return unit, f"<unit:{unit.key}>/{CHECKPOINT if entry.fold is None else FOLDED}"
 
