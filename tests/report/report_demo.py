@@ -160,6 +160,16 @@ def write_figures(root: Path) -> Path:
             "possible": "1-0",
         },
         {
+            "id": "he 1",
+            "src": "she reads a book",
+            "src_language": "en",
+            "tgt": "היא קוראת ספר",
+            "tgt_language": "he",
+            "links": "0-0 1-1 3-2",
+            "sure": "0-0 1-1 3-2",
+            "possible": "2-2",
+        },
+        {
             "id": "zh 1",
             "src": ["我们", "喜欢", "音乐", "。"],
             "src_language": "zh",

@@ -38,6 +38,18 @@ def test_latex_escapes_every_special_character() -> None:
     assert all(line.replace(r"\&", "").count("&") == 2 for line in lines)
 
 
+def test_latex_holds_what_a_compiler_takes_or_says_what_it_needs() -> None:
+    plain = Table("t", "Δ ↓ … “ρ ≥ 0”", "T∘S", "run", [Column("é")], [Row("[a] *", (Cell("×"),))])
+    text = to_latex(plain)
+    assert {c for c in text if not c.isascii()} == {"é"}
+    assert "\n{}[a] *" in text, "a bracket after a line's end would be its option"
+    assert text.startswith(r"\begin{table}")
+    arabic = Table("t", "", "", "word", [Column("x")], [Row("بيت\x00\u202e", (Cell("1"),))])
+    said, begin = to_latex(arabic).splitlines()[:2]
+    assert said.startswith("% ") and "XeLaTeX" in said and begin == r"\begin{table}"
+    assert "\x00" not in to_latex(arabic) and "\u202e" not in to_latex(arabic)
+
+
 def test_text_lines_up() -> None:
     lines = to_text(table()).splitlines()
     assert lines[0] == "Title_1"

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from report_demo import write_demo
 
+from isoglot.report.comparison import Comparison, paper_names
 from isoglot.report.render import ReportOptions, render
 from isoglot.results import Result, append
 
@@ -97,6 +99,8 @@ def test_right_to_left_words_run_from_right_to_left(show: Show, demo_page: Path)
         driver = show(demo_page, width=width)
         assert word(driver, "ذهب").rect["x"] > word(driver, "الولد").rect["x"]
         assert word(driver, "went").rect["x"] > word(driver, "boy").rect["x"]
+        assert word(driver, "היא").rect["x"] > word(driver, "קוראת").rect["x"]  # as the target, too
+        assert word(driver, "reads").rect["x"] > word(driver, "she").rect["x"]
 
 
 def test_wires_join_the_words_also_after_the_window_has_changed(show: Show, demo_page: Path) -> None:
@@ -115,13 +119,13 @@ def test_wires_join_the_words_also_after_the_window_has_changed(show: Show, demo
                                {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False})  # fmt: skip
         driver.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
         assert all(abs(gap) < 2 for gap in driver.execute_script(script))
-    assert len(all_of(driver, ".wires path")) == 11 + 7 + 4
+    assert len(all_of(driver, ".wires path")) == 11 + 7 + 3 + 4
 
 
 def test_pairs_without_errors_can_be_hidden(show: Show, demo_page: Path) -> None:
     driver = show(demo_page)
     driver.execute_script("document.querySelector('.only-errors').click()")
-    assert [view.is_displayed() for view in all_of(driver, ".pair-view")] == [True, True, False]
+    assert [view.is_displayed() for view in all_of(driver, ".pair-view")] == [True, True, False, False]
 
 
 def test_results_are_filtered_by_text_and_by_choice(show: Show, demo_page: Path) -> None:
@@ -198,6 +202,29 @@ def luminance(colour: str) -> float:
         parts = [int(float(p)) for p in text[text.index("(") + 1 : -1].split(",")[:3]]
     linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in (p / 255 for p in parts)]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_many_tables_beside_the_papers_fold_and_a_link_opens_one(show: Show, tmp_path: Path) -> None:
+    names = [name for paper in ("weam", "ppa", "xlm_align") for name in paper_names(paper)]
+    comparisons = [Comparison(paper=name, placed_only=True) for name in names]
+    page = render(
+        [write_demo(tmp_path / "runs")],
+        out=tmp_path / "r.html",
+        options=ReportOptions(comparisons=comparisons),
+    )
+    for width in (1280, 390):
+        driver = show(page, width=width)
+        assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+        folds = all_of(driver, "#papers .beside")
+        assert len(folds) > 4 and not any(fold.get_attribute("open") for fold in folds)
+        assert "weam: " in folds[0].text and "Table 1" in folds[0].text
+    driver.execute_script("document.querySelector('.contents').open = true")
+    link = all_of(driver, "nav .contents a[href*='weam-table2']")[0]
+    driver.execute_script("arguments[0].click()", link)
+    table = driver.find_element(By.CSS_SELECTOR, link.get_attribute("href").partition("html")[2])
+    assert table.is_displayed() and "mBERT+WEAM" in table.text
+    assert [fold.get_attribute("open") for fold in all_of(driver, "#papers .beside")].count("true") == 1
+    assert driver.get_log("browser") == []
 
 
 def test_hostile_texts_run_nothing(show: Show, tmp_path: Path) -> None:

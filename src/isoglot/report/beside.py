@@ -14,7 +14,7 @@ from isoglot.report.table import Cell, Column, Row, Table, figure
 
 __all__ = ["Beside", "Slot", "add_rows", "decimals", "metric_name", "score_cell"]
 
-_METRICS = {"em": "EM", "f1": "F1", "aer": "AER", "mrr": "MRR"}
+_METRICS = {"em": "EM", "exact_match": "EM", "f1": "F1", "aer": "AER", "mrr": "MRR"}
 _QUANTITIES = {"zs": "ZS", "sup": "SUP", "delta": "Δ"}
 
 

@@ -15,9 +15,15 @@ __all__ = ["to_csv", "to_latex", "to_text", "write_tables"]
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", "−": "$-$", "±": r"$\pm$", "–": "--", "Δ": r"$\Delta$", "ρ": r"$\rho$", "†": r"$\dagger$",
-    "\n": " ", "\r": " ",
+    "|": r"\textbar{}", "−": "$-$", "±": r"$\pm$", "–": "--", "—": "---", "×": r"$\times$", "·": r"$\cdot$",
+    "∘": r"$\circ$", "†": r"$\dagger$", "‡": r"$\ddagger$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "→": r"$\to$",
+    "≤": r"$\leq$", "≥": r"$\geq$", "≈": r"$\approx$", "…": r"\ldots{}", "“": "``", "”": "''", "‘": "`", "’": "'",
+    "α": r"$\alpha$", "β": r"$\beta$", "λ": r"$\lambda$", "μ": r"$\mu$", "ρ": r"$\rho$", "τ": r"$\tau$",
+    "Δ": r"$\Delta$",
+    "\n": " ", "\r": " ", "\t": " ",
 }  # fmt: skip
+_LAST_LATIN = "\u024f"
+"""Letters up to here are set by LaTeX with ``inputenc``; others need XeLaTeX or LuaLaTeX and a font that has them."""
 
 
 def to_csv(table: Table) -> str:
@@ -61,7 +67,10 @@ def to_latex(table: Table) -> str:
     lines += [
         f"\\par\\footnotesize $^{{{number}}}$ {_tex(note)}" for number, note in enumerate(table.notes, 1)
     ]
-    return "\n".join([*lines, r"\end{table}", ""])
+    text = "\n".join([*lines, r"\end{table}", ""])
+    if any(c > _LAST_LATIN for c in text):
+        text = f"% Holds letters beyond Latin: needs XeLaTeX or LuaLaTeX, and a font that has them.\n{text}"
+    return text
 
 
 def to_text(table: Table) -> str:
@@ -107,12 +116,15 @@ def _plain(text: str) -> str:
 
 
 def _tex(text: str) -> str:
-    return "".join(_LATEX.get(c, c) for c in text)
+    shown = (c for c in text if c in _LATEX or c.isprintable())
+    return "".join(_LATEX.get(c, c) for c in shown)
 
 
 def _tex_row(row: Row) -> str:
     header = _tex(row.header) + (f" {{\\footnotesize ({_tex(row.detail)})}}" if row.detail else "")
     indent = "" if row.kind in ("ours", "reference", "plain") else r"\quad "
+    if header.startswith(("[", "*")):  # LaTeX would take them for options of the line's end before
+        indent = "{}"
     return " & ".join([indent + header, *(_tex_cell(cell) for cell in row.cells)]) + r" \\"
 
 

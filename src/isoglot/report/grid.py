@@ -96,7 +96,12 @@ def caption(measures: Sequence[Measure], scores: Scores, *, names: str = "") -> 
     splits = "/".join(dict.fromkeys(m.split for m in measures))
     if len(directions) > 1:
         better = "higher is better, but lower in Δ = SUP − ZS"
-    return f"{names}{scale}, {splits} split, {examples} examples a language; {better}.{seeds}"
+    chance = (
+        " Guessing gives 33.3."
+        if {(m.common_task, m.metric) for m in measures} == {("xnli", "accuracy")}
+        else ""
+    )
+    return f"{names}{scale}, {splits} split, {examples} examples a language; {better}.{chance}{seeds}"
 
 
 def transfer_groups(measures: Sequence[Measure]) -> bool:
