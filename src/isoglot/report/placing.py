@@ -48,6 +48,7 @@ _ALIASES: Mapping[str, tuple[tuple[str, Mapping[str, Any]], ...]] = {
 }
 """Other names of a system, tried after its own. PPA without the contrast is TLM, and without TLM the contrast."""
 
+_TRANSFORMATION = r"(?:trans|inv|perm|syn)(?:\+(?:trans|inv|perm|syn))*"
 _OTHERS = frozenset(["mlm_sides", "dict_mlm_label", "in_batch", "xlco", "combined"])
 """Recipes that are no system of a paper, though their names begin like one."""
 _ORDER: Sequence[str] = (
@@ -188,6 +189,8 @@ def placement(run: str, task: str = "") -> Placement:
         key, separator, value = token.partition("=")
         if separator and key in _KEYS:
             given[key] = _value(value)
+        elif re.fullmatch(_TRANSFORMATION, token):
+            given["transformation"] = token
         elif token:
             rest.append(token)
     name = _normal("_".join(rest))
