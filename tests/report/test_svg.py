@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from isoglot.report.html import Markup, element, join
@@ -11,6 +11,8 @@ FINITE = st.floats(-1e9, 1e9, allow_nan=False)
 
 
 @given(FINITE, FINITE)
+@example(0.0, 5e-324)
+@example(1e9, 1e9 + 1e-6)
 def test_ticks_cover_the_interval_and_are_few(a: float, b: float) -> None:
     low, high = sorted((a, b))
     ticks = nice_ticks(low, high)

@@ -98,7 +98,7 @@ def caption(measures: Sequence[Measure], scores: Scores, *, names: str = "") -> 
         better = "higher is better, but lower in Δ = SUP − ZS"
     chance = (
         " Guessing gives 33.3."
-        if {(m.common_task, m.metric) for m in measures} == {("xnli", "accuracy")}
+        if {(m.common_task, m.base_metric) for m in measures} == {("xnli", "accuracy")}
         else ""
     )
     return f"{names}{scale}, {splits} split, {examples} examples a language; {better}.{chance}{seeds}"

@@ -18,7 +18,7 @@ _CHARACTER = 7.2
 
 def nice_ticks(low: float, high: float, count: int = 5, *, whole: bool = False) -> list[float]:
     """About ``count`` round numbers (1, 2, 2.5 or 5 times a power of ten) that cover an interval."""
-    if high <= low:
+    if high - low <= 1e-9 * max(1.0, abs(low), abs(high)):  # a point, as far as a chart can tell
         margin = abs(low) * 0.05 or 0.5
         low, high = low - margin, high + margin
     rough = (high - low) / max(1, count - 1)
