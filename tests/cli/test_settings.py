@@ -13,6 +13,7 @@ def test_values_are_typed_as_in_a_recipe() -> None:
         "a": 5e-5, "b": "no", "c": None, "d": (1, 2), "e": "3,4", "f": True, "g": "0:0", "h": "x=y"
     }  # fmt: skip
     assert parse_settings(["e=3,4e-1", "d=[1, 2]"], example="a=1", lists=True) == {"e": (3, 0.4), "d": (1, 2)}
+    assert values_of(["language_ids={en: 2, xx: 3}"]) == {"language_ids": {"en": 2, "xx": 3}}
     assert values_of(["select_languages=de"]) == {"select_languages": ("de",)}
 
 

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file
 
 from isoglot.errors import ConfigurationError
-from isoglot.pipeline import finetune_train
+from isoglot.pipeline import finetune_watch
 from isoglot.pipeline.finetune import finetune
 from isoglot.pipeline.finetune_options import FinetuneOptions
 from isoglot.tasks import build_task
@@ -47,7 +47,7 @@ def test_a_killed_run_goes_on_as_if_nothing_had_been(
     )
     whole = finetune(tmp_path / "model", task(), language="en", train=settings, out=tmp_path / "whole")
 
-    original = finetune_train._Report.on_step_end
+    original = finetune_watch.Watcher.on_step_end
 
     def kill(self: Any, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         original(self, args, state, control, **kwargs)
@@ -55,7 +55,7 @@ def test_a_killed_run_goes_on_as_if_nothing_had_been(
             raise _KilledError
 
     with monkeypatch.context() as patch:
-        patch.setattr(finetune_train._Report, "on_step_end", kill)
+        patch.setattr(finetune_watch.Watcher, "on_step_end", kill)
         with pytest.raises(_KilledError):
             finetune(tmp_path / "model", task(), language="en", train=settings, out=tmp_path / "cut")
     assert (tmp_path / "cut" / "work" / f"checkpoint-{last}").is_dir()

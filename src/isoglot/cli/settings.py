@@ -31,7 +31,7 @@ def parse_settings(given: Sequence[str] | None, *, example: str, lists: bool = F
             )
         if key in result:
             raise ConfigurationError(f"--set {key}=... given twice; give it once")
-        several = lists and "," in text and not text.startswith("[")
+        several = lists and "," in text and not text.startswith(("[", "{"))
         try:
             values = [parse_value(part) for part in (text.split(",") if several else [text])]
         except InputError as error:

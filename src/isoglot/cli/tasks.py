@@ -150,6 +150,7 @@ def evaluate(  # noqa: PLR0917 - one parameter a flag
 
     if precision not in ("float32", "bfloat16", "float16"):
         raise ConfigurationError(f"--precision {precision!r} given; it is float32, bfloat16 or float16")
+    values = values_of(settings) | ({} if name is None else {"name": name})
     options = EvaluateOptions(
         out=out,
         predictions=predictions,
@@ -157,8 +158,8 @@ def evaluate(  # noqa: PLR0917 - one parameter a flag
         max_tokens=max_tokens,
         precision=cast("Precision", precision),
         again=again,
+        language_ids=values.pop("language_ids", None),
     )
-    values = values_of(settings) | ({} if name is None else {"name": name})
     wanted = [code.strip() for code in languages.split(",") if code.strip()]
     rows = []
     with Console(quiet=quiet) as console:

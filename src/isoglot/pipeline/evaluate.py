@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from isoglot.tasks import submission
 from isoglot.tasks.base import Predictions, Probe, Task, TrainableTask
 from isoglot.tasks.features import Collator, Precision, Step, default_device, predict_rows
 from isoglot.tasks.heads import load_tokenizer
+from isoglot.tasks.language_vectors import attach, attached, number_rows, read_vectors
 
 __all__ = ["EvaluateOptions", "evaluate"]
 
@@ -37,6 +38,7 @@ class EvaluateOptions:
         max_tokens: padded tokens in a batch.
         precision: of the forward.
         again: measure even what is there.
+        language_ids: languages to ids of the checkpoint's language embeddings, in place of those it was trained with.
     """
 
     out: Path | None = None
@@ -45,6 +47,7 @@ class EvaluateOptions:
     max_tokens: int = 8192
     precision: Precision = "float32"
     again: bool = False
+    language_ids: Mapping[str, int] | None = None
 
 
 def evaluate(
@@ -163,11 +166,19 @@ class _Measure:
         longest = max_length(model)
         if longest is not None and task.max_length > longest:
             task.max_length = longest
+        vectors = read_vectors(self.source)
+        if vectors is not None:
+            attach(model, vectors.with_ids(self.options.language_ids or vectors.ids))
         self._model = model.to(default_device())  # type: ignore[arg-type]
         self._tokenizer = load_tokenizer(self.source)
 
     def _predict(self, task: TrainableTask, dataset: Any, step: Step) -> Predictions:
         rows = task.encode(dataset, self._tokenizer, self._model, training=False)
+        unknown = number_rows(rows, dataset, attached(self._model))
+        if unknown:
+            self.report.note(
+                f"no language embedding for {', '.join(sorted(unknown))}: the mean of the others is added"
+            )
         collator = Collator(self._tokenizer, multiple=8 if torch.cuda.is_available() else 1)
         outputs = predict_rows(
             self._model,
@@ -204,6 +215,7 @@ class _Measure:
                 "checkpoint": self.hash,
                 "task": self._described,
                 "precision": self.options.precision,
+                "language_ids": self.options.language_ids,
                 "language": language,
                 "split": split,
                 "data": identify(self.task, language, split),

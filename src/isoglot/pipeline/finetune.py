@@ -24,6 +24,7 @@ from isoglot.pipeline.run_folder import CHECKPOINT, MANIFEST, RUN, clear, hash_c
 from isoglot.tasks.base import Probe, Task, TrainableTask
 from isoglot.tasks.files import write_text
 from isoglot.tasks.heads import load_tokenizer
+from isoglot.tasks.language_vectors import attach, read_vectors
 
 __all__ = ["TASK_FILE", "checkpoint_folder", "finetune", "origin"]
 
@@ -46,7 +47,7 @@ def finetune(
 
     Args:
         checkpoint: a pre-trained checkpoint (a plain folder or hub name; the folder of a ``pretrain`` run works too).
-            Language embeddings that it was trained with are left out.
+            Language embeddings of a ``pretrain`` run are used and trained on, see ``train.language_ids``.
         task: one with a head.
         language: of the training data; several with commas (translate-train of all). With setting ``code_switch``,
             the language whose translations are mixed with the originals in ``train.pivot``.
@@ -185,6 +186,9 @@ class _Run:
     ) -> Outcome:
         labels = self.task.labels(data.dataset)
         model = self.task.head(self.source, labels=labels, seed=self.seed, dropout=options.dropout)
+        vectors = read_vectors(self.source) if options.language_ids != {} else None
+        if vectors is not None:
+            attach(model, vectors.with_ids(options.language_ids or vectors.ids))
         return train_head(
             model, tokenizer, self.task, data, options, seed=self.seed, folder=place, progress=self.report
         )

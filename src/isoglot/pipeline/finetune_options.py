@@ -51,6 +51,11 @@ class FinetuneOptions(BaseModel):
     )  # fmt: skip
     select_languages: tuple[str, ...] = ()
     run: str | None = Field(None, description="name in results; by default the pre-training run's")
+    language_ids: dict[str, int] | None = Field(
+        None,
+        description="of an encoder with language embeddings: the task's languages to ids; by default those of its "
+        "recipe; {}: without language embeddings",
+    )
     setting: Literal["zero_shot", "translate_train", "code_switch"] = "zero_shot"
     pivot: str = Field("en", description="language of the originals, for code_switch")
     dev_fraction: float = Field(

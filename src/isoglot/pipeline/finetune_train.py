@@ -9,32 +9,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from datasets import Dataset
 from transformers import (
-    EvalPrediction,
     PreTrainedModel,
     PreTrainedTokenizerBase,
     Trainer,
-    TrainerCallback,
-    TrainerControl,
-    TrainerState,
     TrainingArguments,
 )
 from transformers.trainer_callback import PrinterCallback, ProgressCallback
 from transformers.trainer_utils import get_last_checkpoint
 
-from isoglot.errors import ConfigurationError, TrainingError
+from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import max_length
 from isoglot.pipeline.finetune_data import LengthOrder, grouped
 from isoglot.pipeline.finetune_options import FinetuneOptions
+from isoglot.pipeline.finetune_watch import Chooser, Watcher
 from isoglot.pipeline.reporting import Reporter
 from isoglot.pipeline.run_folder import CHECKPOINT, read_json
 from isoglot.tasks.base import TrainableTask
 from isoglot.tasks.code_switching import ORIGINAL
-from isoglot.tasks.features import Collator, Rows
+from isoglot.tasks.features import Collator
 from isoglot.tasks.files import write_text
+from isoglot.tasks.language_vectors import attached, number_rows, write_vectors
+from isoglot.training.export import quiet
 
 __all__ = ["Outcome", "TrainingData", "train_head"]
 
@@ -120,13 +118,17 @@ def train_head(
     rows = task.encode(dataset, tokenizer, model, training=True)
     if not len(rows):
         raise ConfigurationError("no row to train on is left; check the training data")
+    unknown = number_rows(rows, dataset, attached(model))
+    if unknown:
+        progress.note(f"no language embedding for {', '.join(sorted(unknown))}: the mean of the others is added; "
+                      "name the ids with --set 'language_ids={...}'")  # fmt: skip
     switched = ORIGINAL in dataset.features
     if switched and options.single("batch_size") % 2:
         raise ConfigurationError(
             f"batch_size {options.batch_size} given; with code_switch both copies share a batch: give an even number"
         )
     items = grouped(rows, dataset) if switched else rows
-    chooser = _Chooser(task, tokenizer, model, dev) if dev else None
+    chooser = Chooser(task, tokenizer, model, dev) if dev else None
     trainer = _Trainer(
         model=model,
         args=_arguments(
@@ -137,7 +139,7 @@ def train_head(
         data_collator=Collator(tokenizer, multiple=8 if torch.cuda.is_available() else 1),
         compute_metrics=None if chooser is None else chooser,
         preprocess_logits_for_metrics=None if chooser is None else _reducer(task),
-        callbacks=[_Report(progress, task.primary_metric)],
+        callbacks=[Watcher(progress, task.primary_metric)],
     )
     step = trainer.args.train_batch_size * options.gradient_accumulation
     trainer.order = LengthOrder(items.lengths, step, bucket=options.bucket, seed=seed)
@@ -145,7 +147,8 @@ def train_head(
         trainer.remove_callback(callback)
     work = folder / _WORK
     last = get_last_checkpoint(str(work)) if work.is_dir() else None
-    trainer.train(resume_from_checkpoint=last)
+    with quiet():
+        trainer.train(resume_from_checkpoint=last)
     best = trainer.state.best_metric
     if trainer.is_world_process_zero():
         _save(model, tokenizer, folder)
@@ -229,86 +232,16 @@ class _Trainer(Trainer):
         return self.order if self.order is not None else super()._get_train_sampler(train_dataset)
 
 
-class _Chooser:
-    """Dev data of several languages as one list of rows, and the mean of their scores."""
-
-    def __init__(
-        self,
-        task: TrainableTask,
-        tokenizer: PreTrainedTokenizerBase,
-        model: PreTrainedModel,
-        dev: Sequence[tuple[str, Dataset]],
-    ) -> None:
-        self.task, self.dev = task, dev
-        self.parts = [task.encode(dataset, tokenizer, model, training=False) for _, dataset in dev]
-        joined = Rows(
-            [row for part in self.parts for row in part.inputs],
-            [example for part in self.parts for example in part.examples],
-            [detail for part in self.parts for detail in part.details],
-        )
-        self.order = np.argsort(-joined.lengths, kind="stable")
-        self.rows = joined.select(self.order.tolist())
-
-    def __call__(self, prediction: EvalPrediction) -> dict[str, float]:
-        given = prediction.predictions
-        stacked = np.stack(given, axis=1) if isinstance(given, tuple) else np.asarray(given)
-        outputs = np.empty_like(stacked)
-        outputs[self.order] = stacked
-        values, first, metric = [], 0, self.task.primary_metric
-        scores: dict[str, float] = {}
-        for (language, dataset), part in zip(self.dev, self.parts, strict=True):
-            own = list(outputs[first : first + len(part)])
-            first += len(part)
-            predicted = self.task.decode(dataset, part, own)
-            values.append(self.task.score(dataset, predicted, language=language)[metric])
-            scores[f"{metric}_{language}"] = values[-1]
-        return {"selection": float(np.mean(values)), **scores}
-
-
-class _Report(TrainerCallback):
-    """Tells the reporter about steps and evaluations, and stops at a loss that is no number."""
-
-    def __init__(self, progress: Reporter, metric: str) -> None:
-        self.progress, self.metric = progress, metric
-
-    def on_step_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
-    ) -> None:
-        self.progress.progress("fine-tune", state.global_step, state.max_steps)
-
-    def on_log(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        logs: dict[str, float] | None = None,
-        **_: Any,
-    ) -> None:
-        loss = (logs or {}).get("loss")
-        if loss is not None and not np.isfinite(loss):
-            raise TrainingError(
-                f"the loss is {loss} at step {state.global_step}; lower the learning rate (--set learning_rate=1e-5) "
-                "or use --set precision=float32"
-            )
-
-    def on_evaluate(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        metrics: dict[str, float] | None = None,
-        **_: Any,
-    ) -> None:
-        value = (metrics or {}).get("eval_selection")
-        if value is not None:
-            self.progress.note(f"step {state.global_step}: dev {self.metric} {value:.2f}")
-
-
 def _save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
     """Write the checkpoint beside its place and move it there."""
     unfinished = folder / f".{CHECKPOINT}.tmp"
     shutil.rmtree(unfinished, ignore_errors=True)
-    model.save_pretrained(unfinished)
+    vectors = attached(model)
+    state = {k: v for k, v in model.state_dict().items() if not k.startswith("language_embeddings.")}
+    with quiet():
+        model.save_pretrained(unfinished, state_dict=None if vectors is None else state)
+    if vectors is not None:
+        write_vectors(vectors, unfinished)
     tokenizer.save_pretrained(unfinished)
     shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)
     unfinished.rename(folder / CHECKPOINT)

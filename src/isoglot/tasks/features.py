@@ -28,6 +28,8 @@ Precision = Literal["float32", "bfloat16", "float16"]
 Step = Callable[[int, int], None]
 """Told how far a long step is: done, and in all."""
 
+_MODEL_COLUMNS = ("input_ids", "token_type_ids", "language_ids")
+
 IGNORED = -100
 """Label of a position that does not count."""
 
@@ -44,7 +46,8 @@ class Rows(torch.utils.data.Dataset[dict[str, Any]]):
     def __init__(
         self, inputs: Sequence[Mapping[str, Any]], examples: Sequence[int], details: Sequence[Any]
     ) -> None:
-        self.inputs, self.examples, self.details = list(inputs), list(examples), list(details)
+        self.inputs = [dict(row) for row in inputs]
+        self.examples, self.details = list(examples), list(details)
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -161,9 +164,7 @@ def predict_rows(
     done = 0
     cast = nullcontext() if precision == "float32" else torch.autocast(device.type, getattr(torch, precision))
     for batch in length_batches(rows.lengths, max_tokens):
-        inputs = [
-            {k: v for k, v in rows.inputs[i].items() if k in ("input_ids", "token_type_ids")} for i in batch
-        ]
+        inputs = [{k: v for k, v in rows.inputs[i].items() if k in _MODEL_COLUMNS} for i in batch]
         with cast:
             output = model(**{k: v.to(device) for k, v in collator(inputs).items()})
         logits = tuple(value for name, value in output.items() if name.endswith("logits"))

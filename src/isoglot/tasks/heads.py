@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.utils.logging import disable_progress_bar, enable_progress_bar, is_progress_bar_enabled
 
 from isoglot.errors import ConfigurationError
 from isoglot.seeding import seed_for
@@ -110,18 +113,34 @@ def _load(
     auto: Any, checkpoint: str | Path, options: dict[str, Any]
 ) -> tuple[PreTrainedModel, dict[str, Any]]:
     try:
-        loaded: tuple[PreTrainedModel, dict[str, Any]] = auto.from_pretrained(
-            str(checkpoint),
-            **options,
-            dtype=torch.float32,
-            use_safetensors=True,
-            trust_remote_code=False,
-            output_loading_info=True,
-            ignore_mismatched_sizes=bool(options),
-        )
+        with _quiet():
+            loaded: tuple[PreTrainedModel, dict[str, Any]] = auto.from_pretrained(
+                str(checkpoint),
+                **options,
+                dtype=torch.float32,
+                use_safetensors=True,
+                trust_remote_code=False,
+                output_loading_info=True,
+                ignore_mismatched_sizes=bool(options),
+            )
     except (OSError, ValueError, RuntimeError) as error:
         raise ConfigurationError(_unreadable(checkpoint, error)) from error
     return loaded
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Neither the library's bar nor its report on missing weights, which are looked at here."""
+    report = logging.getLogger("transformers.modeling_utils")
+    level, bars = report.level, is_progress_bar_enabled()
+    report.setLevel(logging.ERROR)
+    disable_progress_bar()
+    try:
+        yield
+    finally:
+        report.setLevel(level)
+        if bars:
+            enable_progress_bar()
 
 
 def _unreadable(checkpoint: str | Path, error: Exception) -> str:

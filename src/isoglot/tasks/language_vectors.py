@@ -1,0 +1,160 @@
+"""Language embeddings beyond pre-training: an encoder that learned with them is fine-tuned and evaluated with them.
+
+XLM and DICT-MLM add a vector of the language to every input position; ALIGN-MLM's authors pass the language ids in
+fine-tuning and evaluation too (Tang et al. 2022; a derived language has its own id). The Hugging Face folder of such an
+encoder has no place for them, so they stand in files of their own beside it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from datasets import Dataset
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.modules.encoder import input_embeddings
+from isoglot.modules.language_embeddings import add_language_embeddings
+from isoglot.recipe_source import read_document
+from isoglot.tasks.features import Rows
+
+__all__ = ["LanguageVectors", "attach", "attached", "number_rows", "read_vectors", "write_vectors"]
+
+_TABLE = "language_embeddings"
+_WEIGHT = f"{_TABLE}.weight"
+_OWN_FILE = "language_embeddings.safetensors"
+_OBJECTIVES = "objectives.safetensors"
+_RECIPE = "recipe.yaml"
+_IDS = "isoglot_language_ids"
+_UNKNOWN = -1
+
+
+@dataclass(frozen=True)
+class LanguageVectors:
+    """What a checkpoint knows of languages.
+
+    Args:
+        ids: language code to row of the table.
+        weight: the table. Shape: (languages, embedding size).
+    """
+
+    ids: Mapping[str, int]
+    weight: Tensor
+
+    def with_ids(self, ids: Mapping[str, int]) -> LanguageVectors:
+        """The same table with other ids (a derived language may go by another code in the task's data).
+
+        Raises:
+            ConfigurationError: an id that the table does not have.
+        """
+        rows = len(self.weight)
+        wrong = {code: number for code, number in ids.items() if not 0 <= number < rows}
+        if wrong:
+            raise ConfigurationError(
+                f"language_ids {wrong} given, the checkpoint's language embeddings have ids 0 to {rows - 1} "
+                f"({', '.join(f'{code}: {number}' for code, number in self.ids.items())}); give one of them"
+            )
+        return LanguageVectors(dict(ids), self.weight)
+
+
+def read_vectors(checkpoint: Path | str) -> LanguageVectors | None:
+    """The language embeddings of a checkpoint, fine-tuned or of a pre-training run; ``None`` without any.
+
+    Raises:
+        InputError: the file is damaged.
+    """
+    if isinstance(checkpoint, str):
+        return None
+    own = _read(checkpoint / _OWN_FILE)
+    if own is not None:
+        weight, metadata = own
+        return LanguageVectors(json.loads(metadata["ids"]), weight)
+    recipe, found = checkpoint.parent / _RECIPE, _read(checkpoint / _OBJECTIVES)
+    if found is None or not recipe.is_file():
+        return None
+    ids: dict[str, int] = {}
+    for mapping in _named(read_document(recipe, variables=False).values, "language_ids"):
+        ids |= {str(code): int(number) for code, number in mapping.items()}
+    return LanguageVectors(ids, found[0]) if ids else None
+
+
+def write_vectors(vectors: LanguageVectors, checkpoint: Path) -> None:
+    """Put the language embeddings beside a model."""
+    table = {_WEIGHT: vectors.weight.detach().float().cpu().contiguous()}
+    save_file(table, checkpoint / _OWN_FILE, metadata={"ids": json.dumps(dict(vectors.ids))})
+
+
+def attach(model: PreTrainedModel, vectors: LanguageVectors) -> None:
+    """Have a model take ``language_ids``, one a row, and add each language's vector to the word embeddings.
+
+    A row of a language that has none (−1) gets the mean of those that are known. The table is trained with the model.
+
+    **Shape**: ``language_ids`` (batch,).
+    """
+    table = nn.Embedding.from_pretrained(vectors.weight.clone().float(), freeze=False)
+    model.add_module(_TABLE, table)
+    known = torch.tensor(sorted(set(vectors.ids.values())))
+    ids = dict(vectors.ids)
+
+    def add(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        numbers = kwargs.pop("language_ids", None)
+        if numbers is None:
+            return args, kwargs
+        embedded = input_embeddings(model)(kwargs.pop("input_ids"))
+        added = add_language_embeddings(embedded, numbers.clamp(min=0), table)
+        mean = table(known.to(numbers.device)).mean(0).to(embedded.dtype)
+        kwargs["inputs_embeds"] = torch.where((numbers < 0)[:, None, None], embedded + mean, added)
+        return args, kwargs
+
+    model.register_forward_pre_hook(add, with_kwargs=True)
+    setattr(model, _IDS, ids)
+
+
+def attached(model: nn.Module) -> LanguageVectors | None:
+    """What :func:`attach` gave a model, as it is after training; ``None`` without."""
+    ids, table = getattr(model, _IDS, None), getattr(model, _TABLE, None)
+    return LanguageVectors(ids, table.weight) if ids is not None and isinstance(table, nn.Embedding) else None
+
+
+def number_rows(rows: Rows, dataset: Dataset, vectors: LanguageVectors | None) -> set[str]:
+    """Give each row the id of its example's language.
+
+    Returns:
+        The languages without one; their rows get −1.
+    """
+    if vectors is None:
+        return set()
+    languages = list(dataset["language"])
+    for item, example in zip(rows.inputs, rows.examples, strict=True):
+        item["language_ids"] = vectors.ids.get(languages[example], _UNKNOWN)
+    return {languages[example] for example in rows.examples} - set(vectors.ids)
+
+
+def _read(path: Path) -> tuple[Tensor, dict[str, str]] | None:
+    if not path.is_file():
+        return None
+    try:
+        with safe_open(path, "pt") as file:
+            if _WEIGHT not in file.keys():  # noqa: SIM118 - no mapping
+                return None
+            return file.get_tensor(_WEIGHT), file.metadata() or {}
+    except (OSError, SafetensorError) as error:
+        raise InputError(f"cannot be read ({error}); copy the checkpoint again", path=path) from error
+
+
+def _named(values: Any, name: str) -> Iterator[Mapping[str, Any]]:
+    """All mappings of this name, however deep."""
+    if isinstance(values, Mapping):
+        for key, value in values.items():
+            if key == name and isinstance(value, Mapping):
+                yield value
+            else:
+                yield from _named(value, name)
