@@ -143,6 +143,18 @@ def test_derived_languages_are_matched_by_quantity() -> None:
     assert [row.header for row in table.rows[3:]] == ["XLM", "DICT-MLM", "ALIGN-MLM"]
 
 
+def test_orderings_are_told_where_figures_must_not_be_subtracted() -> None:
+    rows = [
+        row.model_copy(update={"seed": seed, "value": row.value + jitter})
+        for seed, jitter in ((1, -0.5), (2, 0.0), (3, 0.5))
+        for run, (en, es, de) in {"tlm": (60.0, 50.0, 45.0), "weam": (60.2, 53.0, 40.0)}.items()
+        for row in results(run, {"en": en, "es": es, "de": de})
+    ]  # fmt: skip
+    table = table_of(rows, Comparison(paper="weam:2"), encoder="")
+    assert table.orderings == (1, 1, 1)  # es as in the paper, de the other way round, en too close
+    assert any("1 as in the paper, 1 the other way round, 1 within noise" in note for note in table.notes)
+
+
 def test_tables_whose_names_fold_into_one_get_ids_of_their_own() -> None:
     rows = [*results("a", {"en": 1.0}, task="x y"), *results("a", {"en": 1.0}, task="x-y")]
     tables = build_tables(collect(rows), Layout())

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from statistics import fmean
 
 from isoglot.report.comparison import Comparison, RunInfo, objections, placed_lines
@@ -129,11 +131,39 @@ def add_rows(table: Table, slots: Sequence[Slot], scores: Scores, beside: Beside
         table.rows.append(Row(run, cells, "ours", _seeds(scores, run, slots)))
         if beside is not None and run in matched:
             _under(table, slots, scores, beside, run, *matched[run])
+    _orderings(table, slots, scores, {run: line for run, (line, _) in matched.items() if run in rows})
     for line in others:
         if beside is not None:
             cells = tuple(_theirs(table, beside, line, slot)[0] for slot in slots)
             if any(cell.value is not None for cell in cells):
                 table.rows.append(Row(line.name, cells, "reference", "paper"))
+
+
+def _orderings(table: Table, slots: Sequence[Slot], scores: Scores, lines: Mapping[str, PaperLine]) -> None:
+    """Whether what the paper finds better is better here too: told even where figures must not be subtracted."""
+    same = other = close = 0
+    for slot in slots:
+        for one, two in combinations(lines, 2):
+            ours = [scores.average(run, slot.parts) for run in (one, two)]
+            theirs = [_figure(lines[run], slot) for run in (one, two)]
+            if slot.average or ours[0] is None or ours[1] is None or theirs[0] is None or theirs[1] is None:
+                continue
+            expected, found = theirs[0].value - theirs[1].value, ours[0].mean - ours[1].mean
+            noise = 2 * math.hypot(ours[0].error or 0.0, ours[1].error or 0.0)
+            if not expected:
+                continue
+            if abs(found) <= noise or not found:
+                close += 1
+            elif (expected > 0) == (found > 0):
+                same += 1
+            else:
+                other += 1
+    table.orderings = (same, other, close)
+    if same + other + close:
+        table.note(
+            f"Orderings of two runs in a column: {same} as in the paper, {other} the other way round, "
+            f"{close} within noise (two standard errors)."
+        )
 
 
 def _introduce(table: Table, beside: Beside) -> None:

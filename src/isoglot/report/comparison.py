@@ -197,7 +197,9 @@ def objections(
     if splits:
         found.append(f"{splits[0]} here, {line.table.split} in the paper")
     wanted = _ENCODERS.get(line.system)
-    if wanted is None:
+    if wanted is None and line.table.paper == "align_mlm":
+        found.append("the paper trains from scratch, on data and for steps that a name does not tell")
+    elif wanted is None:
         found.append("the paper's encoder is none that can be checked")
     elif not run.encoder:
         found.append("the encoder that this run started from is not recorded")

@@ -68,8 +68,10 @@ def _told(table: Table) -> str:
     ]
     if not ours:
         return "no line for these runs"
+    same, other, close = table.orderings
+    ordered = f"; {same} of {same + other + close} orderings as in the paper" if same + other + close else ""
     if not cells:
-        return f"{ours}: not comparable"
+        return f"{ours}: not comparable{ordered}"
     shown = sorted(cells, key=lambda cell: cell.value or 0.0)
     low, high = (figure(cell.value or 0.0, signed=True, digits=cell.digits) for cell in (shown[0], shown[-1]))
-    return f"{ours}: {low}" if len(shown) == 1 else f"{ours}: {low} to {high}"
+    return f"{ours}: {low}{ordered}" if len(shown) == 1 else f"{ours}: {low} to {high}{ordered}"

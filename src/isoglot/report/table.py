@@ -89,6 +89,7 @@ class Table:
         notes: numbered from 1.
         paper: name of the paper's table that stands beside ours (``weam:Table2``); empty for none.
         secondary: of a metric that is not its task's main one.
+        orderings: how many pairs of our runs stand in the paper's order, in the opposite one, and too close to tell.
     """
 
     id: str
@@ -100,6 +101,7 @@ class Table:
     notes: list[str] = field(default_factory=list)
     paper: str = ""
     secondary: bool = False
+    orderings: tuple[int, int, int] = (0, 0, 0)
 
     def note(self, text: str) -> int:
         """The number of a note, which is added if it is new."""
