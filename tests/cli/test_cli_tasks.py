@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from isoglot.cli import app
-from isoglot.errors import ConfigurationError
+from isoglot.errors import ConfigurationError, InputError
 from isoglot.results import read
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 
@@ -30,13 +30,19 @@ def test_finetune_and_evaluate(tmp_path: Path) -> None:
     folders = [str(tmp_path / "ner" / f"seed-{n}") for n in (1, 2)]
     done = run.invoke(app, ["evaluate", *folders, "--task", "ner", "--languages", "en", "--data", data,
                             "--out", str(out), "--name", "ner_x"])  # fmt: skip
+    first = done
+    done = run.invoke(app, ["evaluate", *folders, "--task", "ner", "--languages", "en", "--data", data, "--out",
+                            str(out), "--predictions", str(tmp_path / "predictions")])  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "predictions" / "seed-2" / "panx" / "test-en.tsv").is_file()
+    done = first
     assert done.exit_code == 0, done.output
     lines = [line.split() for line in done.output.splitlines()]
     assert ["run", "task", "metric", "seeds", "en"] in lines
-    values = [r.value for r in read(out) if r.metric == "accuracy"]
+    values = [r.value for r in read(out) if (r.task, r.metric) == ("ner_x", "accuracy")]
     shown = ["tiny", "ner_x", "accuracy", "2", f"{fmean(values):.2f}", "±", f"{stdev(values):.2f}"]
     assert shown in lines
-    assert {(r.task, r.seed) for r in read(out)} == {("ner_x", 1), ("ner_x", 2)}
+    assert {(r.task, r.seed) for r in read(out)} == {("ner_x", 1), ("ner_x", 2), ("ner", 1), ("ner", 2)}
 
 
 @pytest.mark.parametrize(
@@ -60,3 +66,22 @@ def test_tasks_are_listed() -> None:
     done = CliRunner().invoke(app, ["evaluate", "--tasks"])
     assert done.exit_code == 0
     assert "word_alignment" in done.output
+
+
+def test_a_bad_line_is_named(tmp_path: Path) -> None:
+    (tmp_path / "en.tsv").write_text("en:a\tO\nen:b\n")
+    tokenizer = tiny_tokenizer("bert")
+    tiny_model("bert", tokenizer=tokenizer).save_pretrained(tmp_path / "tiny")
+    tokenizer.save_pretrained(tmp_path / "tiny")
+    given = ["finetune", str(tmp_path / "tiny"), "--task", "ner", "--data", f"train={tmp_path}/en.tsv", "--set",
+             "select=last", "--out", str(tmp_path / "o")]  # fmt: skip
+    done = CliRunner().invoke(app, given)
+    assert isinstance(done.exception, InputError)
+    assert f"{tmp_path}/en.tsv:2: " in str(done.exception)
+    assert not (tmp_path / "o").exists(), "nothing is left behind"
+
+
+def test_one_process_evaluates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    done = CliRunner().invoke(app, ["evaluate", str(tmp_path), "-t", "ner", "-l", "de", "-d", "x"])
+    assert "without torchrun" in str(done.exception)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import statistics
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -122,7 +123,9 @@ def evaluate(  # noqa: PLR0917 - one parameter a flag
     name: str | None = typer.Option(None, help="Name of the task in results, for example pos_pud."),
     run: str | None = typer.Option(None, help="Name of the run in results."),
     predictions: Path | None = typer.Option(
-        None, help="Write predictions here, in XTREME's submission format."
+        None,
+        help="Write predictions here, in XTREME's submission format; of several checkpoints each in a folder of its "
+        "own, named as the checkpoint is.",
     ),
     max_tokens: int = typer.Option(8192, min=1, help="Padded tokens in a batch."),
     precision: str = typer.Option("float32", help="float32, bfloat16 or float16."),
@@ -148,12 +151,15 @@ def evaluate(  # noqa: PLR0917 - one parameter a flag
     from isoglot.pipeline.evaluate import evaluate as measure
     from isoglot.tasks import build_task
 
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ConfigurationError(
+            "evaluate given to torchrun, but it runs in one process; start it without torchrun"
+        )
     if precision not in ("float32", "bfloat16", "float16"):
         raise ConfigurationError(f"--precision {precision!r} given; it is float32, bfloat16 or float16")
     values = values_of(settings) | ({} if name is None else {"name": name})
     options = EvaluateOptions(
         out=out,
-        predictions=predictions,
         run=run,
         max_tokens=max_tokens,
         precision=cast("Precision", precision),
@@ -163,13 +169,21 @@ def evaluate(  # noqa: PLR0917 - one parameter a flag
     wanted = [code.strip() for code in languages.split(",") if code.strip()]
     rows = []
     with Console(quiet=quiet) as console:
-        for checkpoint in checkpoints:
+        for checkpoint, place in zip(checkpoints, _places(checkpoints, predictions), strict=True):
             built = build_task(task, data, **values)
-            rows += measure(
-                checkpoint, built, languages=wanted, split=split, options=options, progress=console
-            )
+            own = replace(options, predictions=place)
+            rows += measure(checkpoint, built, languages=wanted, split=split, options=own, progress=console)
     if not quiet:
         print_table(*_wide(rows))
+
+
+def _places(checkpoints: Sequence[str], folder: Path | None) -> list[Path | None]:
+    """Where each checkpoint's predictions go."""
+    if folder is None or len(checkpoints) == 1:
+        return [folder] * len(checkpoints)
+    paths = [os.path.abspath(checkpoint) for checkpoint in checkpoints]  # noqa: PTH100 - hub names are no paths
+    shared = os.path.commonpath([os.path.dirname(path) for path in paths])  # noqa: PTH120
+    return [folder / os.path.relpath(path, shared) for path in paths]
 
 
 def _wide(rows: Sequence[Result]) -> tuple[list[str], list[list[str]]]:

@@ -86,7 +86,10 @@ def evaluate(
     measure = _Measure(source, task, options, report)
     rows: list[Result] = []
     for number, language in enumerate(languages, 1):
-        known = [] if options.again else measure.known(language, split)
+        wanted = options.predictions is not None and not submission.written(
+            options.predictions, task.name, language, split
+        )
+        known = [] if options.again or wanted else measure.known(language, split)
         if known:
             report.note(f"{task.name} {language} {split}: already measured")
         else:

@@ -118,13 +118,11 @@ def training_rows(
                     f"translations with --language, the originals' with --set pivot={code}"
                 )
             own = code_switch(own, task.load(options.pivot, "train"))
-        parts.append(own)
+        parts.append(_limited(own, options.max_train_examples, among=len(languages)))
     shared = [c for c in parts[0].column_names if all(c in p.column_names for p in parts)]
     if options.setting == "code_switch" and len(parts) > 1:
         parts = _renumbered(parts)
     joined = parts[0] if len(parts) == 1 else concatenate_datasets([p.select_columns(shared) for p in parts])
-    if options.max_train_examples is not None and options.max_train_examples < len(joined):
-        joined = joined.select(range(options.max_train_examples - options.max_train_examples % 2))
     return joined, held_out
 
 
@@ -181,6 +179,12 @@ def hold_out(dataset: Dataset, share: float, *, group: str | None, seed: int) ->
     kept = [i for i, value in enumerate(values) if value not in out]
     held = [i for i, value in enumerate(values) if value in out]
     return dataset.select(kept), dataset.select(held)
+
+
+def _limited(dataset: Dataset, most: int | None, *, among: int) -> Dataset:
+    """The first examples, an even number (both copies of an original), of one of several languages."""
+    share = None if most is None else max(2, most // among)
+    return dataset if share is None or share >= len(dataset) else dataset.select(range(share - share % 2))
 
 
 def _renumbered(parts: Sequence[Dataset]) -> list[Dataset]:

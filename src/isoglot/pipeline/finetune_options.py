@@ -61,7 +61,9 @@ class FinetuneOptions(BaseModel):
     dev_fraction: float = Field(
         0.0, ge=0, lt=1, description="share of the training data held out where there are no dev data"
     )
-    max_train_examples: int | None = Field(None, ge=1)
+    max_train_examples: int | None = Field(
+        None, ge=2, description="the first ones alone, as many of each language"
+    )
 
     @classmethod
     def build(cls, **values: Any) -> FinetuneOptions:

@@ -25,6 +25,7 @@ __all__ = [
     "score_labels",
     "score_tags",
     "write",
+    "written",
 ]
 
 XTREME_NAMES = {"pos": "udpos", "ner": "panx"}
@@ -48,7 +49,7 @@ def write(folder: Path, task: str, language: str, split: str, predictions: Any) 
     Returns:
         The file.
     """
-    stem = folder / XTREME_NAMES.get(task, task) / f"{split}-{language}"
+    stem = _stem(folder, task, language, split)
     if isinstance(predictions, Mapping):
         text = json.dumps(dict(predictions), ensure_ascii=False, indent=2) + "\n"
         return write_text(stem.with_name(f"{stem.name}.json"), text)
@@ -57,6 +58,16 @@ def write(folder: Path, task: str, language: str, split: str, predictions: Any) 
     else:
         text = "".join(f"{label}\n" for label in predictions)
     return write_text(stem.with_name(f"{stem.name}.tsv"), text)
+
+
+def written(folder: Path, task: str, language: str, split: str) -> bool:
+    """Whether there are predictions already; arguments as for :func:`write`."""
+    stem = _stem(folder, task, language, split)
+    return any(stem.with_name(f"{stem.name}.{suffix}").is_file() for suffix in ("tsv", "json"))
+
+
+def _stem(folder: Path, task: str, language: str, split: str) -> Path:
+    return folder / XTREME_NAMES.get(task, task) / f"{split}-{language}"
 
 
 def score_files(predictions: Path, labels: Path, task: str, *, language: str) -> dict[str, float]:
