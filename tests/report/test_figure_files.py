@@ -7,7 +7,7 @@ import pytest
 
 from isoglot.errors import InputError
 from isoglot.report.figure_files import Lines, Scatter, read_figure
-from isoglot.report.plots import draw, spearman
+from isoglot.report.plots import draw, series_numbers, spearman
 
 POINT = {"x": 0, "y": 0, "word": "a"}
 
@@ -113,3 +113,12 @@ def test_any_range_of_values_is_drawn_inside_its_frame(values: list[float]) -> N
         x, y = map(float, place.split(","))
         assert 0 <= x <= 440 and 0 <= y <= 290
     assert "nan" not in body and "inf" not in body
+
+
+def test_a_run_has_one_colour_and_shape_in_all_figures() -> None:
+    runs = ["mlm", "tlm", "weam"]
+    assert series_numbers(["weam (3 runs)", "mlm"], runs) == [2, 0]
+    assert series_numbers(["other", "tlm", "another"], runs) == [0, 1, 2]
+    lines = {"kind": "lines", "title": "t", "series": [{"label": "weam", "x": [0, 1], "y": [1, 2]}]}
+    drawn = draw(Lines.model_validate(lines), runs=runs)
+    assert 'class="line c2 d0"' in drawn.body and "line c0" not in drawn.body

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from isoglot.report.figure_files import EmbeddingMap, Figure, Lines, LineSeries, MapPanel, MapPoint, Scatter
 from isoglot.report.html import Markup, element, join
@@ -11,7 +13,7 @@ from isoglot.report.languages import language_name
 from isoglot.report.svg import SERIES, Axis, Frame, legend, marker, nice_ticks
 from isoglot.report.table import Cell, Column, Row, Table, slug
 
-__all__ = ["Correlation", "Drawn", "draw", "spearman"]
+__all__ = ["Correlation", "Drawn", "draw", "series_numbers", "spearman"]
 
 _LETTER, _LINE_HEIGHT = 7.0, 12.0
 _Box = tuple[float, float, float, float]
@@ -65,16 +67,34 @@ def spearman(x: Sequence[float], y: Sequence[float]) -> Correlation | None:
     return Correlation(float(found.statistic), float(found.pvalue), len(x))
 
 
-def draw(figure: Figure) -> Drawn:
-    """Charts, caption and data of a figure."""
+def draw(figure: Figure, *, runs: Sequence[str] = ()) -> Drawn:
+    """Charts, caption and data of a figure.
+
+    Args:
+        figure: to draw.
+        runs: of the whole report: a series called by a run's name has the same colour and shape in all its figures.
+    """
     if isinstance(figure, EmbeddingMap):
         return _draw_map(figure)
     if isinstance(figure, Scatter):
-        return _draw_scatter(figure)
-    return _draw_lines(figure)
+        return _draw_scatter(figure, runs)
+    return _draw_lines(figure, runs)
 
 
-def _draw_lines(figure: Lines) -> Drawn:
+def series_numbers(labels: Sequence[str], runs: Sequence[str]) -> list[int]:
+    """Numbers of colours and shapes: a run's own, where it is one; the others get those that are left.
+
+    Example:
+        >>> series_numbers(["weam (3 runs)", "other"], ["mlm", "weam"])
+        [1, 0]
+    """
+    own = [re.sub(r" \(\d+ runs\)$", "", label) for label in labels]
+    taken = {runs.index(label) for label in own if label in runs}
+    free = (number for number in count() if number not in taken)
+    return [runs.index(label) if label in runs else next(free) for label in own]
+
+
+def _draw_lines(figure: Lines, runs: Sequence[str]) -> Drawn:
     xs = [x for s in figure.series for x in s.x]
     bands = [s.sd or [0.0] * len(s.y) for s in figure.series]
     ends = [
@@ -88,7 +108,8 @@ def _draw_lines(figure: Lines) -> Drawn:
     y_ticks = nice_ticks(min(low for low, _ in ends), max(high for _, high in ends))
     frame = Frame(Axis(figure.x_label, ticks), Axis(figure.y_label, y_ticks))
     best = []
-    for number, series in enumerate(figure.series):
+    numbers = series_numbers([s.label for s in figure.series], runs)
+    for number, series in zip(numbers, figure.series, strict=True):
         frame.add(*_line(frame, number, series, points=figure.kind == "layers" or len(series.x) <= 16))
         if figure.better is not None:
             pick: Callable[..., tuple[float, float]] = min if figure.better == "lower" else max
@@ -97,7 +118,8 @@ def _draw_lines(figure: Lines) -> Drawn:
             best.append(text)
             frame.add(marker(number, frame.px(x), frame.py(y), title=text, strong=True))
     caption = figure.note + (f" Best: {'; '.join(best)}." if best else "")
-    body = join([frame.svg(figure.title, caption), legend([s.label for s in figure.series], lines=True)])
+    shown = legend([s.label for s in figure.series], lines=True, numbers=numbers)
+    body = join([frame.svg(figure.title, caption), shown])
     return Drawn(figure.title, body, caption.strip(), _lines_table(figure))
 
 
@@ -131,8 +153,9 @@ def _lines_table(figure: Lines) -> Table:
     return table
 
 
-def _draw_scatter(figure: Scatter) -> Drawn:
+def _draw_scatter(figure: Scatter, runs: Sequence[str]) -> Drawn:
     groups = list(dict.fromkeys(point.group for point in figure.points))
+    numbers = series_numbers(groups, runs)
     xs, ys = [p.x for p in figure.points], [p.y for p in figure.points]
     frame = Frame(
         Axis(figure.x_label, nice_ticks(min(xs), max(xs))), Axis(figure.y_label, nice_ticks(min(ys), max(ys)))
@@ -141,7 +164,9 @@ def _draw_scatter(figure: Scatter) -> Drawn:
         name = ", ".join(part for part in (point.group, point.label) if part)
         title = f"{name}: {point.x:g}, {point.y:g}".replace("-", "−")
         frame.add(
-            marker(groups.index(point.group), frame.px(point.x), frame.py(point.y), size=5, title=title)
+            marker(
+                numbers[groups.index(point.group)], frame.px(point.x), frame.py(point.y), size=5, title=title
+            )
         )
     said = _correlations(figure, groups)
     columns = [Column("group"), Column(figure.x_label), Column(figure.y_label)]
@@ -149,7 +174,7 @@ def _draw_scatter(figure: Scatter) -> Drawn:
     for p in figure.points:
         cells = (Cell(p.group), Cell(f"{p.x:.4g}", p.x), Cell(f"{p.y:.4g}", p.y))
         table.rows.append(Row(p.label, cells, "plain"))
-    body = join([frame.svg(figure.title, said), legend(groups, lines=False)])
+    body = join([frame.svg(figure.title, said), legend(groups, lines=False, numbers=numbers)])
     return Drawn(figure.title, body, f"{said} {figure.note}".strip(), table)
 
 

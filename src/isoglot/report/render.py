@@ -34,6 +34,8 @@ from isoglot.report.viewer import alignment_table, alignment_viewer
 __all__ = ["ReportOptions", "render", "report_tables"]
 
 
+_CURVES = 6
+"""So many training curves are shown; the others are folded."""
 _INLINE = 3
 """So many tables beside a paper's stand among the tasks' own; more have a section of their own."""
 
@@ -86,8 +88,9 @@ def render(runs: Sequence[str | Path], *, out: str | Path, options: ReportOption
     material = gather(runs, options.combinations)
     scores = _ordered(material, options)
     tables = _tables(scores, material, options)
-    drawn = [draw(found) for _, found in material.figures]
-    main, side = (list(map(draw, charts)) for charts in curve_figures(material.curves))
+    runs = in_order(list(dict.fromkeys([*scores.runs, *(curve.run for curve in material.curves)])))
+    drawn = [draw(found, runs=runs) for _, found in material.figures]
+    main, side = ([draw(chart, runs=runs) for chart in charts] for charts in curve_figures(material.curves))
     everything = _results_table(material)
     beside = [table for table in tables if table.paper]
     if len(beside) <= _INLINE and not any(c.placed_only for c in options.comparisons):
@@ -181,7 +184,10 @@ def _figures(drawn: Sequence[Drawn]) -> list[Markup]:
 
 
 def _curves(main: Sequence[Drawn], side: Sequence[Drawn]) -> list[Markup]:
-    parts = _figures(main)
+    parts = _figures(main[:_CURVES])
+    if main[_CURVES:]:
+        title = element("summary", f"{len(main) - _CURVES} further losses and metrics")
+        parts.append(element("details", title, *_figures(main[_CURVES:]), class_="fold"))
     if side:
         title = element("summary", "Learning rate, gradient norm, speed")
         parts.append(element("details", title, *_figures(side), class_="fold"))

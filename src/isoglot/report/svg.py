@@ -153,12 +153,18 @@ def marker(
     return element("polygon", *inner, points=points, class_=kind)
 
 
-def legend(labels: Sequence[str], *, lines: bool) -> Markup | None:
-    """A list of the series; nothing for a single unnamed one."""
+def legend(labels: Sequence[str], *, lines: bool, numbers: Sequence[int] | None = None) -> Markup | None:
+    """A list of the series; nothing for a single unnamed one.
+
+    Args:
+        labels: of the series.
+        lines: draw them as lines.
+        numbers: of their colours and shapes; by default in their order.
+    """
     if not any(labels) or (len(labels) < 2 and not labels[0]):
         return None
     items = []
-    for series, label in enumerate(labels):
+    for series, label in zip(numbers or range(len(labels)), labels, strict=True):
         dash = f"line c{series % SERIES} d{series // SERIES % 3}"
         line = element("line", x1=1, x2=25, y1=7, y2=7, class_=dash) if lines else None
         key = element(
