@@ -114,7 +114,7 @@ def _draw_lines(figure: Lines, runs: Sequence[str]) -> Drawn:
         if figure.better is not None:
             pick: Callable[..., tuple[float, float]] = min if figure.better == "lower" else max
             y, x = pick(zip(series.y, series.x, strict=True))
-            text = f"{series.label}: {y:.2f} at {figure.x_label} {x:g}"
+            text = f"{series.label}: {y:.2f} at {figure.x_label.partition(' (')[0]} {x:g}"
             best.append(text)
             frame.add(marker(number, frame.px(x), frame.py(y), title=text, strong=True))
     caption = figure.note + (f" Best: {'; '.join(best)}." if best else "")
