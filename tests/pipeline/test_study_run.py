@@ -8,7 +8,7 @@ from study_world import TEXT, write_study_file
 
 from isoglot.errors import ConfigurationError
 from isoglot.pipeline.study_check import check_plan
-from isoglot.pipeline.study_file import load_study
+from isoglot.pipeline.study_file import find_studies, load_study
 from isoglot.pipeline.study_plan import Plan, build_plan
 from isoglot.pipeline.study_run import run_study
 from isoglot.pipeline.study_store import UNIT, Store
@@ -104,3 +104,29 @@ def test_mistakes_are_found_before_anything_runs(tmp_path: Path, old: str, new: 
 def test_parts_out_of_range_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="k of n"):
         run_study(plan_of(tmp_path), tmp_path / "out", part=(3, 2))
+
+
+@pytest.mark.slow
+def test_every_system_of_align_mlm_runs_under_syntax(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two steps of each, on the studies that come with isoglot: trees of all tasks, folded language embeddings."""
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")
+    small = ["seeds=[1]", "values.steps=2", "values.warmup=0", "values.vocabulary=300", "values.batch=4",
+             "values.half_batch=2", "data.english.text=200", "data.english.dev=6"]  # fmt: skip
+    small += [f"data.english.{kind}=20" for kind in ("pos", "ner", "nli")]
+    small += [f"tasks.{task}.train.epochs=1" for task in ("pos", "ner", "xnli")]
+    names = ("MLM", "XLM", "DICT-MLM", "ALIGN-MLM")
+    rows = ", ".join(f"{{paper: {name} / trans+syn}}" for name in names)
+    columns = "[xnli.sup, ner.zs, pos.zs]"
+    wanted = [f"tables.table3.rows=[{rows}]", f"tables.table3.columns={columns}"]
+    table3 = build_plan(load_study(find_studies(["align_mlm/table3"])[0], "tiny", [*small, *wanted]))
+    done = run_study(table3, tmp_path)
+    assert done.failed == {}
+    assert (done.made["pretrain"], done.made["evaluate"]) == (4, 12)
+    ours = [row for row in study_tables(table3, tmp_path)[0].rows if row.kind == "ours"]
+    assert all(cell.value is not None for row in ours for cell in row.cells)
+    rows = ", ".join(f"{{paper: {name} / trans+syn}}" for name in ("xlm", "align_mlm"))
+    wanted = [f"tables.table8.rows=[{rows}]", "tables.table8.columns=[alignment]"]
+    table8 = build_plan(load_study(find_studies(["align_mlm/table8"])[0], "tiny", [*small, *wanted]))
+    assert run_study(table8, tmp_path).made == {"analyse": 2}  # the runs are those of Table 3
+    folded = list((tmp_path / "pretrain").glob("xlm*/folded/config.json"))
+    assert len(folded) == 1
