@@ -39,6 +39,12 @@ def test_options_may_stand_first(run: Path, tmp_path: Path) -> None:
     assert out.is_file()
 
 
+def test_runs_may_be_called_otherwise(run: Path) -> None:
+    arguments = ["report", "compare", str(run), "--paper", "weam:2", "--comparable", "same"]
+    shown = RUNNER.invoke(app, [*arguments, "--rename", "weam=tlm"]).output.splitlines()
+    assert shown[4].startswith("tlm") and "mBERT+TLM" in shown[5]
+
+
 def test_compare_prints_ours_the_papers_and_the_difference(run: Path) -> None:
     arguments = ["report", "compare", str(run), "--paper", "weam:Table2"]
     result = RUNNER.invoke(app, [*arguments, "--comparable", "the paper's own setting"])
@@ -60,6 +66,8 @@ def test_compare_prints_ours_the_papers_and_the_difference(run: Path) -> None:
         (["RUN", "--paper", "weam:99"], "weam:99"),
         (["RUN", "--comparable", "a", "--not-comparable", "b"], "use one of them"),
         (["RUN", "--combine", "x"], "NAME=LANGUAGE:RUN"),
+        (["RUN", "--rename", "weam"], "RUN=NAME"),
+        (["RUN", "--rename", "wem=weam"], "there are weam"),
     ],
 )
 def test_mistakes_are_told(run: Path, tmp_path: Path, arguments: list[str], message: str) -> None:

@@ -38,6 +38,9 @@ _COMBINE = typer.Option(
     metavar="NAME=LANG:RUN,…",
     help="Show bilingual models as one row; English is their mean.",
 )
+_RENAME = typer.Option(
+    None, "--rename", metavar="RUN=NAME", help="What a run is called in the report; repeatable."
+)
 _SOURCE = typer.Option("en", "--source", help="Language fine-tuned on; the zero-shot mean leaves it out.")
 
 
@@ -75,6 +78,7 @@ def page(  # noqa: PLR0917 - one parameter a flag
     not_comparable: str | None = _AGAINST,
     comparable: str | None = _COMPARABLE,
     combine: list[str] = _COMBINE,
+    rename: list[str] = _RENAME,
     baseline: str | None = typer.Option(None, help="The run that the headline compares with."),
     source: str = _SOURCE,
     sentences: int = typer.Option(30, min=1, help="Pairs shown in each word-alignment viewer."),
@@ -86,20 +90,21 @@ def page(  # noqa: PLR0917 - one parameter a flag
     from isoglot.report.render import render
 
     options = replace(
-        _options(paper, compare_with, not_comparable, comparable, combine, source),
+        _options(paper, compare_with, not_comparable, comparable, (combine, rename), source),
         title=title, headline=headline, baseline=baseline, sentences=sentences, tables=tables,
     )  # fmt: skip
     written = render(runs, out=out, options=options)
     typer.echo(f"wrote {written}" + (f" and the tables in {tables}" if tables else ""), err=True)
 
 
-def compare(
+def compare(  # noqa: PLR0917 - one parameter a flag
     runs: list[str] = _RUNS,
     paper: list[str] = _PAPER,
     compare_with: Path | None = _COMPARE,
     not_comparable: str | None = _AGAINST,
     comparable: str | None = _COMPARABLE,
     combine: list[str] = _COMBINE,
+    rename: list[str] = _RENAME,
     source: str = _SOURCE,
     form: str = typer.Option("text", "--format", "-f", help="text, csv or latex."),
 ) -> None:
@@ -113,7 +118,7 @@ def compare(
         raise ConfigurationError(f"--format {form!r} given; it is one of {', '.join(writers)}")
     if not paper and compare_with is None:
         raise ConfigurationError("nothing to compare with; add --paper weam:Table1 or --compare FILE")
-    options = _options(paper, compare_with, not_comparable, comparable, combine, source)
+    options = _options(paper, compare_with, not_comparable, comparable, (combine, rename), source)
     tables = [table for table in report_tables(runs, options) if table.paper]
     if not tables:
         raise ConfigurationError(
@@ -165,7 +170,7 @@ def _options(
     compare_with: Path | None,
     not_comparable: str | None,
     comparable: str | None,
-    combine: list[str] | None,
+    of_runs: tuple[list[str] | None, list[str] | None],
     source: str,
 ) -> Any:
     from isoglot.errors import ConfigurationError
@@ -186,5 +191,18 @@ def _options(
             Comparison(paper=name, comparable=judged, reason=reason, placed_only=len(names) > 1)
             for name in names
         ]
+    combine, rename = of_runs
     combinations = [Combination.parse(text) for text in combine or ()]
-    return ReportOptions(comparisons=found, combinations=combinations, source=source)
+    called = dict(_pair(text) for text in rename or ())
+    return ReportOptions(comparisons=found, combinations=combinations, names=called, source=source)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    from isoglot.errors import ConfigurationError
+
+    run, _, name = (part.strip() for part in text.partition("="))
+    if not run or not name:
+        raise ConfigurationError(
+            f"--rename {text!r} given; RUN=NAME is needed, for example --rename mlm_small=mlm"
+        )
+    return run, name

@@ -161,6 +161,8 @@ def _draft(
         names = f"{base}, ZS, SUP and Δ"
     title = f"{first.task}: {names}" + ("" if beside is None else f", beside {beside[1].cited}")
     named = [names] if names == _FURTHER else [m.metric for m in measures]
+    if transfer:
+        named = [first.base_metric, "transfer"]
     parts = [first.task, first.split, *named, *([beside[1].name] if beside else [])]
     told = caption(measures, scores, names=metric_name(first.base_metric) if transfer else "")
     table = Table(slug(parts), title, told, "run", [], secondary=further)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -49,6 +49,7 @@ class ReportOptions:
         headline: a sentence of your own, put above the computed headline.
         comparisons: tables of the papers to put beside ours.
         combinations: bilingual models shown as one row.
+        names: run -> what it is called in the report.
         baseline: the run that the headline compares with; the second best without it.
         source: language fine-tuned on; the zero-shot mean leaves it out.
         sentences: pairs shown in each word-alignment viewer.
@@ -59,6 +60,7 @@ class ReportOptions:
     headline: str = ""
     comparisons: Sequence[Comparison] = ()
     combinations: Sequence[Combination] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
     baseline: str | None = None
     source: str = "en"
     sentences: int = 30
@@ -85,7 +87,7 @@ def render(runs: Sequence[str | Path], *, out: str | Path, options: ReportOption
         PosixPath('report.html')
     """
     options = options or ReportOptions()
-    material = gather(runs, options.combinations)
+    material = gather(runs, options.combinations, options.names)
     scores = _ordered(material, options)
     tables = _tables(scores, material, options)
     runs = in_order(list(dict.fromkeys([*scores.runs, *(curve.run for curve in material.curves)])))
@@ -134,7 +136,7 @@ def report_tables(runs: Sequence[str | Path], options: ReportOptions) -> list[Ta
         InputError: as :func:`render`.
         ConfigurationError: as :func:`render`.
     """
-    material = gather(runs, options.combinations)
+    material = gather(runs, options.combinations, options.names)
     return _tables(_ordered(material, options), material, options)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from isoglot import results
-from isoglot.errors import InputError
+from isoglot.errors import ConfigurationError, InputError
 from isoglot.report.alignment_files import Sentence, read_alignments
 from isoglot.report.comparison import RunInfo
 from isoglot.report.curves import Curve, read_curves
@@ -42,7 +42,11 @@ class Material:
     alignments: list[tuple[str, list[Sentence]]] = field(default_factory=list)
 
 
-def gather(paths: Sequence[str | Path], combinations: Sequence[Combination] = ()) -> Material:
+def gather(
+    paths: Sequence[str | Path],
+    combinations: Sequence[Combination] = (),
+    names: Mapping[str, str] | None = None,
+) -> Material:
     """Read folders and files.
 
     A folder is searched through: ``results.jsonl``, run folders (``run.json`` or ``checkpoint-*``) and
@@ -51,9 +55,11 @@ def gather(paths: Sequence[str | Path], combinations: Sequence[Combination] = ()
     Args:
         paths: run folders, folders of run folders, or files of results.
         combinations: rows made of several runs' results, which are described by their first run.
+        names: run -> what it is called in the report.
 
     Raises:
         InputError: a path is not there, holds nothing to report, or a file in it is wrong.
+        ConfigurationError: a name for a run that is not there.
     """
     material = Material()
     records: list[Mapping[str, Any]] = []
@@ -72,12 +78,30 @@ def gather(paths: Sequence[str | Path], combinations: Sequence[Combination] = ()
                 "type `isoglot evaluate CHECKPOINT ... --out`, or name another folder",
                 path=path,
             )
+    if names:
+        _rename(material, names)
+        records = [{**r, "name": names.get(str(r.get("name")), r.get("name"))} for r in records]
     material.infos = _infos(material.rows, records)
     for combination in combinations:
         members = [material.infos[run] for run in combination.models.values() if run in material.infos]
         if members:
             material.infos[combination.name] = _joined(combination.name, members)
     return material
+
+
+def _rename(material: Material, names: Mapping[str, str]) -> None:
+    """Call runs by other names, without their seeds."""
+    there = list(dict.fromkeys([*map(run_label, material.rows), *(curve.run for curve in material.curves)]))
+    unknown = [run for run in names if run not in there]
+    if unknown:
+        raise ConfigurationError(
+            f"--rename: no results or curves of {', '.join(unknown)}; there are {', '.join(there)}"
+        )
+    material.rows = [
+        row.model_copy(update={"run": names[run_label(row)]}) if run_label(row) in names else row
+        for row in material.rows
+    ]
+    material.curves = [replace(curve, run=names.get(curve.run, curve.run)) for curve in material.curves]
 
 
 def _search(root: Path, material: Material) -> list[Mapping[str, Any]]:
