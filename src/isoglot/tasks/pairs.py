@@ -94,7 +94,7 @@ class PairTask:
         named = [spellings[label] for label in given]
         if named == given:
             return dataset
-        return dataset.map(lambda _, i: {"label": named[i]}, with_indices=True, keep_in_memory=True)
+        return dataset.remove_columns("label").add_column("label", named, feature=PAIR["label"])
 
     def labels(self, dataset: Dataset) -> list[str]:
         """The labels of the kind, whether the data have them all or not."""
