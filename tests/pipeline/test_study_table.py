@@ -62,6 +62,7 @@ def test_the_papers_own_figures_differ_by_nothing(tmp_path: Path) -> None:
     assert len(differences) == 12 * 9
     assert max(map(abs, differences)) < 0.11  # Δ as printed is rounded
     assert "ALIGN-MLM / trans+inv" in to_text(table)
+    assert any("pos.zs 15 of 15 (9 of 9)" in note for note in table.notes)
 
 
 def test_spearman_of_the_papers_own_figures(tmp_path: Path) -> None:

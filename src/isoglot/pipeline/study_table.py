@@ -6,8 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 
 from isoglot.pipeline.study_file import Study
+from isoglot.pipeline.study_orderings import orderings, told
 from isoglot.pipeline.study_plan import Cell as PlannedCell
 from isoglot.pipeline.study_plan import Plan, PlannedTable
 from isoglot.pipeline.study_points import correlation_table, scatters
@@ -135,6 +137,8 @@ def _table(study: Study, planned: PlannedTable, measured: Measured) -> Table:
     caption = (
         f"Scale {study.scale}. {study.about} Mean ± sd over seeds {seeds}; ours, the paper's, ours − paper's."
     )
+    if study.scale != "paper":
+        caption += " Orderings can be held against the paper's at this scale, figures cannot."
     title = f"{planned.paper.name}: {study.title or planned.paper.title}"
     table = Table(
         slug([study.name, planned.name, study.scale]), title, caption, "", [], paper=planned.paper.name
@@ -146,6 +150,10 @@ def _table(study: Study, planned: PlannedTable, measured: Measured) -> Table:
         filled = fill(planned, measured)
         for number, row in enumerate(planned.rows):
             _rows(table, planned, filled, number, row)
+        means = {place: fmean(by_seed.values()) for place, by_seed in filled.values.items()}
+        plain = [column.id for column in planned.columns if not column.average]
+        if line := told(orderings(planned.rows, plain, means)):
+            table.note(line)
     for note in (planned.entry.note, planned.paper.note):
         if note:
             table.note(note)
