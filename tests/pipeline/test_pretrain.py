@@ -281,3 +281,13 @@ def test_real_bitext_from_the_command_line(tmp_path: Path) -> None:
     environment = {**os.environ, "ISOGLOT_CACHE": str(tmp_path / "cache"), "OMP_NUM_THREADS": "1"}
     subprocess.run(command(Path("small/tlm_en_de"), out, *flags), check=True, env=environment, timeout=250)
     AutoModelForMaskedLM.from_pretrained(out / "checkpoint")
+
+
+def test_a_run_goes_on_from_the_folder_of_another(tiny_recipe: Path, tmp_path: Path) -> None:
+    first, _ = run(tiny_recipe, tmp_path / "a", "steps=2")
+    plain, _ = run(tiny_recipe, tmp_path / "b", "steps=1", f"model={{path: {first}}}", "tokenizer=null")
+    folder, _ = run(
+        tiny_recipe, tmp_path / "c", "steps=1", f"model={{path: {tmp_path / 'a'}}}", "tokenizer=null"
+    )
+    weights = [load_file(path / "model.safetensors") for path in (plain, folder)]
+    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])

@@ -98,7 +98,8 @@ def build_model(
     Raises:
         ConfigurationError: what the encoder, the views or the objectives refuse, each group's mistakes together.
     """
-    spec = {k: v for k, v in recipe.model.model_dump().items() if v is not None}
+    spec = {**recipe.model.model_dump(), "path": recipe.model.checkpoint}
+    spec = {k: v for k, v in spec.items() if v is not None}
     encoder = load_masked_lm(spec, tokenizer=tokenizer, seed=recipe.seed)
     views = build_views(recipe, tokenizer, corpora, longest=longest_input(encoder.config))
     objectives, weights = _objectives(recipe, encoder, tokenizer, corpora)
@@ -118,16 +119,17 @@ def encoder_config(recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> PreTra
     Raises:
         ConfigurationError: it cannot be read, or the family does not take these sizes.
     """
-    if recipe.model.path is None:
+    path = recipe.model.checkpoint
+    if path is None:
         settings = {"architecture": recipe.model.architecture, **recipe.model.options}
         return model_config(settings, tokenizer=tokenizer)
     try:
         config: PreTrainedConfig = AutoConfig.from_pretrained(
-            recipe.model.path, revision=recipe.model.options.get("revision", "main")
+            path, revision=recipe.model.options.get("revision", "main")
         )
     except (OSError, ValueError) as error:
         raise ConfigurationError(
-            f"model.path: {recipe.model.path!r} cannot be loaded ({str(error).splitlines()[0]}); a folder or a hub "
+            f"model.path: {path!r} cannot be loaded ({str(error).splitlines()[0]}); a folder or a hub "
             "name that this machine can reach is needed"
         ) from error
     return config
