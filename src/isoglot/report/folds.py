@@ -69,7 +69,9 @@ def _told(table: Table) -> str:
     if not ours:
         return "no line for these runs"
     same, other, close = table.orderings
-    ordered = f"; {same} of {same + other + close} orderings as in the paper" if same + other + close else ""
+    ordered = f"; {same} of {same + other} orderings as in the paper" if same + other else ""
+    if close:
+        ordered += f", {close} within noise" if ordered else f"; {close} orderings within noise"
     if not cells:
         return f"{ours}: not comparable{ordered}"
     shown = sorted(cells, key=lambda cell: cell.value or 0.0)
