@@ -287,7 +287,6 @@ def test_builtin_recipes_say_what_they_are_for_and_load(monkeypatch: pytest.Monk
     monkeypatch.setenv("ISOGLOT_DATA", "/data")
     monkeypatch.setenv("ISOGLOT_CORPORA", "/corpora")
     monkeypatch.setenv("ISOGLOT_RUNS", "/corpora")
-    monkeypatch.setenv("ISOGLOT_DEMO", "/corpora/bitext.tsv")
     found = recipes.builtin_recipes()
     assert {"tlm", "mlm", "small/tlm_en_de", "small/mlm_en_de"} <= set(found)
     for name, path in found.items():

@@ -58,7 +58,6 @@ def build_world(folder: Path) -> dict[str, str]:
         "ISOGLOT_DATA": str(data),
         "ISOGLOT_CORPORA": str(corpora),
         "ISOGLOT_RUNS": str(runs),
-        "ISOGLOT_DEMO": str(corpora / "parallel.en-de.tsv"),
         "ISOGLOT_CACHE": str(folder / "cache"),
         "TOKENIZERS_PARALLELISM": "false",
     }

@@ -111,7 +111,6 @@ def test_builtin_recipes_have_no_mistake_but_missing_data(
     monkeypatch.setenv("ISOGLOT_DATA", str(tmp_path))
     monkeypatch.setenv("ISOGLOT_CORPORA", str(tmp_path))
     monkeypatch.setenv("ISOGLOT_RUNS", str(tmp_path))
-    monkeypatch.setenv("ISOGLOT_DEMO", str(tmp_path / "bitext.tsv"))
     with pytest.raises(ConfigurationError) as caught:
         load_recipe(name)
     others = [p for p in caught.value.problems if "no such file" not in p]

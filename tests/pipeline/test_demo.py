@@ -1,25 +1,97 @@
-"""The demo at a tiny size: it runs, measures and is not run twice."""
+"""The demo at a tiny size: it runs, its figures are the study's, its report is whole, and it is not run twice."""
 
 from __future__ import annotations
 
 import json
+import re
+import time
+from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from isoglot.cli import app
+from isoglot.errors import ConfigurationError
+from isoglot.pipeline.demo import Demo, DemoRow, run_demo
+from isoglot.results import read
+
+NAMES = ["MLM", "XLM", "DICT-MLM", "ALIGN-MLM"]
+TINY = [
+    "values.vocabulary=150",
+    "data.english.text=80",
+    "data.english.pos=24",
+    "data.english.nli=24",
+    "data.english.dev=12",
+    "systems.mlm.set.model.hidden_size=16",
+    "systems.mlm.set.model.num_attention_heads=2",
+    "systems.mlm.set.model.intermediate_size=16",
+    "systems.mlm.set.train.logging_steps=1",
+    "tasks.pos.train.epochs=1",
+    "tasks.xnli.train.epochs=1",
+]
 
 
-def test_demo_trains_measures_and_is_not_repeated(tmp_path):
-    command = ["demo", "--out", str(tmp_path), "--pairs", "300", "--steps", "3", "--quiet"]
-    first = CliRunner().invoke(app, command)
+def command(out: Path, *more: str) -> list[str]:
+    settings = [word for setting in TINY for word in ("--set", setting)]
+    return ["demo", "--out", str(out), "--steps", "3", "--workers", "2", *settings, *more]
+
+
+@pytest.mark.slow
+def test_the_demo_measures_four_objectives_and_ends_with_its_report(tmp_path: Path) -> None:
+    first = CliRunner().invoke(app, command(tmp_path))
     assert first.exception is None, first.output
-    rows = json.loads((tmp_path / "results.json").read_text())
-    assert [row["name"] for row in rows] == ["untrained", "MLM", "TLM"]
-    assert all(0 <= row["aer"] <= 100 for row in rows)
-    assert str(tmp_path) in first.stdout
-    gold = [json.loads(line) for line in (tmp_path / "data" / "gold.jsonl").read_text().splitlines()]
-    assert all(len(row["sure"]) == len(row["src"]) == len(row["tgt"]) for row in gold)
-    written = (tmp_path / "tlm" / "manifest.json").stat().st_mtime_ns
-    again = CliRunner().invoke(app, command)
+    lines = first.stdout.rstrip().splitlines()
+    page = tmp_path / "report.html"
+    assert lines[-1] == str(page)
+    found = {line.split()[0]: line for line in lines if line.split()[:1] and line.split()[0] in NAMES}
+    assert list(found) == NAMES
+    for name in NAMES:  # told while it runs, on standard error
+        for what in (
+            "trained from scratch",
+            "POS supervised",
+            "POS zero-shot",
+            "NLI zero-shot",
+            "alignment score",
+        ):
+            assert re.search(rf"\d:\d\d  {name}: {what}", first.stderr), (name, what)
+
+    rows = {(r.run, r.task, r.metric): r.value for r in read(tmp_path / "demo")}
+    for run, name in zip(("mlm", "xlm", "dict_mlm", "align_mlm"), NAMES, strict=True):
+        table = [float(text) for text in re.findall(r"-?\d+\.\d", found[name])]
+        measured = [rows[run, "pos", f"f1_{what}"] for what in ("supervised", "zero_shot", "delta")]
+        assert table[1:4] == pytest.approx(measured, abs=0.06)
+        assert table[3] == pytest.approx(table[1] - table[2], abs=0.11)
+
+    text = page.read_text(encoding="utf-8")
+    for heading in ("Results by task", "Figures", "Training", "Word alignments"):
+        assert f">{heading}</h2>" in text
+    assert "http://" not in text.replace("http://www.w3.org", "") and "<script src" not in text
+    gold = [
+        json.loads(line) for line in (tmp_path / "gold.en-xx.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    assert len(gold) == 12 and all(len(g["src"]) == len(g["tgt"]) for g in gold)
+    assert all(g["tgt"][g["sure"][0][1]] and g["sure"] for g in gold)
+
+    began = time.monotonic()
+    again = CliRunner().invoke(app, command(tmp_path))
     assert again.stdout == first.stdout
-    assert (tmp_path / "tlm" / "manifest.json").stat().st_mtime_ns == written
+    assert "trained from scratch" not in again.stderr and time.monotonic() - began < 60
+
+
+def test_a_setting_that_the_study_does_not_know_is_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="stepps"):
+        run_demo(tmp_path, settings=["stepps=3"])
+
+
+def test_the_demo_says_what_inference_is_worth() -> None:
+    def demo(*supervised: float) -> Demo:
+        rows = [
+            DemoRow(name, 1.0, {"pos": 90.0, "xnli": value}, {"pos": 20.0, "xnli": 33.0})
+            for name, value in zip(NAMES, supervised, strict=True)
+        ]
+        return Demo(rows, ("a", "b"), Path("page.html"))
+
+    assert demo(45.0, 44.0, 43.0, 43.0).caution == ""
+    assert demo(45.0, 33.0, 43.0, 43.0).caution.startswith("NLI: XLM is not clearly above 38.5 %")
+    assert demo(30.0, 33.0, 43.0, 43.0).caution.startswith("NLI: MLM, XLM are not clearly above 38.5 %")
+    assert "ALIGN-MLM pairs 1 % of the word pieces" in demo(45.0, 44.0, 43.0, 43.0).headline

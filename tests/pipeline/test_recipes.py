@@ -70,10 +70,9 @@ def test_a_recipe_opens_with_its_purpose_and_its_command(name: str) -> None:
     lines = list(itertools.takewhile(lambda line: line.startswith("#"), text.splitlines()))
     head = "\n".join(lines)
     assert re.match(r"# [A-Z].{20,}[.:]", lines[0]) or lines[0].endswith((".", ":", ",")), lines[0]
-    command = "demo" if name.startswith("demo/") else f"pretrain {name}"
-    assert f"#   isoglot {command} --out " in head, "the command that runs it"
+    assert f"#   isoglot pretrain {name} --out " in head, "the command that runs it"
     named = re.findall(r"^name: (\S+)$", text, flags=re.M)
-    assert len(named) == 1 and (named == [name.removeprefix("small/")] or name.startswith("demo/"))
+    assert named == [name.removeprefix("small/")]
 
 
 FORWARDS = {

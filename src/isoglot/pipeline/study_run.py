@@ -21,7 +21,10 @@ from isoglot.recipe_source import dump_yaml
 from isoglot.report.scores import Measure
 from isoglot.tasks.files import write_text
 
-__all__ = ["Done", "recipe_text", "run_study"]
+__all__ = ["TRAINER_STATE", "Done", "recipe_text", "run_study"]
+
+TRAINER_STATE = "trainer_state.json"
+"""Where the trainer keeps what it logged."""
 
 
 @dataclass(frozen=True)
@@ -175,6 +178,7 @@ class _Work:
                 vocabulary=own["vocabulary"],
                 languages=tuple(own["languages"]),
             )
+        _keep_curves(folder)
         for old in folder.glob("checkpoint-*"):
             shutil.rmtree(old, ignore_errors=True)  # only a stopped run needs them
         return {"recipe": str(path)}
@@ -246,6 +250,14 @@ class _Work:
             waiting = [u for u in leaves if tuned in u.needs and self.store.manifest(u) is None]
             if not waiting and (self.store.folder(tuned) / CHECKPOINT).is_dir():
                 self.store.drop_weights(tuned)
+
+
+def _keep_curves(folder: Path) -> None:
+    """Put the last checkpoint's log beside the run, where the report looks for curves."""
+    states = folder.glob(f"checkpoint-*/{TRAINER_STATE}")
+    last = max(states, key=lambda path: int(path.parent.name.rpartition("-")[2]), default=None)
+    if last is not None:
+        shutil.copyfile(last, folder / TRAINER_STATE)
 
 
 def recipe_text(unit: Unit, config: Mapping[str, Any]) -> str:
