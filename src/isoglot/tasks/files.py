@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from isoglot.corpus.streams import LineFile, decode_lines
 from isoglot.errors import InputError
 
-__all__ = ["numbered_lines", "read_json", "sentences", "write_text"]
+__all__ = ["blocks", "numbered_lines", "read_json", "write_text"]
 
 
 def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
@@ -24,10 +24,10 @@ def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
             yield from enumerate(decode_lines(data, str(path), first), first)
 
 
-def sentences(path: str | Path) -> Iterator[list[tuple[int, str]]]:
-    """Groups of lines between blank ones."""
+def blocks(lines: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
+    """Groups of numbered lines between blank ones."""
     block: list[tuple[int, str]] = []
-    for number, line in numbered_lines(path):
+    for number, line in lines:
         if line.strip():
             block.append((number, line))
         elif block:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.tasks.files import numbered_lines, read_json, sentences, write_text
+from isoglot.tasks.files import blocks, numbered_lines, read_json, write_text
 from isoglot.tasks.metrics.answers import MLQA_LANGUAGES, answer_score
 from isoglot.tasks.metrics.chunks import entity_score, pos_chunk_score, tag_accuracy
 
@@ -88,7 +88,10 @@ def score_files(predictions: Path, labels: Path, task: str, *, language: str) ->
     """
     task = XTREME_NAMES.get(task, task)
     if task in _TAGS:
-        gold, given = ([[line.strip() for _, line in s] for s in sentences(p)] for p in (labels, predictions))
+        gold, given = (
+            [[line.strip() for _, line in s] for s in blocks(numbered_lines(p))]
+            for p in (labels, predictions)
+        )
         _same_number(predictions, labels, len(given), len(gold), "sentences")
         for number, (g, p) in enumerate(zip(gold, given, strict=True), 1):
             if len(g) != len(p):

@@ -60,6 +60,11 @@ def test_tag_formats(tmp_path: Path, text: str, words: list[list[str]], tags: li
         ("de:Hu\tB-LOC\nde:x\tLOC\n", r"x:2: tag 'LOC' given"),
         ("0\tHu\tB-LOC\n\n1\tx\n", r"x:3: "),
         ("Hu NP B-PER\nXi\n", r"x:2: one column"),
+        ("en:New\tB-LOC\nen:York I-LOC\nen:x\tO\n", r"x:2: 1 columns between tabs, but PAN-X"),
+        ("en:New\tB-LOC\nYork\tI-LOC\nen:x\tO\n", r"x:2: .*`language:token`"),
+        ("0\tHu\tB-LOC\n1\tXi I-LOC\n\n0\tx\tO\n", r"x:2: 2 columns between tabs, but a number"),
+        ("Hu\tB-LOC\nXi I-LOC\nx\tO\n", r"x:2: 1 columns between tabs, but a token"),
+        (CONLLU.replace("3\tHaus\tHaus", "3\tHaus").partition("\n")[2], r"x:5: 9 columns"),
     ],
 )
 def test_bad_tags_name_the_line(tmp_path: Path, text: str, message: str) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from datasets import Dataset
 
 from isoglot.errors import InputError
 from isoglot.schema import TAGGED
-from isoglot.tasks.files import numbered_lines
+from isoglot.tasks.files import blocks, numbered_lines
 
 __all__ = ["TAG_FORMATS", "UPOS", "read_tags", "tell_format"]
 
@@ -22,7 +23,6 @@ _ENTITY = re.compile(r"O|[BI]-.+")
 _PREFIXED = re.compile(r"([a-z][a-z-]{1,11}):")
 _GUESSED_LINES = 200
 
-Line = tuple[int, str]
 Row = tuple[str, str]
 
 
@@ -52,7 +52,7 @@ def read_tags(
     parse = TAG_FORMATS[name]
     words: list[list[str]] = []
     tags: list[list[str]] = []
-    for block in _blocks(lines):
+    for block in blocks(lines):
         rows = [(n, *row) for n, text in block if (row := parse(text, path, n)) is not None]
         if not rows:
             continue
@@ -69,7 +69,7 @@ def read_tags(
 
 
 def tell_format(lines: Sequence[str]) -> str:
-    r"""The format that the first lines are in.
+    r"""The format that most of the first lines are in, so that reading names those that are broken.
 
     Example:
         >>> tell_format(["de:Anton\tB-PER"]), tell_format(["0\tAnton\tB-PER"]), tell_format(["Anton\tPROPN"])
@@ -78,27 +78,16 @@ def tell_format(lines: Sequence[str]) -> str:
     full = [line for line in lines if line.strip() and not (line.startswith("#") and "\t" not in line)][
         :_GUESSED_LINES
     ]
-    columns = [line.split("\t") for line in full]
-    if columns and all(len(c) == 10 for c in columns):
-        return "conllu"
-    if columns and all(len(c) == 3 and c[0].isdigit() for c in columns):
-        return "indexed"
-    if columns and all(len(c) == 2 for c in columns):
-        prefixes = {m[1] if (m := _PREFIXED.match(c[0])) else None for c in columns}
-        return "panx" if len(prefixes) == 1 and None not in prefixes else "pairs"
-    return "columns"
-
-
-def _blocks(lines: list[Line]) -> Iterator[list[Line]]:
-    block: list[Line] = []
-    for number, line in lines:
-        if line.strip():
-            block.append((number, line))
-        elif block:
-            yield block
-            block = []
-    if block:
-        yield block
+    rows = [line.split("\t") for line in full]
+    pairs = [row for row in rows if len(row) == 2]
+    prefixes = Counter(m[1] for row in pairs if (m := _PREFIXED.match(row[0])))
+    counts = {
+        "conllu": sum(len(row) == 10 for row in rows),
+        "indexed": sum(len(row) == 3 and row[0].isdigit() for row in rows),
+        "panx": max(prefixes.values(), default=0),
+        "pairs": len(pairs),
+    }
+    return next((name for name, count in counts.items() if 2 * count > len(rows)), "columns")
 
 
 def _check(tag: str, allowed: Collection[str] | None, path: str | Path, line: int) -> None:
