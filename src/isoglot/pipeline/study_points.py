@@ -8,23 +8,12 @@ from typing import Any
 
 from isoglot.pipeline.study_plan import PlannedPoint, PlannedTable
 from isoglot.pipeline.study_units import value_of
+from isoglot.report.plots import spearman
 from isoglot.report.table import Cell, Column, Row, Table, figure
 
-__all__ = ["correlation_table", "points_of", "scatters", "spearman"]
+__all__ = ["correlation_table", "points_of", "scatters"]
 
 Measured = Mapping[str, Mapping[str, float]]
-_LEAST = 3
-"""Points that a correlation needs."""
-
-
-def spearman(x: Sequence[float], y: Sequence[float]) -> tuple[float, float] | None:
-    """Spearman's ρ and its two-tailed p; ``None`` for fewer than three points, or where one side is constant."""
-    from scipy.stats import spearmanr  # noqa: PLC0415 - a second of import
-
-    if len(x) < _LEAST or len(set(x)) == 1 or len(set(y)) == 1:
-        return None
-    rho, p = spearmanr(x, y)
-    return float(rho), float(p)
 
 
 def points_of(
@@ -57,8 +46,8 @@ def correlation_table(table: Table, planned: PlannedTable, measured: Measured) -
         if found is None:
             table.rows.append(Row(row.label, (Cell("…"), Cell("…"), count), "ours"))
         else:
-            rho_cell = Cell(figure(found[0], digits=3), found[0])
-            table.rows.append(Row(row.label, (rho_cell, Cell(f"{found[1]:.3g}", found[1]), count), "ours"))
+            rho_cell = Cell(figure(found.rho, digits=3), found.rho)
+            table.rows.append(Row(row.label, (rho_cell, Cell(f"{found.p:.3g}", found.p), count), "ours"))
         theirs = Cell(figure(rho, digits=3), float(rho)) if isinstance(rho, int | float) else Cell("–")
         table.rows.append(Row("paper", (theirs, Cell(f"< {below}"), Cell("12")), "paper"))
 
