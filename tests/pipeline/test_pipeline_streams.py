@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -92,6 +94,22 @@ def test_packed_streams_and_cached_steps(tiny_recipe: Path) -> None:
         "nothing is made twice"
     )
     assert set(input_hashes(recipe, corpora)) == {"bitext"}
+
+
+def test_runs_that_share_a_cache_prepare_one_after_the_other(tiny_recipe: Path, tmp_path: Path) -> None:
+    recipe = load(tiny_recipe)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: prepared(recipe, tmp_path / "cache", Silent()), range(4)))
+    hashes = [input_hashes(recipe, corpora) for corpora in found]
+    assert all(own == hashes[0] for own in hashes)
+    lock = next((tmp_path / "cache" / "corpora").glob(".*.lock"))
+    with lock.open("w") as file, ThreadPoolExecutor(1) as pool:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        waiting = pool.submit(prepared, recipe, tmp_path / "cache", Silent())
+        with pytest.raises(TimeoutError):
+            waiting.result(timeout=0.5)
+        fcntl.flock(file, fcntl.LOCK_UN)
+        assert input_hashes(recipe, waiting.result(timeout=60)) == hashes[0]
 
 
 def test_a_tokenizer_that_is_not_there(tiny_recipe: Path, tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
@@ -101,11 +103,20 @@ def prepared(recipe: Recipe, cache: Path, report: Reporter) -> dict[str, Dataset
         if len(stream.paths) == 1 and is_prepared(stream.paths[0]):
             found[name] = load_corpus(stream.paths[0])
             continue
-        found[name] = load_corpus(_prepare(recipe, name, cache, report))
+        found[name] = _prepare(recipe, name, cache, report)
     return found
 
 
-def _prepare(recipe: Recipe, name: str, cache: Path, report: Reporter) -> Path:
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Runs that share a cache make a folder one after the other: the second finds it there."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / f".{folder.name}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _prepare(recipe: Recipe, name: str, cache: Path, report: Reporter) -> Dataset:
     stream = recipe.streams[name]
     options = PrepareOptions.model_validate(prepare_values(recipe.model_dump(), stream.kind, stream.options))
     sources = stream_sources(stream)
@@ -115,7 +126,9 @@ def _prepare(recipe: Recipe, name: str, cache: Path, report: Reporter) -> Path:
     def show(state: Progress) -> None:
         report.progress(f"prepare {name}", state.bytes_read, state.bytes_total)
 
-    summary = prepare(sources, folder, options=options, progress=show, overwrite=True)
+    with _alone(folder):
+        summary = prepare(sources, folder, options=options, progress=show, overwrite=True)
+        corpus = load_corpus(folder)
     if not summary.skipped:
         dropped = ", ".join(f"{filter_} {rows:,}" for filter_, rows in summary.removed.items() if rows)
         report.note(
@@ -124,7 +137,7 @@ def _prepare(recipe: Recipe, name: str, cache: Path, report: Reporter) -> Path:
         )
         for text in summary.notes:
             report.note(f"{name}: note: {text}")
-    return folder
+    return corpus
 
 
 def input_hashes(recipe: Recipe, corpora: Mapping[str, Dataset]) -> dict[str, str]:
