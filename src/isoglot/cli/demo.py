@@ -20,8 +20,8 @@ world, and its copy in other letters with each sentence's words reversed (ALIGN-
   DICT-MLM   half of the masked words replaced by their translations
   ALIGN-MLM  embeddings of translations pulled together
 Each is given all there is, every pair and the whole dictionary: the paper's quarter (--set values.share=0.25) takes
-longer to spread to the rest. Each is fine-tuned on English (zero-shot) and on the derived
-language (supervised), and tested on the derived one.
+longer to spread to the rest. Each is fine-tuned on English (zero-shot) and on the derived language (supervised), and
+tested on the derived one.
 """
 
 
