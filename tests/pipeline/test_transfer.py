@@ -8,7 +8,7 @@ import pytest
 
 from isoglot.errors import ConfigurationError
 from isoglot.pipeline.finetune_options import FinetuneOptions
-from isoglot.pipeline.transfer import run_folders, transfer
+from isoglot.pipeline.transfer import TransferOptions, run_folders, transfer
 from isoglot.report.runs import gather
 from isoglot.report.scores import Measure, collect
 from isoglot.results import read
@@ -33,11 +33,11 @@ def world(tmp_path: Path) -> Callable[[], Any]:
 
 
 def test_the_gap_is_supervised_minus_zero_shot_and_one_source_model_serves_all(
-    tmp_path: Path, world: Callable[[], Any]
+    tmp_path: Path, world: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = FinetuneOptions.build(learning_rate=5e-3, batch_size=8, epochs=3)
+    settings = TransferOptions(FinetuneOptions.build(learning_rate=5e-3, batch_size=8, epochs=3))
     out, languages = tmp_path / "out", ("en", "en-x-trans", "en-x-trans-inv")
-    rows = transfer(tmp_path / "model", world, languages=languages, train=settings, out=out)
+    rows = transfer(tmp_path / "model", world, languages=languages, options=settings, out=out)
     values = {(row.language, row.metric): row.value for row in rows}
     gaps = []
     for target in languages[1:]:
@@ -48,13 +48,35 @@ def test_the_gap_is_supervised_minus_zero_shot_and_one_source_model_serves_all(
     folders = sorted(p.name for p in out.iterdir() if p.is_dir())
     assert folders == [f"trained-on-{language}" for language in languages]
     assert {row.seed for row in rows} == {1} and {row.split for row in rows} == {"dev"}
-    transfer(tmp_path / "model", world, languages=languages, train=settings, out=out)
+    assert not list(out.rglob("*.safetensors")), "weights are deleted"
+    monkeypatch.setattr("isoglot.pipeline.transfer.finetune", None)
+    assert transfer(tmp_path / "model", world, languages=languages, options=settings, out=out) == rows
     assert len(read(out / "results.jsonl")) == 6, "done once"
     material = gather([out])
     assert len(material.rows) == 6, "nothing is shown twice"
     found = collect(material.rows)
     assert not found.repeated
     assert found.measures()[0] == Measure("pos", "dev", "f1_zero_shot")
+
+
+def test_a_further_language_is_added_and_weights_are_kept_if_asked_for(
+    tmp_path: Path, world: Callable[[], Any]
+) -> None:
+    train = FinetuneOptions.build(learning_rate=5e-3, batch_size=8, epochs=1)
+    out, languages = tmp_path / "out", ("en", "en-x-trans", "en-x-trans-inv")
+    first = transfer(
+        tmp_path / "model", world, languages=languages[:2], options=TransferOptions(train), out=out
+    )
+    both = transfer(
+        tmp_path / "model", world, languages=languages, options=TransferOptions(train, keep=True), out=out
+    )
+    assert [row.model_copy(update={"checkpoint_hash": ""}) for row in both[:3]] == [
+        row.model_copy(update={"checkpoint_hash": ""}) for row in first
+    ], "trained anew, with the same result"
+    weights = {path.parent.parent.name for path in out.rglob("*.safetensors")}
+    assert weights == {"trained-on-en", "trained-on-en-x-trans-inv"}, (
+        "the other one was tested and deleted before"
+    )
 
 
 @pytest.mark.parametrize("languages", [(), ("en",), ("en", "en"), ("en", "de", "de")])

@@ -42,6 +42,7 @@ def transfer(  # noqa: PLR0917 - one parameter a flag
         metavar="KEY=VALUE",
         help="Any setting of fine-tuning or option of the task, as in finetune.",
     ),
+    keep: bool = typer.Option(False, "--keep", help="Keep fine-tuned weights after they are tested."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Say nothing but errors."),
 ) -> None:
     """Zero-shot (ZS), supervised (SUP) and the gap Δ = SUP − ZS for derived languages, or for any others.
@@ -49,13 +50,13 @@ def transfer(  # noqa: PLR0917 - one parameter a flag
     [bold]isoglot transfer mlm align_mlm --task pos --languages en,en-x-trans-inv --data 'pos/{language}-{split}.conllu'
     --seed 1,2,3 --out gap[/bold]
 
-    Each checkpoint is fine-tuned on the source and on each target language, and tested on the targets. What is
-    finished is not done again. Show it with [bold]isoglot report gap[/bold]; --paper align_mlm puts the paper's figures
-    beside it.
+    Each checkpoint is fine-tuned on the source and on each target language, and tested on the targets; then its
+    weights are deleted, unless --keep is given. What is finished is not done again. Show it with
+    [bold]isoglot report gap[/bold]; --paper align_mlm puts the paper's figures beside it.
     """
     from isoglot.cli.console import Console, print_table
     from isoglot.pipeline.finetune_options import preset as settings_of
-    from isoglot.pipeline.transfer import run_folders
+    from isoglot.pipeline.transfer import TransferOptions, run_folders
     from isoglot.pipeline.transfer import transfer as measure
     from isoglot.tasks import build_task
 
@@ -71,11 +72,12 @@ def transfer(  # noqa: PLR0917 - one parameter a flag
     with Console(quiet=quiet) as console:
         for called, checkpoint in runs.items():
             train = settings_of(preset, kind, **{**of_training, "run": called})
+            options = TransferOptions(train, split, keep)
             for number in numbers:
                 console.note(f"{called}, seed {number}")
                 rows += measure(
                     checkpoint, lambda: build_task(task, data, **of_task), languages=wanted, seed=number,
-                    train=train, split=split, out=out / called.replace("/", "--") / f"seed-{number}", progress=console,
+                    options=options, out=out / called.replace("/", "--") / f"seed-{number}", progress=console,
                 )  # fmt: skip
     if not quiet:
         heading = ("run", "language", "seed", "metric", "value")

@@ -26,7 +26,7 @@ from isoglot.tasks.files import write_text
 from isoglot.tasks.heads import load_tokenizer
 from isoglot.tasks.language_vectors import attach, read_vectors
 
-__all__ = ["TASK_FILE", "checkpoint_folder", "finetune", "origin"]
+__all__ = ["TASK_FILE", "checkpoint_folder", "finetune", "finetune_key", "origin"]
 
 TASK_FILE = "isoglot_task.json"
 """Beside a fine-tuned model: what it was made from."""
@@ -64,17 +64,8 @@ def finetune(
         ConfigurationError: a task without a head, no data, another run in ``out``, or settings that do not fit.
         InputError: data that cannot be read.
     """
-    if not isinstance(task, TrainableTask):
-        kind = "needs no fine-tuning: run `isoglot evaluate`" if isinstance(task, Probe) else "has no head"
-        raise ConfigurationError(f"task {getattr(task, 'name', task)} {kind}")
-    options = train or FinetuneOptions.build()
-    if options.max_length is not None:
-        task.max_length = options.max_length
-    ranks = PartialState(cpu=not torch.accelerator.is_available())
-    report = (progress or Silent()) if ranks.is_main_process else Silent()
-    languages = [code.strip() for code in language.split(",") if code.strip()]
-    run = _Run(checkpoint_folder(checkpoint), task, languages, seed, options, Path(out), report, ranks)
-    key = run.key()
+    run = _run(checkpoint, task, language, seed, train, Path(out), progress)
+    report, ranks, key = run.report, run.ranks, run.key()
     done = _finished(run.folder, key, resume=resume)
     ranks.wait_for_everyone()  # all have looked before one writes
     if done:
@@ -87,6 +78,38 @@ def finetune(
         if ranks.is_main_process and not run.begun():
             clear(run.folder, existed=existed)  # nothing was trained: leave nothing behind
         raise
+
+
+def finetune_key(
+    checkpoint: str | Path, task: Task, *, language: str, seed: int = 1, train: FinetuneOptions | None = None
+) -> str:
+    """Names everything that a fine-tuned model depends on; the arguments are those of :func:`finetune`.
+
+    Raises:
+        ConfigurationError: as :func:`finetune`.
+    """
+    return _run(checkpoint, task, language, seed, train, Path(), None).key()
+
+
+def _run(
+    checkpoint: str | Path,
+    task: Task,
+    language: str,
+    seed: int,
+    train: FinetuneOptions | None,
+    out: Path,
+    progress: Reporter | None,
+) -> _Run:
+    if not isinstance(task, TrainableTask):
+        kind = "needs no fine-tuning: run `isoglot evaluate`" if isinstance(task, Probe) else "has no head"
+        raise ConfigurationError(f"task {getattr(task, 'name', task)} {kind}")
+    options = train or FinetuneOptions.build()
+    if options.max_length is not None:
+        task.max_length = options.max_length
+    ranks = PartialState(cpu=not torch.accelerator.is_available())
+    report = (progress or Silent()) if ranks.is_main_process else Silent()
+    languages = [code.strip() for code in language.split(",") if code.strip()]
+    return _Run(checkpoint_folder(checkpoint), task, languages, seed, options, out, report, ranks)
 
 
 @dataclass(frozen=True)
@@ -241,7 +264,7 @@ def _finished(folder: Path, key: str, *, resume: bool) -> bool:
         )
     if manifest is None and not resume:
         raise ConfigurationError(f"{folder}: holds an unfinished run; add --resume, or delete it")
-    return manifest is not None
+    return manifest is not None and (folder / CHECKPOINT / "config.json").is_file()  # weights may be deleted
 
 
 def _write_json(path: Path, values: Mapping[str, Any]) -> None:

@@ -7,21 +7,45 @@ ZS:  fine-tuned on the source language, tested on the derived one
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from isoglot.errors import ConfigurationError
 from isoglot.pipeline.evaluate import EvaluateOptions, evaluate
-from isoglot.pipeline.finetune import checkpoint_folder, finetune, origin
+from isoglot.pipeline.finetune import checkpoint_folder, finetune, finetune_key, origin
+from isoglot.pipeline.finetune_inputs import identify, key_of
 from isoglot.pipeline.finetune_options import FinetuneOptions
-from isoglot.pipeline.reporting import Reporter
+from isoglot.pipeline.reporting import Reporter, Silent
+from isoglot.pipeline.run_folder import CHECKPOINT, read_json
 from isoglot.results import FILE_NAME, Result, append, read
 from isoglot.tasks.base import TrainableTask
+from isoglot.tasks.files import write_text
 
-__all__ = ["run_folders", "transfer"]
+__all__ = ["TransferOptions", "run_folders", "transfer"]
 
 _MEASURED = "measured.jsonl"
 """Beside each fine-tuned model; not called results.jsonl, as a report would show it a second time."""
+
+_TESTED = "tested.json"
+"""Written once a model is tested on all its languages: what stands for the model when its weights are deleted."""
+
+
+@dataclass(frozen=True)
+class TransferOptions:
+    """How models are fine-tuned and tested.
+
+    Args:
+        train: settings of all fine-tunings.
+        split: to test on; the paper reports dev.
+        keep: the fine-tuned weights after their tests; by default they are deleted.
+    """
+
+    train: FinetuneOptions | None = None
+    split: str = "dev"
+    keep: bool = False
 
 
 def transfer(
@@ -30,8 +54,7 @@ def transfer(
     *,
     languages: Sequence[str],
     seed: int = 1,
-    train: FinetuneOptions | None = None,
-    split: str = "dev",
+    options: TransferOptions | None = None,
     out: str | Path,
     progress: Reporter | None = None,
 ) -> list[Result]:
@@ -44,8 +67,7 @@ def transfer(
         build: makes the task, with data of all languages; called once a fine-tuning and once a test.
         languages: source first (``en``), then the targets (``en-x-trans-inv``, …).
         seed: of all fine-tunings.
-        train: settings of all.
-        split: to test on; the paper reports dev.
+        options: settings, split, and whether weights are kept.
         out: folder; ``trained-on-en/`` and so on are runs, ``results.jsonl`` holds the rows.
         progress: told about the work.
 
@@ -59,22 +81,68 @@ def transfer(
     folder = Path(out)
     known: list[Result] = []
     found: dict[tuple[str, str], Result] = {}
+    work = _Work(checkpoint, build, seed, options or TransferOptions(), progress)
     for trained_on in (source, *targets):
-        own, task = folder / f"trained-on-{trained_on}", build()
-        tuned = finetune(
-            checkpoint, task, language=trained_on, seed=seed, train=train, out=own, progress=progress
-        )
         tested = targets if trained_on == source else [trained_on]
-        options = EvaluateOptions(out=own / _MEASURED)
-        rows = evaluate(tuned, build(), languages=tested, split=split, options=options, progress=progress)
         setting = "zero_shot" if trained_on == source else "supervised"
-        found |= {(setting, row.language): row for row in rows if row.metric == task.primary_metric}
+        rows = work.tested(folder / f"trained-on-{trained_on}", trained_on, tested)
+        found |= {(setting, row.language): row for row in rows}
     for target in targets:
         known += _three(found["zero_shot", target], found["supervised", target])
     results = folder / FILE_NAME
     held = read(results) if results.is_file() else []
     append(results, [row for row in known if row not in held])
     return known
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What the fine-tunings have in common."""
+
+    checkpoint: str | Path
+    build: Callable[[], TrainableTask]
+    seed: int
+    options: TransferOptions
+    progress: Reporter | None
+
+    def tested(self, folder: Path, language: str, languages: Sequence[str]) -> list[Result]:
+        """Results of the model trained on a language, by the task's primary metric; from file where they are."""
+        task = self.build()
+        key = key_of(
+            {
+                "finetune": finetune_key(
+                    self.checkpoint, task, language=language, seed=self.seed, train=self.options.train
+                ),
+                "tested": [identify(task, code, self.options.split) for code in languages],
+                "languages": list(languages),
+                "split": self.options.split,
+            }
+        )
+        held = read_json(folder / _TESTED)
+        if held is not None and held["key"] == key:
+            (self.progress or Silent()).note(f"{folder}: already done")
+            rows = [Result.model_validate(row) for row in held["rows"]]
+        else:
+            tuned = finetune(
+                self.checkpoint, task, language=language, seed=self.seed, train=self.options.train, out=folder,
+                progress=self.progress,
+            )  # fmt: skip
+            options = EvaluateOptions(out=folder / _MEASURED)
+            every = evaluate(
+                tuned,
+                self.build(),
+                languages=languages,
+                split=self.options.split,
+                options=options,
+                progress=self.progress,
+            )
+            rows = [row for row in every if row.metric == task.primary_metric]
+            text = json.dumps({"key": key, "rows": [row.model_dump() for row in rows]}, indent=1)
+            write_text(folder / _TESTED, text + "\n")
+        if not self.options.keep:
+            for weights in (folder / CHECKPOINT, folder / "grid"):
+                shutil.rmtree(weights, ignore_errors=True)
+        return rows
 
 
 def run_folders(checkpoints: Sequence[str | Path], names: Sequence[str] = ()) -> dict[str, str | Path]:
