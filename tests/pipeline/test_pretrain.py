@@ -194,9 +194,10 @@ def test_a_folder_with_other_things_is_left_alone(tiny_recipe: Path, tmp_path: P
 
 
 def test_an_unfinished_run_wants_resume_and_then_ends_as_an_uninterrupted_one(
-    tiny_recipe: Path, tmp_path: Path
+    tiny_recipe: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    whole, _ = run(tiny_recipe, tmp_path / "whole", "train.save_total_limit=9")
+    whole, _ = run(tiny_recipe, tmp_path / "whole", "train.save_total_limit=9", resume=True)
+    assert "starting at step 0" not in caplog.text, "a new run is none that lost its checkpoints"
     cut = tmp_path / "cut"
     shutil.copytree(tmp_path / "whole", cut)
     (cut / "manifest.json").unlink()

@@ -88,7 +88,7 @@ def pretrain(
             run_folder.claim(out, recipe, resolved=dump_yaml(explicit(recipe)), inputs=inputs)
         trainer = build_trainer(recipe, built, streams, tokenizer, args)
         report.note(f"training {recipe.name}: {trainer.batches.steps:,} steps, run folder {out}")
-        outcome = trainer.train(resume_from_checkpoint=resume or None)
+        outcome = trainer.train(resume_from_checkpoint=state == "unfinished" or None)
     except BaseException:
         if main and state == "new" and not checkpoints_in(out):
             run_folder.clear(out, existed=existed)  # nothing was trained: leave nothing behind
