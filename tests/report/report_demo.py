@@ -66,7 +66,7 @@ def _rows(run: str, seed: int, recipe_hash: str) -> list[Result]:
         rows.append(Result(task="mlqa", metric="f1", value=value - 8, examples=4918, **shared))
         rows.append(Result(task="mlqa", metric="em", value=value - 25, examples=4918, **shared))
         if language in ("de", "es", "ar"):
-            aer = (32 - 2 * gain + rng.gauss(0, 0.4)) / 100
+            aer = 32 - 2 * gain + rng.gauss(0, 0.4)
             pair = {**shared, "language": f"{language}-en"}
             rows.append(Result(task="word_alignment", metric="aer", value=aer, examples=508, **pair))
     return rows

@@ -67,6 +67,13 @@ def test_shares_of_one_become_percent_and_percent_stays() -> None:
     assert scores.score(XNLI, "b", "de").mean == 0.9
 
 
+def test_our_own_figures_are_in_percent_even_if_all_are_below_one() -> None:
+    low = row("a", "de", 0.4, task="ner", metric="f1").model_copy(update={"checkpoint_hash": "0" * 16})
+    scores = collect([low])
+    assert not scores.scaled
+    assert scores.score(Measure("ner", "test", "f1"), "a", "de").mean == 0.4
+
+
 @pytest.mark.parametrize(
     ("run", "seed", "label"),
     [

@@ -240,7 +240,7 @@ def collect(rows: Iterable[Result], combinations: Sequence[Combination] = ()) ->
     """Order rows by measure, run, language and seed.
 
     Of several rows for the same thing the last one counts. Metrics that are shares of 1 throughout are turned into
-    percent.
+    percent; rows with hashes are isoglot's own, in percent however small.
 
     Args:
         rows: from :func:`isoglot.results.read`.
@@ -251,16 +251,21 @@ def collect(rows: Iterable[Result], combinations: Sequence[Combination] = ()) ->
     """
     scores = Scores({}, [])
     order: dict[str, None] = {}
+    own: set[Measure] = set()
     for row in rows:
         label = run_label(row)
         order[label] = None
         measure = Measure(row.task, row.split, row.metric)
+        if row.checkpoint_hash or row.recipe_hash:
+            own.add(measure)
         seeds = scores.values.setdefault(measure, {}).setdefault(label, {}).setdefault(row.language, {})
         if row.seed in seeds and seeds[row.seed][0] != row.value:
             scores.repeated.append(row)
         seeds[row.seed] = (row.value, row.examples)
     scores.runs = list(order)
     for measure, runs in scores.values.items():
+        if measure in own:
+            continue
         numbers = [v for langs in runs.values() for seeds in langs.values() for v, _ in seeds.values()]
         if measure.metric.lower() in _SHARES and all(-1 <= v <= 1 for v in numbers) and any(numbers):
             scores.scaled.add(measure)
