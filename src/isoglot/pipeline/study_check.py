@@ -12,6 +12,7 @@ from typing import Any
 
 from isoglot.errors import ConfigurationError
 from isoglot.pipeline.study_analyses import check_analysis
+from isoglot.pipeline.study_figures import check_figure
 from isoglot.pipeline.study_file import Scale, load_study, scales_of
 from isoglot.pipeline.study_plan import Plan, build_plan
 from isoglot.pipeline.study_run import recipe_text
@@ -117,7 +118,7 @@ def list_studies(files: Mapping[str, Path]) -> list[Listed]:
             runs[scale] = (rows, len(study.seeds), plan.count("pretrain"))
             missing[scale] = variables_missing(plan.units())
         if study is not None:
-            tables = [table.paper for table in study.tables.values()]
+            tables = [entry.paper for entry in [*study.tables.values(), *study.figures.values()]]
             found.append(Listed(name, tables, study.title, runs, missing))
     return found
 
@@ -141,3 +142,5 @@ def _check(unit: Unit, store: Store) -> None:
             preset(config["preset"], getattr(task, "kind", task.name), **settings)
     elif unit.kind == "analyse":
         check_analysis(config["type"], config["options"])
+    elif unit.kind == "figure":
+        check_figure(config)

@@ -15,6 +15,8 @@ from isoglot.recipe_source import Document, did_you_mean, parse_value, read_docu
 __all__ = [
     "SCALES",
     "Correlation",
+    "FigureEntry",
+    "PanelEntry",
     "RowEntry",
     "Scale",
     "Setting",
@@ -98,6 +100,39 @@ class TableEntry(_Section):
     correlation: Correlation | None = None
 
 
+class PanelEntry(_Section):
+    """A checkpoint in a figure: a panel, or a line.
+
+    Args:
+        system: which.
+        label: its title.
+        values: of the study, here.
+    """
+
+    system: str
+    label: str
+    values: dict[str, Any] = {}
+
+
+class FigureEntry(_Section):
+    """A figure of a paper, of the first seed.
+
+    Args:
+        paper: ``weam:Figure2``.
+        type: ``map`` or ``layers``: what ``isoglot analyse`` calls it.
+        panels: the checkpoints.
+        values: of all panels and of the options.
+        options: those of :class:`isoglot.pipeline.analyse_map.MapRequest` or
+            :class:`isoglot.pipeline.analyse_links.LayersRequest`.
+    """
+
+    paper: str
+    type: Literal["map", "layers"]
+    panels: Annotated[list[PanelEntry], Field(min_length=1)]
+    values: dict[str, Any] = {}
+    options: dict[str, Any] = {}
+
+
 class Study(_Section):
     """A study at one scale. Entries of data, systems, tasks and analyses are checked when a cell asks for them.
 
@@ -115,6 +150,7 @@ class Study(_Section):
         tasks: name -> ``task:`` with its data and fine-tuning.
         analyses: name -> ``type:`` and its options.
         tables: name -> table.
+        figures: name -> figure.
     """
 
     name: str
@@ -129,7 +165,16 @@ class Study(_Section):
     systems: dict[str, dict[str, Any]] = {}
     tasks: dict[str, dict[str, Any]] = {}
     analyses: dict[str, dict[str, Any]] = {}
-    tables: Annotated[dict[str, TableEntry], Field(min_length=1)]
+    tables: dict[str, TableEntry] = {}
+    figures: dict[str, FigureEntry] = {}
+
+    @model_validator(mode="after")
+    def _shows_something(self) -> Study:
+        if not self.tables and not self.figures:
+            raise ValueError(
+                "tables and figures are empty; give one of a paper's: tables: {table2: {paper: weam:Table2}}"
+            )
+        return self
 
     @model_validator(mode="after")
     def _one_namespace(self) -> Study:

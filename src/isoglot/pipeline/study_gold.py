@@ -42,7 +42,9 @@ class GoldData(DataMaker):
             corpus = load_corpus(path)
             rows = corpus.select(range(min(self.limit, len(corpus))))
             if not len(rows):
-                raise ConfigurationError(f"make: GoldData: {path} holds no sentence pair; name another corpus")
+                raise ConfigurationError(
+                    f"make: GoldData: {path} holds no sentence pair; name another corpus"
+                )
             lines = [
                 {"id": str(number), "src": row["source_words"], "tgt": row["target_words"],
                  "sure": sorted(row["links"]), "possible": []}

@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any
 
 from isoglot.errors import ConfigurationError
+from isoglot.pipeline.study_figures import PlannedFigure, plan_figure
 from isoglot.pipeline.study_file import Correlation, RowEntry, Setting, Study, TableEntry
 from isoglot.pipeline.study_resolve import Resolver, UnavailableError
 from isoglot.pipeline.study_units import Term, Unit, in_order, readings
@@ -101,10 +102,12 @@ class Plan:
     Args:
         study: at one scale.
         tables: in its order.
+        figures: in its order.
     """
 
     study: Study
     tables: Sequence[PlannedTable]
+    figures: Sequence[PlannedFigure] = ()
 
     def leaves(self, part: tuple[int, int] = (1, 1)) -> list[Unit]:
         """Evaluations and analyses, those of one checkpoint together; a part has every n-th checkpoint.
@@ -113,7 +116,9 @@ class Plan:
             part: (k, n): parts do not overlap, and all n together are everything.
         """
         groups: dict[str, list[Unit]] = {}
-        for unit in dict.fromkeys(r.unit for t in self.tables for term in t.terms() for r in readings(term)):
+        measured = [r.unit for t in self.tables for term in t.terms() for r in readings(term)]
+        drawn = [figure.unit for figure in self.figures if figure.unit is not None]
+        for unit in dict.fromkeys([*measured, *drawn]):
             groups.setdefault(_checkpoint_of(unit), []).append(unit)
         k, n = part
         return [unit for number, units in enumerate(groups.values()) if number % n == k - 1 for unit in units]
@@ -138,7 +143,8 @@ def build_plan(study: Study, *, assume: bool = False) -> Plan:
         ConfigurationError: names that are not there, bad entries.
     """
     resolver = Resolver(study, assume=assume)
-    return Plan(study, [_table(resolver, name, entry) for name, entry in study.tables.items()])
+    tables = [_table(resolver, name, entry) for name, entry in study.tables.items()]
+    return Plan(study, tables, [plan_figure(resolver, name, entry) for name, entry in study.figures.items()])
 
 
 def _checkpoint_of(unit: Unit) -> str:

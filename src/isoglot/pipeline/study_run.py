@@ -14,6 +14,7 @@ from isoglot.pipeline.reporting import Reporter, Silent
 from isoglot.pipeline.run_folder import CHECKPOINT, versions
 from isoglot.pipeline.study_analyses import find_analysis
 from isoglot.pipeline.study_data import build_maker
+from isoglot.pipeline.study_figures import draw_figure
 from isoglot.pipeline.study_plan import Plan
 from isoglot.pipeline.study_store import Store
 from isoglot.pipeline.study_units import FOLDED, Unit, in_order
@@ -206,7 +207,10 @@ class _Work:
         self.number += len(units)
         first = units[0]
         began = time.monotonic()
-        found = self._evaluate(units) if first.kind == "evaluate" else [self._analyse(first)]
+        if first.kind == "evaluate":
+            found = self._evaluate(units)
+        else:
+            found = [self._figure(first) if first.kind == "figure" else self._analyse(first)]
         seconds = (time.monotonic() - began) / len(units)
         for unit, values in zip(units, found, strict=True):
             self.store.finish(unit, {**values, "seconds": round(seconds, 2)})
@@ -243,6 +247,11 @@ class _Work:
         )
         values = {name: float(value) for name, value in measured.items()}
         return {"values": {**values, "": next(iter(values.values()))}}
+
+    def _figure(self, unit: Unit) -> dict[str, Any]:
+        self.store.clear(unit)
+        config = self.store.resolved(unit.config, unit, variables=True)
+        return {"files": draw_figure(config, self.store.folder(unit), self.report)}
 
     def _drop(self, leaf: Unit, leaves: Sequence[Unit]) -> None:
         """Delete fine-tuned weights that nothing of this plan will read again."""

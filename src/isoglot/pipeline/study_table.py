@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
+from isoglot.pipeline.study_figures import collect_figures
 from isoglot.pipeline.study_file import Study
 from isoglot.pipeline.study_orderings import orderings, told
 from isoglot.pipeline.study_plan import Cell as PlannedCell
@@ -67,6 +68,8 @@ def write_study(plan: Plan, out: str | Path) -> tuple[list[Table], Path]:
         for name, content in scatters(planned, measured):
             text = json.dumps(content, indent=1, ensure_ascii=False)
             write_text(folder / "figures" / f"{name}.json", text + "\n")
+    drawn = [figure.unit for figure in plan.figures if figure.unit is not None]
+    collect_figures([store.folder(unit) for unit in drawn if store.manifest(unit)], folder / "figures")
     return tables, folder
 
 

@@ -41,7 +41,7 @@ __all__ = [
 CHECKPOINT, FOLDED = "checkpoint", "folded"
 """Folders of a trained unit: the checkpoint, and the one whose word embeddings hold the language embeddings."""
 
-UnitKind = Literal["data", "pretrain", "finetune", "evaluate", "analyse"]
+UnitKind = Literal["data", "pretrain", "finetune", "evaluate", "analyse", "figure"]
 REFERENCE = re.compile(r"<unit:([0-9a-f]+)(?:\.([a-z][a-z0-9_]*))?>")
 """How a configuration names another unit's folder, or a fact of it."""
 
