@@ -80,6 +80,17 @@ def test_spearman_is_of_ranks_with_ties_and_needs_three_points() -> None:
         spearman([1, 2, 3], [1, 2])
 
 
+def test_few_points_have_an_exact_p() -> None:
+    perfect = spearman([1, 2, 3, 4], [10, 20, 30, 40])
+    assert perfect is not None and perfect.p == pytest.approx(2 / 24), (
+        "two of 24 orders are as far from chance"
+    )
+    tied = spearman([1, 2, 2], [1, 2, 3])
+    assert tied is not None and tied.p == pytest.approx(4 / 6)
+    many = spearman(range(12), [1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10])
+    assert many is not None and many.p < 1e-6, "Student's t, as for the papers' twelve points"
+
+
 def test_a_scatter_says_its_correlation_and_with_what() -> None:
     points = [{"x": i, "y": -(i**3)} for i in range(5)]
     options = {"kind": "scatter", "title": "t", "x_label": "alignment", "y_label": "drop", "points": points}

@@ -88,6 +88,7 @@ def caption(measures: Sequence[Measure], scores: Scores, *, names: str = "") -> 
     values = [langs for m in measures for langs in scores.values[m].values()]
     counts = [n for langs in values for seeds in langs.values() for _, n in seeds.values()]
     examples = f"{min(counts):,}" if min(counts) == max(counts) else f"{min(counts):,} to {max(counts):,}"
+    examples = f", {examples} examples a language" if max(counts) else ""  # analyses of embeddings have none
     directions = list(dict.fromkeys(lower_is_better(m.metric) for m in measures))
     better = "lower is better" if directions == [True] else "higher is better"
     scale = ", in percent" if any(m in scores.scaled for m in measures) else ""
@@ -101,7 +102,7 @@ def caption(measures: Sequence[Measure], scores: Scores, *, names: str = "") -> 
         if {(m.common_task, m.base_metric) for m in measures} == {("xnli", "accuracy")}
         else ""
     )
-    return f"{names}{scale}, {splits} split, {examples} examples a language; {better}.{chance}{seeds}"
+    return f"{names}{scale}, {splits} split{examples}; {better}.{chance}{seeds}"
 
 
 def transfer_groups(measures: Sequence[Measure]) -> bool:
