@@ -49,7 +49,7 @@ def correlation_table(table: Table, planned: PlannedTable, measured: Measured) -
             rho_cell = Cell(figure(found.rho, digits=3), found.rho)
             table.rows.append(Row(row.label, (rho_cell, Cell(f"{found.p:.3g}", found.p), count), "ours"))
         theirs = Cell(figure(rho, digits=3), float(rho)) if isinstance(rho, int | float) else Cell("–")
-        table.rows.append(Row("paper", (theirs, Cell(f"< {below}"), Cell("12")), "paper"))
+        table.rows.append(Row("paper", (theirs, Cell(f"< {below}"), Cell(str(len(points)))), "paper"))
 
 
 def scatters(planned: PlannedTable, measured: Measured) -> list[tuple[str, dict[str, Any]]]:
