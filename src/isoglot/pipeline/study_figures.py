@@ -104,10 +104,9 @@ def draw_figure(config: Mapping[str, Any], out: Path, report: Reporter) -> list[
         Names of the files.
     """
     request = _request(str(config["type"]), config["options"])
-    if config["type"] == "map":
-        from isoglot.pipeline.analyse_map import analyse_map as draw  # noqa: PLC0415 - loads the libraries
-    else:
-        from isoglot.pipeline.analyse_links import analyse_layers as draw  # noqa: PLC0415
+    from isoglot.pipeline import analyse_links, analyse_map  # noqa: PLC0415 - loads the libraries
+
+    draw: Any = analyse_map.analyse_map if config["type"] == "map" else analyse_links.analyse_layers
     written = draw(config["checkpoints"], request, out=out, labels=config["labels"], progress=report)
     return [path.name for path in written]
 
