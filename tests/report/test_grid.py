@@ -159,3 +159,19 @@ def test_tables_whose_names_fold_into_one_get_ids_of_their_own() -> None:
     rows = [*results("a", {"en": 1.0}, task="x y"), *results("a", {"en": 1.0}, task="x-y")]
     tables = build_tables(collect(rows), Layout())
     assert len({table.id for table in tables}) == 2
+
+
+@pytest.mark.parametrize(
+    ("metric", "percent"),
+    [
+        ("accuracy", True),
+        ("f1", True),
+        ("aer", True),
+        ("exact_match", True),
+        ("spearman", False),
+        ("cosine", False),
+    ],
+)
+def test_captions_say_percent_of_shares_alone(metric: str, percent: bool) -> None:
+    rows = [row.model_copy(update={"recipe_hash": "own"}) for row in results("a", OURS, metric=metric)]
+    assert ("in percent" in table_of(rows).caption) == percent

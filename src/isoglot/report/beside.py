@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -11,7 +10,7 @@ from statistics import fmean
 from isoglot.report.comparison import Comparison, RunInfo, objections, placed_lines
 from isoglot.report.papers import PAPERS, PaperTable, PaperValue
 from isoglot.report.placing import PaperLine
-from isoglot.report.scores import Measure, Score, Scores, lower_is_better
+from isoglot.report.scores import Measure, Score, Scores, lower_is_better, margin
 from isoglot.report.table import Cell, Column, Row, Table, figure
 
 __all__ = ["Beside", "Slot", "add_rows", "decimals", "metric_name", "score_cell"]
@@ -149,7 +148,7 @@ def _orderings(table: Table, slots: Sequence[Slot], scores: Scores, lines: Mappi
             if slot.average or ours[0] is None or ours[1] is None or theirs[0] is None or theirs[1] is None:
                 continue
             expected, found = theirs[0].value - theirs[1].value, ours[0].mean - ours[1].mean
-            noise = 2 * math.hypot(ours[0].error or 0.0, ours[1].error or 0.0)
+            noise = margin(ours[0], ours[1])
             if not expected:
                 continue
             if abs(found) <= noise or not found:
@@ -162,7 +161,7 @@ def _orderings(table: Table, slots: Sequence[Slot], scores: Scores, lines: Mappi
     if same + other + close:
         table.note(
             f"Orderings of two runs in a column: {same} as in the paper, {other} the other way round, "
-            f"{close} within noise (two standard errors)."
+            f"{close} within noise (Welch's t at 95 %, seeds unpaired)."
         )
 
 

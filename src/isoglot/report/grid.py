@@ -10,7 +10,7 @@ from isoglot.report.comparison import Comparison, RunInfo, placed_lines
 from isoglot.report.languages import language_name
 from isoglot.report.papers import PaperTable, paper_table
 from isoglot.report.placing import paper_lines, transformation
-from isoglot.report.scores import Measure, Scores, lower_is_better, main_measures
+from isoglot.report.scores import Measure, Scores, lower_is_better, main_measures, percentage
 from isoglot.report.table import Table, slug
 
 __all__ = ["Layout", "average_sets", "build_tables", "caption", "transfer_groups"]
@@ -91,7 +91,8 @@ def caption(measures: Sequence[Measure], scores: Scores, *, names: str = "") -> 
     examples = f", {examples} examples a language" if max(counts) else ""  # analyses of embeddings have none
     directions = list(dict.fromkeys(lower_is_better(m.metric) for m in measures))
     better = "lower is better" if directions == [True] else "higher is better"
-    scale = ", in percent" if any(m in scores.scaled for m in measures) else ""
+    shares = [percentage(m) for m in measures]
+    scale = ", in percent" if all(shares) else ", shares in percent" if any(shares) else ""
     several = any(len(seeds) > 1 for langs in values for seeds in langs.values())
     seeds = " Mean ± standard deviation over seeds." if several else ""
     splits = "/".join(dict.fromkeys(m.split for m in measures))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from isoglot.errors import ConfigurationError
 from isoglot.report.beside import metric_name
 from isoglot.report.grid import average_sets
-from isoglot.report.scores import Measure, Score, Scores, lower_is_better, main_measures
+from isoglot.report.scores import Measure, Score, Scores, lower_is_better, main_measures, margin
 from isoglot.report.table import figure
 
 __all__ = ["Headline", "headlines", "summary"]
@@ -29,7 +29,7 @@ class Headline:
         score: its mean over languages and seeds.
         against: the run it is compared with; empty for a single run.
         difference: best − against.
-        verdict: whether the difference exceeds twice its standard error, in words.
+        verdict: whether the difference exceeds Welch's 95 % margin, in words.
     """
 
     task: str
@@ -117,10 +117,10 @@ def _line(scores: Scores, measure: Measure, source: str, baseline: str | None) -
 
 
 def _verdict(best: Score, other: Score) -> str:
-    """Twice the standard error of the difference, √(sd²/n + sd²/n), as the measure of noise."""
+    """The 95 % margin of Welch's t-test as the measure of noise."""
     if best.error is None or other.error is None:
         return "one seed: not known to be more than noise"
-    error = (best.error**2 + other.error**2) ** 0.5
-    beyond = abs(best.mean - other.mean) > 2 * error
+    bound = margin(best, other)
+    beyond = abs(best.mean - other.mean) > bound
     said = "more than" if beyond else "no more than"
-    return f"{said} noise (two standard errors are {figure(2 * error)})"
+    return f"{said} noise (±{figure(bound)}: Welch's t at 95 %, seeds unpaired)"

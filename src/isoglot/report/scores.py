@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
 
+from scipy.stats import t as student
+
 from isoglot.errors import ConfigurationError
 from isoglot.results import Result
 
@@ -20,6 +22,8 @@ __all__ = [
     "common_task",
     "lower_is_better",
     "main_measures",
+    "margin",
+    "percentage",
     "run_label",
 ]
 
@@ -105,6 +109,20 @@ class Score:
     def error(self) -> float | None:
         """Standard error of the mean, sd / √n."""
         return None if self.sd is None else self.sd / self.seeds**0.5
+
+
+def margin(one: Score, other: Score) -> float:
+    """What a difference of two means has to exceed to be more than noise: half of Welch's 95 % interval.
+
+    t₀.₉₇₅(ν) · √(e₁² + e₂²), with e = sd / √n and ν = (e₁² + e₂²)² / (e₁⁴ / (n₁ − 1) + e₂⁴ / (n₂ − 1)). Runs count as
+    unpaired also where they share seeds. A mean of one seed counts as exact; 0 where neither has an error.
+    """
+    known = [(score.error**2, score.seeds - 1) for score in (one, other) if score.error]
+    variance = sum(squared for squared, _ in known)
+    if not variance:
+        return 0.0
+    freedom = variance**2 / sum(squared**2 / below for squared, below in known)
+    return float(student.ppf(0.975, freedom)) * variance**0.5
 
 
 @dataclass(frozen=True)
@@ -221,6 +239,11 @@ def _rank(measure: Measure) -> tuple[bool, int]:
 def common_task(task: str) -> str:
     """One name for a task that has several (``udpos`` and ``pos``)."""
     return _SAME_TASK.get(task.lower(), task.lower())
+
+
+def percentage(measure: Measure) -> bool:
+    """Whether the metric is a share, which tables show in percent (``accuracy``; not a correlation or a cosine)."""
+    return measure.base_metric in _SHARES
 
 
 def lower_is_better(metric: str) -> bool:
