@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,8 @@ from typing import Any
 import pytest
 
 from isoglot.errors import ConfigurationError
+from isoglot.pipeline.evaluate import EvaluateOptions, evaluate
+from isoglot.pipeline.finetune import finetune
 from isoglot.pipeline.finetune_options import FinetuneOptions
 from isoglot.pipeline.transfer import TransferOptions, run_folders, transfer
 from isoglot.report.runs import gather
@@ -96,3 +99,22 @@ def test_runs_are_called_by_their_names_and_must_differ(tmp_path: Path, world: C
         run_folders([model, model])
     with pytest.raises(ConfigurationError, match="1 names given for 2"):
         run_folders([model, model], ["a"])
+
+
+def test_several_processes_are_refused_before_anything_is_written(
+    tmp_path: Path, world: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ConfigurationError, match="without torchrun"):
+        transfer(tmp_path / "model", world, languages=("en", "en-x-trans"), out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_callers_task_keeps_its_length(tmp_path: Path, world: Callable[[], Any]) -> None:
+    task = world()
+    before = copy.copy(task)
+    settings = FinetuneOptions.build(max_length=16, batch_size=8, epochs=1)
+    tuned = finetune(tmp_path / "model", task, language="en", train=settings, out=tmp_path / "tuned")
+    assert task == before
+    evaluate(tuned, task, languages=["en"], split="dev", options=EvaluateOptions(out=tmp_path / "rows.jsonl"))
+    assert task == before

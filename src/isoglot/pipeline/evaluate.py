@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,6 +104,7 @@ class _Measure:
     """One checkpoint on one task; loads what it needs when it first needs it."""
 
     def __init__(self, source: Path | str, task: Task, options: EvaluateOptions, report: Reporter) -> None:
+        task = copy.copy(task)  # what it inherits from the checkpoint stays here
         self.source, self.task, self.options, self.report = source, task, options, report
         self.about = origin(source)
         self.hash = (

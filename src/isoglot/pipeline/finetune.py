@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import shutil
@@ -104,6 +105,7 @@ def _run(
         kind = "needs no fine-tuning: run `isoglot evaluate`" if isinstance(task, Probe) else "has no head"
         raise ConfigurationError(f"task {getattr(task, 'name', task)} {kind}")
     options = train or FinetuneOptions.build()
+    task = copy.copy(task)  # the caller's keeps its length
     if options.max_length is not None:
         task.max_length = options.max_length
     ranks = PartialState(cpu=not torch.accelerator.is_available())

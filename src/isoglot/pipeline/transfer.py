@@ -8,6 +8,7 @@ ZS:  fine-tuned on the source language, tested on the derived one
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -75,8 +76,12 @@ def transfer(
         Three rows a target, by the task's primary metric, in per cent.
 
     Raises:
-        ConfigurationError: fewer than two languages or one given twice, or as :func:`finetune`.
+        ConfigurationError: fewer than two languages or one given twice, several processes, or as :func:`finetune`.
     """
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ConfigurationError(
+            "transfer given to torchrun, but it tests and deletes weights in one process; start it without torchrun"
+        )
     source, targets = _divided(languages)
     folder = Path(out)
     known: list[Result] = []
