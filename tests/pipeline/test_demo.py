@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -93,3 +97,39 @@ def test_the_demo_says_what_inference_is_worth() -> None:
     assert demo(45.0, 33.0, 43.0, 43.0).caution.startswith("NLI: XLM is not clearly above 38.5 %")
     assert demo(30.0, 33.0, 43.0, 43.0).caution.startswith("NLI: MLM, XLM are not clearly above 38.5 %")
     assert "ALIGN-MLM pairs 1 % of the word pieces" in demo(45.0, 44.0, 43.0, 43.0).headline
+
+
+_STARTS_A_SLEEPER = """
+import subprocess, sys, time
+from contextlib import ExitStack
+from isoglot.pipeline.demo import _end, _ended_in_order
+with _ended_in_order(), ExitStack() as stack:
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
+    stack.callback(_end, child)
+    print(child.pid, flush=True)
+    time.sleep(300)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").is_file(), reason="looks for the process in /proc")
+def test_sigterm_ends_the_processes_that_were_started() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", _STARTS_A_SLEEPER], stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        assert _lives(child)
+        parent.send_signal(signal.SIGTERM)
+        assert parent.wait(60) == 128 + signal.SIGTERM
+    ends = time.monotonic() + 10
+    while _lives(child) and time.monotonic() < ends:
+        time.sleep(0.05)
+    assert not _lives(child)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"

@@ -13,6 +13,8 @@ from isoglot.pipeline.study_units import Difference, Reading, Term
 from isoglot.report.export import to_text
 from isoglot.report.figure_files import read_figure
 from isoglot.report.papers import paper_table
+from isoglot.report.scores import collect
+from isoglot.results import read
 
 WEAM = """
 name: toy
@@ -86,6 +88,8 @@ def test_spearman_of_the_papers_own_figures(tmp_path: Path) -> None:
     figure = read_figure(folder / "figures" / "figure3-pos.json")
     assert figure.kind == "scatter"
     assert len(figure.points) == 12
+    assert {point.group for point in figure.points} == {"MLM", "XLM", "DICT-MLM", "ALIGN-MLM"}
+    assert {point.label.partition(" / ")[0] for point in figure.points} == {p.group for p in figure.points}
     assert json.loads((folder / "figures" / "figure3-pos.json").read_text())["correlate"] == "-y"
 
 
@@ -93,6 +97,21 @@ def weam(tmp_path: Path, languages: str) -> Plan:
     path = tmp_path / "toy.yaml"
     path.write_text(WEAM.replace("LANGUAGES", languages))
     return build_plan(load_study(path, "tiny"))
+
+
+def test_small_percentages_are_not_taken_for_shares(tmp_path: Path) -> None:
+    """Every row has a hash, the measurement's own or its configuration's."""
+    plan = weam(tmp_path, "de")
+    store = Store(tmp_path / "out")
+    for cell in plan.tables[0].cells:
+        for term in cell.terms.values():
+            finish(store, term, 0.5)
+    _, folder = write_study(plan, tmp_path / "out")
+    rows = read(folder / "results.jsonl")
+    assert rows and all(row.recipe_hash for row in rows)
+    scores = collect(rows)
+    assert not scores.scaled
+    assert {scores.score(m, r, "de").mean for m in scores.measures() for r in scores.runs} == {0.5}
 
 
 def test_means_are_over_what_both_have(tmp_path: Path) -> None:

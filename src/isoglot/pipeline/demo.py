@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -18,6 +20,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.pipeline.reporting import Reporter, Silent
 from isoglot.pipeline.study_file import load_study, studies_folder
 from isoglot.pipeline.study_plan import Plan, build_plan
+from isoglot.pipeline.study_points import SYSTEMS
 from isoglot.pipeline.study_run import TRAINER_STATE
 from isoglot.pipeline.study_store import Store
 from isoglot.pipeline.study_table import write_study
@@ -26,11 +29,12 @@ from isoglot.pipeline.study_units import Unit
 __all__ = ["Demo", "DemoRow", "run_demo"]
 
 STUDY = studies_folder() / "_demo.yaml"
-NAMES = {"mlm": "MLM", "xlm": "XLM", "dict_mlm": "DICT-MLM", "align_mlm": "ALIGN-MLM"}
+NAMES = SYSTEMS
 TASKS = {"pos": "POS", "xnli": "NLI"}
 NLI_READER, NLI_LEARNED = 38.5, 42.5
 """Accuracy of a reader that sees only which words come and go (docs/miniature_world.md); two standard errors more."""
 _SECONDS_BETWEEN_LOOKS = 0.3
+_SECONDS_TO_END = 10.0
 _SHOWN = 12
 """Sentences in each word-alignment viewer."""
 _GOLD, _MAPPED = 100, 3000
@@ -140,7 +144,7 @@ def _run(
     derived = next(unit for unit in units if unit.kind == "data" and unit.name == "derived")
     if missing:
         began = time.monotonic()
-        with ExitStack() as stack:
+        with _ended_in_order(), ExitStack() as stack:
             running = [_start(stack, store.root, settings, (k, workers)) for k in range(1, workers + 1)]
             while True:
                 ended = all(process.poll() is not None for process, _ in running)
@@ -178,7 +182,29 @@ def _start(
 def _end(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         process.terminate()
-        process.wait()
+        try:
+            process.wait(_SECONDS_TO_END)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Have SIGTERM raise ``SystemExit``, so that processes which were started are ended too."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may set handlers
+        return
+
+    def leave(number: int, frame: object) -> None:
+        del frame
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _check(running: Sequence[tuple[subprocess.Popen[bytes], Path]], missing: Sequence[Unit]) -> None:

@@ -11,9 +11,11 @@ from isoglot.pipeline.study_units import value_of
 from isoglot.report.plots import spearman
 from isoglot.report.table import Cell, Column, Row, Table, figure
 
-__all__ = ["correlation_table", "points_of", "scatters"]
+__all__ = ["SYSTEMS", "correlation_table", "points_of", "scatters"]
 
 Measured = Mapping[str, Mapping[str, float]]
+SYSTEMS = {"mlm": "MLM", "xlm": "XLM", "dict_mlm": "DICT-MLM", "align_mlm": "ALIGN-MLM"}
+"""Systems as the papers and their tables write them; any other is called as in its study."""
 
 
 def points_of(
@@ -67,9 +69,17 @@ def scatters(planned: PlannedTable, measured: Measured) -> list[tuple[str, dict[
             "title": f"{label}: {entry.x.replace('_', ' ')} and {quantity}",
             "x_label": f"{entry.x.replace('_', ' ')} (%)",
             "y_label": f"{quantity} of {label}",
-            "points": [{"x": x, "y": y, "label": p.label, "group": p.group} for p, x, y in own],
+            "points": [
+                {"x": x, "y": y, "label": _shown(p.label), "group": _shown(p.group)} for p, x, y in own
+            ],
             "correlate": "-y" if entry.sign < 0 else "y",
             "note": f"Means over seeds; {planned.paper.name}.",
         }
         found.append((f"{planned.name}-{task}", content))
     return found
+
+
+def _shown(label: str) -> str:
+    """A point's title with its system, the first part, as papers write it."""
+    system, separator, rest = label.partition(" / ")
+    return SYSTEMS.get(system, system) + separator + rest

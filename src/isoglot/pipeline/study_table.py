@@ -208,7 +208,11 @@ def _paper_value(
 
 
 def _results(planned: PlannedTable, measured: Measured, store: Store) -> list[Result]:
-    """One row a cell and seed; a mean over languages or models as one row a measured number."""
+    """One row a cell and seed; a mean over languages or models as one row a measured number.
+
+    Without a recipe of its own, the unit's configuration stands for it: the report takes rows without any hash for
+    those of other tools, and their values for shares where they are small.
+    """
     found = []
     for cell in planned.cells:
         column = next(c for c in planned.columns if c.id == cell.column)
@@ -230,7 +234,7 @@ def _results(planned: PlannedTable, measured: Measured, store: Store) -> list[Re
                     seed=seed,
                     examples=min((int(r["examples"]) for r in rows), default=0),
                     checkpoint_hash=str(rows[0]["checkpoint_hash"]) if len(parts) == 1 and rows else "",
-                    recipe_hash=str(rows[0]["recipe_hash"]) if rows else "",
+                    recipe_hash=str(rows[0]["recipe_hash"]) if rows else parts[0].unit.key,
                 )
             )
     return found
