@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -122,7 +123,7 @@ def margin(one: Score, other: Score) -> float:
     if not variance:
         return 0.0
     freedom = variance**2 / sum(squared**2 / below for squared, below in known)
-    return float(student.ppf(0.975, freedom)) * variance**0.5
+    return float(student.ppf(0.975, freedom)) * math.sqrt(variance)
 
 
 @dataclass(frozen=True)
