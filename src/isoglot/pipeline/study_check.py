@@ -118,7 +118,7 @@ def list_studies(files: Mapping[str, Path]) -> list[Listed]:
             runs[scale] = (rows, len(study.seeds), plan.count("pretrain"))
             missing[scale] = variables_missing(plan.units())
         if study is not None:
-            tables = [entry.paper for entry in [*study.tables.values(), *study.figures.values()]]
+            tables = [t.paper for t in study.tables.values()] + [f.paper for f in study.figures.values()]
             found.append(Listed(name, tables, study.title, runs, missing))
     return found
 
