@@ -62,8 +62,9 @@ def test_every_built_in_study_can_be_planned_at_every_scale(name: str) -> None:
     assert "paper" in scales_of(path)
     assert "tiny" in scales_of(path)
     for scale in scales_of(path):
-        plan = build_plan(load_study(path, scale), assume=True)
-        assert plan.leaves(), f"{name} measures nothing at {scale}"
+        plan = build_plan(load_study(path, scale, ["seeds=[1]"]), assume=True)
+        told = scale == "small" and all(cell.mark for table in plan.tables for cell in table.cells)
+        assert plan.leaves() or told, f"{name} measures nothing at {scale}"
         assert all(table.entry.paper.partition(":")[0] in name for table in plan.tables)
 
 
