@@ -16,6 +16,7 @@ PAIRS = 48
 _PARALLEL = ("ar", "bg", "de", "el", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh")
 _PPA = ("europarl.en-fr", "europarl.en-es", "europarl.en-de", "europarl-eubookshop.en-bg", "multiun.en-ar",
         "multiun.en-zh", "iitb.en-hi")  # fmt: skip
+_SMALL = ("de", "es", "fr")
 _SIZES = {"hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 64}
 
 
@@ -28,9 +29,10 @@ def build_world(folder: Path) -> dict[str, str]:
     source, target = list(pairs["source"]), list(pairs["target"])
     table = "".join(f"{s}\t{t}\n" for s, t in zip(source, target, strict=True))
     entries = "".join(f"{row['source']}\t{row['target']}\n" for row in tiny_lexicon())
-    with gzip.open(data / "parallel" / "en-de.tsv.gz", "wt", encoding="utf-8") as file:
-        file.writelines(f"{s}\t{t}\tnews\t\n" for s, t in zip(source, target, strict=True))
-    (data / "lexicon" / "muse.en-de.txt").write_text(entries)
+    for code in _SMALL:
+        with gzip.open(data / "parallel" / f"en-{code}.tsv.gz", "wt", encoding="utf-8") as file:
+            file.writelines(f"{s}\t{t}\tnews\t\n" for s, t in zip(source, target, strict=True))
+        (data / "lexicon" / f"muse.en-{code}.txt").write_text(entries)
     for name in [*(f"parallel.en-{code}" for code in _PARALLEL), *_PPA, "wikitext103.pairs"]:
         (corpora / f"{name}.tsv").write_text(table)
     for name in ("wikitext103.lexicon", "muse.en-de"):
@@ -47,8 +49,9 @@ def build_world(folder: Path) -> dict[str, str]:
     ]
     jsonl = folder / "aligned.jsonl"
     jsonl.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    for out in (corpora / "aligned.en-de", runs / "aligned-en-de", runs / "aligned-hmm-en-de"):
-        one = Source(path=str(jsonl), format="jsonl", source_language="en", target_language="de")
+    aligned = {corpora / "aligned.en-de": "de", runs / "aligned-hmm-en-de": "de"}
+    for out, code in (aligned | {runs / f"aligned-en-{code}": code for code in _SMALL}).items():
+        one = Source(path=str(jsonl), format="jsonl", source_language="en", target_language=code)
         prepare([one], out, options=PrepareOptions(kind="aligned"))
     for family, name in (("bert", "mbert"), ("xlm-roberta", "xlmr")):
         tokenizer = tiny_tokenizer(family)
@@ -82,7 +85,7 @@ def smaller(name: str, folder: Path) -> list[str]:
         if "num_hidden_layers" in values["model"] and values["model"]["num_hidden_layers"] > 4:
             changes += ["model.num_hidden_layers=2"]
     else:
-        encoder = folder / ("mbert" if "bert-base" in path else "xlmr")
+        encoder = folder / ("xlmr" if "xlm-roberta" in path else "mbert")
         changes += [f"model.path={encoder}"]
     for stream, section in values["streams"].items():
         if section.get("tokenizer"):
