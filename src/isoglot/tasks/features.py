@@ -68,10 +68,6 @@ class Rows(torch.utils.data.Dataset[dict[str, Any]]):
             [self.details[i] for i in order],
         )
 
-    def by_length(self) -> Rows:
-        """The rows sorted by length, so that batches in order are padded little."""
-        return self.select(np.argsort(-self.lengths, kind="stable").tolist())
-
 
 class Collator:
     """Pads rows to a batch of tensors; items that are lists of rows are laid flat, so their rows stay in one batch.
