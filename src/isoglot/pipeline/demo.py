@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -12,13 +11,14 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from isoglot.corpus.pool import usable_cores
 from isoglot.errors import ConfigurationError
 from isoglot.pipeline.reporting import Reporter, Silent
 from isoglot.pipeline.study_file import load_study, studies_folder
+from isoglot.pipeline.study_gold import write_gold
 from isoglot.pipeline.study_plan import Plan, build_plan
 from isoglot.pipeline.study_points import SYSTEMS
 from isoglot.pipeline.study_run import TRAINER_STATE
@@ -120,7 +120,7 @@ def run_demo(
     out, report = Path(out), progress or Silent()
     plan = build_plan(load_study(STUDY, "tiny", settings))
     store = Store(out)
-    example = _run(plan, store, settings, min(workers or _cores(), len(NAMES)), report)
+    example = _run(plan, store, settings, min(workers or usable_cores(), len(NAMES)), report)
     report.note("drawing the report")
     _, folder = write_study(plan, out)
     rows = _rows(plan, store)
@@ -129,10 +129,6 @@ def run_demo(
     trained = [store.folder(unit) for unit in plan.units() if unit.kind == "pretrain"]
     _render(demo, [folder, *(run for run in trained if (run / TRAINER_STATE).is_file())])
     return demo
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _run(
@@ -269,8 +265,7 @@ def _rows(plan: Plan, store: Store) -> list[DemoRow]:
 
 def _figures(plan: Plan, store: Store, folder: Path) -> None:
     """Links by layer, sentences with their links, and a map of words: input of the report."""
-    from isoglot.corpus.manifest import load_corpus  # noqa: PLC0415 - loads the libraries
-    from isoglot.pipeline.analyse_links import (  # noqa: PLC0415
+    from isoglot.pipeline.analyse_links import (  # noqa: PLC0415 - loads the libraries
         AlignmentsRequest,
         LayersRequest,
         analyse_alignments,
@@ -283,10 +278,7 @@ def _figures(plan: Plan, store: Store, folder: Path) -> None:
     derived = next(u for u in plan.units() if u.kind == "data" and u.name == "derived")
     texts = _languages(store, derived)
     gold = store.root / "gold.en-xx.jsonl"
-    keys = {"src": "source_words", "tgt": "target_words", "sure": "links"}
-    rows = load_corpus(texts / "pos.dev" / "aligned").select_columns(list(keys.values()))
-    pairs = [{key: row[column] for key, column in keys.items()} for row in islice(rows, _GOLD)]
-    gold.write_text("".join(json.dumps(pair, ensure_ascii=False) + "\n" for pair in pairs), encoding="utf-8")
+    write_gold(texts / "pos.dev" / "aligned", gold, limit=_GOLD)
     ends, labels = [paths["MLM"], paths["ALIGN-MLM"]], ["MLM", "ALIGN-MLM"]
     words = MapRequest([str(texts / "text" / "aligned")], distinct=True, limit=_MAPPED)
     analyse_map(ends, words, out=folder, labels=labels)

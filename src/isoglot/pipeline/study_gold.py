@@ -13,7 +13,7 @@ from isoglot.pipeline.reporting import Reporter
 from isoglot.pipeline.study_data import DataMaker
 from isoglot.tasks.files import write_text
 
-__all__ = ["GoldData"]
+__all__ = ["GoldData", "write_gold"]
 
 
 class GoldData(DataMaker):
@@ -35,23 +35,29 @@ class GoldData(DataMaker):
         Raises:
             ConfigurationError: a corpus without sentence pairs.
         """
-        from isoglot.corpus.manifest import load_corpus  # noqa: PLC0415 - loads the library
-
         total = 0
         for name, path in self.corpora.items():
-            corpus = load_corpus(path)
-            rows = corpus.select(range(min(self.limit, len(corpus))))
-            if not len(rows):
+            pairs = write_gold(path, folder / f"{name}.jsonl", limit=self.limit)
+            if not pairs:
                 raise ConfigurationError(
                     f"make: GoldData: {path} holds no sentence pair; name another corpus"
                 )
-            lines = [
-                {"id": str(number), "src": row["source_words"], "tgt": row["target_words"],
-                 "sure": sorted(row["links"]), "possible": []}
-                for number, row in enumerate(rows, 1)
-            ]  # fmt: skip
-            text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
-            write_text(folder / f"{name}.jsonl", text)
-            report.note(f"{name}: gold links of {len(rows):,} pairs")
-            total += len(rows)
+            report.note(f"{name}: gold links of {pairs:,} pairs")
+            total += pairs
         return {"pairs": total}
+
+
+def write_gold(corpus: str | Path, out: Path, *, limit: int) -> int:
+    """Write the first ``limit`` pairs of an ALIGNED corpus as gold alignments, all links sure; how many there were."""
+    from isoglot.corpus.manifest import load_corpus  # noqa: PLC0415 - loads the library
+
+    aligned = load_corpus(corpus)
+    rows = aligned.select(range(min(limit, len(aligned))))
+    lines = [
+        {"id": str(number), "src": row["source_words"], "tgt": row["target_words"],
+         "sure": sorted(row["links"]), "possible": []}
+        for number, row in enumerate(rows, 1)
+    ]  # fmt: skip
+    if lines:
+        write_text(out, "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines))
+    return len(lines)
