@@ -36,6 +36,7 @@ from isoglot.report.figure_files import Figure
 from isoglot.results import FILE_NAME, Result, append
 from isoglot.results import read as read_results
 from isoglot.schema import LEXICON
+from isoglot.tasks.files import write_text
 from isoglot.tasks.lexicon_induction import LexiconInductionTask
 from isoglot.tasks.sources import DataSource
 
@@ -129,12 +130,7 @@ class Findings:
         return path
 
     def _write(self, name: str, text: str) -> Path:
-        folder = self.out / FIGURES
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / name
-        unfinished = path.with_name(f".{path.name}.tmp")
-        unfinished.write_text(f"{text}\n", encoding="utf-8")
-        unfinished.replace(path)
+        path = write_text(self.out / FIGURES / name, f"{text}\n")
         self.written.append(path)
         return path
 

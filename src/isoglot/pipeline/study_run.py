@@ -121,8 +121,7 @@ class _Work:
         """Do a unit and what it needs, unless it is done."""
         if self.store.is_done(unit):
             return
-        known = next((m for name, m in self.failed.items() if name == unit.name), None)
-        if known is not None:
+        if unit.name in self.failed:
             raise ConfigurationError(f"needs {unit.name}, which cannot be done")
         with self.store.locked(unit, self.report):
             if self.store.is_done(unit):

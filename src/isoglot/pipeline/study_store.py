@@ -47,8 +47,8 @@ class Store:
         """Whether a unit is finished and its files are there (weights may have been deleted since)."""
         if self.manifest(unit) is None:
             return False
-        has_weights = unit.kind not in ("pretrain", "finetune")
-        return has_weights or (self.folder(unit) / CHECKPOINT / "config.json").is_file()
+        without_weights = unit.kind not in ("pretrain", "finetune")
+        return without_weights or (self.folder(unit) / CHECKPOINT / "config.json").is_file()
 
     def finish(self, unit: Unit, values: Mapping[str, Any]) -> None:
         """Write a unit's manifest."""

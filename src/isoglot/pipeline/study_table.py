@@ -26,7 +26,7 @@ from isoglot.tasks.files import write_text
 __all__ = ["Filled", "fill", "study_tables", "to_markdown", "write_study"]
 
 Measured = Mapping[str, Mapping[str, float]]
-_QUANTITY = {"supervised": "supervised", "zero_shot": "zero_shot", "delta": "delta"}
+_QUANTITIES = ("supervised", "zero_shot", "delta")
 
 
 @dataclass(frozen=True)
@@ -249,4 +249,4 @@ def _run(cell: PlannedCell) -> str:
 def _metric(cell: PlannedCell, column: PaperColumn) -> str:
     """The column's metric; of derived languages with what was measured, as papers' columns are found by it."""
     metric = column.metric or "value"
-    return f"{metric}_{_QUANTITY[cell.setting]}" if column.quantity and cell.setting in _QUANTITY else metric
+    return f"{metric}_{cell.setting}" if column.quantity and cell.setting in _QUANTITIES else metric
