@@ -167,7 +167,7 @@ def align(  # noqa: PLR0917 - one parameter a flag
     from isoglot.pipeline.align import AlignRequest, align_file
     from isoglot.pipeline.align_input import bitext_sources
 
-    options = _settings(settings)
+    options = aligner_settings(settings)
     if method in METHODS:
         options |= {"dtype": precision, "device": device} | ({} if layer is None else {"layer": layer})
     elif unused := [
@@ -231,7 +231,7 @@ def score(  # noqa: PLR0917 - one parameter a flag
 
     if layers is not None:
         _print_layers(score_layers(gold, model=model, layers=layers, method=method, gold_format=gold_name,
-                                   gold_base=gold_base, options=_settings(settings)), as_json)  # fmt: skip
+                                   gold_base=gold_base, options=aligner_settings(settings)), as_json)  # fmt: skip
         return
     if links is None:
         raise typer.BadParameter("LINKS is needed, unless --layers is given")
@@ -268,7 +268,8 @@ def _print_layers(rows: list[tuple[int, Any]], as_json: bool) -> None:
         )
 
 
-def _settings(given: list[str] | None) -> dict[str, Any]:
+def aligner_settings(given: list[str] | None) -> dict[str, Any]:
+    """``--set`` of the commands that align with an encoder."""
     return parse_settings(given, example="level=word")
 
 

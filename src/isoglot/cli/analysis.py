@@ -244,13 +244,13 @@ def layers(  # noqa: PLR0917 - one parameter a flag
     [bold]isoglot analyse layers xlm-roberta-base runs/xlm_align --gold de-en.jsonl -m itermax -m ot --out
     runs/xlm_align[/bold]. Several gold files give a figure each, and one of their mean.
     """
-    from isoglot.cli.alignment import _settings
+    from isoglot.cli.alignment import aligner_settings
     from isoglot.cli.console import Console
     from isoglot.pipeline.analyse_links import LayersRequest, analyse_layers
 
     request = LayersRequest(
         gold=gold, methods=method, layers=which, metric=metric, base=base, name=name,
-        settings=_settings(settings),
+        settings=aligner_settings(settings),
     )  # fmt: skip
     with Console(quiet=quiet) as console:
         _say(analyse_layers(checkpoints, request, out=out, labels=labels or (), progress=console), console)
@@ -358,13 +358,14 @@ def alignments(  # noqa: PLR0917 - one parameter a flag
 
     [bold]isoglot analyse alignments runs/xlm_align --gold de-en.jsonl --out runs/xlm_align[/bold]
     """
-    from isoglot.cli.alignment import _settings
+    from isoglot.cli.alignment import aligner_settings
     from isoglot.cli.console import Console
     from isoglot.pipeline.analyse_links import AlignmentsRequest, analyse_alignments
 
     request = AlignmentsRequest(
-        gold=gold, method=method, layer=layer, limit=limit, base=base, name=name, settings=_settings(settings)
-    )
+        gold=gold, method=method, layer=layer, limit=limit, base=base, name=name,
+        settings=aligner_settings(settings),
+    )  # fmt: skip
     with Console(quiet=quiet) as console:
         _say(
             analyse_alignments(checkpoints, request, out=out, labels=labels or (), progress=console), console
