@@ -9,11 +9,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from cli_outcome import Isoglot, Outcome
 from typer.testing import CliRunner
 
 from isoglot import __version__, cli
@@ -25,33 +24,6 @@ from isoglot.recipe import builtin_recipes
 from isoglot.testing import tiny_bitext
 
 runner = CliRunner()
-
-
-@dataclass
-class Outcome:
-    """What a command did."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-Isoglot = Callable[..., Outcome]
-
-
-@pytest.fixture
-def isoglot(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Isoglot:
-    """Runs the command line in this process (a process of its own takes seconds to import torch)."""
-
-    def run(*arguments: str | Path) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["isoglot", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-        code = caught.value.code
-        return Outcome(int(code or 0), *capsys.readouterr())
-
-    return run
 
 
 def in_a_process(*arguments: str | Path) -> Outcome:

@@ -4,28 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
+from cli_outcome import Isoglot
 
-from isoglot import cli
 from isoglot.corpus.manifest import load_corpus
 from isoglot.corpus.tokenizer import train_tokenizer
 from isoglot.pipeline.world import WorldRequest, write_world
-
-
-class Outcome(NamedTuple):
-    """What a command did."""
-
-    code: int
-    stdout: str
-    stderr: str
-
-
-Isoglot = Callable[..., Outcome]
 
 CONLLU = """\
 1\tthe\t_\tDET\t_\t_\t3\tdet\t_\t_
@@ -52,20 +38,6 @@ FILES = {
 
 
 @pytest.fixture
-def isoglot(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Isoglot:
-    """Runs the command line in this process."""
-
-    def run(*arguments: str | Path) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["isoglot", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-        return Outcome(int(caught.value.code or 0), *capsys.readouterr())
-
-    return run
-
-
-@pytest.fixture
 def data(tmp_path: Path) -> Path:
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
@@ -78,7 +50,7 @@ def rows(path: Path) -> list[dict[str, object]]:
 
 def inverted(isoglot: Isoglot, data: Path, name: str, *arguments: str) -> Path:
     done = isoglot("derive", data / name, "-t", "inv", "--out", data / "out", "--lang", "en", *arguments)
-    assert done.code == 0, done.stderr
+    assert done.returncode == 0, done.stderr
     assert "aligned pairs" in done.stderr
     return data / "out"
 
@@ -94,7 +66,7 @@ def test_text_with_letters_that_change_has_a_lexicon(isoglot: Isoglot, data: Pat
     done = isoglot(
         "derive", data / "text.txt", "-t", "trans+inv", "-o", data / "out", "--lang", "en", "--lexicon", "0.5"
     )
-    assert done.code == 0, done.stderr
+    assert done.returncode == 0, done.stderr
     assert "en-x-trans-inv" in done.stderr
     lines = (data / "out" / "lexicon.txt").read_text().splitlines()
     assert len(lines) == 4 == len({line.split("\t")[0] for line in lines})
@@ -110,7 +82,7 @@ def test_bitext(isoglot: Isoglot, data: Path) -> None:
 def test_treebank_gives_trees_text_and_links(isoglot: Isoglot, data: Path) -> None:
     out = data / "out"
     done = isoglot("derive", data / "trees.conllu", "-t", "trans+syn", *HEAD_FINAL, "-o", out, "--lang", "en")
-    assert done.code == 0, done.stderr
+    assert done.returncode == 0, done.stderr
     words = [x.split("\t") for x in (out / "derived.conllu").read_text().splitlines() if "\t" in x]
     assert [(w[3], w[6], w[7]) for w in words] == [
         ("NOUN", "5", "nsubj"), ("ADJ", "1", "amod"), ("DET", "1", "det"), ("NOUN", "5", "obj"), ("VERB", "0", "root"),
@@ -166,7 +138,7 @@ def test_questions_by_syntax_with_parses(isoglot: Isoglot, data: Path) -> None:
         "derive", data / "squad.json", "-t", "syn", *HEAD_FINAL, "-o", data / "out", "--lang", "en",
         "--parses", data / "qa.conllu",
     )  # fmt: skip
-    assert done.code == 0, done.stderr
+    assert done.returncode == 0, done.stderr
     row = rows(data / "out" / "derived.jsonl")[0]
     assert row["context"] == "Ann Lee won ."
     assert row["answers"] == {"text": ["Ann Lee"], "start": [0]}
@@ -190,7 +162,7 @@ def test_vocabulary_overlap_of_any_tokenizer(isoglot: Isoglot, tmp_path: Path, a
         "derive", world / "text/en.train.txt", "-t", "trans", "--tokenizer", tmp_path / "tokenizer",
         "--overlap", "0.25", "-o", out, "--lang", "en",
     )  # fmt: skip
-    assert done.code == 0, done.stderr
+    assert done.returncode == 0, done.stderr
     doubled, copy = AutoTokenizer.from_pretrained(out / "tokenizer"), VocabularyCopy.load(out / "tokenizer")
     assert len(copy.shared) == round(0.25 * (len(original) - len(original.all_special_ids)))
     derived = (out / "derived.txt").read_text().splitlines()
@@ -209,13 +181,13 @@ def test_models_are_fitted_and_used(isoglot: Isoglot, data: Path) -> None:
     models = data / "models"
     for language in ("fr", "en"):
         done = isoglot("fit-order", data / "trees.conllu", "--lang", language, "--out", models, "--l2", "0.1")
-        assert done.code == 0, done.stderr
+        assert done.returncode == 0, done.stderr
     assert sorted(p.name for p in models.iterdir()) == ["en@N.orm", "en@V.orm", "fr@N.orm", "fr@V.orm"]
     assert "bits an order before" in done.stderr
     out = data / "out"
     spec = ("--syntax", "en~fr@N~fr@V", "--models", models, "--best")
     done = isoglot("derive", data / "trees.conllu", "-t", "syn", *spec, "-o", out, "--lang", "en")
-    assert done.code == 0, done.stderr
+    assert done.returncode == 0, done.stderr
     assert (out / "derived.txt").read_text() == (out / "original.txt").read_text()
 
 
@@ -239,7 +211,7 @@ def test_mistakes_name_file_and_line_and_leave_nothing(isoglot: Isoglot, tmp_pat
     more = ["--kind", kind] if kind else []
     more += ["--target-lang", "de"] if kind == "bitext" else []
     done = isoglot("derive", tmp_path / name, "-t", "inv", "-o", tmp_path / "out", "--lang", "en", *more)
-    assert done.code == 2
+    assert done.returncode == 2
     assert re.search(said, done.stderr), done.stderr
     assert [p.name for p in tmp_path.iterdir()] == [name]
 
@@ -247,7 +219,7 @@ def test_mistakes_name_file_and_line_and_leave_nothing(isoglot: Isoglot, tmp_pat
 def test_text_that_is_no_text_names_its_line(isoglot: Isoglot, tmp_path: Path) -> None:
     (tmp_path / "x.txt").write_bytes(b"good\nb\xff\xfe\n")
     done = isoglot("derive", tmp_path / "x.txt", "-t", "inv", "-o", tmp_path / "out", "--lang", "en")
-    assert done.code == 2 and "x.txt:2" in done.stderr
+    assert done.returncode == 2 and "x.txt:2" in done.stderr
     assert not (tmp_path / "out").exists()
 
 
@@ -266,11 +238,11 @@ def test_syntax_of_data_without_trees_says_what_to_do(isoglot: Isoglot, data: Pa
             "--kind",
             kind,
         )
-        assert done.code == 2
+        assert done.returncode == 2
         assert f"{name}: syn orders the words of trees, and {kind} data given has none" in done.stderr
         assert "stanza" in done.stderr and "--parses FILE.conllu" in done.stderr
     done = isoglot("derive", data / "trees.conllu", "-t", "syn", "-o", data / "out", "--lang", "en")
-    assert done.code == 2 and "--models built-in" in done.stderr
+    assert done.returncode == 2 and "--models built-in" in done.stderr
     assert not (data / "out").exists()
 
 
@@ -289,7 +261,7 @@ def test_syntax_of_data_without_trees_says_what_to_do(isoglot: Isoglot, data: Pa
 def test_flags_out_of_range(isoglot: Isoglot, data: Path, flag: str, value: str, said: str) -> None:
     arguments = ["derive", str(data / "text.txt"), "-o", str(data / "out"), "--lang", "en", flag, value]
     done = isoglot(*arguments, *(() if flag == "--transform" else ("-t", "trans")))
-    assert done.code == 2 and said in done.stderr
+    assert done.returncode == 2 and said in done.stderr
     assert not (data / "out").exists() and not list(data.glob(".*"))
 
 
@@ -298,16 +270,21 @@ def test_a_model_or_treebank_that_does_not_do(isoglot: Isoglot, data: Path) -> N
     models.mkdir()
     spec = ("-t", "syn", "--syntax", "en~fr@N", "--models", models, "-o", data / "out", "--lang", "en")
     done = isoglot("derive", data / "trees.conllu", *spec)
-    assert done.code == 2 and "fr@N.orm: no such model" in done.stderr and "isoglot fit-order" in done.stderr
+    assert (
+        done.returncode == 2
+        and "fr@N.orm: no such model" in done.stderr
+        and "isoglot fit-order" in done.stderr
+    )
     (models / "fr@N.orm").write_text("BI_a_b 1.0\nBI_a_c high\n")
     done = isoglot("derive", data / "trees.conllu", *spec)
-    assert done.code == 2 and "fr@N.orm:2" in done.stderr
+    assert done.returncode == 2 and "fr@N.orm:2" in done.stderr
     (data / "nouns.conllu").write_text("1\tcat\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n")
     done = isoglot("fit-order", data / "nouns.conllu", "--lang", "xx", "--out", data / "fits")
     assert (
-        done.code == 2 and "nouns.conllu: no noun, name or pronoun with one to five dependents" in done.stderr
+        done.returncode == 2
+        and "nouns.conllu: no noun, name or pronoun with one to five dependents" in done.stderr
     )
     assert not (data / "fits").exists()
     (data / "bad.conllu").write_text("1\tcat\n\n")
     done = isoglot("fit-order", data / "bad.conllu", "--lang", "xx", "--out", data / "fits")
-    assert done.code == 2 and "bad.conllu:1" in done.stderr
+    assert done.returncode == 2 and "bad.conllu:1" in done.stderr
