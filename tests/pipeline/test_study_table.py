@@ -146,5 +146,26 @@ def test_a_mean_waits_for_all_its_cells_of_a_seed(tmp_path: Path) -> None:
                 finish(store, term, 50.0)
     found = fill(planned, store.measured(plan.units()))
     assert set(found.values[1, "zh"]) == {1}
-    assert 1 in found.values[1, "avg_all"]
+    assert set(found.values[1, "avg_all"]) == {1}
     assert (1, "avg_all") not in found.partial
+
+
+def test_cells_say_which_seeds_they_are_over(tmp_path: Path) -> None:
+    plan = weam(tmp_path, "de, es")
+    planned, store = plan.tables[0], Store(tmp_path / "out")
+    trained = [cell for cell in planned.cells if len(cell.terms) == 2]
+    assert trained
+    for cell in planned.cells:
+        for seed, term in cell.terms.items():
+            if cell.row == 0 or (cell.column, seed) != ("es", 2):
+                finish(store, term, 50.0)
+    table = study_tables(plan, tmp_path / "out")[0]
+    rows = [row for row in table.rows if row.kind == "ours"]
+    notes = {
+        (number, column.label): table.notes[cell.note - 1]
+        for number, row in enumerate(rows)
+        for column, cell in zip(table.columns, row.cells, strict=True)
+        if cell.note and cell.value is not None
+    }
+    assert notes[1, "es"] == "over seed 1 so far"
+    assert set(notes) == {(1, "es"), (1, "avg_all"), (1, "avg_zero_shot")}

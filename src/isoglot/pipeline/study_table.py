@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -83,12 +83,13 @@ def fill(planned: PlannedTable, measured: Measured) -> Filled:
             values[cell.row, cell.column] = known
     partial: dict[tuple[int, str], tuple[str, ...]] = {}
     plain = [c for c in planned.columns if not c.average]
+    unseeded = {(cell.row, cell.column) for cell in planned.cells if len(cell.terms) == 1}
     for number, row in enumerate(planned.rows):
         for column in (c for c in planned.columns if c.average):
             there = {c.id: values[number, c.id] for c in plain if (number, c.id) in values}
             printed = [c.id for c in planned.paper.columns if isinstance(row.values.get(c.id), int | float)]
             shared = {name: by_seed for name, by_seed in there.items() if name in printed} or there
-            means = _means(planned, column, shared)
+            means = _means(planned, column, shared, {name for name in shared if (number, name) in unseeded})
             if means:
                 values[number, column.id] = means
                 if set(shared) != {c.id for c in planned.paper.columns if not c.average}:
@@ -97,7 +98,10 @@ def fill(planned: PlannedTable, measured: Measured) -> Filled:
 
 
 def _means(
-    planned: PlannedTable, column: PaperColumn, cells: Mapping[str, Mapping[int, float]]
+    planned: PlannedTable,
+    column: PaperColumn,
+    cells: Mapping[str, Mapping[int, float]],
+    unseeded: Collection[str],
 ) -> dict[int, float]:
     """An average by seed; a cell that depends on no seed counts for all of them."""
     seeds = sorted({seed for by_seed in cells.values() for seed in by_seed})
@@ -106,7 +110,7 @@ def _means(
         own = {
             name: by_seed[seed] if seed in by_seed else next(iter(by_seed.values()))
             for name, by_seed in cells.items()
-            if seed in by_seed or len(by_seed) == 1
+            if seed in by_seed or name in unseeded
         }
         mean = planned.paper.mean(own, column, partial=True)
         if mean is not None and len(own) == len(cells):
@@ -184,7 +188,16 @@ def _rows(table: Table, planned: PlannedTable, filled: Filled, number: int, row:
             differences.append(Cell(""))
             continue
         score = Score.of(list(by_seed.values()), 0)
-        ours.append(Cell(figure(score.mean), score.mean, score.sd, title=f"{score.seeds} seeds"))
+        lacking = _lacking(by_seed, list(cells.values()) if column.average else [cells[column.id]])
+        ours.append(
+            Cell(
+                figure(score.mean),
+                score.mean,
+                score.sd,
+                note=table.note(lacking) if lacking else 0,
+                title=f"{score.seeds} seeds",
+            )
+        )
         difference = None if paper is None else score.mean - paper
         differences.append(
             Cell("") if difference is None else Cell(figure(difference, signed=True), difference)
@@ -192,6 +205,13 @@ def _rows(table: Table, planned: PlannedTable, filled: Filled, number: int, row:
     table.rows.append(Row(row.name, tuple(ours), "ours"))
     table.rows.append(Row("paper", tuple(theirs), "paper"))
     table.rows.append(Row("difference", tuple(differences), "difference"))
+
+
+def _lacking(by_seed: Mapping[int, float], cells: Sequence[PlannedCell]) -> str:
+    """What to say of a cell, or of the cells that are averaged, where seeds are not measured yet."""
+    missing = sorted({seed for cell in cells for seed in cell.terms} - set(by_seed))
+    told = ", ".join(map(str, sorted(by_seed)))
+    return f"over seed{'s' * (len(by_seed) > 1)} {told} so far" if missing else ""
 
 
 def _paper_value(
