@@ -23,11 +23,37 @@ WORDS = st.lists(st.sampled_from(["a", "b", "cat", "mat.", ".", "!", "?", "U.S."
         ("wait...", "wait..."),
         ("No", " No"),
         ("a dog", "dog a"),
+        ("? what is this", "this is what?"),
+        ("! ! a", "a !!"),
+        ("! ?", " !?"),
         ("", ""),
     ],
 )
 def test_literal_nli_inversion_has_the_papers_quirks(text: str, expected: str) -> None:
     assert invert_xnli(text) == expected
+
+
+def naive_xnli(text: str) -> str:
+    """The quirks by plain list surgery."""
+    parts = text.split(" ")
+    final = parts[-1][-1] if parts[-1][-1] in ".!?" else None
+    if final:
+        parts[-1] = parts[-1][:-1]
+    parts = list(reversed(parts))
+    if final:
+        return " ".join(parts) + final
+    last = parts.pop()
+    return " ".join(parts) + ("" if last in (".", "!", "?") else " ") + last
+
+
+@given(st.lists(st.sampled_from(["a", "mat.", ".", "!", "?", "", "¿qué?", "…", "あ。", "I'm"]), max_size=6))
+def test_literal_nli_inversion_equals_a_naive_one(words: list[str]) -> None:
+    text = " ".join(words).strip()
+    if text:
+        assert invert_xnli(text) == naive_xnli(text)
+    sentence = Sentence(tuple(text.split(" ")))
+    derived = Inversion(literal=True)(sentence)
+    assert len(derived.words) == len(derived.origin)
 
 
 @pytest.mark.parametrize(

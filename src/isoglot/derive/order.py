@@ -172,7 +172,8 @@ def invert_xnli(text: str) -> str:
     """ALIGN-MLM's inversion of XNLI sentences with all its quirks.
 
     The string is one sentence, however many it holds. One final *character* of ``. ! ?`` is split off and comes back
-    without a space, so ``really ?`` becomes `` really?``; a single word without one gets a space before it.
+    without a space, so ``really ?`` becomes `` really?``; a single word without one gets a space before it, and a
+    mark that begins a string without a final one joins the word that comes before it: ``? who`` becomes ``who?``.
 
     Source: the paper's code, ``invert_xnli_data``.
 
@@ -194,6 +195,8 @@ def _literal(words: tuple[str, ...]) -> Derived:
         return Derived(tuple(turned), tuple(order))
     if len(words) == 1:
         return Derived(("", words[0]), (0, 0))
+    if words[0] in END_MARKS:  # it comes to stand last, and its code takes it for the final character
+        return Derived((*words[:1:-1], words[1] + words[0]), tuple(order[:-1]))
     return Derived(words[::-1], tuple(order))
 
 
