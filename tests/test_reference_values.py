@@ -1,0 +1,162 @@
+"""Every vector that was computed with the authors' own functions, where the file of them is at hand.
+
+The tests beside the code hold copies of some; this one runs through all cases of the file, however many it has.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from isoglot.align.alignment import Alignment
+from isoglot.align.scoring import GoldAlignment, score
+from isoglot.modules.contrast import key_queue_loss
+from isoglot.modules.extraction import distort, extractor, intersection_links, itermax_links, union_links
+from isoglot.modules.key_queue import KeyQueue
+from isoglot.modules.momentum import MomentumCopy
+from isoglot.modules.sinkhorn import sinkhorn
+from isoglot.objectives.denoising_word_alignment import DenoisingWordAlignment
+
+NO_QUERY = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def golden() -> Any:
+    root = os.environ.get("ISOGLOT_DATA")
+    path = None if root is None else Path(root).parent / "reference" / "golden.json"
+    if path is None or not path.exists():
+        pytest.skip("no reference values beside ISOGLOT_DATA")
+    return json.loads(path.read_text())
+
+
+def padded(cases: list[Any], *, extra: int, fill: float) -> tuple[Tensor, Tensor]:
+    """All matrices in one batch; the padding would win every argmax."""
+    matrices = [np.array(case["similarity"]) for case in cases]
+    n, m = (max(s.shape[axis] for s in matrices) + extra for axis in (0, 1))
+    batch = torch.full((len(matrices), n, m), fill, dtype=torch.float64)
+    mask = torch.zeros(batch.shape, dtype=torch.bool)
+    for b, s in enumerate(matrices):
+        batch[b, : s.shape[0], : s.shape[1]] = torch.from_numpy(s)
+        mask[b, : s.shape[0], : s.shape[1]] = True
+    return batch, mask
+
+
+@pytest.mark.parametrize("extra", [0, 3])
+def test_self_labels(golden: Any, extra: int) -> None:
+    cases = golden["xlm_align_self_label"]["cases"]
+    batch, mask = padded(cases, extra=extra, fill=50.0)
+    for b, case in enumerate(cases):
+        pi, xi = sinkhorn(batch, mask, iterations=case["sinkhorn_iter"])
+        n, m = np.array(case["similarity"]).shape
+        np.testing.assert_allclose(pi[b, :n, :m], case["pi"], rtol=1e-9)
+        np.testing.assert_allclose(xi[b, :n, :m], case["xi"], rtol=1e-9)
+        assert itermax_links(pi, mask)[b].nonzero().tolist() == sorted(case["itermax_links"])
+        assert intersection_links(pi, mask, xi)[b].nonzero().tolist() == sorted(case["inter_pi_xi"])
+        assert union_links(pi, mask)[b].nonzero().tolist() == sorted(case["union_argmax"])
+
+
+@pytest.mark.parametrize("extra", [0, 2])
+def test_matchers(golden: Any, extra: int) -> None:
+    cases = golden["simalign"]["cases"]
+    batch, mask = padded(cases, extra=extra, fill=9.0)
+    found = {
+        "fwd": extractor("forward"),
+        "rev": extractor("backward"),
+        "inter": extractor("argmax"),
+        "itermax2": extractor("itermax", max_count=2),
+        "itermax3": extractor("itermax", max_count=3),
+        "mwmf": extractor("match"),
+    }
+    distorted = distort(batch, mask, ratio=0.5)
+    for name, extract in found.items():
+        links = extract(batch, mask)
+        for b, case in enumerate(cases):
+            assert links[b].nonzero().tolist() == sorted(case[name]), (name, b)
+    for b, case in enumerate(cases):
+        n, m = np.array(case["similarity"]).shape
+        np.testing.assert_allclose(distorted[b, :n, :m], case["distortion_0_5"], atol=1e-9)
+
+
+def test_alignment_error_rate(golden: Any) -> None:
+    values = golden["aer"]
+    gold = [GoldAlignment.of(sure, possible) for sure, possible in values["gold"]]
+    total = score([Alignment(frozenset(map(tuple, links))) for links in values["hypothesis"]], gold)
+    found = [100 * value for value in (total.precision, total.recall, total.f1, total.aer)]
+    assert found == pytest.approx(values["precision_recall_f1_aer"])
+
+
+class Given:
+    """Encodings with given states."""
+
+    def __init__(self, states: Tensor) -> None:
+        self.states = states
+
+    def hidden(self, view: str, layer: int, side: str | None = None) -> Tensor:
+        return self.states
+
+
+def test_pointer_losses_and_their_queries(golden: Any) -> None:
+    values = golden["dwa"]
+    states = torch.tensor(values["features"])
+    rows, length, width = states.shape
+    config = SimpleNamespace(hidden_size=width, num_hidden_layers=12)
+    encoder: Any = SimpleNamespace(config=config, base_model_prefix="none")
+    objective = DenoisingWordAlignment(encoder, labels="corpus")
+    for layer, name in ((objective.pointer.query, "q"), (objective.pointer.key, "k")):
+        layer.weight.data.copy_(torch.tensor(values[f"{name}_weight"]))
+        layer.bias.data.copy_(torch.tensor(values[f"{name}_bias"]))
+    side_ids, labels = torch.zeros(rows, length, dtype=torch.int64), torch.full((rows, length), -100)
+    links = torch.full((rows, max(map(len, values["links"])), 2), -1)
+    spans = zip(*values["offsets_src_fr_to_trg_fr_to"], strict=True)
+    for b, (source, source_end, target, target_end) in enumerate(spans):
+        side_ids[b, source:source_end], side_ids[b, target:target_end] = 1, 2
+        labels[b, values["masked_positions"][b]] = 7
+        links[b, : len(values["links"][b])] = torch.tensor(values["links"][b])
+    pair = {"input_ids": labels, "labels": labels, "side_ids": side_ids, "link_ids": links}
+    right = 0.0
+    for direction, own in (("fwd", 1), ("bwd", 2)):
+        one_way = {"pair": pair | {"labels": labels.masked_fill(side_ids != own, -100)}}
+        queries = objective._choose(objective._corpus_links(one_way), one_way)
+        answer = queries.targets.int().argmax(1)
+        found = list(zip(queries.rows.tolist(), queries.positions.tolist(), answer.tolist(), strict=True))
+        asked, answers = values[f"query_{direction}"], values[f"label_{direction}"]
+        expected = [
+            (b, q, a) for b in range(rows) for q, a in zip(asked[b], answers[b], strict=True) if q != NO_QUERY
+        ]
+        assert found == expected and bool((queries.targets.sum(1) == 1).all())
+        output = objective(Given(states), one_way)  # type: ignore[arg-type]
+        assert output.total.item() == pytest.approx(values[f"loss_{direction}_sum"], rel=1e-6)
+        assert int(output.count) == values[f"n_{direction}"]
+        right += float(output.metrics["accuracy"]) * int(output.count)
+    assert right == pytest.approx(values["correct"])
+
+
+def test_momentum_contrast(golden: Any) -> None:
+    values = golden["moco"]
+    start = {name: torch.tensor(value) for name, value in values["initial"].items()}
+    online = nn.Linear(start["w_q"].shape[1], values["dim"], bias=False)
+    online.weight.data = start["w_k"].clone()
+    slow = MomentumCopy(online, values["m"])
+    online.weight.data = start["w_q"].clone()
+    queue = KeyQueue(values["K"], values["dim"])
+    queue.keys.copy_(start["queue"])
+    for step in values["steps"]:
+        slow.update(online)
+        queries = nn.functional.normalize(online(torch.tensor(step["x_q"])), dim=1)
+        keys = nn.functional.normalize(slow.module(torch.tensor(step["x_k"])), dim=1)
+        scores = torch.cat([(queries * keys).sum(1, keepdim=True), queries @ queue.keys.T], 1) / values["T"]
+        torch.testing.assert_close(scores.detach(), torch.tensor(step["logits"]), rtol=1e-5, atol=1e-5)
+        losses, _ = key_queue_loss(queries, keys, queue.keys.clone(), temperature=values["T"])
+        assert losses.mean().item() == pytest.approx(step["loss"], rel=1e-5)
+        queue.enqueue(keys)
+        torch.testing.assert_close(queue.keys, torch.tensor(step["queue_after"]))
+        torch.testing.assert_close(slow.module.weight.detach(), torch.tensor(step["w_k_after"]))
+        assert int(queue.pointer) == step["ptr_after"]
