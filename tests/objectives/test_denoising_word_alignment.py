@@ -10,6 +10,7 @@ import torch
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encodings import Encodings
+from isoglot.modules.extraction import itermax_links
 from isoglot.modules.self_labelling import SelfLabelling, corpus_grid, self_label
 from isoglot.objectives.denoising_word_alignment import DenoisingWordAlignment, pointer_loss
 from isoglot.testing import tiny_model
@@ -206,6 +207,37 @@ def test_self_labels_equal_loops_with_gradients(filtering, several):
         torch.autograd.grad(output.total, inputs), torch.autograd.grad(total, inputs), strict=True
     ):
         torch.testing.assert_close(got, want, atol=1e-5, rtol=1e-4)
+
+
+def test_the_sentence_that_stands_first_is_the_source_of_its_labels():
+    """The released data hold each pair in both orders, and two Sinkhorn iterations are not symmetric."""
+    batch, _, clean = make_batch(batch=12, seed=11)
+    side_ids = batch["pair"]["side_ids"]
+    swapped = torch.where(side_ids > 0, 3 - side_ids, 0)
+    mixed = torch.where(torch.arange(12)[:, None] % 2 == 0, side_ids, swapped)
+    sets, differing = link_sets(self_label(clean, mixed)), 0
+    assert sets == link_sets(self_label(clean, side_ids)), (
+        "the order in the row decides, not the side's number"
+    )
+    for b, found in enumerate(sets):
+        first, second = ((side_ids[b] == side).nonzero().flatten() for side in (1, 2))
+        if not len(second):
+            assert not found
+            continue
+        scores = clean[b, first] @ clean[b, second].T
+        kernel = scores.double().where(scores > 0, 1e-6)
+        for _ in range(2):
+            kernel = kernel / kernel.sum(0, keepdim=True)
+            kernel = kernel / kernel.sum(1, keepdim=True)
+        mask = torch.ones(1, *kernel.shape, dtype=torch.bool)
+        expected = itermax_links(kernel[None], mask)[0].nonzero().tolist()
+        assert found == {(int(first[i]), int(second[j])) for i, j in expected}
+        rows = scores.double().where(scores > 0, 1e-6)
+        for _ in range(2):
+            rows = rows / rows.sum(1, keepdim=True)
+            rows = rows / rows.sum(0, keepdim=True)
+        differing += itermax_links(rows[None], mask)[0].nonzero().tolist() != expected
+    assert differing, "the batch has a pair for which the order matters"
 
 
 @pytest.mark.parametrize("several", ["last", "soft"])

@@ -88,6 +88,14 @@ class Sides:
         parts = [_positions(side_ids == side) for side in (1, 2)]
         return cls(parts[0][0], parts[1][0], parts[0][1], parts[1][1])
 
+    @classmethod
+    def as_they_stand(cls, side_ids: Tensor) -> Sides:
+        """The sentence that stands first in its row as the source, the other one as the target."""
+        if not side_ids.numel():
+            return cls.of(side_ids)
+        opening = side_ids.gather(1, first_argmax((side_ids > 0).int(), 1)[:, None])
+        return cls.of(torch.where((opening == 2) & (side_ids > 0), 3 - side_ids, side_ids))
+
     @property
     def mask(self) -> Tensor:
         """Real cells, (batch, n, m)."""
@@ -139,7 +147,7 @@ class LinkGrid:
         return first_argmax(self.scores.masked_fill(~self.links, -torch.inf), dim)
 
     def pairs(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Every link: batch rows (ascending), source positions, target positions."""
+        """Every link: batch rows (ascending), source positions, target positions (as ``sides`` has them)."""
         rows, i, j = self.links.nonzero(as_tuple=True)
         return rows, self.sides.source[rows, i], self.sides.target[rows, j]
 
@@ -149,7 +157,9 @@ def self_label(states: Tensor, side_ids: Tensor, options: SelfLabelling | None =
     """Self-labelled links of a batch of concatenated, unmasked pairs.
 
     Similarities are raw dot products in float32; Sinkhorn and the filter run on the whole padded batch at
-    once. Pieces, not words, are aligned; special tokens take no part.
+    once. Pieces, not words, are aligned; special tokens take no part. Rows of the matrices are the tokens of
+    the sentence that stands first, as in the released code, whose data hold every pair in both orders: a plan
+    after a few iterations, and so its links, depend on which side is which.
 
     Args:
         states: hidden states of the labelling layer.
@@ -157,10 +167,10 @@ def self_label(states: Tensor, side_ids: Tensor, options: SelfLabelling | None =
         options: default: the paper's.
 
     **Shape**: states (batch, length, hidden), side_ids (batch, length); links (batch, n, m) for the longest
-    source and target.
+    first and second sentence.
     """
     options = SelfLabelling() if options is None else options
-    sides = Sides.of(side_ids)
+    sides = Sides.as_they_stand(side_ids)
     with torch.autocast(states.device.type, enabled=False):
         source, target = (_gather(states, p).float() for p in (sides.source, sides.target))
         similarity = source @ target.transpose(1, 2)
