@@ -10,6 +10,7 @@ import torch
 from safetensors.torch import save_file
 
 from isoglot.align.embedding import EmbeddingAligner
+from isoglot.analysis.alignment_score import Subset
 from isoglot.analysis.checkpoint_score import ScoreOptions
 from isoglot.analysis.similarity import linear_cka
 from isoglot.analysis.vectors import sentence_vectors
@@ -132,7 +133,7 @@ def test_alignment_of_a_copied_vocabulary_is_found_from_the_recipe(tmp_path: Pat
     assert rows["alignment_score"].language == "en-x-trans"
     assert rows["alignment_trained"].examples == 5
     assert rows["alignment_score"].examples == len(copy.pairs())
-    half = AlignmentRequest(copied_from=copy.size, name="x", options=ScoreOptions(subset=0.5))
+    half = AlignmentRequest(copied_from=copy.size, name="x", options=ScoreOptions(subset=Subset(0.5)))
     few = {r.metric: r for r in analyse_alignment([run], half, out=tmp_path / "out")}
     assert few["alignment_score"].examples == len(copy.pairs()) // 2
     assert few["alignment_score"].language == "x"

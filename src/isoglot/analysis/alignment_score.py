@@ -13,17 +13,48 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from isoglot.errors import ConfigurationError
-from isoglot.seeding import generator_for
 
-__all__ = ["AlignmentScore", "alignment_score", "nearest_both_ways", "score_vectors"]
+__all__ = ["AlignmentScore", "Subset", "alignment_score", "nearest_both_ways", "score_vectors"]
 
 _CELLS = 1 << 24
 """Similarities held at a time by default: 64 MB in float32."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subset:
+    """A part of the pairs that is drawn before they are scored, as the paper's code does.
+
+    Args:
+        share: of the pairs, in (0, 1]; 0.4 or 0.9 there.
+        seed: of NumPy's legacy generator, 42 there; the draw is that code's, the last of a shuffled list.
+        candidates: ``drawn``: search the drawn part of the other language alone, which makes the search easier;
+            ``all``: search it whole, as the last state of that code does.
+
+    Raises:
+        ConfigurationError: another share, or other candidates.
+    """
+
+    share: float
+    seed: int = 0
+    candidates: Literal["drawn", "all"] = "drawn"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share <= 1:
+            raise ConfigurationError(f"subset {self.share} given; it is a part in (0, 1], or nothing for all")
+        if self.candidates not in ("drawn", "all"):
+            raise ConfigurationError(f"subset's candidates {self.candidates!r} given; they are drawn or all")
+
+    def draw(self, count: int) -> Tensor:
+        """Which of ``count`` pairs are taken, ascending."""
+        order = np.random.RandomState(self.seed).permutation(count)
+        return torch.from_numpy(np.sort(order[count - int(count * self.share) :]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,8 +92,7 @@ def alignment_score(
     pairs: Tensor | None = None,
     copied_from: int | None = None,
     exclude: Collection[int] = (),
-    subset: float | None = None,
-    seed: int = 0,
+    subset: Subset | None = None,
     offsets: tuple[Tensor, Tensor] | None = None,
     chunk: int | None = None,
 ) -> AlignmentScore:
@@ -76,16 +106,14 @@ def alignment_score(
             (pairs, 2).
         copied_from: instead of pairs: the size V of a vocabulary whose copy stands at ``id + V``.
         exclude: source rows to leave out on both sides: special tokens, and ids that the derived language shares.
-        subset: draw this part of the pairs first, for sources and candidates alike. The paper's code does so (0.4 or
-            0.9), which makes the search easier; by default all are used.
-        seed: of the draw.
+        subset: draw a part of the pairs first; by default all are used.
         offsets: vectors added to the source and to the target rows before the cosine: the language embeddings of XLM
             and DICT-MLM, as the paper's code does. Shape: (size,) each.
         chunk: source rows compared at a time; by default as many as fill 64 MB.
 
     Raises:
-        ConfigurationError: not exactly one of ``pairs`` and ``copied_from``, rows that the table lacks, a part outside
-            (0, 1], nothing left to compare, or embeddings that are not finite.
+        ConfigurationError: not exactly one of ``pairs`` and ``copied_from``, rows that the table lacks, nothing left
+            to compare, or embeddings that are not finite.
 
     Source: Tang et al. 2022, §5.3.
 
@@ -95,15 +123,18 @@ def alignment_score(
         100.0
     """
     gold = _gold(embeddings, pairs, copied_from, exclude)
+    searched = gold[:, 1]
     if subset is not None:
-        if not 0 < subset <= 1:
-            raise ConfigurationError(f"subset {subset} given; it is a part in (0, 1], or nothing for all")
-        order = torch.randperm(len(gold), generator=generator_for(seed, "alignment subset"))
-        gold = gold[order[: int(subset * len(gold))].sort().values]
+        drawn = gold[subset.draw(len(gold))]
+        if subset.candidates == "drawn":
+            gold, searched = drawn, drawn[:, 1]
+        else:
+            gold = gold[torch.isin(gold[:, 0], drawn[:, 0])]
     if not len(gold):
         raise ConfigurationError("alignment score: no pair is left; exclude fewer tokens or raise subset")
     sources, source_at = gold[:, 0].unique(return_inverse=True)
-    targets, target_at = gold[:, 1].unique(return_inverse=True)
+    targets = searched.unique()
+    target_at = torch.searchsorted(targets, gold[:, 1].contiguous())
     left, right = (embeddings[rows.to(embeddings.device)].float() for rows in (sources, targets))
     if offsets is not None:
         left, right = left + offsets[0].to(left), right + offsets[1].to(right)

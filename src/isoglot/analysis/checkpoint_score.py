@@ -14,7 +14,7 @@ from transformers import PreTrainedTokenizerBase
 
 from isoglot.align.embedding_options import EmbeddingOptions
 from isoglot.align.loading import load_encoder
-from isoglot.analysis.alignment_score import AlignmentScore, alignment_score
+from isoglot.analysis.alignment_score import AlignmentScore, Subset, alignment_score
 from isoglot.derive.vocabulary import COPY_FILE, VocabularyCopy
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import input_embeddings
@@ -39,8 +39,7 @@ class ScoreOptions:
 
     Args:
         include_special: compare special tokens too (the paper's code).
-        subset: draw this part of both vocabularies first (the paper's code: 0.4 or 0.9).
-        seed: of that draw.
+        subset: draw a part of both vocabularies, or of the source's alone, first.
         language_ids: add the language embeddings of these two ids to the source and target rows (the paper's code,
             for XLM and DICT-MLM).
         single: with a lexicon: only entries of one piece on both sides; else the mean of an entry's pieces.
@@ -48,8 +47,7 @@ class ScoreOptions:
     """
 
     include_special: bool = False
-    subset: float | None = None
-    seed: int = 0
+    subset: Subset | None = None
     language_ids: tuple[int, int] | None = None
     single: bool = False
     device: str = "auto"
@@ -116,7 +114,6 @@ def checkpoint_alignment_score(
         copied_from=size,
         exclude=left_out,
         subset=options.subset,
-        seed=options.seed,
         offsets=offsets,
     )
     seen = {s[0] for s, t in trained or () if len(s) == len(t) == 1 and t[0] == s[0] + size}
@@ -186,7 +183,7 @@ def _lexicon_score(
         source, target = source + offsets[0].to(source), target + offsets[1].to(target)
     both = torch.cat([source, target])
     links = torch.tensor(gold) + torch.tensor([0, len(source)])
-    total = alignment_score(both, pairs=links, subset=options.subset, seed=options.seed)
+    total = alignment_score(both, pairs=links, subset=options.subset)
     seen = None if trained is None else {places[0][s] for s, t in pairs if (s, t) in trained}
     return _divided(total, seen)
 

@@ -94,10 +94,9 @@ def alignment(  # noqa: PLR0917 - one parameter a flag
     single: bool = typer.Option(False, help="With --lexicon: only entries of one piece on both sides."),
     language: str | None = typer.Option(None, help="Language in the results, such as en-x-trans-inv."),
     include_special: bool = typer.Option(False, help="Compare special tokens too, as the paper's code does."),
-    subset: float | None = typer.Option(
-        None, help="Draw this part of both vocabularies first, as the paper's code does (0.4, 0.9)."
-    ),
-    seed: int = typer.Option(0, help="Of --subset."),
+    subset: float | None = typer.Option(None, help="Draw this part first, as the paper's code does: 0.4."),
+    candidates: str = typer.Option("drawn", help="With --subset: search the drawn part, or `all` targets."),
+    seed: int = typer.Option(0, help="Of --subset; 42 in the paper's code, which draws in the same way."),
     language_ids: str | None = typer.Option(
         None, help="Add the language embeddings of these ids first, as the paper's code does: 2,3."
     ),
@@ -114,13 +113,15 @@ def alignment(  # noqa: PLR0917 - one parameter a flag
     Where training had a dictionary, its entries (alignment_trained) and all others (alignment_held_out)
     are also scored by themselves.
     """
+    from isoglot.analysis.alignment_score import Subset
     from isoglot.analysis.checkpoint_score import ScoreOptions
     from isoglot.cli.console import Console
     from isoglot.pipeline.analyse import AlignmentRequest, analyse_alignment
 
+    drawn = None if subset is None else Subset(subset, seed, candidates)  # type: ignore[arg-type]
     options = ScoreOptions(
-        include_special=include_special, subset=subset, seed=seed, language_ids=_two_ids(language_ids),
-        single=single, device=device,
+        include_special=include_special, subset=drawn, language_ids=_two_ids(language_ids), single=single,
+        device=device,
     )  # fmt: skip
     request = AlignmentRequest(
         vocabulary=vocabulary, copied_from=copied_from, lexicon=lexicon, languages=(source, target),

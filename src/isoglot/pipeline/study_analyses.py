@@ -18,6 +18,7 @@ Analysis = Callable[..., Mapping[str, float]]
 
 def _alignment_score(checkpoint: str | None, *, language: str, **options: Any) -> dict[str, float]:
     """ALIGN-MLM's alignment score, and its parts inside and outside the dictionary trained on, in per cent."""
+    from isoglot.analysis.alignment_score import Subset  # noqa: PLC0415
     from isoglot.analysis.checkpoint_score import ScoreOptions, checkpoint_alignment_score  # noqa: PLC0415
     from isoglot.corpus.manifest import load_corpus  # noqa: PLC0415
 
@@ -29,6 +30,8 @@ def _alignment_score(checkpoint: str | None, *, language: str, **options: Any) -
         what["lexicon"] = load_corpus(lexicon)
     if options.get("language_ids") is not None:
         options["language_ids"] = tuple(options["language_ids"])
+    if (share := options.get("subset")) is not None:
+        options["subset"] = Subset(**share) if isinstance(share, Mapping) else Subset(share)
     known = [*what, *ScoreOptions.__dataclass_fields__]
     if unknown := sorted(set(options) - set(known)):
         raise ConfigurationError(
