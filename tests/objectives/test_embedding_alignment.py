@@ -10,7 +10,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives.embedding_alignment import EmbeddingAlignment, copied_vocabulary_pairs, lexicon_pairs
 from isoglot.schema import LEXICON
-from isoglot.testing import tiny_lexicon, tiny_model, tiny_tokenizer
+from isoglot.testing import FAMILIES, tiny_lexicon, tiny_model, tiny_tokenizer
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +40,24 @@ def test_equals_a_loop_over_the_dictionary(model, tokenizer, pieces):
     output = run(objective, model)
     assert int(output.count) == count == int(objective.count({}))
     torch.testing.assert_close(output.total, total, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_entries_have_the_pieces_of_words_inside_a_sentence(family):
+    """Byte-level tokenizers have a piece of its own for a word after a space, and that is what text is made of."""
+    tokenizer, lexicon = tiny_tokenizer(family, vocab_size=600), tiny_lexicon()
+
+    def inside(word):
+        return tokenizer(f"a {word}", add_special_tokens=False)["input_ids"][len(before) :]
+
+    before = tokenizer("a", add_special_tokens=False)["input_ids"]
+    found = lexicon_pairs(lexicon, tokenizer)
+    expected = [(inside(s), inside(t)) for s, t in zip(lexicon["source"], lexicon["target"], strict=True)]
+    assert found == [pair for pair in expected if pair[0] != pair[1]]
+    blank = {"source": ["river", " "], "target": ["", "potamo"]} | {
+        f"{side}_language": ["en", "xx"] for side in ("source", "target")
+    }
+    assert lexicon_pairs(Dataset.from_dict(blank, features=LEXICON), tokenizer) == []
 
 
 def test_minus_one_when_the_copies_are_equal():

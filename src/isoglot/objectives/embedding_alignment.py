@@ -9,6 +9,7 @@ from datasets import Dataset
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from isoglot.corpus.pieces import PieceEncoder
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.encodings import Encodings
@@ -158,14 +159,13 @@ def lexicon_pairs(
 ) -> list[tuple[Pieces, Pieces]]:
     """Each usable entry as piece ids, in the lexicon's order, duplicates left out.
 
-    An entry is unusable if a side is empty or holds the unknown token, if both sides have the same pieces (their
-    cosine is 1 already), or, with ``single``, if a side has several pieces.
+    Entries are cut as words inside a sentence, with the space before them that a tokenizer such as RoBERTa's or
+    mmBERT's makes part of the piece. An entry is unusable if a side is empty or holds the unknown token, if both
+    sides have the same pieces (their cosine is 1 already), or, with ``single``, if a side has several pieces.
     """
     require(lexicon, LEXICON, role="the lexicon of embedding_alignment")
-    sides = [
-        tokenizer(list(lexicon[column]), add_special_tokens=False)["input_ids"]
-        for column in ("source", "target")
-    ]
+    encoder = PieceEncoder(tokenizer)
+    sides = [_entries(encoder, list(lexicon[column])) for column in ("source", "target")]
     unknown = tokenizer.unk_token_id
     seen: dict[tuple[tuple[int, ...], tuple[int, ...]], None] = {}
     for source, target in zip(*sides, strict=True):
@@ -177,6 +177,17 @@ def lexicon_pairs(
             continue
         seen[tuple(source), tuple(target)] = None
     return [(list(s), list(t)) for s, t in seen]
+
+
+def _entries(encoder: PieceEncoder, texts: list[str]) -> list[Pieces]:
+    words = [text.strip() for text in texts]
+    found = encoder.entries(words)
+    ends = found.lengths.cumsum().tolist()
+    ids: list[int] = found.ids.tolist()
+    return [
+        ids[end - int(length) : end] if word else []
+        for word, end, length in zip(words, ends, found.lengths, strict=True)
+    ]
 
 
 def copied_vocabulary_pairs(
