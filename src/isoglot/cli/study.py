@@ -7,6 +7,8 @@ from typing import Any
 
 import typer
 
+from isoglot.cli.task_options import seeds_of
+
 __all__ = ["register", "study"]
 
 
@@ -63,7 +65,9 @@ def study(  # noqa: PLR0917 - one parameter a flag
         raise ConfigurationError(f"--scale {scale!r} given; it is {', '.join(SCALES)}")
     if out is None:
         raise ConfigurationError("--out is not given; name a folder: --out runs/study")
-    part, changes = _part(only), [*(settings or []), *([] if seeds is None else [f"seeds=[{_seeds(seeds)}]"])]
+    part, changes = _part(only), list(settings or [])
+    if seeds is not None:
+        changes.append(f"seeds={seeds_of(seeds, option='--seeds')}")
     names = {path: name for name, path in builtin_studies().items()}
     problems: dict[str, str] = {}
     for path in find_studies(files):
@@ -158,14 +162,3 @@ def _part(text: str | None) -> tuple[int, int]:
             f"--only {text!r} given; K/N is needed with 1 <= K <= N, for example --only 2/8"
         )
     return int(k), int(n)
-
-
-def _seeds(text: str) -> str:
-    from isoglot.errors import ConfigurationError
-
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdecimal() for part in parts):
-        raise ConfigurationError(
-            f"--seeds {text!r} given; numbers with commas are needed, for example --seeds 1,2,3"
-        )
-    return ",".join(parts)

@@ -31,11 +31,13 @@ def divide(task: str, values: dict[str, Any]) -> tuple[dict[str, Any], dict[str,
     return {k: v for k, v in values.items() if k in own}, {k: v for k, v in values.items() if k not in own}
 
 
-def seeds_of(text: str) -> list[int]:
+def seeds_of(text: str, *, option: str = "--seed") -> list[int]:
     """``1,2,3`` as numbers."""
     from isoglot.errors import ConfigurationError
 
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
-        raise ConfigurationError(f"--seed {text!r} given; it is a number, or several such as 1,2,3") from None
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() for part in parts):
+        raise ConfigurationError(
+            f"{option} {text!r} given; a number is needed, or several with commas: {option} 1,2,3"
+        )
+    return [int(part) for part in parts]
