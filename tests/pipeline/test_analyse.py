@@ -340,7 +340,16 @@ def test_mistakes_are_told_before_anything_is_written(world: Path, tmp_path: Pat
         "the file is empty": lambda: analyse_similarity(
             run, SimilarityRequest(corpus=[str(tmp_path / "empty.txt")]), out=out
         ),
-        "without a lexicon": lambda: analyse_alignment(run, AlignmentRequest(induction=True), out=out),
+        "induction given without a lexicon": lambda: analyse_alignment(
+            run, AlignmentRequest(induction=True), out=out
+        ),
+        "single given without a lexicon": lambda: analyse_alignment(
+            run, AlignmentRequest(options=ScoreOptions(single=True)), out=out
+        ),
+        "add --induction": lambda: analyse_alignment(run, AlignmentRequest(words="0:0"), out=out),
+        "no special tokens": lambda: analyse_alignment(
+            run, AlignmentRequest(lexicon="x", options=ScoreOptions(include_special=True)), out=out
+        ),
         "nothing says": lambda: analyse_alignment(run, AlignmentRequest(), out=out),
         "is a file": lambda: analyse_layers(run, LayersRequest(gold=[gold]), out=tmp_path / "empty.txt"),
     }

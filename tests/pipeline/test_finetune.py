@@ -120,6 +120,22 @@ def test_no_dev_data_is_told(encoder: Path, tmp_path: Path) -> None:
         finetune(encoder, build_task("pos", data), language="en", out=tmp_path / "run")
 
 
+def test_settings_that_would_play_no_part_are_refused(encoder: Path, tmp_path: Path) -> None:
+    with pytest.raises(
+        ConfigurationError, match="select_languages given with select=source; add --set select=joint"
+    ):
+        FinetuneOptions.build(select_languages=("de",))
+    data = [f"{s}={_tags(tmp_path / 'en.tsv', 10)}" for s in ("train", "dev")]
+    options = FinetuneOptions.build(language_ids={"en": 2})
+    with pytest.raises(ConfigurationError, match="has no language embeddings; leave them out"):
+        finetune(encoder, build_task("pos", data), language="en", train=options, out=tmp_path / "run")
+    ids = EvaluateOptions(language_ids={"de": 2})
+    with pytest.raises(
+        ConfigurationError, match="tatoeba measures an encoder without its language embeddings"
+    ):
+        evaluate(encoder, build_task("tatoeba", [str(tmp_path)]), languages=["de"], options=ids)
+
+
 def test_held_out_groups_stay_whole() -> None:
     data = Dataset.from_dict({"first": list("aabbccddee"), "n": list(range(10))})
     kept, held = hold_out(data, 0.4, group="first", seed=1)

@@ -187,8 +187,7 @@ def analyse_alignment(
         InputError: a lexicon that cannot be read.
     """
     report, findings = progress or Silent(), Findings(out)
-    if request.induction and request.lexicon is None:
-        raise ConfigurationError("--induction given without a lexicon; add --lexicon FILE")
+    _check(request)
     lexicon = None if request.lexicon is None else _lexicon(request)
     rows: list[Result] = []
     for number, subject in enumerate(subjects(checkpoints, labels), 1):
@@ -292,6 +291,22 @@ def corpus_rows(
         )
         found = (row for source in listed for row in read(source, kind=kind))
     return islice(iter(found), limit)
+
+
+def _check(request: AlignmentRequest) -> None:
+    """No setting may be given that plays no part."""
+    problems = []
+    if request.lexicon is None:
+        given = {"induction": request.induction, "single": request.options.single}
+        problems += [
+            f"--{name} given without a lexicon; add --lexicon FILE" for name, on in given.items() if on
+        ]
+    elif request.options.include_special:
+        problems.append("--include-special given, but a lexicon has no special tokens; leave it out")
+    if request.words is not None and not request.induction:
+        problems.append("--words given, which are the words that --induction translates; add --induction")
+    if problems:
+        raise ConfigurationError(problems)
 
 
 def _lexicon(request: AlignmentRequest) -> Dataset:

@@ -21,7 +21,7 @@ from isoglot.tasks import submission
 from isoglot.tasks.base import Predictions, Probe, Task, TrainableTask
 from isoglot.tasks.features import Collator, Precision, Step, default_device, predict_rows
 from isoglot.tasks.heads import load_tokenizer
-from isoglot.tasks.language_vectors import attach, attached, number_rows, read_vectors
+from isoglot.tasks.language_vectors import attach, attached, chosen_vectors, number_rows
 
 __all__ = ["EvaluateOptions", "evaluate"]
 
@@ -39,7 +39,8 @@ class EvaluateOptions:
         max_tokens: padded tokens in a batch.
         precision: of the forward.
         again: measure even what is there.
-        language_ids: languages to ids of the checkpoint's language embeddings, in place of those it was trained with.
+        language_ids: languages to ids of the checkpoint's language embeddings, in place of those it was trained with;
+            for tasks with a head alone.
     """
 
     out: Path | None = None
@@ -83,6 +84,10 @@ def evaluate(
     options, report = options or EvaluateOptions(), progress or Silent()
     if not languages:
         raise ConfigurationError("no language given; name them with --languages de,es")
+    if options.language_ids is not None and not isinstance(task, TrainableTask):
+        raise ConfigurationError(
+            f"language_ids given, but {task.name} measures an encoder without its language embeddings; leave them out"
+        )
     source = checkpoint_folder(checkpoint)
     measure = _Measure(source, task, options, report)
     rows: list[Result] = []
@@ -171,9 +176,9 @@ class _Measure:
         longest = max_length(model)
         if longest is not None and task.max_length > longest:
             task.max_length = longest
-        vectors = read_vectors(self.source)
+        vectors = chosen_vectors(self.source, self.options.language_ids)
         if vectors is not None:
-            attach(model, vectors.with_ids(self.options.language_ids or vectors.ids))
+            attach(model, vectors)
         self._model = model.to(default_device())  # type: ignore[arg-type]
         self._tokenizer = load_tokenizer(self.source)
 

@@ -25,7 +25,7 @@ from isoglot.pipeline.run_folder import CHECKPOINT, MANIFEST, RUN, clear, hash_c
 from isoglot.tasks.base import Probe, Task, TrainableTask
 from isoglot.tasks.files import write_text
 from isoglot.tasks.heads import load_tokenizer
-from isoglot.tasks.language_vectors import attach, read_vectors
+from isoglot.tasks.language_vectors import attach, chosen_vectors
 
 __all__ = ["TASK_FILE", "checkpoint_folder", "finetune", "finetune_key", "origin"]
 
@@ -211,9 +211,9 @@ class _Run:
     ) -> Outcome:
         labels = self.task.labels(data.dataset)
         model = self.task.head(self.source, labels=labels, seed=self.seed, dropout=options.dropout)
-        vectors = read_vectors(self.source) if options.language_ids != {} else None
+        vectors = chosen_vectors(self.source, options.language_ids)
         if vectors is not None:
-            attach(model, vectors.with_ids(options.language_ids or vectors.ids))
+            attach(model, vectors)
         return train_head(
             model, tokenizer, self.task, data, options, seed=self.seed, folder=place, progress=self.report
         )

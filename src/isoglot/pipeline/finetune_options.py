@@ -6,7 +6,7 @@ import difflib
 from itertools import product
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from isoglot.errors import ConfigurationError
 from isoglot.tasks.features import Precision
@@ -64,6 +64,12 @@ class FinetuneOptions(BaseModel):
     max_train_examples: int | None = Field(
         None, ge=2, description="the first ones alone, as many of each language"
     )
+
+    @model_validator(mode="after")
+    def _languages_are_used(self) -> Self:
+        if self.select_languages and self.select != "joint":
+            raise ValueError(f"select_languages given with select={self.select}; add --set select=joint")
+        return self
 
     @classmethod
     def build(cls, **values: Any) -> FinetuneOptions:
@@ -185,6 +191,8 @@ def preset(name: str, kind: str, **changes: Any) -> FinetuneOptions:
 
 def _problem(error: Any) -> str:
     name = ".".join(str(part) for part in error["loc"][:1])
+    if not name:  # of several settings together
+        return f"fine-tuning: {error['msg'].removeprefix('Value error, ')}"
     if error["type"] == "extra_forbidden":
         near = difflib.get_close_matches(name, FinetuneOptions.model_fields, n=1)
         hint = (

@@ -26,7 +26,15 @@ from isoglot.modules.language_embeddings import add_language_embeddings
 from isoglot.recipe_source import read_document
 from isoglot.tasks.features import Rows
 
-__all__ = ["LanguageVectors", "attach", "attached", "number_rows", "read_vectors", "write_vectors"]
+__all__ = [
+    "LanguageVectors",
+    "attach",
+    "attached",
+    "chosen_vectors",
+    "number_rows",
+    "read_vectors",
+    "write_vectors",
+]
 
 _TABLE = "language_embeddings"
 _WEIGHT = f"{_TABLE}.weight"
@@ -84,6 +92,29 @@ def read_vectors(checkpoint: Path | str) -> LanguageVectors | None:
     for mapping in _named(read_document(recipe, variables=False).values, "language_ids"):
         ids |= {str(code): int(number) for code, number in mapping.items()}
     return LanguageVectors(ids, found[0]) if ids else None
+
+
+def chosen_vectors(checkpoint: Path | str, ids: Mapping[str, int] | None) -> LanguageVectors | None:
+    """A checkpoint's language embeddings with the ids that are asked for.
+
+    Args:
+        checkpoint: see :func:`read_vectors`.
+        ids: languages to ids; ``None``: the checkpoint's own; empty: no language embeddings.
+
+    Raises:
+        ConfigurationError: ids for a checkpoint without language embeddings, or one that its table does not have.
+        InputError: the file is damaged.
+    """
+    if ids is not None and not ids:
+        return None
+    found = read_vectors(checkpoint)
+    if found is None:
+        if ids is not None:
+            raise ConfigurationError(
+                f"language_ids {dict(ids)} given, but {checkpoint} has no language embeddings; leave them out"
+            )
+        return None
+    return found if ids is None else found.with_ids(ids)
 
 
 def write_vectors(vectors: LanguageVectors, checkpoint: Path) -> None:

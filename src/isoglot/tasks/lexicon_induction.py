@@ -8,7 +8,7 @@ from pathlib import Path
 
 from datasets import Dataset
 
-from isoglot.errors import InputError
+from isoglot.errors import ConfigurationError, InputError
 from isoglot.modules.neighbours import top_neighbours, unit
 from isoglot.schema import LEXICON
 from isoglot.tasks.base import Predictions
@@ -133,8 +133,8 @@ class LexiconInductionTask:
     def _asked(self, source: list[str], target: list[str], name: str, split: str) -> list[bool]:
         order = {word: i for i, word in enumerate(dict.fromkeys(source))}
         if self.words is not None:
-            first, _, last = self.words.partition(":")
-            low, high = int(first), int(last) or len(order)
+            low, high = self._slice(self.words)
+            high = high or len(order)
         elif _RANGE.search(name):
             low, high = 0, len(order)
         else:
@@ -149,6 +149,15 @@ class LexiconInductionTask:
                 path=name,
             )
         return asked
+
+    @staticmethod
+    def _slice(words: str) -> tuple[int, int]:
+        match = re.fullmatch(r"(\d+):(\d+)", words)
+        if match is None:
+            raise ConfigurationError(
+                f"words {words!r} given; they are first:last, such as 0:1500, or 0:0 for all"
+            )
+        return int(match[1]), int(match[2])
 
     def _candidates(self) -> list[str]:
         if self.candidates is None:
