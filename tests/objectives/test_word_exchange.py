@@ -111,6 +111,13 @@ def test_starts_as_swap_and_predict(model):
     hidden = torch.randn(4, 32)
     head = masked_lm_head(model)
     torch.testing.assert_close(objective.transform(objective.exchange_dense(hidden)), head.transform(hidden))
+    prediction = MaskedLM(model, head="literal")
+    for share_linear in (False, True):
+        objective = WordExchange(model, head="literal", share_linear=share_linear)
+        assert torch.equal(
+            objective.transform(objective.exchange_dense(hidden)), prediction.transform(hidden)
+        )
+        assert objective.transform.dense.weight is not prediction.transform.dense.weight
 
 
 def test_without_links_the_loss_is_zero_and_connected(model):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
@@ -20,27 +22,34 @@ class LiteralTransform(nn.Module):
 
     Args:
         size: hidden size.
-        linear: the second layer, where it is shared with another transform (``share_linear``).
 
     **Shape**: (items, hidden) → (items, hidden).
     """
 
-    def __init__(self, size: int, *, linear: nn.Linear | None = None) -> None:
+    def __init__(self, size: int) -> None:
         super().__init__()
         self.dense = nn.Linear(size, size)
-        self.linear = nn.Linear(size, size) if linear is None else linear
-        for layer in (self.dense,) if linear is not None else (self.dense, self.linear):
+        self.linear = nn.Linear(size, size)
+        for layer in (self.dense, self.linear):
             nn.init.normal_(layer.weight, std=0.02)
             nn.init.zeros_(layer.bias)
-        if linear is None:
-            # A random linear would hide the encoder's states from the tied embeddings at first.
-            with torch.no_grad():
-                self.linear.weight += torch.eye(size)
+        # A random linear would hide the encoder's states from the tied embeddings at first.
+        with torch.no_grad():
+            self.linear.weight += torch.eye(size)
 
     def forward(self, hidden: Tensor) -> Tensor:
         """The states that are multiplied with the embedding matrix."""
         out: Tensor = self.linear(nn.functional.gelu(self.dense(hidden)))
         return out
+
+    def copy(self, *, share_linear: bool = False) -> LiteralTransform:
+        """A copy with the same values (WEAM's second head).
+
+        Args:
+            share_linear: keep this one's ``linear`` in the copy, parameters and all.
+        """
+        shared: dict[int, Any] = {id(self.linear): self.linear} if share_linear else {}
+        return copy.deepcopy(self, shared)
 
 
 _SHARED = WeakKeyDictionary()

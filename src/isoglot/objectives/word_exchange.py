@@ -11,7 +11,7 @@ from transformers import PreTrainedModel
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import hidden_size
 from isoglot.modules.encodings import Encodings
-from isoglot.modules.literal_head import LiteralTransform, literal_transform
+from isoglot.modules.literal_head import literal_transform
 from isoglot.modules.masked_lm_head import masked_lm_head
 from isoglot.modules.vocabulary_loss import vocabulary_loss
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
@@ -35,7 +35,9 @@ class WordExchange(Objective):
         many: what several links of one token do: ``sum`` (Eq. 5 to the letter), ``mean``, or ``one_to_one``: links of
             a position that has several are left out.
         head: ``bert``: the model's own head, copied (dense, activation, LayerNorm, tied decoder, bias); ``literal``:
-            dense, GELU, linear, tied decoder without bias.
+            dense, GELU, linear, tied decoder without bias, a copy of that of a
+            :class:`~isoglot.objectives.masked_lm.MaskedLM` with ``head: literal``. Both start as the multilingual
+            prediction does.
         share_linear: use the same ``linear`` as the multilingual prediction. The paper writes both with one symbol.
             With ``literal`` it is that of a :class:`~isoglot.objectives.masked_lm.MaskedLM` with ``head: literal``
             (without one nothing shares it); with ``bert`` the LayerNorm of the model's own head stands in its place.
@@ -83,8 +85,7 @@ class WordExchange(Objective):
         self.transform: nn.Module
         self.bias: nn.Parameter | None = None
         if head == "literal":
-            shared = literal_transform(model).linear if share_linear else None
-            self.transform = LiteralTransform(size, linear=shared)
+            self.transform = literal_transform(model).copy(share_linear=share_linear)
         else:
             self.transform = own.copy(share_norm=share_linear)
             if own.bias is not None:
