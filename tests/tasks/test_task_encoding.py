@@ -76,6 +76,32 @@ def test_long_contexts_are_read_whole_and_answers_found_again() -> None:
     assert sum(item["start_positions"] > 0 for item in rows.inputs) >= 1
 
 
+def test_windows_share_or_advance_by_the_stride() -> None:
+    tokenizer = tiny_tokenizer("bert")
+    texts = [" ".join(f"the river mountain {i}" for i in range(n)) for n in (30, 9, 21)]
+    rows = {"id": ["1", "2", "3"], "question": ["who?", "the river and the captain?", "who?"], "context": texts,
+            "answers": [{"text": ["river"], "start": [4]}] * 3, "language": ["en"] * 3}  # fmt: skip
+    data = Dataset.from_dict(rows, features=SPAN)
+    model = tiny_model("bert", tokenizer=tokenizer)
+    for windows in ("share", "advance"):
+        task = build_task("xquad", [], max_length=40, stride=8, max_question_length=8, windows=windows)
+        found = task.encode(data, tokenizer, model, training=False)
+        assert found.examples == sorted(found.examples)
+        for number, (question, text) in enumerate(zip(rows["question"], texts, strict=True)):
+            pieces = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+            room = 40 - 3 - min(8, len(tokenizer(question, add_special_tokens=False)["input_ids"]))
+            expected, start = [], 0
+            while (
+                not expected or expected[-1][-1] != pieces[-1]
+            ):  # BERT's loop: the next starts stride pieces on
+                expected.append(pieces[start : start + room])
+                start += 8 if windows == "advance" else room - 8
+            own = [w for w, example in zip(found.details, found.examples, strict=True) if example == number]
+            assert [list(map(tuple, w.offsets.tolist())) for w in own] == expected
+    with pytest.raises(ConfigurationError, match="share or advance"):
+        build_task("xquad", [], windows="step")
+
+
 def test_null_and_longest_answer() -> None:
     offsets = np.array([[0, 1], [2, 3], [4, 5], [6, 7]], np.int32)
     window = Window(first=1, offsets=offsets, null=0)

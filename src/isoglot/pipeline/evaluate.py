@@ -25,7 +25,7 @@ from isoglot.tasks.language_vectors import attach, attached, chosen_vectors, num
 
 __all__ = ["EvaluateOptions", "evaluate"]
 
-_INHERITED = ("max_length", "stride", "max_question_length")
+_INHERITED = ("max_length", "stride", "windows", "max_question_length")
 
 
 @dataclass(frozen=True)

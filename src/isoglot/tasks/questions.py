@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from datasets import Dataset
@@ -48,7 +48,10 @@ class QuestionTask:
         kind: ``squad``, ``xquad``, ``mlqa`` or ``tydiqa``.
         name: in results; by default the kind.
         max_length: tokens of a row.
-        stride: tokens that neighbouring windows share.
+        stride: tokens that neighbouring windows share, or those between their starts.
+        windows: ``share``: neighbours share ``stride`` tokens, as in transformers' current examples; ``advance``: each
+            starts ``stride`` tokens after the one before, as in BERT's and XTREME's scripts (there ``doc_stride``),
+            which read a long context in more windows.
         max_question_length: pieces of a question; what is over is cut off.
         n_best: starts and ends considered.
         max_answer_length: tokens of an answer.
@@ -63,6 +66,7 @@ class QuestionTask:
     name: str = ""
     max_length: int = 384
     stride: int = 128
+    windows: Literal["share", "advance"] = "share"
     max_question_length: int = 64
     n_best: int = 20
     max_answer_length: int = 30
@@ -72,6 +76,8 @@ class QuestionTask:
 
     def __post_init__(self) -> None:
         self.name = self.name or self.kind
+        if self.windows not in ("share", "advance"):
+            raise ConfigurationError(f"windows {self.windows!r} given; they share or advance stride tokens")
 
     def load(self, language: str, split: str) -> Dataset:
         """SPAN rows; for TyDiQA's hub data set those whose id begins with the language's name."""
@@ -125,12 +131,11 @@ class QuestionTask:
         details: list[Window] = []
         for start in range(0, len(dataset), _ENCODED_AT_ONCE):
             batch = dataset[start : start + _ENCODED_AT_ONCE]
-            encoded = self._tokenise(batch, tokenizer, segments=segments)
-            for row, ids in enumerate(encoded["input_ids"]):
-                own = int(encoded["overflow_to_sample_mapping"][row])
+            for encoded, row, own in self._tokenise(batch, tokenizer, segments=segments):
                 answer = _first_answer(batch["answers"][own])
                 if training and answer is not None and answer[0] < 0:
                     continue
+                ids = encoded["input_ids"][row]
                 window = _window(encoded, row, ids, tokenizer)
                 begin, end = _positions(window, answer)
                 item: dict[str, Any] = {"input_ids": np.array(ids, np.int32)}
@@ -142,7 +147,10 @@ class QuestionTask:
                 details.append(window)
         return Rows(inputs, examples, details)
 
-    def _tokenise(self, batch: dict[str, Any], tokenizer: PreTrainedTokenizerBase, *, segments: bool) -> Any:
+    def _tokenise(
+        self, batch: dict[str, Any], tokenizer: PreTrainedTokenizerBase, *, segments: bool
+    ) -> list[tuple[Any, int, int]]:
+        """Windows in the order of the questions: an encoding, its row, and the number of the question."""
         specials = tokenizer.num_special_tokens_to_add(pair=True)
         room = self.max_length - specials - self.max_question_length
         if room <= self.stride:
@@ -151,17 +159,29 @@ class QuestionTask:
                 f"of {self.stride} more than {self.stride + specials + self.max_question_length} is needed: set "
                 "max_length higher, or stride and max_question_length lower"
             )
-        return tokenizer(
-            _cut([q.strip() for q in batch["question"]], tokenizer, self.max_question_length),
-            batch["context"],
-            truncation="only_second",
-            max_length=self.max_length,
-            stride=self.stride,
-            return_overflowing_tokens=True,
-            return_offsets_mapping=True,
-            return_token_type_ids=segments,
-            return_attention_mask=False,
-        )
+        questions, lengths = _cut([q.strip() for q in batch["question"]], tokenizer, self.max_question_length)
+        shared: dict[int, list[int]] = {}
+        for number, length in enumerate(lengths):
+            whole = self.max_length - specials - length
+            shared.setdefault(self.stride if self.windows == "share" else whole - self.stride, []).append(
+                number
+            )
+        found = []
+        for overlap, numbers in shared.items():
+            encoded = tokenizer(
+                [questions[n] for n in numbers],
+                [batch["context"][n] for n in numbers],
+                truncation="only_second",
+                max_length=self.max_length,
+                stride=overlap,
+                return_overflowing_tokens=True,
+                return_offsets_mapping=True,
+                return_token_type_ids=segments,
+                return_attention_mask=False,
+            )
+            owners = [numbers[int(n)] for n in encoded["overflow_to_sample_mapping"]]
+            found += [(encoded, row, own) for row, own in enumerate(owners)]
+        return sorted(found, key=lambda window: window[2])
 
     def reduce(self, logits: Any) -> Any:
         """Start and end scores."""
@@ -188,13 +208,15 @@ class QuestionTask:
         return score_answers(gold, given, mlqa=self.kind == "mlqa", language=context_language)
 
 
-def _cut(questions: list[str], tokenizer: PreTrainedTokenizerBase, most: int) -> list[str]:
-    """Questions of at most so many pieces, cut in the text, so that the pair is tokenised as one."""
+def _cut(questions: list[str], tokenizer: PreTrainedTokenizerBase, most: int) -> tuple[list[str], list[int]]:
+    """Questions of at most so many pieces, cut in the text, so that the pair is tokenised as one; their pieces."""
     encoded = tokenizer(questions, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
-    return [
-        text if len(offsets) <= most else text[: offsets[most - 1][1]]
-        for text, offsets in zip(questions, encoded["offset_mapping"], strict=True)
+    offsets = encoded["offset_mapping"]
+    texts = [
+        text if len(own) <= most else text[: own[most - 1][1]]
+        for text, own in zip(questions, offsets, strict=True)
     ]
+    return texts, [min(len(own), most) for own in offsets]
 
 
 def _first_answer(answers: dict[str, Any]) -> tuple[int, int] | None:
