@@ -67,6 +67,19 @@ def test_the_papers_own_figures_differ_by_nothing(tmp_path: Path) -> None:
     assert any("pos.zs 15 of 15 (9 of 9)" in note for note in table.notes)
 
 
+def test_error_rates_have_two_places_as_in_print(tmp_path: Path) -> None:
+    plan = plan_of("xlm_align/table2", "seeds=[1]")
+    store, planned = Store(tmp_path), plan.tables[0]
+    for cell in planned.cells:
+        printed = planned.rows[cell.row].values.get(cell.column)
+        if cell.terms and isinstance(printed, float):
+            finish(store, cell.terms[1], printed)
+    rows = study_tables(plan, tmp_path)[0].rows
+    texts = {cell.text for row in rows for cell in row.cells if cell.value is not None}
+    assert {"20.15", "±0.00"} <= texts
+    assert all(len(text.partition(".")[2]) == 2 for text in texts)
+
+
 def test_spearman_of_the_papers_own_figures(tmp_path: Path) -> None:
     """0.727, 0.781 and 0.734 follow from Tables 3 and 8."""
     plan = plan_of("align_mlm/figure3", "seeds=[1]")

@@ -16,6 +16,7 @@ from isoglot.pipeline.study_plan import Plan, PlannedTable
 from isoglot.pipeline.study_points import correlation_table, scatters
 from isoglot.pipeline.study_store import Store
 from isoglot.pipeline.study_units import in_order, readings, value_of
+from isoglot.report.beside import decimals
 from isoglot.report.export import to_text
 from isoglot.report.papers import PaperColumn, PaperRow
 from isoglot.report.scores import Score
@@ -177,9 +178,11 @@ def _rows(table: Table, planned: PlannedTable, filled: Filled, number: int, row:
     ours, theirs, differences = [], [], []
     for column in planned.columns:
         by_seed = filled.values.get((number, column.id))
+        digits = decimals(column.metric)
         paper, note = _paper_value(planned, row, column, filled.partial.get((number, column.id)))
+        shown = "–" if paper is None else figure(paper, digits=digits)
         theirs.append(
-            Cell("–") if paper is None else Cell(figure(paper), paper, note=table.note(note) if note else 0)
+            Cell(shown, paper, note=table.note(note) if paper is not None and note else 0, digits=digits)
         )
         if by_seed is None:
             mark = cells[column.id].mark if column.id in cells else "its columns are not measured"
@@ -191,16 +194,19 @@ def _rows(table: Table, planned: PlannedTable, filled: Filled, number: int, row:
         lacking = _lacking(by_seed, list(cells.values()) if column.average else [cells[column.id]])
         ours.append(
             Cell(
-                figure(score.mean),
+                figure(score.mean, digits=digits),
                 score.mean,
                 score.sd,
                 note=table.note(lacking) if lacking else 0,
                 title=f"{score.seeds} seeds",
+                digits=digits,
             )
         )
         difference = None if paper is None else score.mean - paper
         differences.append(
-            Cell("") if difference is None else Cell(figure(difference, signed=True), difference)
+            Cell("")
+            if difference is None
+            else Cell(figure(difference, signed=True, digits=digits), difference, digits=digits)
         )
     table.rows.append(Row(row.name, tuple(ours), "ours"))
     table.rows.append(Row("paper", tuple(theirs), "paper"))
