@@ -18,12 +18,16 @@ from torch import Tensor, nn
 
 from isoglot.align.alignment import Alignment
 from isoglot.align.scoring import GoldAlignment, score
+from isoglot.derive.base import Sentence
+from isoglot.derive.labels import carry, flip_runs, make_tags_consistent
+from isoglot.derive.order import Inversion, invert_xnli, sentence_bounds
 from isoglot.modules.contrast import key_queue_loss
 from isoglot.modules.extraction import distort, extractor, intersection_links, itermax_links, union_links
 from isoglot.modules.key_queue import KeyQueue
 from isoglot.modules.momentum import MomentumCopy
 from isoglot.modules.sinkhorn import sinkhorn
 from isoglot.objectives.denoising_word_alignment import DenoisingWordAlignment
+from isoglot.tasks.metrics.chunks import pos_chunk_score
 
 NO_QUERY = 1_000_000
 
@@ -160,3 +164,27 @@ def test_momentum_contrast(golden: Any) -> None:
         torch.testing.assert_close(queue.keys, torch.tensor(step["queue_after"]))
         torch.testing.assert_close(slow.module.weight.detach(), torch.tensor(step["w_k_after"]))
         assert int(queue.pointer) == step["ptr_after"]
+
+
+def test_chunk_f1_of_parts_of_speech(golden: Any) -> None:
+    for case in golden["pos_f1"]["cases_seqeval_0_0_12"]:
+        assert pos_chunk_score(case["gold"], case["pred"]).f1 == pytest.approx(100 * case["f1"])
+
+
+def test_labels_of_derived_languages(golden: Any) -> None:
+    for tags, expected in golden["ner_consistency"]["cases"]:
+        assert make_tags_consistent(tags) == expected
+    for words, tags, derived_words, derived_tags in golden["inversion_ner"]["cases"]:
+        derived = Inversion()(Sentence(tuple(words)))
+        assert list(derived.words) == derived_words
+        assert flip_runs(carry(tags, derived.origin)) == derived_tags
+
+
+def test_inverted_sentences(golden: Any) -> None:
+    for text, expected in golden["inversion_xnli"]["cases"]:
+        assert invert_xnli(text) == expected
+    for text, expected in golden["inversion_pretrain"]["cases"]:
+        words = tuple(text.split())
+        parts = [words[start:stop] for start, stop in sentence_bounds(words)]
+        found = [[" ".join(part), " ".join(Inversion()(Sentence(part)).words)] for part in parts]
+        assert found == expected

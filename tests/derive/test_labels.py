@@ -59,6 +59,28 @@ def test_consistent_tags() -> None:
         assert make_tags_consistent(tags) == expected
 
 
+def flagged(tags: list[str]) -> list[str]:
+    """The repair as a machine of two states: inside an entity or not."""
+    out, inside, kind = [], False, ""
+    for tag in tags:
+        own = tag.rpartition("-")[2]
+        if tag == "O":
+            inside = False
+            out.append(tag)
+            continue
+        if not inside or own != kind:
+            out.append(f"B-{own}")
+        else:
+            out.append(f"I-{own}")
+        inside, kind = True, own
+    return out
+
+
+@given(st.lists(st.sampled_from(["O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-ORG"]), max_size=12))
+def test_consistent_tags_of_any_tags(tags: list[str]) -> None:
+    assert make_tags_consistent(tags) == flagged(tags)
+
+
 @given(TAGS)
 def test_runs_flip_and_entities_carry_alike_under_inversion(tags: list[str]) -> None:
     origin = list(range(len(tags)))[::-1]
