@@ -31,10 +31,10 @@ def trained(
 ) -> tuple[list[Any], list[float], dict[str, Any]]:
     """Gradients and losses of a short run, and its final weights."""
     watch = Gradients()
-    queue, normalisation = settings.pop("queue"), settings.pop("normalisation")
+    objectives = {n: settings.pop(n) for n in ("queue", "dictionary", "normalisation") if n in settings}
     trainer = make_trainer(
         folder,
-        model=make_model(queue=queue, dropout=0.0, normalisation=normalisation),
+        model=make_model(dropout=0.0, **objectives),
         batch=BatchOptions(**batch),
         callbacks=[watch],
         epochs=1,

@@ -37,9 +37,11 @@ def test_accumulation_equals_a_larger_batch(tmp_path: Path, normalisation: str) 
     same(large, parts)
 
 
-def test_two_ranks_equal_a_double_batch(tmp_path: Path) -> None:
-    one = trained(tmp_path / "one", {"examples": 8}, **PLAIN)
-    first, second = two_ranks(tmp_path, free_port(), {"examples": 4}, PLAIN)
+@pytest.mark.parametrize("dictionary", [False, True], ids=["one-reader", "several-readers"])
+def test_two_ranks_equal_a_double_batch(tmp_path: Path, dictionary: bool) -> None:
+    settings = {**PLAIN, "dictionary": dictionary}  # several readers of the embeddings add to one gradient
+    one = trained(tmp_path / "one", {"examples": 8}, **settings)
+    first, second = two_ranks(tmp_path, free_port(), {"examples": 4}, settings)
     same(one, first)
     same(one, second)
     assert all(torch.equal(first[2][n], second[2][n]) for n in first[2])  # ranks end identical

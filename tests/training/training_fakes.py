@@ -16,6 +16,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast, TrainingArgum
 
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
+from isoglot.objectives.embedding_alignment import EmbeddingAlignment
 from isoglot.objectives.masked_lm import MaskedLM
 from isoglot.objectives.sentence_contrast import SentenceContrast
 from isoglot.testing import tiny_model
@@ -96,8 +97,10 @@ class Queue(Objective):
         self.average.mul_(0.9).add_(0.1 * encoder.get_input_embeddings().weight.detach().mean())
 
 
-def make_model(*, queue: bool = True, dropout: float = 0.1, **kwargs: Any) -> AlignmentModel:
-    """A tiny BERT with masked LM and, optionally, the queue."""
+def make_model(
+    *, queue: bool = True, dictionary: bool = False, dropout: float = 0.1, **kwargs: Any
+) -> AlignmentModel:
+    """A tiny BERT with masked LM and, optionally, the queue, or two more readers of its word embeddings."""
     model = tiny_model(
         "bert", tokenizer=tokenizer(), hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout
     )
@@ -106,6 +109,8 @@ def make_model(*, queue: bool = True, dropout: float = 0.1, **kwargs: Any) -> Al
         objectives: Mapping[str, Objective] = {
             "masked_lm": MaskedLM(model),
             **({"queue": Queue(model)} if queue else {}),
+            **({"literal_lm": MaskedLM(model, head="literal")} if dictionary else {}),
+            **({"dictionary": EmbeddingAlignment(model, copied_vocabulary=64)} if dictionary else {}),
         }
     return AlignmentModel(model, objectives, {"queue": 0.3} if queue else None, **kwargs)
 

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from isoglot.modules.encoder import encode, encode_to_layer, is_compiled, layer_modules, num_layers
+from isoglot.modules.shared_table import SharedTable
 
 __all__ = ["Encodings"]
 
@@ -42,6 +43,7 @@ class Encodings:
         self.forwards = 0
         self._cache: dict[tuple[str, str | None, int], Tensor] = {}
         self._detached: dict[tuple[str, str | None, int, bool], Tensor] = {}
+        self._tables: dict[int, SharedTable] = {}
 
     def last(self, view: str, side: str | None = None) -> Tensor:
         """Last hidden states of a view's (masked) input, with gradient.
@@ -78,6 +80,14 @@ class Encodings:
         if key not in self._detached:
             self._detached[key] = self._encode_partial(view, side, layer, clean=clean)
         return self._detached[key]
+
+    def table(self, weight: Tensor) -> SharedTable:
+        """A parameter that several objectives read row by row or as output layer, with one gradient for all of them.
+
+        Args:
+            weight: the parameter itself (V, h); the same object gives the same table.
+        """
+        return self._tables.setdefault(id(weight), SharedTable(weight))
 
     def inputs(self, view: str, side: str | None = None) -> dict[str, Tensor]:
         """The encoder inputs of a view, the side's prefix taken off."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 # torch's own F.linear_cross_entropy (2.13) was measured beside this one on a CPU with N = 300 rows: with its automatic
 # chunks 9 times slower (at V = 119,547), with chunks of 128 rows 13 to 24 % slower; it also gives no number correct and
 # does not exist before 2.13. So there is one implementation, for every version.
+from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
 from torch import Tensor
 
 from isoglot.errors import ConfigurationError
+from isoglot.modules.shared_table import SharedTable
 
 __all__ = ["vocabulary_loss"]
 
@@ -21,7 +23,7 @@ _LOGITS = {"cpu": 1 << 25, "cuda": 1 << 28}
 def vocabulary_loss(
     states: Tensor,
     labels: Tensor,
-    weight: Tensor,
+    weight: Tensor | SharedTable,
     bias: Tensor | None = None,
     *,
     chunk: int | None = None,
@@ -30,13 +32,15 @@ def vocabulary_loss(
 
     −Σ_i log softmax(W x_i + b)[y_i]. The rows go through in chunks, and each chunk's gradient is computed
     with its logits at hand, so that the memory is chunk × V instead of N × V and nothing is computed twice.
+    Up to h rows, W's gradient is left as its two factors until the backward, N × (V + h) numbers instead of V × h.
     Logits are products in the states' type (in the autocast type under autocast); softmax, loss and the
     weight's gradient accumulate in fp32.
 
     Args:
         states: x, the transformed hidden states of the positions that carry a loss.
         labels: y, their ids.
-        weight: W, usually the word embedding table itself.
+        weight: W, usually the word embedding table itself; as a :class:`SharedTable` where several losses of
+            one forward read it, so that they make one gradient.
         bias: b.
         chunk: rows at a time; default: as many as make 2^25 logits on a CPU, 2^28 on a GPU.
 
@@ -54,15 +58,42 @@ def vocabulary_loss(
         >>> round(float(total), 4) == round(2 * float(torch.tensor(8.0).log()), 4)
         True
     """
-    _check(states, labels, weight, bias)
+    shared = weight if isinstance(weight, SharedTable) else SharedTable(weight)
+    _check(states, labels, shared.weight, bias)
     kind = states.device.type
     if torch.is_autocast_enabled(kind):
         states = states.to(torch.get_autocast_dtype(kind))
     if chunk is None:
-        chunk = max(1, _LOGITS.get(kind, _LOGITS["cuda"]) // max(1, weight.shape[0]))
+        chunk = max(1, _LOGITS.get(kind, _LOGITS["cuda"]) // max(1, shared.weight.shape[0]))
     grad = torch.is_grad_enabled()
-    result = _Loss.apply(states, labels, weight, bias, chunk, grad)  # type: ignore[no-untyped-call]
+    factors = states.shape[0] <= states.shape[1]
+    slots = shared.product_slots(states.shape[0], states.dtype) if factors else shared.dense_slot()
+    table = shared.values(states.dtype)
+    result = _Loss.apply(states, labels, bias, shared.weight.detach(), table, chunk, grad, *slots)  # type: ignore[no-untyped-call]
     return cast(tuple[Tensor, Tensor], result)
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """Which gradients a pass makes: W's as a sum, or as the factors of a product."""
+
+    states: bool
+    bias: bool
+    dense: bool
+    factors: bool
+
+    def __bool__(self) -> bool:
+        return self.states or self.bias or self.dense or self.factors
+
+
+@dataclass
+class _Gradients:
+    """Unscaled gradients (fp32); ``delta`` are the logits' (N, V), in the type of the products."""
+
+    states: Tensor | None = None
+    bias: Tensor | None = None
+    weight: Tensor | None = None
+    delta: Tensor | None = None
 
 
 class _Loss(torch.autograd.Function):
@@ -70,10 +101,19 @@ class _Loss(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, states: Tensor, labels: Tensor, weight: Tensor, bias: Tensor | None, chunk: int, grad: bool
+        ctx: Any,
+        states: Tensor,
+        labels: Tensor,
+        bias: Tensor | None,
+        weight: Tensor,
+        table: Tensor,
+        chunk: int,
+        grad: bool,
+        *slots: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        wanted = tuple(bool(n) and grad for n in (ctx.needs_input_grad[0], *ctx.needs_input_grad[2:4]))
-        total, correct, gradients = _run(states, labels, weight, bias, chunk, wanted)
+        needs = ctx.needs_input_grad
+        wanted = _Wanted(needs[0] and grad, needs[2] and grad, dense=len(slots) == 1, factors=len(slots) > 1)
+        total, correct, gradients = _run(states, labels, table, bias, chunk, wanted)
         ctx.save_for_backward(states, labels, weight, bias)
         ctx.chunk, ctx.wanted, ctx.gradients = chunk, wanted, gradients
         ctx.mark_non_differentiable(correct)
@@ -83,35 +123,33 @@ class _Loss(torch.autograd.Function):
     def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor | None, ...]:
         scale = outer[0]
         states, labels, weight, bias = ctx.saved_tensors
-        gradients, ctx.gradients = ctx.gradients, None
-        if (
-            gradients is None
-        ):  # a second backward through a retained graph: the first one gave the buffers away
-            *_, gradients = _run(states, labels, weight, bias, ctx.chunk, ctx.wanted)
-        scaled = [None if g is None else g.mul_(scale.to(g.dtype)) for g in gradients]
-        types = (states.dtype, weight.dtype, None if bias is None else bias.dtype)
-        of_states, of_weight, of_bias = (
-            None if g is None else g.to(t) for g, t in zip(scaled, types, strict=True)
-        )
-        return of_states, None, of_weight, of_bias, None, None
+        made, ctx.gradients = ctx.gradients, None
+        if made is None:  # a second backward through a retained graph: the first one gave the buffers away
+            *_, made = _run(states, labels, weight.to(states.dtype), bias, ctx.chunk, ctx.wanted)
+        of_states = None if made.states is None else made.states.mul_(scale).to(states.dtype)
+        of_bias = None if made.bias is None else made.bias.mul_(scale).to(bias.dtype)
+        of_slots: tuple[Tensor | None, ...] = ()
+        if ctx.wanted.dense:
+            of_slots = (made.weight.mul_(scale),)  # autograd converts it to the slot's type
+        elif ctx.wanted.factors:
+            of_slots = (made.delta, states, scale)
+        return of_states, None, of_bias, None, None, None, None, *of_slots
 
 
 def _run(
-    states: Tensor,
-    labels: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    chunk: int,
-    wanted: tuple[bool, ...],
-) -> tuple[Tensor, Tensor, list[Tensor | None]]:
-    """One pass over the rows: sum, number correct and the unscaled gradients that are wanted (fp32)."""
-    table = weight.detach().to(states.dtype)
+    states: Tensor, labels: Tensor, table: Tensor, bias: Tensor | None, chunk: int, wanted: _Wanted
+) -> tuple[Tensor, Tensor, _Gradients]:
+    """One pass over the rows: sum, number correct and the gradients that are wanted."""
     offset = None if bias is None else bias.detach().to(states.dtype)
     total = states.new_zeros((), dtype=torch.float32)
     correct = states.new_zeros((), dtype=torch.int64)
-    of_states = torch.empty(states.shape, dtype=torch.float32, device=states.device) if wanted[0] else None
-    of_weight: Tensor | None = None
-    of_bias = None if bias is None or not wanted[2] else _zeros(bias)
+    made = _Gradients()
+    if wanted.states:
+        made.states = torch.empty(states.shape, dtype=torch.float32, device=states.device)
+    if bias is not None and wanted.bias:
+        made.bias = torch.zeros(bias.shape, dtype=torch.float32, device=bias.device)
+    if wanted.factors and not 0 < states.shape[0] <= chunk:
+        made.delta = states.new_empty((states.shape[0], table.shape[0]))
     with torch.autocast(states.device.type, enabled=False):
         for start in range(0, states.shape[0], chunk):
             rows = slice(start, start + chunk)
@@ -120,24 +158,23 @@ def _run(
             correct += (logits.gather(1, gold)[:, 0] == logits.amax(dim=1)).sum()
             log_p = torch.log_softmax(logits, dim=1, dtype=torch.float32)
             total -= log_p.gather(1, gold).sum()
-            if not any(wanted):
+            if not wanted:
                 continue
             delta = log_p.exp_()  # softmax − one-hot is the gradient of the logits
             delta.scatter_add_(1, gold, delta.new_full(gold.shape, -1.0))
-            if of_bias is not None:
-                of_bias += delta.sum(dim=0)
+            if made.bias is not None:
+                made.bias += delta.sum(dim=0)
             delta = delta.to(table.dtype)
-            if of_states is not None:
-                of_states[rows] = torch.mm(delta, table)
-            if wanted[1]:
-                of_weight = _add_product(of_weight, delta.t(), part)
-    if wanted[1] and of_weight is None:
-        of_weight = _zeros(weight)  # no rows at all
-    return total, correct, [of_states, of_weight, of_bias]
-
-
-def _zeros(like: Tensor) -> Tensor:
-    return torch.zeros(like.shape, dtype=torch.float32, device=like.device)
+            if made.states is not None:
+                made.states[rows] = torch.mm(delta, table)
+            if wanted.dense:
+                made.weight = _add_product(made.weight, delta.t(), part)
+            elif wanted.factors:
+                if made.delta is None:  # a single chunk, the usual case, is not copied
+                    made.delta = delta
+                else:
+                    made.delta[rows] = delta
+    return total, correct, made
 
 
 def _add_product(total: Tensor | None, left: Tensor, right: Tensor) -> Tensor:

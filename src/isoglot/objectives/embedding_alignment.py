@@ -13,6 +13,7 @@ from isoglot.corpus.pieces import PieceEncoder
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.encodings import Encodings
+from isoglot.modules.shared_table import SharedTable
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
 from isoglot.schema import LEXICON, require
 from isoglot.seeding import generator_for
@@ -21,13 +22,17 @@ __all__ = ["EmbeddingAlignment", "copied_vocabulary_pairs", "lexicon_pairs"]
 
 Pieces = list[int]
 
+_ENTRIES = {"cpu": 1 << 10, "cuda": 1 << 14}
+"""Entries at a time: on a CPU as many as leave a dozen intermediate results of cosine and gradient in the cache."""
+
 
 class EmbeddingAlignment(Objective):
     """Minus the mean cosine of the embeddings of each dictionary pair.
 
     ``L = −(1/|B|) Σ cos(E[source], E[target])``, over the *whole* dictionary at every step, as the paper's code
-    does: 10,000 pairs cost under 1 % of a step. The gradient reaches the dictionary's rows alone. The sampled
-    dictionary is a saved buffer, so a resumed run has the same one whatever its lexicon file became.
+    does. The gradient reaches the dictionary's rows alone, and is added to those that other objectives have for
+    the table (:class:`~isoglot.modules.shared_table.SharedTable`). The sampled dictionary is a saved buffer, so a
+    resumed run has the same one whatever its lexicon file became.
 
     Args:
         model: encoder with its masked-LM head.
@@ -114,7 +119,14 @@ class EmbeddingAlignment(Objective):
             generator = generator_for(self.lexicon_seed, "dictionary sample", int(self.step))
             rows = torch.randperm(source.size(0), generator=generator)[: self.sample].to(source.device)
             source, target = source[rows], target[rows]
-        cosine = nn.functional.cosine_similarity(self._embed(source), self._embed(target), dim=-1, eps=1e-8)
+        (embedding,) = self.embeddings
+        table = encodings.table(embedding.weight)
+        step = _ENTRIES.get(source.device.type, _ENTRIES["cuda"])
+        parts = [
+            nn.functional.cosine_similarity(_embed(table, s), _embed(table, t), dim=-1, eps=1e-8)
+            for s, t in zip(source.split(step), target.split(step), strict=True)
+        ]
+        cosine = torch.cat(parts)
         total = -cosine.float().sum()
         count = torch.as_tensor(source.size(0), device=total.device)
         return ObjectiveOutput(total, count, {"cosine": cosine.detach().float().mean()})
@@ -133,18 +145,6 @@ class EmbeddingAlignment(Objective):
                 setattr(self, name, getattr(self, name).new_empty(saved.shape))
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
 
-    def _embed(self, pieces: Tensor) -> Tensor:
-        """Mean embedding of each entry's pieces, (entries, hidden)."""
-        (table,) = self.embeddings
-        present = pieces >= 0
-        if pieces.size(1) == 1:
-            return nn.functional.embedding(pieces[:, 0], table.weight)
-        # Summed in place: gathering every piece first would hold entries · longest · hidden numbers.
-        lengths = present.sum(dim=1)
-        return nn.functional.embedding_bag(
-            pieces[present], table.weight, lengths.cumsum(0) - lengths, mode="mean"
-        )
-
     def _check_rows(self, needed: int) -> None:
         (table,) = self.embeddings
         if table.weight.size(0) < needed:
@@ -152,6 +152,17 @@ class EmbeddingAlignment(Objective):
                 f"embedding_alignment: a copied vocabulary needs {needed} embedding rows, the model has "
                 f"{table.weight.size(0)}; build it with the doubled vocabulary"
             )
+
+
+def _embed(table: SharedTable, pieces: Tensor) -> Tensor:
+    """Mean embedding of each entry's pieces, (entries, hidden)."""
+    if pieces.size(1) == 1:
+        return table.rows(pieces[:, 0])
+    present = pieces >= 0
+    rows = table.rows(pieces[present])
+    lengths = present.sum(dim=1)
+    order = torch.arange(rows.size(0), device=rows.device)
+    return nn.functional.embedding_bag(order, rows, lengths.cumsum(0) - lengths, mode="mean")
 
 
 def lexicon_pairs(

@@ -85,7 +85,7 @@ class MaskedLM(Objective):
             states, bias = head.transform(states), head.bias
         else:
             states, bias = self.transform(states), None
-        total, correct = vocabulary_loss(states, gold, head.weight, bias, chunk=self.chunk)
+        total, correct = vocabulary_loss(states, gold, encodings.table(head.weight), bias, chunk=self.chunk)
         count = torch.tensor(rows.numel(), device=total.device)
         return ObjectiveOutput(total, count, {"accuracy": correct / count.clamp(min=1)})
 

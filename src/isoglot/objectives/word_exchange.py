@@ -109,7 +109,8 @@ class WordExchange(Objective):
         )
         states = self.transform(self.exchange_dense(states))
         targets = labels.flatten()[position]
-        total, correct = vocabulary_loss(states, targets, masked_lm_head(encodings.model).weight, self.bias)
+        table = encodings.table(masked_lm_head(encodings.model).weight)
+        total, correct = vocabulary_loss(states, targets, table, self.bias)
         count = torch.as_tensor(position.numel(), device=total.device)
         metrics = {
             "accuracy": correct.detach().float() / count.clamp(min=1),
