@@ -117,6 +117,16 @@ def test_xlm_aligns_ablations_share_their_runs(scale: str) -> None:
     assert len(runs) == 11  # of 16 rows
 
 
+def test_align_mlms_random_tokens_are_of_the_original_half() -> None:
+    """The authors draw them below ``len(tokenizer)``, which is V and not 2V."""
+    found = [u.config["set"] for u in plan_of("align_mlm/table3", "paper").units() if u.kind == "pretrain"]
+    assert {len(own["views"]) for own in found} == {1, 2}  # XLM reads pairs too
+    for own in found:
+        for view in own["views"].values():
+            low, high = view["random_pool"]
+            assert low == 0 and high.endswith("copied_vocabulary>")
+
+
 def test_weam_is_one_model_a_language_and_english_their_mean() -> None:
     assert len(trained("weam/table2", "mBERT+WEAM")) == 3
     (table,) = plan_of("weam/table2", "tiny").tables
