@@ -278,7 +278,19 @@ def test_mistakes_are_named():
         ({"variant": "simcse"}, "variant: 'simcse' given; it is one of moco"),
         ({"temperature": 0.0}, "temperature: 0.0 given"),
         ({"momentum": 2}, "momentum: 2 given"),
-        ({"variant": "in_batch", "queue_size": 9}, "which has neither"),
+        (
+            {"variant": "in_batch", "queue_size": 9},
+            "queue_size: 9 given with variant: in_batch, which has no queue",
+        ),
+        (
+            {"variant": "in_batch", "positive_in_denominator": False, "key_dropout": False},
+            "key_dropout: False, positive_in_denominator: False given",
+        ),
+        ({"variant": "in_batch", "queue_init": "warm"}, "queue_init: warm given"),
+        (
+            {"projection": "none", "projection_size": 8},
+            "projection_size: 8 and bias: False, which it does not have",
+        ),
         ({"mixup": True, "mask_duplicates": "same_source_id"}, "two sources"),
     ):
         with pytest.raises(ConfigurationError, match=message):

@@ -150,8 +150,20 @@ class SentenceContrast(Objective):
         self.normalize_z, self.key_dropout, self.mixup = normalize_z, key_dropout, mixup
         self.temperature: float = given("temperature", temperature)
         self.positive_in_denominator, self.mask_duplicates = positive_in_denominator, mask_duplicates
-        self._check(depth, queue_size=queue_size, momentum=momentum)
         kind = given("projection", projection)
+        self._check(
+            depth,
+            queue_size=queue_size or None,
+            momentum=momentum or None,
+            queue_init=None if queue_init == "random" else queue_init,
+            key_dropout=None if key_dropout else key_dropout,
+            positive_in_denominator=None if positive_in_denominator else positive_in_denominator,
+        )
+        if kind == "none" and (projection_size not in (None, width) or bias):
+            raise ConfigurationError(
+                f"sentence_contrast: projection: none given with projection_size: {projection_size} and bias: {bias}, "
+                "which it does not have; leave them out or write projection: mlp"
+            )
         size = width if kind == "none" else given("projection_size", projection_size) or width
         std = float(getattr(model.config, "initializer_range", 0.02))
         self.projection = Projection(
@@ -296,7 +308,8 @@ class SentenceContrast(Objective):
             encodings.model, {self.view: tensors}, language_embeddings=encodings.language_embeddings
         )
 
-    def _check(self, depth: int, *, queue_size: int | None, momentum: float | None) -> None:
+    def _check(self, depth: int, **of_queue: Any) -> None:
+        """Options that contradict each other; ``of_queue`` those that only a key queue has, ``None`` by default."""
         problems = []
         if not 0 <= self.layer <= depth:
             problems.append(
@@ -307,10 +320,11 @@ class SentenceContrast(Objective):
             problems.append(
                 f"temperature: {self.temperature} given; a positive number is needed: temperature: 0.05"
             )
-        if self.variant == "in_batch" and (queue_size or momentum):
+        unused = [f"{name}: {value}" for name, value in of_queue.items() if value is not None]
+        if self.variant == "in_batch" and unused:
             problems.append(
-                f"queue_size: {queue_size} and momentum: {momentum} given with variant: in_batch, which has "
-                "neither; leave them out or write variant: moco"
+                f"{', '.join(unused)} given with variant: in_batch, which has no queue and no momentum copy; "
+                "leave it out or write variant: moco"
             )
         if self.mixup and self.mask_duplicates != "none":
             problems.append(
