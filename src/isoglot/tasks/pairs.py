@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from datasets import Dataset
@@ -43,6 +43,8 @@ class PairTask:
         kind: ``xnli`` or ``pawsx``.
         name: in results; by default the kind.
         max_length: tokens of a row; the longer sentence is cut first.
+        untranslated: ``drop`` PAWS-X's rows with a sentence ``NS``, which has no translation, or ``keep`` them, as
+            XTREME does: its submissions and published scores count all rows.
 
     **Metrics**: ``accuracy``.
     """
@@ -51,11 +53,14 @@ class PairTask:
     kind: str = "xnli"
     name: str = ""
     max_length: int = 128
+    untranslated: Literal["drop", "keep"] = "drop"
     primary_metric: str = "accuracy"
     group: ClassVar[tuple[str, ...]] = ("first",)
 
     def __post_init__(self) -> None:
         self.name = self.name or self.kind
+        if self.untranslated not in ("drop", "keep"):
+            raise ConfigurationError(f"untranslated {self.untranslated!r} given; rows of NS are drop or keep")
         self._allowed: tuple[str, ...] | None = None
 
     def load(self, language: str, split: str) -> Dataset:
@@ -65,13 +70,19 @@ class PairTask:
             if is_table(place.path) and not _is_raw_jsonl(place.path):
                 return read_table(place.path, PAIR, language=language, split=split, role=f"{self.name} data")
             return read_pairs(
-                place.path, language=language, labels=_SPELLINGS[self.kind], allowed=self._allowed
-            )
+                place.path, language=language, labels=_SPELLINGS[self.kind], allowed=self._allowed,
+                untranslated=self._left_out,
+            )  # fmt: skip
 
         found = load_places(
             self.data, language, split, read=read, hub=_HUB[self.kind], schema=PAIR, group=self.group
         )
         return self._usable(found)
+
+    @property
+    def _left_out(self) -> str | None:
+        """The sentence whose rows are left out."""
+        return UNTRANSLATED if self.kind == "pawsx" and self.untranslated == "drop" else None
 
     def _usable(self, dataset: Dataset) -> Dataset:
         """Rows with a label, spelt as the head's; without PAWS-X's untranslated ones."""
@@ -84,11 +95,14 @@ class PairTask:
                 f"({self.data.describe()})"
             )
         missing = {NO_LABEL} & set(given)
-        untranslated = self.kind == "pawsx" and UNTRANSLATED in {*dataset["first"], *dataset["second"]}
-        if missing or untranslated:
+        if missing or (
+            self._left_out is not None and self._left_out in {*dataset["first"], *dataset["second"]}
+        ):
             sides = zip(given, dataset["first"], dataset["second"], strict=True)
             kept = [
-                i for i, (label, *pair) in enumerate(sides) if label != NO_LABEL and UNTRANSLATED not in pair
+                i
+                for i, (label, *pair) in enumerate(sides)
+                if label != NO_LABEL and self._left_out not in pair
             ]
             dataset, given = dataset.select(kept), [given[i] for i in kept]
         named = [spellings[label] for label in given]

@@ -101,6 +101,12 @@ def test_untranslated_paraphrases_are_left_out_and_ids_kept(tmp_path: Path) -> N
     text = "id\tsentence1\tsentence2\tlabel\n1\tNS\tx\t0\n2\ta\tNS\t0\n7\ta\tb\t1\n"
     found = read_pairs(_file(tmp_path, "a.tsv", text), language="de", labels=PARAPHRASE_LABELS)
     assert [(r["id"], r["label"]) for r in found] == [("7", "1")]
+    data = [str(tmp_path / "a.tsv")]
+    for task, options, ids in [("pawsx", {}, ["7"]), ("pawsx", {"untranslated": "keep"}, ["1", "2", "7"]),
+                               ("xnli", {}, ["1", "2", "7"])]:  # fmt: skip
+        assert list(build_task(task, data, **options).load("de", "test")["id"]) == ids
+    with pytest.raises(ConfigurationError, match="drop or keep"):
+        build_task("pawsx", data, untranslated="NS")
 
 
 @pytest.mark.parametrize(

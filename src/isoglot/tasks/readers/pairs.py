@@ -57,6 +57,7 @@ def read_pairs(
     language: str,
     labels: Mapping[str, str],
     allowed: Sequence[str] | None = None,
+    untranslated: str | None = UNTRANSLATED,
 ) -> Dataset:
     """Read labelled pairs.
 
@@ -70,6 +71,7 @@ def read_pairs(
         language: of both sentences.
         labels: every spelling of a label, and its name.
         allowed: names that the model knows; by default all.
+        untranslated: the sentence whose rows are left out; ``None``: none is.
 
     Returns:
         PAIR rows with an ``id``.
@@ -87,7 +89,7 @@ def read_pairs(
             others.add(fields["language"])
             continue
         label = fields["label"].strip()
-        if label == _NO_CONSENSUS or UNTRANSLATED in (fields["first"].strip(), fields["second"].strip()):
+        if label == _NO_CONSENSUS or untranslated in (fields["first"].strip(), fields["second"].strip()):
             continue
         if label not in labels or (allowed is not None and labels[label] not in allowed):
             known = sorted(set(labels)) if allowed is None else sorted(allowed)
