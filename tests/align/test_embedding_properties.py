@@ -8,6 +8,7 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
+import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -46,6 +47,34 @@ def test_exchanged_sides_transpose_the_links(base, method, bitext):
     back = own.align_pairs([(t, s) for s, t in bitext])
     for there, other in zip(own.align_pairs(bitext), back, strict=True):
         assert there.links == sorted((i, j) for j, i in other.links)
+
+
+def test_optimal_transport_without_a_floor():
+    """Links of the released aligner: rows of π and columns of ξ, made of dot products of either sign."""
+    model, tokenizer, pairs = tiny_model("bert").double(), tiny_tokenizer("bert"), pairs_of(30)
+    aligner = EmbeddingAligner(
+        model, tokenizer=tokenizer, method="ot", encode="separate", epsilon=None, layer=1
+    )
+    differing = 0
+    for (source, target), found in zip(pairs, aligner.align_pairs(pairs), strict=True):
+        states, owners = [], []
+        for words in (source, target):
+            cut = [tokenizer(word, add_special_tokens=False)["input_ids"] for word in words]
+            ids = [tokenizer.cls_token_id, *itertools.chain(*cut), tokenizer.sep_token_id]
+            with torch.no_grad():
+                output = model.base_model(torch.tensor([ids]), output_hidden_states=True)
+            states.append(output.hidden_states[1][0, 1:-1])
+            owners.append([number for number, pieces in enumerate(cut) for _ in pieces])
+        plan = scores = states[0] @ states[1].T
+        for _ in range(2):
+            columns = plan / plan.sum(0, keepdim=True)
+            plan = columns / columns.sum(1, keepdim=True)
+        links = {(i, j) for i, j in enumerate(plan.argmax(1).tolist())}
+        links &= {(i, j) for j, i in enumerate(columns.argmax(0).tolist())}
+        assert found.links == sorted({(owners[0][i], owners[1][j]) for i, j in links})
+        assert all(0 <= p <= 1 for p in found.probabilities)
+        differing += bool((scores < 0).any())
+    assert differing
 
 
 @pytest.mark.parametrize("method", ["forward", "backward"])

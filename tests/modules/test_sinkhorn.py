@@ -168,6 +168,29 @@ def test_the_floor_of_the_two_orders():
     assert float(s[0, 0, 1]) == -1.0, "the input is left alone"
 
 
+@pytest.mark.parametrize("extra", [0, 2])
+def test_without_a_floor_negative_similarities_keep_their_sign(extra):
+    """As the released aligner, whose floor goes to a copy: raw dot products are divided by their sums in turn."""
+    rng = np.random.default_rng(5)
+    matrices = [rng.normal(1.0, 1.5, size=shape) for shape in ((4, 6), (1, 3), (5, 2), (2, 1))]
+    batch, mask = pack(matrices, extra, fill=7.0)
+    pi, xi = sinkhorn(batch, mask, epsilon=None)
+    for b, s in enumerate(matrices):
+        rows = s
+        for _ in range(2):
+            columns = rows / rows.sum(0, keepdims=True)
+            rows = columns / columns.sum(1, keepdims=True)
+        n, m = s.shape
+        np.testing.assert_allclose(pi[b, :n, :m].numpy(), rows, rtol=1e-9)
+        np.testing.assert_allclose(xi[b, :n, :m].numpy(), columns, rtol=1e-9)
+        both = {(i, int(row.argmax())) for i, row in enumerate(rows)}
+        both &= {(int(column.argmax()), j) for j, column in enumerate(columns.T)}
+        assert set(map(tuple, intersection_links(pi, mask, xi)[b].nonzero().tolist())) == both
+    assert bool((pi < 0).any())
+    with pytest.raises(ConfigurationError, match="epsilon: null given with mu 2"):
+        sinkhorn(batch, mask, epsilon=None, mu=2.0)
+
+
 def random_cost(seed=0):
     rng = np.random.default_rng(seed)
     return pack([rng.random((3, 5)), rng.random((6, 2)), rng.random((4, 4))], 2, 33.0)

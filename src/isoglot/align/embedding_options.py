@@ -73,6 +73,9 @@ class EmbeddingOptions(BaseModel):
     iterations: int | None = Field(None, ge=0, description="ot: Sinkhorn iterations (2); transport: 100")
     mu: float = Field(1.0, gt=0, description="ot: weight of the entropy")
     order: Literal["official", "paper"] = Field("official", description="ot: columns or rows first")
+    epsilon: float | None = Field(
+        1e-6, gt=0, description="ot: floor of the dot products; null: none, as XLM-Align's released aligner runs"
+    )
     links: Literal["intersection", "itermax", "union", "argmax", "match", "forward", "backward"] = Field(
         "intersection", description="ot, transport and pointer: how links are read off the two directions"
     )

@@ -136,10 +136,12 @@ def _by_sinkhorn(
     mask = pair_mask(source_mask, target_mask)
     similarity = distort(_similarity(options, source, target), mask, ratio=options.distortion)
     iterations = 2 if options.iterations is None else options.iterations
-    rows, columns = sinkhorn(similarity, mask, iterations=iterations, mu=options.mu, order=options.order)
+    rows, columns = sinkhorn(
+        similarity, mask, iterations=iterations, mu=options.mu, order=options.order, epsilon=options.epsilon
+    )
     links = _read(options, options.links, rows, rows, columns, mask)
-    # Without iterations the kernel itself comes back, which need not be below 1.
-    probability = _directions(rows, mask)
+    # Without iterations the kernel itself comes back, which need not be below 1; without a floor it has signs.
+    probability = _directions(rows.clamp(min=0.0), mask)
     return _above(options, links, probability), probability
 
 

@@ -26,7 +26,7 @@ def sinkhorn(
     iterations: int = 2,
     mu: float = 1.0,
     order: Order = "official",
-    epsilon: float = 1e-6,
+    epsilon: float | None = 1e-6,
     double: bool = True,
 ) -> tuple[Tensor, Tensor]:
     r"""XLM-Align's alignment matrix (Chi et al. 2021, Eq. 1 and 3-6), a fixed number of Sinkhorn iterations.
@@ -43,7 +43,8 @@ def sinkhorn(
         iterations: k; 2 in the paper, 0 returns K twice (plain argmax alignment).
         mu: μ of the entropic term; 1 in the paper. Other values are computed in log space.
         order: which side is normalised first.
-        epsilon: ε, 1e-6 in the code.
+        epsilon: ε, 1e-6 in the code; ``None``: no floor, as XLM-Align's released aligner runs (its floor is set in
+            a copy and lost), so that the plan keeps the signs of the similarities. It takes μ = 1.
         double: compute and return float64. Sums then do not depend on how far a batch is padded, to the
             precision that decides an argmax; else float32.
 
@@ -52,12 +53,15 @@ def sinkhorn(
         the last half-step is π for ``official`` and ξ for ``paper``. Both are 0 outside the mask.
 
     Raises:
-        ConfigurationError: μ or ε not positive, a negative number of iterations, an unknown order.
+        ConfigurationError: μ or ε not positive, no ε with another μ than 1, a negative number of iterations, an
+            unknown order.
     """
     _check(iterations=iterations, mu=mu, order=order, epsilon=epsilon)
-    scores = similarity.double() if double else similarity.float()
-    floor = torch.full((), epsilon, dtype=scores.dtype, device=scores.device)
-    kernel = torch.where(scores > 0, scores, floor) if order == "official" else torch.maximum(scores, floor)
+    kernel = scores = similarity.double() if double else similarity.float()
+    if epsilon is not None:
+        floor = torch.full((), epsilon, dtype=scores.dtype, device=scores.device)
+        official = order == "official"
+        kernel = torch.where(scores > 0, scores, floor) if official else torch.maximum(scores, floor)
     axes = (1, 2) if order == "official" else (2, 1)
     if mu != 1.0:
         log_kernel = (kernel.log() / mu).masked_fill(~mask, -torch.inf)
@@ -215,13 +219,17 @@ def null_transport(
     return plan[:, :n, :m], plan[:, :n, m], plan[:, n, :m]
 
 
-def _check(*, iterations: int, mu: float, order: str, epsilon: float) -> None:
+def _check(*, iterations: int, mu: float, order: str, epsilon: float | None) -> None:
     problems = []
     if iterations < 0:
         problems.append(f"Sinkhorn iterations {iterations} given; 0 or more are needed: iterations: 2")
     if mu <= 0:
         problems.append(f"Sinkhorn mu {mu} given; a positive number is needed: mu: 1.0")
-    if epsilon <= 0:
+    if epsilon is None and mu != 1.0:
+        problems.append(
+            f"Sinkhorn epsilon: null given with mu {mu}; without a floor the similarities have no logarithm: mu: 1.0"
+        )
+    if epsilon is not None and epsilon <= 0:
         problems.append(f"Sinkhorn epsilon {epsilon} given; a positive number is needed: epsilon: 1e-6")
     if order not in ("official", "paper"):
         problems.append(f"Sinkhorn order {order!r} given; there are 'official' and 'paper': order: official")
