@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from datasets import Dataset
@@ -47,6 +47,8 @@ class TaggingTask:
         overlap: words of the row before that a further row begins with, as context (XTREME: 0).
         allowed: tags that the data may have; by default UPOS, or any IOB2 tags. A trained model sets it to its own.
         format: of the files, one of :data:`isoglot.tasks.readers.tags.TAG_FORMATS`; by default told from the file.
+        words: of CoNLL-U: ``syntactic`` ones, or as ``written``, which XTREME's UDPOS has: a multiword token (``zum``,
+            ``don't``) is one word with the tag of its head.
 
     **Metrics**: ``f1`` (chunks; of POS as XTREME counts them), ``precision``, ``recall``, ``accuracy`` (tokens).
     """
@@ -58,6 +60,7 @@ class TaggingTask:
     overlap: int = 0
     allowed: tuple[str, ...] | None = None
     format: str | None = None
+    words: Literal["syntactic", "written"] = "syntactic"
     primary_metric: str = "f1"
     group: ClassVar[tuple[str, ...]] = ()
     _hub: HubSpec = field(init=False, repr=False)
@@ -67,16 +70,25 @@ class TaggingTask:
         self.name = self.name or self.kind
         if self.allowed is None and self.kind == "pos":
             self.allowed = UPOS
+        if self.words not in ("syntactic", "written"):
+            raise ConfigurationError(f"words {self.words!r} given; they are syntactic or written")
 
     def load(self, language: str, split: str) -> Dataset:
         """TAGGED rows."""
 
         def read(place: Place) -> Dataset:
             if is_table(place.path):
+                if self.words == "written":
+                    raise ConfigurationError(
+                        f"{place.path}: words=written given, which only CoNLL-U files have; leave words out"
+                    )
                 return read_table(
                     place.path, TAGGED, language=language, split=split, role=f"{self.name} data"
                 )
-            return read_tags(place.path, language=language, labels=self.allowed, name=self.format)
+            return read_tags(
+                place.path, language=language, labels=self.allowed, name=self.format,
+                surface=self.words == "written",
+            )  # fmt: skip
 
         return load_places(
             self.data, language, split, read=read, hub=self._hub, schema=TAGGED, group=self.group

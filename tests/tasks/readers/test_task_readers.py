@@ -128,6 +128,51 @@ def _squad(context: str, *answers: tuple[str, int], name: str = "1") -> dict[str
     return {"data": [{"paragraphs": [{"context": context, "qas": [qa]}]}]}
 
 
+CONLLU = """# text = Geht's zum Haus?
+1-2\tGeht's\t_\t_\t_\t_\t_\t_\t_\t_
+1\tGeht\t_\tVERB\t_\t_\t0\troot\t_\t_
+2\t's\t_\tPRON\t_\t_\t1\tnsubj\t_\t_
+3-4\tzum\t_\t_\t_\t_\t_\t_\t_\t_
+3\tzu\t_\tADP\t_\t_\t5\tcase\t{deps}\t_
+4\tdem\t_\tDET\t_\t_\t5\tdet\t_\t_
+5\tHa\u200c us\t_\tNOUN\t_\t_\t1\tobl\t_\t_
+5.1\tja\t_\tX\t_\t_\t_\t_\t_\t_
+6\t?\t_\tPUNCT\t_\t_\t1\tpunct\t_\t_
+
+1\t_\t_\tVERB\t_\t_\t0\troot\t_\t_
+2\t_\t_\tNOUN\t_\t_\t1\tobj\t_\t_
+3\t.\t_\tPUNCT\t_\t_\t1\tpunct\t_\t_
+"""
+
+
+@pytest.mark.parametrize(("deps", "tag"), [("_", "ADP"), ("5:case", "ADP"), ("5:case|6:x|4.1:y", "DET")])
+def test_written_words_have_the_tag_of_their_highest_part(tmp_path: Path, deps: str, tag: str) -> None:
+    path = _file(tmp_path, "de.test.conllu", CONLLU.replace("{deps}", deps))
+    (row,) = build_task("pos", [str(path)], words="written").load("de", "test")
+    assert row["words"] == ["Geht's", "zum", "Haus", "?"]
+    assert row["tags"] == ["VERB", tag, "NOUN", "PUNCT"]
+    syntactic = build_task("pos", [str(path)]).load("de", "test")
+    assert [len(words) for words in syntactic["words"]] == [6, 3]
+    with pytest.raises(InputError, match="this is pairs; leave words out"):
+        build_task("pos", [str(_file(tmp_path, "a.tsv", "a\tX\n"))], words="written").load("de", "test")
+    with pytest.raises(ConfigurationError, match="syntactic or written"):
+        build_task("pos", [str(path)], words="fused")
+
+
+def test_precedence_among_equally_high_parts_is_the_languages_own(tmp_path: Path) -> None:
+    line = "{}\t{}\t_\t{}\t_\t_\t{}\tx\t_\t_\n"
+    text = "1-2\tab\t_\t_\t_\t_\t_\t_\t_\t_\n" + "".join(
+        line.format(*row)
+        for row in [(1, "a", "ADP", 3), (2, "b", "PRON", 3), (3, "c", "VERB", 0), (4, "d", "X", 3)]
+    )
+    path = _file(tmp_path, "x.conllu", text)
+    for language, tag in (("de", "PRON"), ("es", "PRON"), ("fr", "PRON")):
+        assert read_tags(path, language=language, surface=True)["tags"][0] == [tag, "VERB", "X"]
+    other = _file(tmp_path, "y.conllu", text.replace("PRON", "ADV"))
+    for language, tag in (("de", "ADV"), ("es", "ADP"), ("it", "ADV")):
+        assert read_tags(other, language=language, surface=True)["tags"][0] == [tag, "VERB", "X"]
+
+
 @pytest.mark.parametrize(("start", "found"), [(4, 4), (5, 4), (0, 0), (3, 4), (99, 8), (-3, 0)])
 def test_answers_are_found_nearby(tmp_path: Path, start: int, found: int) -> None:
     path = _file(tmp_path, "a.json", json.dumps(_squad("abc abc abc", ("abc", start))))

@@ -12,6 +12,7 @@ from datasets import Dataset
 from isoglot.errors import InputError
 from isoglot.schema import TAGGED
 from isoglot.tasks.files import blocks, numbered_lines
+from isoglot.tasks.readers.surface import surface_rows
 
 __all__ = ["TAG_FORMATS", "UPOS", "read_tags", "tell_format"]
 
@@ -27,7 +28,12 @@ Row = tuple[str, str]
 
 
 def read_tags(
-    path: str | Path, *, language: str, labels: Collection[str] | None = None, name: str | None = None
+    path: str | Path,
+    *,
+    language: str,
+    labels: Collection[str] | None = None,
+    name: str | None = None,
+    surface: bool = False,
 ) -> Dataset:
     """Read tagged sentences.
 
@@ -37,23 +43,32 @@ def read_tags(
         labels: tags that may occur; by default those of an IOB2 scheme (``O``, ``B-…``, ``I-…``) or, in CoNLL-U,
             :data:`UPOS`.
         name: one of :data:`TAG_FORMATS`; told from the first lines by default.
+        surface: of CoNLL-U, the words as they are written, see :mod:`isoglot.tasks.readers.surface`.
 
     Returns:
         TAGGED rows. In column files IOB1 is turned into IOB2 (an ``I-`` that opens an entity becomes ``B-``).
 
     Raises:
-        InputError: a line with the wrong number of columns, or a tag that may not occur (``file:line``).
+        InputError: a line with the wrong number of columns, or a tag that may not occur (``file:line``); ``surface`` of
+            another format.
     """
     lines = [(n, t) for n, t in numbered_lines(path)]
     name = name or tell_format([t for _, t in lines[: 5 * _GUESSED_LINES]])
     if name not in TAG_FORMATS:
         raise InputError(f"format {name!r} asked for; tagged files are {', '.join(TAG_FORMATS)}", path=path)
+    if surface and name != "conllu":
+        raise InputError(
+            f"words as written asked for, which only CoNLL-U has beside others, and this is {name}; leave words out",
+            path=path,
+        )
     allowed = UPOS if labels is None and name == "conllu" else labels
     parse = TAG_FORMATS[name]
     words: list[list[str]] = []
     tags: list[list[str]] = []
     for block in blocks(lines):
         rows = [(n, *row) for n, text in block if (row := parse(text, path, n)) is not None]
+        if surface:
+            rows = surface_rows(block, language=language)
         if not rows:
             continue
         for number, _, tag in rows:
