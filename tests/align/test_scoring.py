@@ -21,6 +21,16 @@ def test_hand_made_corpus():
     assert total.f1 == pytest.approx(0.4)
 
 
+def test_the_values_of_xlm_aligns_evaluation():
+    gold = [
+        GoldAlignment.of([[1, 1], [2, 2]], [[1, 1], [2, 2], [3, 2]]),
+        GoldAlignment.of([[1, 2]], [[1, 2], [2, 1]]),
+    ]
+    total = score([Alignment.from_pharaoh(line) for line in ("1-1 3-2 4-4", "1-2 2-1")], gold)
+    found = [100 * value for value in (total.precision, total.recall, total.f1, total.aer)]
+    assert found == pytest.approx([80.0, 66.66666666666666, 72.72727272727272, 25.0])
+
+
 def test_empty_hypothesis_and_empty_gold():
     nothing = score([Alignment(frozenset())], [GoldAlignment.of([[0, 0]])])
     assert (nothing.precision, nothing.recall, nothing.f1, nothing.aer) == (0.0, 0.0, 0.0, 1.0)

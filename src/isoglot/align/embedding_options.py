@@ -43,6 +43,24 @@ METHODS: dict[str, str] = {
 """Method to what it does, for help texts."""
 
 
+_SIMALIGN = ("argmax", "itermax", "match", "forward", "backward")
+_TRANSPORT = ("entropic", "unbalanced", "null")
+_READ_BY: dict[str, tuple[str, ...]] = {
+    "compare": (*_SIMALIGN, "softmax", "entmax", "ot", *_TRANSPORT),
+    "distortion": (*_SIMALIGN, "softmax", "entmax", "ot"),
+    "threshold": ("softmax", "entmax", "ot", *_TRANSPORT, "pointer"),
+    "iterations": ("ot", *_TRANSPORT),
+    "mu": ("ot",),
+    "order": ("ot",),
+    "epsilon": ("ot",),
+    "links": ("ot", *_TRANSPORT, "pointer"),
+    "regularisation": _TRANSPORT,
+    "marginal_penalty": ("unbalanced",),
+    "null_cost": ("null",),
+}
+"""Options that not every method reads, and those that do."""
+
+
 class EmbeddingOptions(BaseModel):
     """How an embedding aligner encodes, compares and links.
 
@@ -74,7 +92,9 @@ class EmbeddingOptions(BaseModel):
     mu: float = Field(1.0, gt=0, description="ot: weight of the entropy")
     order: Literal["official", "paper"] = Field("official", description="ot: columns or rows first")
     epsilon: float | None = Field(
-        1e-6, gt=0, description="ot: floor of the dot products; null: none, as XLM-Align's released aligner runs"
+        1e-6,
+        gt=0,
+        description="ot: floor of the dot products; null: none, as XLM-Align's released aligner runs",
     )
     links: Literal["intersection", "itermax", "union", "argmax", "match", "forward", "backward"] = Field(
         "intersection", description="ot, transport and pointer: how links are read off the two directions"
@@ -104,6 +124,19 @@ class EmbeddingOptions(BaseModel):
         except ValidationError as error:
             raise ConfigurationError([_problem(e) for e in error.errors()]) from error
 
+    def unused(self) -> list[str]:
+        """One line for each option that was changed although the method does not read it."""
+        changed = [name for name in self.model_fields_set if getattr(self, name) != _DEFAULTS[name]]
+        readers = dict(_READ_BY)
+        if self.method not in _READ_BY["links"] or self.links != "itermax":
+            readers |= {"alpha": ("itermax",), "passes": ("itermax",)}
+        return [
+            f"{name}={getattr(self, name)} given, which method {self.method} does not read "
+            f"({', '.join(readers[name])} {'do' if len(readers[name]) > 1 else 'does'}); leave it out"
+            for name in sorted(changed)
+            if name in readers and self.method not in readers[name]
+        ]
+
     @property
     def encoding(self) -> str:
         """``separate`` or ``joint``."""
@@ -123,6 +156,9 @@ class EmbeddingOptions(BaseModel):
         if self.layer is None:
             return layers if self.method == "pointer" else min(8, layers)
         return self.layer + layers + 1 if self.layer < 0 else self.layer
+
+
+_DEFAULTS = {name: field.default for name, field in EmbeddingOptions.model_fields.items()}
 
 
 def _problem(error: Any) -> str:

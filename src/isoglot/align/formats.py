@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +48,22 @@ class LinkFile:
         gold: one a sentence, in the file's order.
         ids: the sentences' names where the format has them, else None.
         words: source and target words where the format has them, else None.
+        rows: a line is a link, so that sentences without one are not named (``alignv2``, ``naacl``).
     """
 
     gold: list[GoldAlignment]
     ids: list[str] | None = None
     words: list[tuple[list[str], list[str]]] | None = None
+    rows: bool = False
+
+    def up_to(self, sentences: int) -> LinkFile:
+        """The same, with so many sentences: numbered ones after the last that has a link have none."""
+        more = sentences - len(self.gold)
+        if not self.rows or more <= 0 or self.ids is None or not all(name.isdecimal() for name in self.ids):
+            return self
+        first = int(self.ids[-1]) + 1 if self.ids else 1
+        ids = [*self.ids, *(str(first + n) for n in range(more))]
+        return replace(self, gold=[*self.gold, *[GoldAlignment(frozenset())] * more], ids=ids)
 
 
 def read_links(
@@ -62,6 +73,7 @@ def read_links(
     base: int | None = None,
     reverse: bool = False,
     sentences: int | None = None,
+    like: LinkFile | None = None,
 ) -> LinkFile:
     """Read links of any format.
 
@@ -72,9 +84,12 @@ def read_links(
         reverse: the file has the target side first.
         sentences: for ``alignv2`` and ``naacl``: how many sentences there are, so that those without links keep
             their place; by default up to the last one named.
+        like: for ``alignv2`` and ``naacl``: a file of the same sentences, whose names and order are taken if it is of
+            such a format too. Without it sentences are numbered from 1, from 0 if one is named so, and those that are
+            named otherwise stand as they come.
 
     Raises:
-        InputError: a line that is not of the format, or a word number below ``base``.
+        InputError: a line that is not of the format, a word number below ``base``, or a sentence that ``like`` lacks.
         ConfigurationError: an unknown format.
     """
     lines = list(_lines(str(path)))
@@ -85,13 +100,14 @@ def read_links(
     if name == "jsonl":
         found = _from_jsonl(str(path), lines, start)
     elif name in ("alignv2", "naacl"):
-        found = _from_rows(str(path), lines, start, sentences)
+        order = like.ids if like is not None and like.rows else None
+        found = _from_rows(str(path), lines, start, sentences, order)
     else:
         found = LinkFile([_from_items(text, start, str(path), n) for n, text in lines])
     if not reverse:
         return found
     words = None if found.words is None else [(t, s) for s, t in found.words]
-    return LinkFile([g.transpose() for g in found.gold], found.ids, words)
+    return replace(found, gold=[g.transpose() for g in found.gold], words=words)
 
 
 def format_links(
@@ -160,7 +176,11 @@ def _guess(path: str, lines: list[tuple[int, str]]) -> str:
     if first.startswith("{"):
         return "jsonl"
     fields = first.split()
-    if len(fields) in (3, 4, 5) and all(f.isdigit() for f in fields[1:3]) and not _ITEM.fullmatch(fields[0]):
+    if (
+        len(fields) in (3, 4, 5)
+        and all(f.isdecimal() for f in fields[1:3])
+        and not _ITEM.fullmatch(fields[0])
+    ):
         return "naacl"
     return "pharaoh"
 
@@ -182,7 +202,9 @@ def _from_items(text: str, start: int, path: str, line: int) -> GoldAlignment:
     return GoldAlignment(frozenset(sure), frozenset(possible))
 
 
-def _from_rows(path: str, lines: list[tuple[int, str]], start: int, sentences: int | None) -> LinkFile:
+def _from_rows(
+    path: str, lines: list[tuple[int, str]], start: int, sentences: int | None, order: list[str] | None
+) -> LinkFile:
     found: dict[str, tuple[set[tuple[int, int]], set[tuple[int, int]]]] = {}
     for line, text in lines:
         if not text.strip():
@@ -191,7 +213,7 @@ def _from_rows(path: str, lines: list[tuple[int, str]], start: int, sentences: i
         kind = fields[3].upper() if len(fields) > 3 else "S"
         if (
             len(fields) not in (3, 4, 5)
-            or not all(f.isdigit() for f in fields[1:3])
+            or not all(f.isdecimal() for f in fields[1:3])
             or kind not in ("S", "P")
         ):
             raise InputError(
@@ -201,20 +223,28 @@ def _from_rows(path: str, lines: list[tuple[int, str]], start: int, sentences: i
                 line=line,
             )
         link = _shifted(int(fields[1]), int(fields[2]), start, path, line)
-        found.setdefault(fields[0], (set(), set()))[kind == "P"].add(link)
-    ids = list(found)
-    if all(name.isdigit() for name in ids):
-        # Numbered sentences: those without a link are not in the file, but they count.
-        last = max([sentences or 0, *(int(name) for name in ids)])
-        by_number = {int(name): links for name, links in found.items()}
-        first = 0 if 0 in by_number else 1
-        none: tuple[set[tuple[int, int]], set[tuple[int, int]]] = (set(), set())
-        numbers = range(first, max(last, (sentences or 0) - 1 + first) + 1)
-        rows = [by_number.get(number, none) for number in numbers]
-        ids = [str(number) for number in numbers]
-    else:
-        rows = list(found.values())
-    return LinkFile([GoldAlignment(frozenset(s), frozenset(p)) for s, p in rows], ids)
+        name = str(int(fields[0])) if fields[0].isdecimal() else fields[0]
+        if order is not None and not name.isdecimal() and name not in order:
+            raise InputError(
+                f"sentence {name!r} given, which the gold links do not have; name sentences as they do",
+                path=path,
+                line=line,
+            )
+        found.setdefault(name, (set(), set()))[kind == "P"].add(link)
+    ids = _sentence_names(list(found), sentences, order)
+    none: tuple[set[tuple[int, int]], set[tuple[int, int]]] = (set(), set())
+    gold = [GoldAlignment(frozenset(s), frozenset(p)) for s, p in (found.get(name, none) for name in ids)]
+    return LinkFile(gold, ids, rows=True)
+
+
+def _sentence_names(found: list[str], sentences: int | None, order: list[str] | None) -> list[str]:
+    """All sentences of a file of rows; those without a link are not in it, but they count."""
+    numbers = [int(name) for name in found if name.isdecimal()]
+    if len(numbers) < len(found) or (order is not None and not all(name.isdecimal() for name in order)):
+        return found if order is None else [*order, *(name for name in found if name not in order)]
+    first = min([int(order[0]) if order else 1, *numbers])
+    last = max([first + (sentences or 0) - 1, *numbers])
+    return [str(number) for number in range(first, last + 1)]
 
 
 def _from_jsonl(path: str, lines: list[tuple[int, str]], start: int) -> LinkFile:

@@ -9,6 +9,7 @@ from typing import Any
 from isoglot.align.alignment import Alignment
 from isoglot.align.diagnosis import diagnose
 from isoglot.align.embedding import EmbeddingAligner
+from isoglot.align.embedding_options import EmbeddingOptions
 from isoglot.align.formats import read_links
 from isoglot.align.scoring import AlignmentScore, score
 from isoglot.analysis.layer_error import GoldPairs, layer_error
@@ -71,7 +72,10 @@ def score_file(
         InputError: a line that cannot be read, or different numbers of sentences.
     """
     reference = read_links(gold, name=gold_name, base=gold_base)
-    given = read_links(links, name=name, base=base, reverse=reverse, sentences=len(reference.gold))
+    given = read_links(
+        links, name=name, base=base, reverse=reverse, sentences=len(reference.gold), like=reference
+    )
+    reference = reference.up_to(len(given.gold))
     if len(given.gold) != len(reference.gold):
         raise InputError(
             f"{len(given.gold)} sentences given, but {gold} has {len(reference.gold)}; "
@@ -132,7 +136,10 @@ def score_layers(
         raise ConfigurationError(
             f"{gold}: --layers needs the words of the gold sentences; use JSON lines with src and tgt"
         )
-    aligner = EmbeddingAligner(model, method=method, **{"layer": 0, **(options or {})})
+    chosen = EmbeddingOptions.build(method=method, **{"layer": 0, **(options or {})})
+    if unused := chosen.unused():
+        raise ConfigurationError([f"--set {line}" for line in unused])
+    aligner = EmbeddingAligner(model, options=chosen)
     wanted = None if layers == "all" else _numbers(layers)
     found = layer_error(aligner, GoldPairs(reference.words, reference.gold), layers=wanted)
     return list(found.items())
