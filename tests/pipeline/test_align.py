@@ -14,7 +14,7 @@ from isoglot.corpus.manifest import load_corpus
 from isoglot.corpus.sources import Source
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.pipeline.align import AlignRequest, align_file
-from isoglot.pipeline.align_input import prepared_pairs
+from isoglot.pipeline.align_input import prepared_pairs, read_pairs
 from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
 
 LINES = 40
@@ -242,7 +242,17 @@ def test_flags_that_would_do_nothing_are_refused(tmp_path, bitext, encoder):
         (("-m", "hmm", "--precision", "float32"), "--precision"),
         (("--load", saved, "--lowercase"), "--lowercase"),
         (("--load", saved, "--set", "iterations=3"), "iterations"),
+        (("--load", saved, "-m", "hmm"), "a model of fast_align"),
+        (("--load", saved, "--set", "threshold=0.5"), "grow-diag-final-and, which has none"),
+        (("--set", "threshold=0.5"), "--symmetrise agreement"),
+        (("-m", "hmm", "--symmetrise", "union", "--set", "threshold=0.5"), "--symmetrise agreement"),
+        (("-m", "argmax", "--model", encoder, "--set", "threshold=0.5"), "threshold=0.5"),
+        (("-m", "ot", "--model", encoder, "--set", "passes=3", "--set", "null_cost=0.5"), "passes=3"),
         (("--min-score", 2), "--min-score 2"),
+        (("-f", "words", "--base", 1), "--base"),
+        (("-f", "offsets", "--base", 0), "--base"),
+        (("-f", "corpus", "--base", 1), "--base"),
+        (("-f", "corpus", "--reverse"), "--reverse"),
     ):
         assert named in run("align", bitext, *flags, fails=ConfigurationError)
 
@@ -260,10 +270,27 @@ def test_odd_lines_keep_their_place(tmp_path, caplog):
     assert any("pair 4: the source side is empty" in m for m in numbered)
 
 
+def test_tables_with_a_header_are_read_by_its_names(tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text("id\tde\ten\n1\tdas haus\tthe house\n2\tein haus\ta house\n", encoding="utf-8")
+    source = Source(path=str(path), header=True, columns={"source": "en", "target": "de"}, source_language="en",
+                    target_language="de")  # fmt: skip
+    pairs = list(read_pairs([source], mode="whitespace", warn=lambda *_: None))
+    assert [pair.texts for pair in pairs] == [("the house", "das haus"), ("a house", "ein haus")]
+    with pytest.raises(InputError, match="header: true"):
+        list(
+            read_pairs([source.model_copy(update={"header": False})], mode="whitespace", warn=lambda *_: None)
+        )
+
+
 def test_layers_are_scored(gold, encoder):
     rows = json.loads(run("score", "--gold", gold, "--layers", "all", "--model", encoder, "--json"))
     assert [row["layer"] for row in rows] == [0, 1, 2, 3]
     one = json.loads(run("score", "--gold", gold, "--layers", "2", "--model", encoder, "--json"))
+    assert "threshold=0.1 given" in run(
+        "score", "--gold", gold, "--layers", "2", "--model", encoder, "--set", "threshold=0.1",
+        fails=ConfigurationError,
+    )  # fmt: skip
     assert one == [rows[2]]
 
 

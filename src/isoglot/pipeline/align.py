@@ -19,7 +19,7 @@ from isoglot.align.embedding_options import EmbeddingOptions
 from isoglot.align.lexicon_export import lexicon, write_lexicon
 from isoglot.align.scores import sentence_scores
 from isoglot.align.statistical_methods import METHODS as STATISTICAL_METHODS
-from isoglot.align.statistical_model import StatisticalAligner
+from isoglot.align.statistical_model import AGREEMENT, StatisticalAligner
 from isoglot.corpus.sources import Source
 from isoglot.errors import ConfigurationError
 from isoglot.pipeline.align_input import RawPair, WordMode, read_pairs
@@ -29,6 +29,8 @@ from isoglot.pipeline.align_ray import PART_PAIRS, RayJob, aligned_by_ray, corpu
 __all__ = ["AlignRequest", "align_file"]
 
 _LOG = logging.getLogger(__name__)
+# Outputs without word numbers, or with numbers that recipes read.
+_UNNUMBERED = ("corpus", "offsets", "words")
 _LOADED_WINDOW = 8192  # pairs that a loaded model aligns at a time; the result does not depend on it
 
 
@@ -96,6 +98,7 @@ class AlignRequest:
                 "--load", "--save", "--lexicon", "--train-on", "--lowercase", "--symmetrise"
             ):
                 problems.append(f"{given}: only statistical methods learn from bitext; leave it out")
+            problems += [f"--set {line}" for line in self.embedding_options().unused()]
         else:
             problems += self._statistical_problems()
         for flag, value in (("--min-probability", self.min_probability), ("--min-score", self.min_score)):
@@ -104,6 +107,14 @@ class AlignRequest:
         if self.output not in (*OUTPUT_FORMATS, "corpus"):
             problems.append(
                 f"output format {self.output!r} given; there are {', '.join(OUTPUT_FORMATS)}, and corpus for a folder"
+            )
+        if self.base is not None and self.output in _UNNUMBERED:
+            problems.append(
+                f"--base: format {self.output} writes no word numbers to choose a base for; leave it out"
+            )
+        if self.reverse and self.output == "corpus":
+            problems.append(
+                "--reverse: a corpus is written as it is read; leave it out, or exchange the input's sides"
             )
         problems += self._engine_problems()
         if problems:
@@ -139,7 +150,11 @@ class AlignRequest:
                     f"{given}: {EFLOMAL} keeps no model, compares words as they are and tells no probabilities; "
                     "leave it out, or use --method hmm"
                 )
-        elif self.load is not None:
+        elif "threshold" in self.options and self._plainly_symmetrised():
+            problems.append(
+                "--set threshold: only --symmetrise agreement has a threshold; leave it out, or choose that"
+            )
+        if self.load is not None and self.method != EFLOMAL:
             if given := self._given("--train-on", "--lowercase"):
                 problems.append(f"{given}: a loaded model is not trained; leave out --load or that")
             if fixed := sorted(set(self.options) - {"threshold"}):
@@ -148,6 +163,11 @@ class AlignRequest:
                     "changed; leave it out, or train without --load"
                 )
         return problems
+
+    def _plainly_symmetrised(self) -> bool:
+        """Whether the two directions become one without posteriors, as far as this can be told unread."""
+        usual = None if self.load is not None else STATISTICAL_METHODS[self.method].symmetrisation
+        return (self.symmetrisation or usual or AGREEMENT) != AGREEMENT
 
     def _engine_problems(self) -> list[str]:
         if self.engine not in ("local", "ray"):
@@ -226,6 +246,15 @@ def _by_statistics(
         settings["symmetrisation"] = request.symmetrisation
     if request.load is not None:
         aligner = StatisticalAligner.load(request.load, **settings)
+        if "threshold" in settings and aligner.symmetrisation != AGREEMENT:
+            raise ConfigurationError(
+                f"--set threshold given, but {request.load} is read by {aligner.symmetrisation}, which has none; leave "
+                "it out, or add --symmetrise agreement"
+            )
+        if request.method not in (aligner.method, AlignRequest.method):
+            raise ConfigurationError(
+                f"--method {request.method} given, but {request.load} holds a model of {aligner.method}; leave it out"
+            )
         _keep(aligner, request, languages)
         iterator, first = iter(pairs), 0
         while window := list(islice(iterator, _LOADED_WINDOW)):

@@ -56,8 +56,8 @@ def read_pairs(sources: Sequence[Source], *, mode: WordMode, warn: Warn) -> Iter
 
     A line of a Moses pair, a TSV or a ``source ||| target`` file that cannot be read (invalid UTF-8, a missing
     separator) keeps its place: what can be saved of it is aligned, an empty side gets no links, and ``warn`` is
-    called with its number. Other formats are read strictly. A folder that `isoglot prepare` wrote is read in the
-    order of its rows; where it has word links already, its words are kept.
+    called with its number. Other formats, and tables with a header, are read strictly. A folder that `isoglot prepare`
+    wrote is read in the order of its rows; where it has word links already, its words are kept.
 
     Args:
         sources: what to read.
@@ -77,7 +77,7 @@ def read_pairs(sources: Sequence[Source], *, mode: WordMode, warn: Warn) -> Iter
                 yield pair
             continue
         for source in expand([given], "bitext"):
-            if source.format in _LINE_FORMATS:
+            if source.format in _LINE_FORMATS and not (source.header or _named(source)):
                 texts = _tolerant(source, number, warn)
             else:
                 texts = ((row["source"], row["target"]) for row in read(source))
@@ -214,15 +214,19 @@ def _with_words(texts: tuple[str, str], mode: WordMode, languages: tuple[str, st
     return RawPair(texts, words, (spans[0], spans[1]), languages)
 
 
+def _named(source: Source) -> bool:
+    """Whether columns are told by name, which a header must explain."""
+    return any(isinstance(source.columns.get(role), str) for role in ("source", "target"))
+
+
 def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[tuple[str, str]]:
     if source.format == "moses" and source.target_path is not None:
         yield from _two_files(source.path, source.target_path, before, warn)
         return
     separator = "|||" if source.format == "bars" else "\t"
-    first, second = (source.columns.get(role, at) for role, at in (("source", 0), ("target", 1)))
+    columns = [int(source.columns.get(role, at)) for role, at in (("source", 0), ("target", 1))]
     for number, line in enumerate(_texts(source.path, before, warn), before + 1):
         fields = line.split(separator)
-        columns = [c if isinstance(c, int) else 0 for c in (first, second)]
         if len(fields) <= max(columns):
             warn(number, f"no {separator!r} between two sentences; it gets no links")
             yield "", ""
