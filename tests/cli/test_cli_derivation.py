@@ -265,6 +265,30 @@ def test_flags_out_of_range(isoglot: Isoglot, data: Path, flag: str, value: str,
     assert not (data / "out").exists() and not list(data.glob(".*"))
 
 
+def test_flags_that_would_do_nothing_are_refused(isoglot: Isoglot, data: Path) -> None:
+    (data / "copy").mkdir()
+    (data / "copy" / "vocabulary_copy.json").write_text("{}")
+    for name, spec, flags, said in (
+        ("text.txt", "inv", ("--overlap", "0.5", "--best", "--split-sentences", "--lexicon", "0"),
+         ["--overlap is for trans, and --transform is inv", "--best is for syn"]),
+        ("text.txt", "trans", ("--tokenizer", "x", "--alphabet", "armenian", "--with-replacement"),
+         ["--alphabet changes letters", "--with-replacement is how --overlap is drawn"]),
+        ("text.txt", "trans", ("--tokenizer", data / "copy", "--overlap", "0.5"), ["--overlap is fixed in the copy"]),
+        ("text.txt", "perm", ("--tokenizer", "x", "--literal", "--first-parse-only"),
+         ["--tokenizer is for trans", "--literal is for inv", "--first-parse-only is for syn",
+          "--first-parse-only is for --parses"]),
+        ("trees.conllu", "inv", ("--split-sentences", "--side", "source", "--repair", "flip", "--lambda", "0.1"),
+         ["--split-sentences is for text data, and treebank is given", "--side is for bitext and aligned data",
+          "--repair is for tagged data", "--lambda is for syn"]),
+    ):  # fmt: skip
+        done = isoglot("derive", data / name, "-t", spec, "-o", data / "out", "--lang", "en", *flags)
+        assert done.returncode == 2
+        for part in said:
+            assert part in done.stderr
+        assert done.stderr.count("leave it out") == len(said)
+        assert not (data / "out").exists()
+
+
 def test_a_model_or_treebank_that_does_not_do(isoglot: Isoglot, data: Path) -> None:
     models = data / "models"
     models.mkdir()

@@ -21,6 +21,7 @@ def register(app: typer.Typer) -> None:
 
 
 def derive(  # noqa: PLR0917 - one parameter a flag
+    ctx: typer.Context,
     inputs: list[str] = typer.Argument(
         ...,
         metavar="INPUT...",
@@ -158,6 +159,7 @@ def derive(  # noqa: PLR0917 - one parameter a flag
         repair=_one_of("--repair", repair, "entities", "consistent", "flip", "none"),
         side=_one_of("--side", side, "source", "target", "both"),
     )
+    _refuse_idle(ctx)
     request = DeriveRequest(
         transform=transform, kind=kind, languages=tuple(x for x in (language, target_language) if x),
         derived_language=derived_language, tokenizer=tokenizer, options=options, rows=rows, parses=parses,
@@ -208,6 +210,60 @@ def fit_order(  # noqa: PLR0917 - one parameter a flag
                 f"{path}: {len(fit.model.weights):,} features from {fit.groups:,} groups, "
                 f"{fit.bits_before:.2f} bits an order before and {fit.bits:.2f} after"
             )
+
+
+_NEEDED_TRANSFORM = {
+    "alphabet": "trans", "script": "trans", "overlap": "trans", "with_replacement": "trans", "lexicon": "trans",
+    "level": "inv", "literal": "inv", "keep_final": "perm", "syntax": "syn", "models": "syn", "rate": "syn",
+    "parses": "syn", "first_parse_only": "syn", "ud_labels": "syn", "reattach": "syn", "oversize": "syn", "best": "syn",
+}  # fmt: skip
+_NEEDED_KIND = {
+    "split": ("text",), "side": ("bitext", "aligned"), "labels": ("tagged",), "repair": ("tagged",),
+}  # fmt: skip
+
+
+def _refuse_idle(ctx: typer.Context) -> None:
+    """Flags that would do nothing are a mistake.
+
+    Raises:
+        ConfigurationError: all of them.
+    """
+    from isoglot.derive.spec import parse_names
+    from isoglot.derive.vocabulary import COPY_FILE
+    from isoglot.errors import ConfigurationError
+    from isoglot.pipeline.derive_input import INPUT_KINDS, kind_of
+
+    values = ctx.params
+    flags = {p.name: next(o for o in p.opts if o.startswith("--")) for p in ctx.command.params if p.name in values
+             and any(o.startswith("--") for o in p.opts)}  # fmt: skip
+    told = {n for n in flags if n and str(ctx.get_parameter_source(n)).endswith("COMMANDLINE") and values[n]}
+    names = parse_names(values["transform"])
+    kind = values["kind"] or kind_of(values["inputs"][0])
+    problems = [
+        f"{flags[name]} is for {needed}, and --transform is {values['transform']}; leave it out"
+        for name, needed in _NEEDED_TRANSFORM.items()
+        if name in told and needed not in names
+    ]
+    problems += [
+        f"{flags[name]} is for {' and '.join(kinds)} data, and {kind} is given; leave it out"
+        for name, kinds in _NEEDED_KIND.items()
+        if name in told and kind not in kinds and kind in INPUT_KINDS
+    ]
+    tokenizer = values["tokenizer"]
+    copied = tokenizer is not None and (Path(tokenizer) / COPY_FILE).is_file()
+    for name, idle, why in (
+        ("tokenizer", not ("trans" in names or ("inv" in names and values["level"] == "token")),
+         "is for trans, and for inv with --level token"),
+        ("alphabet", tokenizer is not None, "changes letters, and --tokenizer copies pieces"),
+        ("script", tokenizer is None, "is of the copies of a --tokenizer, and none is given"),
+        ("with_replacement", not values["overlap"], "is how --overlap is drawn, and none is given"),
+        ("first_parse_only", values["parses"] is None, "is for --parses, and none are given"),
+        *((name, copied, f"is fixed in the copy {tokenizer}") for name in ("overlap", "with_replacement", "script")),
+    ):  # fmt: skip
+        if name in told and idle:
+            problems.append(f"{flags[name]} {why}; leave it out")
+    if problems:
+        raise ConfigurationError(problems)
 
 
 def _one_of(flag: str, given: str, *allowed: str) -> Any:
