@@ -6,7 +6,7 @@ import string
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isoglot.derive.alphabet import ALPHABETS, Transliteration
@@ -14,7 +14,9 @@ from isoglot.derive.base import Sentence
 from isoglot.derive.sharing import draw_shared
 from isoglot.errors import ConfigurationError
 
-LATIN = [chr(c) for c in range(0x21, 0x250) if unicodedata.category(chr(c))[0] in "LNPS"]
+LATIN = [
+    chr(c) for c in (*range(0x21, 0x250), *range(0x1E00, 0x1F00)) if unicodedata.category(chr(c))[0] in "LNPS"
+]
 
 
 @pytest.mark.parametrize("alphabet", ALPHABETS)
@@ -28,6 +30,7 @@ def test_every_word_reads_back_and_keeps_its_case(alphabet: str) -> None:
     assert len(set(images)) == len(images)
 
 
+@settings(deadline=None)
 @given(st.text(st.sampled_from(LATIN), max_size=20))
 def test_round_trip(word: str) -> None:
     copy = Transliteration()

@@ -24,7 +24,7 @@ _LATIN = string.ascii_lowercase + "æøœłđþð"
 _SINGLE_CASE = "ß"
 _DIGITS = 0xA8D0  # ten digits in a row (Saurashtra), still digits to every tokenizer
 _MARKS = 0x2E00  # 32 punctuation marks in a row, as many as ASCII has
-_PRECOMPOSED = range(0x00C0, 0x0250)
+_PRECOMPOSED = (*range(0x00C0, 0x0250), *range(0x1E00, 0x1F00))
 
 
 def alphabet_table(name: str, *, marks: bool = True) -> dict[int, str]:

@@ -83,6 +83,10 @@ def moved_answers(
         if begin not in first or stop not in last:
             counts["answer dropped: not at the bounds of words"] += 1
             continue
+        found = "".join(passage.sentence.words[first[begin] : last[stop] + 1])
+        if "".join(found.split()) != "".join(text.split()):
+            counts["answer dropped: not in the context as told"] += 1
+            continue
         moved = sorted(p for old in range(first[begin], last[stop] + 1) for p in places.get(old, ()))
         if not moved or moved[-1] - moved[0] + 1 != len(moved):
             counts["answer dropped: in several pieces"] += 1
