@@ -23,7 +23,7 @@ ROLES: dict[Kind, tuple[str, ...]] = {
 }
 """The fields that a format must deliver for each kind of corpus."""
 
-_LINK = re.compile(r"(\d+)([-p:])(\d+)", re.ASCII)
+_LINK = re.compile(r"(\d+)([-p?:])(\d+)", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -120,9 +120,9 @@ def parse_links(
     """Word links of one pair, sorted, 0-based, without repeats.
 
     Args:
-        value: Pharaoh text (`0-0 2p1`) or a list of pairs.
+        value: Pharaoh text (`0-0 2p1 3?1`) or a list of pairs.
         sizes: numbers of source and target words.
-        source: whether links count from 1, and whether possible links (`p`) are kept.
+        source: whether links count from 1, and whether possible links (`p`, `?`) are kept.
         path: the file, for errors.
         line: the line, for errors.
 
@@ -139,7 +139,7 @@ def parse_links(
                     path=path,
                     line=line,
                 )
-            if match[2] == "p" and not source.possible_links:
+            if match[2] in "p?" and not source.possible_links:
                 continue
             pair = (int(match[1]), int(match[3]))
         else:
