@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from isoglot.pipeline.evaluate import EvaluateOptions, evaluate
 from isoglot.pipeline.finetune import finetune
 from isoglot.pipeline.finetune_data import grouped, hold_out
 from isoglot.pipeline.finetune_options import FinetuneOptions, preset
+from isoglot.report.papers import paper_table
 from isoglot.results import read
 from isoglot.tasks import build_task
 from isoglot.tasks.code_switching import code_switch
@@ -141,6 +143,63 @@ def test_held_out_groups_stay_whole() -> None:
     kept, held = hold_out(data, 0.4, group="first", seed=1)
     assert len(held) == 4
     assert not set(kept["first"]) & set(held["first"])
+
+
+def _printed(value: object) -> tuple[float, ...]:
+    """``{5,...,9}e-6`` as numbers."""
+    text = str(value)
+    found = re.fullmatch(r"\{(.*)\}(e-\d)?", text)
+    if found is None:
+        return (float(text),)
+    numbers = found[1].replace("...", "").split(",")
+    if "" in numbers:
+        numbers = [str(n) for n in range(int(numbers[0]), int(numbers[-1]) + 1)]
+    return tuple(float(n + (found[2] or "")) for n in numbers)
+
+
+@pytest.mark.parametrize("task", ["pos", "ner", "xquad", "mlqa", "tydiqa", "xnli", "pawsx"])
+def test_xlm_aligns_settings_are_those_of_its_table_12(task: str) -> None:
+    rows = {row.label: row.values[task] for row in paper_table("xlm_align:12").rows}
+    found = preset("xlm_align", task)
+    for label, name in (("Batch size", "batch_size"), ("Learning rate", "learning_rate"), ("Epochs", "epochs"),
+                        ("Weight decay", "weight_decay")):  # fmt: skip
+        value = getattr(found, name)
+        assert (value if isinstance(value, tuple) else (value,)) == pytest.approx(_printed(rows[label])), (
+            label
+        )
+    warmup = {"10%": 0.1, "12,500 steps": 12_500}[str(rows["Warmup"])]
+    assert (found.warmup, found.schedule, found.select) == (warmup, str(rows["LR schedule"]).lower(), "joint")
+
+
+@pytest.mark.parametrize("task", ["xnli", "ner", "pos"])
+def test_align_mlms_settings_are_those_of_its_table_11(task: str) -> None:
+    values = next(row.values for row in paper_table("align_mlm:11").rows if row.label.lower() == task)
+    found = preset("align_mlm", task)
+    assert (found.learning_rate, found.epochs, found.batch_size) == (
+        values["learning_rate"], values["epochs"], values["batch_size"],
+    )  # fmt: skip
+    assert found.max_length == values["max_seq_length"]
+
+
+def test_xtremes_and_ppas_settings() -> None:
+    for task, rate, epochs in (
+        ("xnli", 2e-5, 5),
+        ("pawsx", 2e-5, 5),
+        ("ner", 2e-5, 10),
+        ("pos", 2e-5, 10),
+        ("xquad", 3e-5, 3),
+    ):
+        found = preset("xtreme", task)
+        assert (found.learning_rate, found.epochs, found.batch_size) == (rate, epochs, 32)
+        assert preset("weam", task) == found
+    assert [preset("xtreme", task).evaluate_every for task in ("xnli", "pawsx", "pos")] == [200, 100, None]
+    questions = preset("xtreme", "tydiqa")
+    assert (questions.warmup, questions.weight_decay, questions.max_length) == (500, 1e-4, 384)
+    for task, rate, length in (("xnli", 5e-5, 128), ("mlqa", 3e-5, 386)):
+        found = preset("ppa", task)
+        assert (found.learning_rate, found.batch_size, found.epochs) == (rate, 32, 2)
+        assert (found.max_length, found.warmup, found.weight_decay) == (length, 1000, 0.01)
+        assert (found.schedule, found.select) == ("linear", "source")
 
 
 def test_presets() -> None:
