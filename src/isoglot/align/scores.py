@@ -107,7 +107,11 @@ def _by_similarity(
 ) -> tuple[Tensor, Tensor]:
     mask = pair_mask(source_mask, target_mask)
     similarity = distort(_similarity(options, source, target), mask, ratio=options.distortion)
-    links = _read(options, options.method, similarity, similarity, similarity, mask)
+    scores = similarity
+    if options.method == "itermax" and options.comparison == "dot":
+        # Its discount would raise what is negative; XLM-Align takes 1e-6 for such products before it.
+        scores = torch.where(similarity > 0, similarity, 1e-6)
+    links = _read(options, options.method, scores, scores, scores, mask)
     if options.comparison == "dot":
         forward, backward = softmax_probabilities(similarity, mask)
         return links, (forward * backward).sqrt()
@@ -139,9 +143,10 @@ def _by_sinkhorn(
     rows, columns = sinkhorn(
         similarity, mask, iterations=iterations, mu=options.mu, order=options.order, epsilon=options.epsilon
     )
-    links = _read(options, options.links, rows, rows, columns, mask)
+    plan = rows if options.order == "official" else columns  # of the last half-step, as in self-labelling
+    links = _read(options, options.links, plan, rows, columns, mask)
     # Without iterations the kernel itself comes back, which need not be below 1; without a floor it has signs.
-    probability = _directions(rows.clamp(min=0.0), mask)
+    probability = _directions(plan.clamp(min=0.0), mask)
     return _above(options, links, probability), probability
 
 
