@@ -8,7 +8,9 @@ from datasets import Dataset
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encodings import Encodings
+from isoglot.objectives import embedding_alignment
 from isoglot.objectives.embedding_alignment import EmbeddingAlignment, copied_vocabulary_pairs, lexicon_pairs
+from isoglot.objectives.masked_lm import MaskedLM
 from isoglot.schema import LEXICON
 from isoglot.testing import FAMILIES, tiny_lexicon, tiny_model, tiny_tokenizer
 
@@ -27,8 +29,10 @@ def run(objective, model):
     return objective(Encodings(model, {}), {})
 
 
+@pytest.mark.parametrize("at_once", [3, 1000])
 @pytest.mark.parametrize("pieces", ["mean", "single"])
-def test_equals_a_loop_over_the_dictionary(model, tokenizer, pieces):
+def test_equals_a_loop_over_the_dictionary(model, tokenizer, pieces, at_once, monkeypatch):
+    monkeypatch.setitem(embedding_alignment._ENTRIES, "cpu", at_once)
     lexicon = tiny_lexicon()
     objective = EmbeddingAlignment(model, tokenizer=tokenizer, lexicon=lexicon, share=1.0, pieces=pieces)
     table = model.get_input_embeddings().weight
@@ -39,7 +43,32 @@ def test_equals_a_loop_over_the_dictionary(model, tokenizer, pieces):
         count += 1
     output = run(objective, model)
     assert int(output.count) == count == int(objective.count({}))
+    assert count > 3
     torch.testing.assert_close(output.total, total, rtol=1e-5, atol=1e-5)
+    ours, wanted = (torch.autograd.grad(x, table)[0] for x in (output.total, total))
+    torch.testing.assert_close(ours, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_beside_objectives_that_read_the_same_table_gradients_add_up(model, tokenizer):
+    input_ids = torch.tensor([[2, 7, 8, 9, 3], [2, 11, 7, 12, 3]])
+    labels = torch.where(torch.tensor([0, 1, 0, 1, 0]).bool(), input_ids, -100)
+    batch = {"pair": {"input_ids": input_ids, "attention_mask": torch.ones_like(input_ids), "labels": labels}}
+    model.eval()
+    objectives = [
+        MaskedLM(model),
+        EmbeddingAlignment(model, tokenizer=tokenizer, lexicon=tiny_lexicon(), share=1.0),
+        MaskedLM(model, head="literal"),
+    ]
+    shared = Encodings(model, batch)
+    sum(o(shared, batch).loss for o in objectives).backward()
+    together = {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None}
+    model.zero_grad()
+    for objective in objectives:
+        objective(Encodings(model, batch), batch).loss.backward()
+    apart = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
+    assert together.keys() == apart.keys()
+    for name, grad in apart.items():
+        torch.testing.assert_close(together[name], grad, rtol=1e-4, atol=1e-6, msg=name)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
