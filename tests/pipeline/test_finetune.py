@@ -11,7 +11,7 @@ from datasets import Dataset
 from isoglot.errors import ConfigurationError
 from isoglot.pipeline.evaluate import EvaluateOptions, evaluate
 from isoglot.pipeline.finetune import finetune
-from isoglot.pipeline.finetune_data import grouped, hold_out
+from isoglot.pipeline.finetune_data import grouped, hold_out, training_rows
 from isoglot.pipeline.finetune_options import FinetuneOptions, preset
 from isoglot.report.papers import paper_table
 from isoglot.results import read
@@ -94,6 +94,17 @@ def test_code_switched_pairs_share_a_batch(encoder: Path, tmp_path: Path) -> Non
     items = grouped(task.encode(switched, tokenizer, model, training=True), switched)
     assert len(items) == 19
     assert all(len(items[i]) == 2 and items[i][0]["labels"] == items[i][1]["labels"] for i in range(19))
+    data, held_out = training_rows(task, ["xx"], settings.changed(dev_fraction=0.2, select="source"), seed=1)
+    held = set(held_out["xx"]["first"])
+    rows = {language: list(task.load(language, "train")) for language in ("en", "xx")}
+    expected = [
+        pair
+        for own, other in zip(rows["xx"], rows["en"], strict=True)
+        if own["first"] not in held
+        for pair in ((own["first"], other["second"]), (other["first"], own["second"]))
+    ]
+    assert held and expected, "matched by their order though some are held out"
+    assert list(zip(data["first"], data["second"], strict=True)) == expected
     with pytest.raises(ConfigurationError, match="even number"):
         odd = settings.changed(batch_size=7)
         finetune(encoder, task, language="xx", train=odd, out=tmp_path / "odd")

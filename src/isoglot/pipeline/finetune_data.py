@@ -14,7 +14,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.pipeline.finetune_options import FinetuneOptions
 from isoglot.seeding import generator_for
 from isoglot.tasks.base import TrainableTask, group_column
-from isoglot.tasks.code_switching import ORIGINAL, code_switch
+from isoglot.tasks.code_switching import ORIGINAL, code_switch, numbered
 from isoglot.tasks.features import Rows
 
 __all__ = ["Grouped", "LengthOrder", "dev_sets", "grouped", "hold_out", "training_rows"]
@@ -106,18 +106,20 @@ def training_rows(
     """
     parts, held_out = [], {}
     for code in languages:
-        own = task.load(code, "train")
-        if options.dev_fraction and not task.data.has(code, "dev"):
-            own, held_out[code] = hold_out(
-                own, options.dev_fraction, group=group_column(own, task.group), seed=seed
-            )
+        own, originals = task.load(code, "train"), None
         if options.setting == "code_switch":
             if code == options.pivot:
                 raise ConfigurationError(
                     f"setting code_switch with language {code!r}, which is the pivot; give the language of the "
                     f"translations with --language, the originals' with --set pivot={code}"
                 )
-            own = code_switch(own, task.load(options.pivot, "train"))
+            own, originals = numbered(own, task.load(options.pivot, "train"))
+        if options.dev_fraction and not task.data.has(code, "dev"):
+            own, held_out[code] = hold_out(
+                own, options.dev_fraction, group=group_column(own, task.group), seed=seed
+            )
+        if originals is not None:
+            own = code_switch(own, originals)
         parts.append(_limited(own, options.max_train_examples, among=len(languages)))
     shared = [c for c in parts[0].column_names if all(c in p.column_names for p in parts)]
     if options.setting == "code_switch" and len(parts) > 1:

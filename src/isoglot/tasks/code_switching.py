@@ -17,7 +17,7 @@ from datasets import Dataset, Features, Value
 from isoglot.errors import ConfigurationError
 from isoglot.schema import PAIR, SPAN
 
-__all__ = ["ORIGINAL", "code_switch"]
+__all__ = ["ORIGINAL", "code_switch", "numbered"]
 
 ORIGINAL = "original"
 """Column: number of the original that a copy was made from."""
@@ -65,6 +65,27 @@ def code_switch(target: Dataset, pivot: Dataset) -> Dataset:
     return Dataset.from_dict(columns, features=Features({**schema, ORIGINAL: Value("int32")}))
 
 
+def numbered(target: Dataset, pivot: Dataset) -> tuple[Dataset, Dataset]:
+    """Both with an ``id`` by which rows are matched, so that parts of either can be taken away.
+
+    Args:
+        target: translations.
+        pivot: their originals. Where ids are not there or not unique, and both are of one length, the order counts.
+    """
+    if _have_ids(target, pivot) or len(target) != len(pivot):
+        return target, pivot
+    names = [str(i) for i in range(len(target))]
+    first, second = (
+        side.remove_columns([c for c in side.column_names if c == "id"]).add_column("id", names)
+        for side in (target, pivot)
+    )
+    return first, second
+
+
+def _have_ids(target: Dataset, pivot: Dataset) -> bool:
+    return all("id" in side.features and len(set(side["id"])) == len(side) for side in (target, pivot))
+
+
 def _pairs(own: Mapping[str, Any], other: Mapping[str, Any]) -> list[dict[str, Any]]:
     if own["label"] != other["label"]:
         raise ConfigurationError(
@@ -81,7 +102,7 @@ def _questions(own: Mapping[str, Any], other: Mapping[str, Any]) -> list[dict[st
 
 
 def _matched(target: Dataset, pivot: Dataset) -> Sequence[tuple[int, int]]:
-    if all("id" in side.features and len(set(side["id"])) == len(side) for side in (target, pivot)):
+    if _have_ids(target, pivot):
         places = {name: i for i, name in enumerate(pivot["id"])}
         found = [(i, places[name]) for i, name in enumerate(target["id"]) if name in places]
         if found:
