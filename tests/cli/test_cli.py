@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 import os
 import re
@@ -203,6 +204,39 @@ def test_interrupting_exits_with_130(tmp_path: Path) -> None:
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert process.returncode in (130, -signal.SIGINT)
     assert "Traceback" not in process.stderr
+
+    assert process.returncode != 130 or "isoglot: interrupted" in process.stderr
+
+
+def test_a_place_that_cannot_be_written_is_a_mistake(
+    isoglot: Isoglot, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("a line\n", encoding="utf-8")
+    made = ("prepare", text, "--kind", "text", "--lang", "en", "--out")
+    below = isoglot(*made, text / "out")
+    assert below.returncode == 2 and "Traceback" not in below.stderr
+    assert re.search(r"^isoglot: .*text\.txt.*: a file stands where a folder is needed", below.stderr)
+    for number, words in ((errno.EACCES, "may not be read or written"), (errno.ENOSPC, "the disk is full")):
+
+        def refuse(*_: object, number: int = number, **__: object) -> None:
+            raise OSError(number, os.strerror(number), "/closed/out")
+
+        monkeypatch.setattr("isoglot.recipe.builtin_recipes", refuse)
+        result = isoglot("recipes")
+        assert result.returncode == 2 and result.stderr.startswith(f"isoglot: /closed/out: {words}")
+    assert text.read_text(encoding="utf-8") == "a line\n"
+
+
+def test_a_system_error_that_names_no_place_is_a_defect(
+    isoglot: Isoglot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> None:
+        raise OSError(errno.EACCES, "no place")
+
+    monkeypatch.setattr("isoglot.recipe.builtin_recipes", broken)
+    with pytest.raises(OSError, match="no place"):
+        isoglot("recipes")
 
 
 def test_main_turns_our_errors_into_exit_2(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 import sys
 
@@ -72,6 +73,25 @@ def _options(
     """Options before the command."""
 
 
+_FULL = "the disk is full; some room is needed: free it, or choose a place on another disk"
+_CLOSED = (
+    "may not be read or written ({}); a place with access is needed: choose another, or change its rights"
+)
+_A_FILE = "a file stands where a folder is needed; choose another path"
+_SYSTEM = {
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.EACCES: _CLOSED,
+    errno.EPERM: _CLOSED,
+    errno.EROFS: _CLOSED,
+    errno.ENOTDIR: _A_FILE,
+    errno.EEXIST: _A_FILE,
+    errno.EISDIR: "a folder stands where a file is needed; choose another path",
+    errno.ENAMETOOLONG: "the name is too long for this disk; choose a shorter one",
+}
+_INTERRUPTED = 130
+
+
 def main() -> None:
     """Run the command line.
 
@@ -84,6 +104,18 @@ def main() -> None:
         sys.stdout.flush()
         typer.echo(f"isoglot: {error}", err=True)
         sys.exit(2)
+    except OSError as error:  # of the place that was named: full, closed, or something else stands there
+        message = _SYSTEM.get(error.errno or 0)
+        place = error.filename2 or error.filename
+        if message is None or place is None:
+            raise
+        sys.stdout.flush()
+        typer.echo(f"isoglot: {place}: {message.format(error.strerror)}", err=True)
+        sys.exit(2)
     except KeyboardInterrupt:
         typer.echo("isoglot: interrupted", err=True)
-        sys.exit(130)
+        sys.exit(_INTERRUPTED)
+    except SystemExit as end:
+        if end.code == _INTERRUPTED:  # what typer makes of Ctrl-C, without a word
+            typer.echo("isoglot: interrupted", err=True)
+        raise
