@@ -117,10 +117,9 @@ class HuggingFaceReader:
         Raises:
             InputError: the data set cannot be had, lacks the split or a column, or is empty.
         """
-        rows = self._open(source)
         row = 1
         plan: dict[str, int | str] | None = None
-        for batch in rows.iter(batch_size=CHUNK_LINES // 4):
+        for batch in self._batches(source):
             plan = plan or plan_columns(source, kind, names=list(batch), path=source.path)
             wanted = {str(c) if str(c) in batch else str(c).split(".")[0] for c in plan.values()}
             columns = {name: batch[name] for name in sorted(wanted)}
@@ -134,6 +133,23 @@ class HuggingFaceReader:
         plan, columns = chunk.payload
         rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
         return _from_rows(rows, plan, source, kind, chunk.first_line)
+
+    def _batches(self, source: Source) -> Iterator[dict[str, list[Any]]]:
+        """Batches of the data set; the library's own errors while it reads its files, as ours."""
+        batches = iter(self._open(source).iter(batch_size=CHUNK_LINES // 4))
+        while True:
+            try:
+                batch = next(batches)
+            except StopIteration:
+                return
+            except (OSError, ValueError, RuntimeError) as error:
+                reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+                raise InputError(
+                    f"was read as a data set, and a file of it cannot be ({reason}); mend that file, or name the "
+                    "files that are wanted one by one",
+                    path=source.path,
+                ) from error
+            yield batch
 
     @staticmethod
     def _open(source: Source) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import glob
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
@@ -48,6 +49,14 @@ _SUFFIXES = {
 _FLAGS = {"language": "--lang", "source_language": "--source-lang", "target_language": "--target-lang"}
 _DEFAULTS: dict[Kind, str] = {"text": "text", "lexicon": "lexicon", "treebank": "conllu"}
 _NOT_STREAMED = ("parquet", "huggingface")
+_FIELDS: dict[Kind, tuple[str, ...]] = {
+    "text": ("text", "flags"),
+    "bitext": ("source", "target", "flags"),
+    "lexicon": ("source", "target", "flags"),
+    "aligned": ("source", "target", "links", "flags"),
+    "treebank": (),
+}
+_TAG = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]{1,8})*")
 
 
 class Source(BaseModel):
@@ -240,11 +249,19 @@ def _problems(source: Source, kind: Kind) -> list[str]:
     if "-" in source.files() and source.format in _NOT_STREAMED:
         problems.append(f"-: {source.format} cannot be read from standard input; name a file")
     needed = ("language",) if kind in ("text", "treebank") else ("source_language", "target_language")
-    problems.extend(
-        f"{source.path}: {field} is not given, and a {kind} corpus needs it; set {field}: en ({_FLAGS[field]} en)"
-        for field in needed
-        if not getattr(source, field)
-    )
+    for field in needed:
+        tag = getattr(source, field)
+        if not tag:
+            problems.append(
+                f"{source.path}: {field} is not given, and a {kind} corpus needs it; set {field}: en "
+                f"({_FLAGS[field]} en)"
+            )
+        elif not _TAG.fullmatch(tag):
+            problems.append(
+                f"{source.path}: {field} {tag!r} given; a code of ISO 639 in small letters is needed, with what sets "
+                f"a variety apart behind it (en, deu, pt-BR, en-x-trans); set {field}: en ({_FLAGS[field]} en)"
+            )
+    problems.extend(_column_problems(source, kind))
     if source.format == "moses" and source.target_path is None:
         problems.append(f"{source.path}: a Moses corpus is two files and one is given; set target_path: ...")
     if kind == "aligned" and source.format == "moses" and source.links_path is None:
@@ -253,4 +270,16 @@ def _problems(source: Source, kind: Kind) -> list[str]:
         )
     if kind != "aligned" and source.links_path is not None:
         problems.append(f"{source.links_path}: word links given for a {kind} corpus; set kind: aligned")
+    return problems
+
+
+def _column_problems(source: Source, kind: Kind) -> list[str]:
+    """Columns named for a field that this kind does not have: a slip that would else be passed over."""
+    problems = []
+    for field in source.columns:
+        if field not in _FIELDS[kind]:
+            close = difflib.get_close_matches(field, _FIELDS[kind], n=1, cutoff=0.4)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            known = ", ".join(_FIELDS[kind]) or "no columns to choose"
+            problems.append(f"{source.path}: columns: {field!r} given, and a {kind} corpus has {known}{hint}")
     return problems
