@@ -278,6 +278,21 @@ def test_a_binary_file_is_no_recipe(tmp_path: Path) -> None:
         recipes.load(path)
 
 
+def test_a_byte_that_is_no_utf8_has_its_line(good: Path) -> None:
+    good.write_bytes(good.read_bytes() + b"# caf\xe9\n")
+    line = good.read_bytes().count(b"\n")
+    with pytest.raises(InputError, match=rf":{line}: byte 0xe9 is not valid UTF-8"):
+        recipes.load(good)
+
+
+@pytest.mark.parametrize("text", ["name: [1,\n", "name: [1,", "a: {b: ", "'"])
+def test_a_bracket_that_is_never_closed_is_told_with_its_line(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"x\.yaml:1: not valid YAML"):
+        recipes.load(path)
+
+
 def test_an_unknown_name_lists_the_closest_recipe() -> None:
     with pytest.raises(ConfigurationError, match=r"did you mean 'tlm'\?"):
         recipes.load("tlmm")

@@ -140,7 +140,12 @@ def _read_file(path: Path, *, builtin: Path | None, seen: tuple[Path, ...]) -> D
             f"cannot be read ({error.strerror}); give the path of a recipe", path=path
         ) from error
     except UnicodeDecodeError as error:
-        raise InputError("is not UTF-8 text; a recipe is a YAML file in UTF-8", path=path) from error
+        raise InputError(
+            f"byte 0x{error.object[error.start]:02x} is not valid UTF-8; a recipe is a YAML file in UTF-8: "
+            "save it as such",
+            path=path,
+            line=error.object.count(b"\n", 0, error.start) + 1,
+        ) from error
     if not isinstance(node, MappingNode):
         raise InputError(
             "a recipe is a YAML mapping (`key: value` lines); see `isoglot recipes`", path=path, line=1
@@ -179,7 +184,10 @@ def _compose(stream: Any, name: str) -> Node | None:
         mark = error.problem_mark or error.context_mark
         reason = " ".join(p for p in (error.context, error.problem) if p)
         line = None if mark is None else mark.line + 1
-        if line is not None and "${" in text.splitlines()[line - 1]:
+        lines = text.splitlines()
+        if line is not None:
+            line = max(1, min(line, len(lines)))  # the end of the text counts as one more line
+        if line is not None and "${" in lines[line - 1]:
             reason += ' (inside { } or [ ] a variable needs quotes: "${NAME}/file")'
         raise InputError(f"not valid YAML: {reason}; mend the line", path=name, line=line) from error
     except YAMLError as error:
