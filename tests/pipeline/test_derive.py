@@ -68,6 +68,14 @@ def test_text_with_everything_beside_it(text: Path) -> None:
     assert manifest["counts"] == {"derived": 62}
 
 
+def test_a_tokenizer_that_is_not_there_is_named(text: Path) -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"--tokenizer .*absent: cannot be loaded \(no such folder\)"
+    ):
+        run(text, "trans", tokenizer=str(text.parent / "absent"))
+    assert not (text.parent / "out").exists()
+
+
 def test_pieces_of_derived_text_are_the_originals_plus_v(text: Path) -> None:
     original = train_tokenizer(
         text.read_text().splitlines(), algorithm="byte_bpe", vocab_size=330, family="roberta"

@@ -167,6 +167,10 @@ def _target(out: str | Path) -> Iterator[TextIO]:
         yield sys.stdout
         return
     path = Path(out)
+    if path.is_dir():  # said before the work, not when the finished file is to be put there
+        raise ConfigurationError(
+            f"{out}: is a folder, and a file is to be written; name one: -o {path / 'links.txt'}"
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:

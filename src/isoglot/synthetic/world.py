@@ -58,11 +58,11 @@ class World:
     def __init__(self, seed: int = 0, size: int | None = None, *, held_out: float = 0.0) -> None:
         if size is not None and size < 200:
             raise ConfigurationError(
-                f"size={size} given; the grammar needs at least 200 lexemes; use World(size=200)"
+                f"size={size} given; the grammar needs at least 200 lexemes; use World(size=200) or --size 200"
             )
         if not 0 <= held_out <= 0.9:
             raise ConfigurationError(
-                f"held_out={held_out} given; needed is 0 to 0.9; use World(held_out=0.1)"
+                f"held_out={held_out} given; needed is 0 to 0.9; use World(held_out=0.1) or --held-out 0.1"
             )
         self.seed = seed
         self.lexicon: Lexicon = build_lexicon(seed, size=size, held_out=held_out)
