@@ -316,7 +316,8 @@ def loop(states: Tensor, side_ids: Tensor) -> set[tuple[int, int, int]]:
     links: set[tuple[int, int, int]] = set()
     for row, (state, side) in enumerate(zip(states, side_ids, strict=True)):
         hidden, sides = state.float().cpu().numpy().astype(np.float64), side.cpu().numpy()
-        source, target = (np.flatnonzero(sides == s) for s in (1, 2))
+        first = 2 if (sides[sides > 0][:1] == 2).any() else 1  # the sentence that stands first has the rows
+        source, target = (np.flatnonzero(sides == s) for s in (first, 3 - first))
         similarity = hidden[source] @ hidden[target].T
         plan = np.where(similarity > 0, similarity, 1e-6)
         for _ in range(2):
