@@ -10,6 +10,7 @@ import torch
 
 from isoglot.align.embedding import EmbeddingAligner
 from isoglot.align.embedding_options import METHODS, EmbeddingOptions
+from isoglot.align.scores import build_scorer
 from isoglot.errors import ConfigurationError
 from isoglot.modules.pointer import Pointer
 from isoglot.testing import FAMILIES, tiny_aligned, tiny_model, tiny_tokenizer
@@ -225,6 +226,19 @@ def test_options_that_a_method_does_not_read_change_nothing_and_are_told(model, 
         assert other.lists() == usual.lists()
         assert other.probability.tolist() == usual.probability.tolist()
     assert EmbeddingOptions.build(**base, threshold=None, alpha=0.9).unused() == []
+
+
+def test_itermax_of_dot_products_takes_none_that_is_negative():
+    similarity = torch.tensor([[5.0, -1.0, -1.0], [-1.0, 4.0, -2.0], [-3.0, -2.0, -1.0]])
+    scorer = build_scorer(EmbeddingOptions.build(method="itermax", compare="dot"))
+    mask = torch.ones(1, 3, dtype=torch.bool)
+    links, probability = scorer(similarity[None], torch.eye(3)[None], mask, mask)
+    assert links[0].nonzero().tolist() == [
+        [0, 0],
+        [1, 1],
+        [2, 2],
+    ]  # discounted as it is, (0, 2) would bar (2, 2)
+    assert (probability[0] > 0).all()
 
 
 def test_mistakes_are_named(model, tokenizer):

@@ -227,6 +227,9 @@ def test_hash_is_the_same_everywhere():
         ({"kind": "text", "max_length_ratio": 2}, "compares two sides"),
         ({"kind": "text", "duplicates": "source"}, "needs two sides"),
         ({"sampling_total": 5}, "without effect"),
+        ({"scripts": {"en": ["Latin"]}}, "scripts is without effect"),
+        ({"ratio_unit": "words"}, "ratio_unit is without effect"),
+        ({"count_specials": False, "min_pieces": 3, "tokenizer": "x"}, "count_specials is without effect"),
         ({"limt": 5}, "Extra inputs"),
     ],
 )

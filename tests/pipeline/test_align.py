@@ -287,6 +287,12 @@ def test_layers_are_scored(gold, encoder):
     rows = json.loads(run("score", "--gold", gold, "--layers", "all", "--model", encoder, "--json"))
     assert [row["layer"] for row in rows] == [0, 1, 2, 3]
     one = json.loads(run("score", "--gold", gold, "--layers", "2", "--model", encoder, "--json"))
+    for flags, said in (
+        ((gold, "--base", 1, "--layers", "2", "--model", encoder), "LINKS, --base: is for a file"),
+        (("--layers", "2", "--model", encoder, "--set", "layer=1"), "--set layer"),
+        ((gold, "--model", encoder, "-m", "argmax"), "--model, --method: is for --layers"),
+    ):
+        assert said in run("score", "--gold", gold, *flags, fails=ConfigurationError)
     assert "threshold=0.1 given" in run(
         "score", "--gold", gold, "--layers", "2", "--model", encoder, "--set", "threshold=0.1",
         fails=ConfigurationError,

@@ -229,6 +229,12 @@ def score(  # noqa: PLR0917 - one parameter a flag
     """
     from isoglot.pipeline.score import score_file, score_layers, write_sentences
 
+    _one_way_of_scoring(
+        layers,
+        of_file={"LINKS": links, "--format": name, "--base": base is not None, "--reverse": reverse,
+                 "--sentences": sentences},
+        of_encoder={"--model": model, "--method": method != "itermax", "--set": settings},
+    )  # fmt: skip
     if layers is not None:
         _print_layers(score_layers(gold, model=model, layers=layers, method=method, gold_format=gold_name,
                                    gold_base=gold_base, options=aligner_settings(settings)), as_json)  # fmt: skip
@@ -252,6 +258,24 @@ def score(  # noqa: PLR0917 - one parameter a flag
         typer.echo(f"{cells[0]:>9s} {cells[1]:>7s} {cells[2]:>6s} {cells[3]:>6s}  {len(report.sentences):,}")
     if report.hint:
         typer.secho(f"LOOK OUT: {report.hint}", err=True, fg=typer.colors.YELLOW, bold=True)
+
+
+def _one_way_of_scoring(
+    layers: str | None, *, of_file: dict[str, object], of_encoder: dict[str, object]
+) -> None:
+    """Flags of the other way of scoring would do nothing.
+
+    Raises:
+        ConfigurationError: some are given.
+    """
+    from isoglot.errors import ConfigurationError
+
+    given = ", ".join(flag for flag, value in (of_encoder if layers is None else of_file).items() if value)
+    if given:
+        why = (
+            "is for --layers" if layers is None else "is for a file of links, and --layers scores an encoder"
+        )
+        raise ConfigurationError(f"{given}: {why}; leave it out")
 
 
 def _print_layers(rows: list[tuple[int, Any]], as_json: bool) -> None:

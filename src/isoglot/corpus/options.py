@@ -127,6 +127,12 @@ class PrepareOptions(BaseModel):
             )
             if self.duplicates in ("source", "target"):
                 problems.append(f"duplicates: {self.duplicates} needs two sides: set duplicates: pair")
+        if self.scripts and self.min_script_share is None:
+            problems.append("scripts is without effect: set min_script_share too")
+        if self.ratio_unit != "characters" and self.max_length_ratio is None:
+            problems.append("ratio_unit is without effect: set max_length_ratio too")
+        if not self.count_specials and self.max_pieces is None and self.max_pair_pieces is None:
+            problems.append("count_specials is without effect: set max_pieces or max_pair_pieces too")
         if self.sampling_total is not None and self.sampling_exponent is None:
             problems.append("sampling_total is without effect: set sampling_exponent too")
         if problems:

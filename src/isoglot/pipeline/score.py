@@ -136,6 +136,8 @@ def score_layers(
         raise ConfigurationError(
             f"{gold}: --layers needs the words of the gold sentences; use JSON lines with src and tgt"
         )
+    if "layer" in (options or {}):
+        raise ConfigurationError("--set layer: --layers says which layers are scored; leave it out")
     chosen = EmbeddingOptions.build(method=method, **{"layer": 0, **(options or {})})
     if unused := chosen.unused():
         raise ConfigurationError([f"--set {line}" for line in unused])
