@@ -196,3 +196,18 @@ def test_mistakes(packed):
     with pytest.raises(ConfigurationError, match="each once"):
         number_languages(["en", "en"])
     assert number_languages(["en", "de"]) == {"en": 1, "de": 2}
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"mode": "documents", "specials": False}, "specials: False is without effect on mode documents"),
+        ({"mode": "xlm_pairs", "unit": "document"}, "unit: document is without effect"),
+        ({"mode": "xlm_text", "overlong": "truncate", "map_rows": 5}, "map_rows: 5 .*; overlong: truncate"),
+        ({"mode": "documents", "remainder": "keep"}, r"\(group_texts reads it\): leave it out"),
+        ({"mode": "xlm_pairs", "isolate": True}, "isolate: true given"),
+    ],
+)
+def test_options_that_a_mode_does_not_read_are_refused(options, told):
+    with pytest.raises(ValueError, match=told):
+        PackOptions(**options)

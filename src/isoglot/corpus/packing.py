@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 from datasets import Dataset, Features, List, Value
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.blocks import Block, Text, divide, renumbered, rows_of, slice_text, units_of
@@ -21,6 +21,15 @@ __all__ = ["PackMode", "PackOptions", "number_languages", "pack_stream"]
 
 PackMode = Literal["group_texts", "documents", "xlm_text", "xlm_pairs"]
 """How examples share a block: see :class:`PackOptions`."""
+
+_READ_BY: dict[str, tuple[PackMode, ...]] = {
+    "unit": ("group_texts", "documents", "xlm_text"),
+    "specials": ("group_texts",),
+    "remainder": ("group_texts",),
+    "map_rows": ("group_texts",),
+    "overlong": ("documents",),
+}
+"""Options that not every mode reads, and those that do."""
 
 _VERSION = 1
 _WRITE_ROWS = 500
@@ -37,12 +46,12 @@ class PackOptions(BaseModel):
             its half.
         block: tokens in a block, specials included; 512 in all the papers, so halves of 256.
         unit: what one text is: a ``row``, or a ``document``: consecutive rows alike in the column ``document``.
-        specials: put the tokenizer's specials around each text (``group_texts`` only; else always).
+        specials: put the tokenizer's specials around each text (``group_texts``; the others always do).
         remainder: ``group_texts``: ``drop`` what is left of every ``map_rows`` rows, as Hugging Face's batched map
             does (and ALIGN-MLM's data did), or ``keep`` it: nothing is lost, and the last block is shorter.
         map_rows: rows a batch of that map has.
         isolate: number the texts of a block (``document_ids``), so attention stays inside each, and let positions
-            restart; ``None``: for ``documents`` only.
+            restart; ``None``: for ``documents`` only. XLM's sentences are never isolated.
         overlong: ``documents``: ``split`` a text that exceeds a block, ``truncate`` or ``drop`` it. XLM's instances
             always drop sentences that fill a block (or half) alone.
         language_ids: id of each language, written for every token; see :func:`number_languages`.
@@ -61,6 +70,23 @@ class PackOptions(BaseModel):
     overlong: Literal["split", "truncate", "drop"] = "split"
     language_ids: dict[str, int] | None = None
     language_padding: int = Field(default=0, ge=0)
+
+    @model_validator(mode="after")
+    def _read_by_the_mode(self) -> PackOptions:
+        """Options that the mode would leave unread."""
+        problems = [
+            f"{name}: {getattr(self, name)} is without effect on mode {self.mode} ({', '.join(modes)} "
+            f"{'read' if len(modes) > 1 else 'reads'} it): leave it out"
+            for name, modes in _READ_BY.items()
+            if self.mode not in modes and getattr(self, name) != type(self).model_fields[name].default
+        ]
+        if self.isolate and self.mode.startswith("xlm"):
+            problems.append(
+                f"isolate: true given, but sentences of mode {self.mode} see each other: leave it out"
+            )
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
 
 
 def number_languages(languages: list[str], *, padding_idx: int | None = None) -> dict[str, int]:
