@@ -31,6 +31,7 @@ __all__ = ["AlignRequest", "align_file"]
 _LOG = logging.getLogger(__name__)
 # Outputs without word numbers, or with numbers that recipes read.
 _UNNUMBERED = ("corpus", "offsets", "words")
+_MOST_WARNINGS = 20
 _LOADED_WINDOW = 8192  # pairs that a loaded model aligns at a time; the result does not depend on it
 
 
@@ -215,11 +216,16 @@ def align_file(
         )
         with aligned_by_ray(job, workers=request.workers, progress=progress) as parts:
             return _write(parts, out, request)
-    pairs = read_pairs(sources, mode=request.words, warn=_warn)
+    warn = _Warnings()
+    pairs = read_pairs(sources, mode=request.words, warn=warn)
     languages = (sources[0].source_language or "", sources[0].target_language or "")
     by_encoder = request.method in EMBEDDING_METHODS
-    found = _by_embedding(pairs, request) if by_encoder else _by_statistics(pairs, request, languages)
-    return _write(found if progress is None else _shown(found, progress), out, request)
+    found = (
+        _by_embedding(pairs, request, warn) if by_encoder else _by_statistics(pairs, request, languages, warn)
+    )
+    count = _write(found if progress is None else _shown(found, progress), out, request)
+    warn.sum_up()
+    return count
 
 
 def _write(found: Iterable[tuple[RawPair, PairLinks]], out: str | Path, request: AlignRequest) -> int:
@@ -228,8 +234,10 @@ def _write(found: Iterable[tuple[RawPair, PairLinks]], out: str | Path, request:
     return write_lines(found, out, name=request.output, base=request.base, reverse=request.reverse)
 
 
-def _by_embedding(pairs: Iterable[RawPair], request: AlignRequest) -> Iterator[tuple[RawPair, PairLinks]]:
-    aligner = EmbeddingAligner(str(request.model), options=request.embedding_options(), warn=_warn)
+def _by_embedding(
+    pairs: Iterable[RawPair], request: AlignRequest, warn: _Warnings
+) -> Iterator[tuple[RawPair, PairLinks]]:
+    aligner = EmbeddingAligner(str(request.model), options=request.embedding_options(), warn=warn)
     iterator = iter(pairs)
     first = 0
     while window := list(islice(iterator, aligner.window)):
@@ -239,7 +247,7 @@ def _by_embedding(pairs: Iterable[RawPair], request: AlignRequest) -> Iterator[t
 
 
 def _by_statistics(
-    pairs: Iterable[RawPair], request: AlignRequest, languages: tuple[str, str]
+    pairs: Iterable[RawPair], request: AlignRequest, languages: tuple[str, str], warn: _Warnings
 ) -> Iterator[tuple[RawPair, PairLinks]]:
     settings = dict(request.options)
     if request.symmetrisation is not None:
@@ -258,27 +266,28 @@ def _by_statistics(
         _keep(aligner, request, languages)
         iterator, first = iter(pairs), 0
         while window := list(islice(iterator, _LOADED_WINDOW)):
-            yield from _linked(window, aligner.align_words(*_sides(window)).links, request, first)
+            yield from _linked(window, aligner.align_words(*_sides(window)).links, request, warn, first)
             first += len(window)
         return
     if request.method == EFLOMAL:
         program = EflomalAligner.build(**settings)  # before the input is read: is it there?
         own = list(pairs)
-        yield from _linked(own, program.align_words(*_sides(own, _more(request))), request)
+        yield from _linked(own, program.align_words(*_sides(own, _more(request))), request, warn)
         return
     aligner = StatisticalAligner(request.method, lowercase=request.lowercase, **settings)
     own = list(pairs)
     result = aligner.fit_align_words(*_sides(own, _more(request)))
     _keep(aligner, request, languages)
-    yield from _linked(own, result.links, request)
+    yield from _linked(own, result.links, request, warn)
 
 
 def _more(request: AlignRequest) -> list[RawPair]:
-    return (
-        list(read_pairs(request.also_train_on, mode=request.words, warn=_warn))
-        if request.also_train_on
-        else []
-    )
+    if not request.also_train_on:
+        return []
+    warn = _Warnings()
+    pairs = list(read_pairs(request.also_train_on, mode=request.words, warn=warn))
+    warn.sum_up()
+    return pairs
 
 
 def _sides(pairs: list[RawPair], more: Sequence[RawPair] = ()) -> tuple[list[list[str]], list[list[str]]]:
@@ -295,12 +304,12 @@ def _keep(aligner: StatisticalAligner, request: AlignRequest, languages: tuple[s
 
 
 def _linked(
-    pairs: list[RawPair], table: LinkTable, request: AlignRequest, first: int = 0
+    pairs: list[RawPair], table: LinkTable, request: AlignRequest, warn: _Warnings, first: int = 0
 ) -> Iterator[tuple[RawPair, PairLinks]]:
     """The pairs beside their links; rows of the table past the last pair were only learned from."""
     for number, pair in enumerate(pairs, first + 1):
         if not all(pair.words):
-            _warn(number, f"the {'target' if pair.words[0] else 'source'} side is empty; it gets no links")
+            warn(number, f"the {'target' if pair.words[0] else 'source'} side is empty; it gets no links")
     if table.probability is None:
         for pair, links in zip(pairs, table.lists(), strict=False):
             yield pair, PairLinks([(i, j) for i, j in links], [], math.nan)
@@ -328,5 +337,23 @@ def _shown(found: Iterable[tuple[RawPair, PairLinks]], progress: Any) -> Iterato
         yield item
 
 
-def _warn(number: int, message: str) -> None:
-    _LOG.warning("pair %d: %s", number, message)
+class _Warnings:
+    """Says what is wrong with a pair: once a pair, and of very many only the first and how many more there were."""
+
+    def __init__(self) -> None:
+        self._told: set[int] = set()
+        self._more = 0
+
+    def __call__(self, number: int, message: str) -> None:
+        if number in self._told:
+            return
+        if len(self._told) == _MOST_WARNINGS:
+            self._more += 1
+            return
+        self._told.add(number)
+        _LOG.warning("pair %d: %s", number, message)
+
+    def sum_up(self) -> None:
+        """Called at the end."""
+        if self._more:
+            _LOG.warning("%d more warnings of this kind; look at the input", self._more)

@@ -65,7 +65,8 @@ def read_pairs(sources: Sequence[Source], *, mode: WordMode, warn: Warn) -> Iter
         warn: called with the 1-based number of a pair and what is wrong with it.
 
     Raises:
-        InputError: a file is missing or empty, or two files of a pair have different numbers of lines.
+        InputError: a file is missing or empty, no line of it has two sentences, or two files of a pair have
+            different numbers of lines.
     """
     number = 0
     if files := [source for source in sources if not is_prepared(source.path)]:
@@ -225,13 +226,22 @@ def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[tuple[str, st
         return
     separator = "|||" if source.format == "bars" else "\t"
     columns = [int(source.columns.get(role, at)) for role, at in (("source", 0), ("target", 1))]
+    whole = number = 0
     for number, line in enumerate(_texts(source.path, before, warn), before + 1):
         fields = line.split(separator)
         if len(fields) <= max(columns):
             warn(number, f"no {separator!r} between two sentences; it gets no links")
             yield "", ""
         else:
+            whole += 1
             yield fields[columns[0]].strip(), fields[columns[1]].strip()
+    if number and not whole:
+        raise InputError(
+            f"no line has {separator!r} between two sentences, so there is nothing to align; give the other side as a "
+            "second file (isoglot align SOURCE TARGET), or name the format with --input-format",
+            path=source.path,
+            line=1,
+        )
 
 
 def _two_files(one: str, other: str, before: int, warn: Warn) -> Iterator[tuple[str, str]]:
@@ -257,4 +267,4 @@ def _texts(path: str, before: int, warn: Warn) -> Iterator[str]:
                 except UnicodeDecodeError as error:
                     warn(before + at, f"{path}:{at}: invalid UTF-8 ({error.reason}); bad bytes are replaced")
                     text = line.decode("utf-8", errors="replace")
-                yield text.removesuffix("\r")
+                yield (text.removeprefix("\ufeff") if at == 1 else text).removesuffix("\r")
