@@ -5,6 +5,7 @@ import re
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from datasets import Dataset
 
@@ -17,7 +18,8 @@ from isoglot.report.papers import paper_table
 from isoglot.results import read
 from isoglot.tasks import build_task
 from isoglot.tasks.code_switching import code_switch
-from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
+from isoglot.tasks.text_vectors import TextEncoder
+from isoglot.testing import tiny_bitext, tiny_lexicon, tiny_model, tiny_tokenizer
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +127,38 @@ def test_retrieval_of_equal_sentences_is_perfect(encoder: Path, tmp_path: Path) 
     assert len(read(tmp_path / "results.jsonl")) == 2 * len(rows), "an edited file is measured again"
     values = {r.metric: r.value for r in rows}
     assert values["accuracy"] == values["reverse_mrr"] == values["csls_accuracy"] == 100.0
+
+
+@pytest.mark.parametrize("over", ["asked", "all"])
+def test_words_translations_are_those_of_a_loop(encoder: Path, tmp_path: Path, over: str) -> None:
+    lexicon = tiny_lexicon()
+    pairs = list(zip(lexicon["source"], lexicon["target"], strict=True))
+    pairs += [(pairs[0][0], pairs[3][1]), (pairs[2][0], pairs[5][1])]  # two words have two translations
+    (tmp_path / "en-xx.txt").write_text("".join(f"{s}\t{t}\n" for s, t in pairs))
+    task = build_task("lexicon_induction", [str(tmp_path / "en-xx.txt")], words="2:9", csls_over=over)
+    found = {r.metric: r.value for r in evaluate(encoder, task, languages=["en-xx"])}
+    words, candidates = (list(dict.fromkeys(side)) for side in zip(*pairs, strict=True))
+    asked = words[2:9]
+    encode = TextEncoder(encoder, layer="static")
+    x, y = (encode(side).double().numpy() for side in (words, candidates))
+    cosine = (x / np.linalg.norm(x, axis=1)[:, None]) @ (y / np.linalg.norm(y, axis=1)[:, None]).T
+    near = np.sort(cosine, axis=1)[:, -10:].mean(1)[:, None]
+    hubs = np.sort(cosine if over == "all" else cosine[2:9], axis=0)[-10:].mean(0)
+    for stem, scores in (("", cosine), ("csls_", 2 * cosine - near - hubs)):
+        for k in (1, 5):
+            hits = [
+                any((word, candidates[j]) in pairs for j in np.argsort(-scores[words.index(word)])[:k])
+                for word in asked
+            ]
+            assert found[f"{stem}precision_at_{k}"] == pytest.approx(100 * sum(hits) / len(asked))
+    with pytest.raises(ConfigurationError, match="first:last"):
+        evaluate(
+            encoder,
+            build_task("lexicon_induction", [str(tmp_path / "en-xx.txt")], words="9"),
+            languages=["en-xx"],
+        )
+    with pytest.raises(ConfigurationError, match="asked or all"):
+        build_task("lexicon_induction", [], csls_over="some")
 
 
 def test_no_dev_data_is_told(encoder: Path, tmp_path: Path) -> None:

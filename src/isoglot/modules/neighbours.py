@@ -32,7 +32,12 @@ def unit(vectors: Tensor) -> Tensor:
 
 
 def similarity_blocks(
-    queries: Tensor, keys: Tensor, *, similarity: str = "cosine", neighbours: int | None = None
+    queries: Tensor,
+    keys: Tensor,
+    *,
+    similarity: str = "cosine",
+    neighbours: int | None = None,
+    others: Tensor | None = None,
 ) -> Iterator[tuple[int, Tensor]]:
     """Similarities of all queries to all keys, some rows at a time.
 
@@ -41,6 +46,8 @@ def similarity_blocks(
         keys: unit vectors. Shape: (m, hidden).
         similarity: one of :data:`SIMILARITIES`.
         neighbours: k of the means; by default :data:`NEIGHBOURS`.
+        others: unit vectors of the queries' language among which the keys' neighbours are; by default the queries.
+            Shape: (o, hidden).
 
     Yields:
         Number of the first query and its block. Shape: (rows, m).
@@ -52,7 +59,8 @@ def similarity_blocks(
         raise ConfigurationError(f"similarity {similarity!r} given; it is one of {', '.join(SIMILARITIES)}")
     k = neighbours or NEIGHBOURS.get(similarity, 1)
     if similarity != "cosine":
-        own, other = _neighbour_means(queries, keys, k), _neighbour_means(keys, queries, k)
+        own = _neighbour_means(queries, keys, k)
+        other = _neighbour_means(keys, queries if others is None else others, k)
     for start in range(0, len(queries), _BLOCK):
         cosine = queries[start : start + _BLOCK] @ keys.T
         if similarity == "csls":
@@ -87,10 +95,10 @@ def gold_ranks(
 
 
 def top_neighbours(
-    queries: Tensor, keys: Tensor, count: int, *, similarity: str = "cosine", neighbours: int | None = None
+    queries: Tensor, keys: Tensor, count: int, *, similarity: str = "cosine", others: Tensor | None = None
 ) -> Tensor:
-    """The nearest keys of each query, best first. **Shape**: (n, count)."""
-    blocks = similarity_blocks(queries, keys, similarity=similarity, neighbours=neighbours)
+    """The nearest keys of each query, best first; see :func:`similarity_blocks`. **Shape**: (n, count)."""
+    blocks = similarity_blocks(queries, keys, similarity=similarity, others=others)
     return torch.cat([block.topk(min(count, block.shape[1]), dim=1).indices for _, block in blocks])
 
 

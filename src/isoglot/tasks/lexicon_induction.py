@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from datasets import Dataset
 
@@ -40,6 +41,8 @@ class LexiconInductionTask:
             word's pieces, encoded alone, is taken.
         words: first and last source word, in place of the usual slice; ``0:0`` for all.
         candidates: file of target words, one a line (the first column of a word-vector file serves).
+        csls_over: the source words among which CSLS looks for a candidate's neighbours: those ``asked``, or ``all`` of
+            the file, as MUSE takes its whole source vocabulary (slower by as much as there are more).
         drop_identical: leave out words whose only translation is the word itself (names).
 
     **Metrics**: ``precision_at_1`` and ``precision_at_5`` by cosine; with CSLS ``csls_…``; in per cent.
@@ -52,8 +55,13 @@ class LexiconInductionTask:
     layer: int | str = "static"
     words: str | None = None
     candidates: str | None = None
+    csls_over: Literal["asked", "all"] = "asked"
     drop_identical: bool = False
     primary_metric: str = "csls_precision_at_1"
+
+    def __post_init__(self) -> None:
+        if self.csls_over not in ("asked", "all"):
+            raise ConfigurationError(f"csls_over {self.csls_over!r} given; it is asked or all")
 
     def load(self, language: str, split: str) -> Dataset:
         """LEXICON rows of the whole file, with a column ``asked``: whether a row's source word is to be translated."""
@@ -94,12 +102,16 @@ class LexiconInductionTask:
                 gold.setdefault(source, set()).add(target)
         candidates = list(dict.fromkeys(self._candidates() or dataset["target"]))
         encoder = TextEncoder(checkpoint, layer=self.layer)
-        queries = unit(encoder(list(gold), progress=progress))
+        sources = list(dict.fromkeys(dataset["source"])) if self.csls_over == "all" else list(gold)
+        others = unit(encoder(sources, progress=progress))
+        place = {word: number for number, word in enumerate(sources)}
+        queries = others[[place[word] for word in gold]]
         keys = unit(encoder(candidates, progress=progress))
         scores: dict[str, float] = {}
         nearest: list[str] = []
         for similarity, stem in (("cosine", ""), ("csls", "csls_")):
-            top = top_neighbours(queries, keys, max(_PRECISIONS), similarity=similarity).tolist()
+            found = top_neighbours(queries, keys, max(_PRECISIONS), similarity=similarity, others=others)
+            top = found.tolist()
             for k in _PRECISIONS:
                 hits = [
                     bool({candidates[i] for i in own[:k]} & right)
