@@ -19,13 +19,15 @@ def pairs(folder: Path, **fields: object) -> Source:
     )
 
 
-@pytest.mark.parametrize("tag", ["english", "EN", "e", "en de", "en-", "en--x"])
+@pytest.mark.parametrize("tag", ["english", "EN", "e", "en de", "en-", "en+de"])
 def test_a_name_that_is_no_language_code_is_refused(tmp_path: Path, tag: str) -> None:
     with pytest.raises(ConfigurationError, match=r"pairs\.tsv: source_language .* \(--source-lang en\)"):
         expand([pairs(tmp_path, source_language=tag)], "bitext")
 
 
-@pytest.mark.parametrize("tag", ["de", "deu", "deu_Latn", "pt-BR", "zh-Hant", "en-x-trans-inv", "zh_min_nan"])
+@pytest.mark.parametrize(
+    "tag", ["de", "deu", "deu_Latn", "pt-BR", "zh-Hant", "en-x-trans-inv", "en-x-trans+syn", "zh_min_nan"]
+)
 def test_codes_with_variants_are_taken(tmp_path: Path, tag: str) -> None:
     assert [s.target_language for s in expand([pairs(tmp_path, target_language=tag)], "bitext")] == [tag]
 

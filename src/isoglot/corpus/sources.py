@@ -56,7 +56,7 @@ _FIELDS: dict[Kind, tuple[str, ...]] = {
     "aligned": ("source", "target", "links", "flags"),
     "treebank": (),
 }
-_TAG = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]{1,8})*")
+_TAG = re.compile(r"[a-z]{2,3}([-_]\S+)?")  # what stands behind the code is free: en-x-trans+inv
 
 
 class Source(BaseModel):
