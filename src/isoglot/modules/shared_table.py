@@ -45,7 +45,7 @@ class SharedTable:
         return torch.is_grad_enabled() and self.weight.requires_grad
 
     def values(self, dtype: torch.dtype) -> Tensor:
-        """W without gradient, converted once for all readers that want it in the type that was asked for last."""
+        """W without gradient; a conversion to another type is kept for the next reader."""
         values = self.weight.detach()
         if values.dtype == dtype:
             return values
@@ -110,7 +110,11 @@ class _Rows(torch.autograd.Function):
         if rows is not None:
             if total is None:
                 total = torch.zeros(ctx.shape, dtype=_sums(ctx.dtype), device=rows.device)
-            total = total.contiguous().index_add_(0, ctx.ids, rows.to(total.dtype))
+            total, rows = total.contiguous(), rows.to(total.dtype)
+            if total.device.type == "cpu":
+                total.index_add_(0, ctx.ids, rows)
+            else:  # sorts first; on a GPU index_add_ adds rows of one id in no fixed order
+                total.index_put_((ctx.ids,), rows, accumulate=True)
         return None if total is None else total.to(ctx.dtype), None, None
 
 
@@ -142,7 +146,7 @@ def _add_product(
 ) -> Tensor:
     """``total + scale · leftᵀ right``, in place; the sum is in ``dtype`` whatever the type of the factors."""
     if total is not None:
-        total = total.contiguous()  # it is, outside of torch.compile's dry runs
+        total = total.contiguous()  # no copy, but for the stand-ins that torch.compile traces with
     with torch.autocast(left.device.type, enabled=False):
         if left.dtype == dtype:
             right = right * scale.to(dtype)
