@@ -204,6 +204,8 @@ def test_the_fits_gradient_is_the_slope_of_its_value() -> None:
     counts[("@NOUN&@", "ADJ&amod", "DET&det", "X&dep")][2, 0, 1, 3] += 2
     ids: dict[str, int] = {}
     runs = order_fit._common_runs(counts, 1.0)
+    assert len(order_fit._common_runs(counts, 1.2 / len(runs))) == 2
+    assert not order_fit._common_runs(counts, 0.0)
     designs = [order_fit._Design.build(n, counts, runs, ids) for n in range(2, 7)]
     problem = order_fit._Problem([d for d in designs if d is not None], len(ids), 0.3)
     theta = np.random.default_rng(0).normal(size=len(ids))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -132,7 +133,7 @@ def _seen(table: Arrangements, orders: Counter[tuple[int, ...]]) -> NDArray[np.f
 
 
 def _common_runs(counts: Counts, part: float) -> set[str]:
-    """The commonest of the observed runs of three to five."""
+    """The commonest of the observed runs of three to five; a part of one counts as one, as in the original."""
     found: Counter[str] = Counter()
     for members, orders in counts.items():
         table = arrangements(len(members))
@@ -141,7 +142,7 @@ def _common_runs(counts: Counts, part: float) -> set[str]:
         for i in np.flatnonzero(columns):
             found[names[i]] += int(columns[i])
     ranked = sorted(found, key=lambda name: (-found[name], name))
-    return set(ranked[: round(part * len(ranked))])
+    return set(ranked[: math.ceil(part * len(ranked))])
 
 
 @dataclass
