@@ -6,7 +6,7 @@ import pytest
 from study_world import TEXT, write_study_file
 
 from isoglot.errors import ConfigurationError
-from isoglot.pipeline.study_file import builtin_studies, find_studies, load_study, scales_of
+from isoglot.pipeline.study_file import builtin_studies, check_changes, find_studies, load_study, scales_of
 from isoglot.pipeline.study_plan import build_plan
 from isoglot.report.papers import paper_tables
 
@@ -17,6 +17,17 @@ def test_a_scale_lies_over_the_file_and_overrides_over_both(tmp_path: Path) -> N
     tiny, paper = load_study(path, "tiny"), load_study(path, "paper", ["seeds=[5]", "values.dictionary=0.1"])
     assert (tiny.seeds, tiny.values["steps"], tiny.about) == ([1, 2], 2, "a test")
     assert (paper.seeds, paper.values["steps"], paper.values["dictionary"]) == ([5], 500000, 0.1)
+
+
+def test_a_value_that_no_study_has_is_refused(tmp_path: Path) -> None:
+    paths = [write_study_file(tmp_path)]
+    check_changes(
+        paths, "tiny", ["seeds=[5]", "values.steps=3", "values.dictionary=0.1", "systems.mlm.seed=1"]
+    )
+    with pytest.raises(
+        ConfigurationError, match=r"--set values\.stepz=3: no value is named 'stepz'.*'steps'"
+    ):
+        check_changes(paths, "tiny", ["values.stepz=3", "values.steps=3"])
 
 
 def test_variables_stay_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

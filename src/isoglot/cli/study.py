@@ -53,7 +53,7 @@ def study(  # noqa: PLR0917 - one parameter a flag
     where it was. `isoglot study --list` shows what there is.
     """
     from isoglot.errors import ConfigurationError
-    from isoglot.pipeline.study_file import SCALES, builtin_studies, find_studies, load_study
+    from isoglot.pipeline.study_file import SCALES, builtin_studies, check_changes, find_studies, load_study
     from isoglot.pipeline.study_plan import build_plan
 
     if listed:
@@ -70,7 +70,9 @@ def study(  # noqa: PLR0917 - one parameter a flag
         changes.append(f"seeds={seeds_of(seeds, option='--seeds')}")
     names = {path: name for name, path in builtin_studies().items()}
     problems: dict[str, str] = {}
-    for path in find_studies(files):
+    paths = find_studies(files)
+    check_changes(paths, scale, changes)
+    for path in paths:
         plan = build_plan(load_study(path, scale, changes), assume=dry_run)
         if dry_run:
             _show(plan, out, part, names.get(path, str(path)))

@@ -23,6 +23,7 @@ __all__ = [
     "Study",
     "TableEntry",
     "builtin_studies",
+    "check_changes",
     "find_studies",
     "load_study",
     "scales_of",
@@ -266,6 +267,30 @@ def load_study(path: Path, scale: str, overrides: Sequence[str] = ()) -> Study:
         raise ConfigurationError(
             found, heading=f"study {path}: {len(found)} mistakes; nothing was run"
         ) from error
+
+
+def check_changes(paths: Sequence[Path], scale: str, overrides: Sequence[str]) -> None:
+    """Refuse ``values.NAME=...`` where no study has such a value: it would change nothing.
+
+    Args:
+        paths: of :func:`find_studies`; one of them having the value is enough.
+        scale: one of :data:`SCALES`.
+        overrides: as for :func:`load_study`.
+
+    Raises:
+        ConfigurationError: all names that no study has.
+    """
+    named = {name: text for text in overrides for name in (_nested(text).get("values") or {})}
+    if not named:
+        return
+    known = sorted({name for path in paths for name in load_study(path, scale).values})
+    problems = [
+        f"--set {text}: no value is named {name!r}; {did_you_mean(name, known)}"
+        for name, text in named.items()
+        if name not in known
+    ]
+    if problems:
+        raise ConfigurationError(problems)
 
 
 def _read(path: Path) -> Document:
