@@ -25,8 +25,6 @@ _Arrays = tuple[Ints, npt.NDArray[np.bool_], npt.NDArray[np.object_], npt.NDArra
 NO_SPACE_BEFORE = {",", ".", "?", "!", ";", ":", "'s", "n't"}
 """Tokens that attach to the word before them."""
 
-PUNCTUATION = {",", ".", "?", "!", ";", ":"}
-
 
 @dataclass(frozen=True, slots=True)
 class Token:
