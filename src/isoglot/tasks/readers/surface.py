@@ -43,11 +43,12 @@ def surface_rows(block: Sequence[Line], *, language: str) -> list[tuple[int, str
     """
     rows = [(number, text.split("\t")) for number, text in block if not text.startswith("#")]
     nodes = {int(columns[0]): (number, columns) for number, columns in rows if _NODE.fullmatch(columns[0])}
-    above = _above({place: columns for place, (_, columns) in nodes.items()})
     words = {place: (number, columns[1], columns[3]) for place, (number, columns) in nodes.items()}
-    for _, columns in rows:
-        match = _RANGE.fullmatch(columns[0])
-        parts = [p for p in range(int(match[1]), int(match[2]) + 1) if p in words] if match else []
+    ranges = [(match, columns) for _, columns in rows if (match := _RANGE.fullmatch(columns[0]))]
+    # Most sentences have no multiword token, and need no walk through their graph.
+    above = _above({place: columns for place, (_, columns) in nodes.items()}) if ranges else {}
+    for match, columns in ranges:
+        parts = [p for p in range(int(match[1]), int(match[2]) + 1) if p in words]
         if not parts:
             continue
         highest = min(above[p] for p in parts)
