@@ -147,14 +147,11 @@ def evaluate(  # noqa: PLR0917 - one parameter a flag
     del tasks
     from isoglot.cli.console import Console, print_table
     from isoglot.errors import ConfigurationError
-    from isoglot.pipeline.evaluate import EvaluateOptions
+    from isoglot.pipeline.evaluate import EvaluateOptions, require_one_process
     from isoglot.pipeline.evaluate import evaluate as measure
     from isoglot.tasks import build_task
 
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise ConfigurationError(
-            "evaluate given to torchrun, but it runs in one process; start it without torchrun"
-        )
+    require_one_process("evaluate", "runs")
     if precision not in ("float32", "bfloat16", "float16"):
         raise ConfigurationError(f"--precision {precision!r} given; it is float32, bfloat16 or float16")
     values = values_of(settings) | ({} if name is None else {"name": name})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,7 @@ from isoglot.tasks.features import Collator, Precision, Step, default_device, pr
 from isoglot.tasks.heads import load_tokenizer
 from isoglot.tasks.language_vectors import attach, attached, chosen_vectors, number_rows
 
-__all__ = ["EvaluateOptions", "evaluate"]
+__all__ = ["EvaluateOptions", "evaluate", "require_one_process"]
 
 _INHERITED = ("max_length", "stride", "windows", "max_question_length")
 
@@ -236,6 +237,22 @@ class _Measure:
         if self.options.out is not None:
             with _journal(self.options.out).open("a", encoding="utf-8") as file:
                 file.write(f"{self._key(language, split)}\n")
+
+
+def require_one_process(command: str, work: str) -> None:
+    """Refuse to be one of several processes.
+
+    Args:
+        command: as the user gave it.
+        work: what it does in one process: ``runs``.
+
+    Raises:
+        ConfigurationError: torchrun started several.
+    """
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ConfigurationError(
+            f"{command} given to torchrun, but it {work} in one process; start it without torchrun"
+        )
 
 
 def _compatible(one: str, other: str) -> bool:

@@ -8,14 +8,13 @@ ZS:  fine-tuned on the source language, tested on the derived one
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from isoglot.errors import ConfigurationError
-from isoglot.pipeline.evaluate import EvaluateOptions, evaluate
+from isoglot.pipeline.evaluate import EvaluateOptions, evaluate, require_one_process
 from isoglot.pipeline.finetune import checkpoint_folder, finetune, finetune_key, origin
 from isoglot.pipeline.finetune_inputs import identify, key_of
 from isoglot.pipeline.finetune_options import FinetuneOptions
@@ -78,10 +77,7 @@ def transfer(
     Raises:
         ConfigurationError: fewer than two languages or one given twice, several processes, or as :func:`finetune`.
     """
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise ConfigurationError(
-            "transfer given to torchrun, but it tests and deletes weights in one process; start it without torchrun"
-        )
+    require_one_process("transfer", "tests and deletes weights")
     source, targets = _divided(languages)
     folder = Path(out)
     known: list[Result] = []
