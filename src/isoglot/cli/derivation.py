@@ -236,7 +236,7 @@ def _refuse_idle(ctx: typer.Context) -> None:
     values = ctx.params
     flags = {p.name: next(o for o in p.opts if o.startswith("--")) for p in ctx.command.params if p.name in values
              and any(o.startswith("--") for o in p.opts)}  # fmt: skip
-    told = {n for n in flags if n and str(ctx.get_parameter_source(n)).endswith("COMMANDLINE") and values[n]}
+    told = {n for n in flags if str(ctx.get_parameter_source(n)).endswith("COMMANDLINE") and values[n]}
     names = parse_names(values["transform"])
     kind = values["kind"] or kind_of(values["inputs"][0])
     problems = [
