@@ -20,9 +20,9 @@ from pathlib import Path
 import regex
 
 from isoglot.align.alignment import LinkTable
-from isoglot.align.eflomal import EflomalAligner
 from isoglot.align.scoring import GoldAlignment, score
-from isoglot.align.statistical_model import StatisticalAligner
+from isoglot.align.statistical.eflomal import EflomalAligner
+from isoglot.align.statistical.model import StatisticalAligner
 from isoglot.align.symmetrise import symmetrise_table
 
 SETS = ("de-en", "en-fr", "ro-en", "en-hi")

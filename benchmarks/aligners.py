@@ -25,9 +25,9 @@ import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from transformers import BertConfig, BertModel, BertTokenizerFast
 
-from isoglot.align.embedding import EmbeddingAligner
-from isoglot.align.piece_states import Pieces, PieceStates, encode_separately
-from isoglot.align.word_pieces import cut_words
+from isoglot.align.embedding.aligner import EmbeddingAligner
+from isoglot.align.embedding.piece_states import Pieces, PieceStates, encode_separately
+from isoglot.align.embedding.word_pieces import cut_words
 
 Pair = tuple[list[str], list[str]]
 Links = list[set[tuple[int, int]]]

@@ -31,9 +31,9 @@ from datasets import Dataset
 from torch import Tensor
 
 from bitext import read_pairs
-from isoglot.align.statistical_model import StatisticalAligner
-from isoglot.corpus.encode import EncodeOptions, encode_stream
-from isoglot.corpus.tokenizer import train_tokenizer
+from isoglot.align.statistical.model import StatisticalAligner
+from isoglot.corpus.encode.encode import EncodeOptions, encode_stream
+from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.load import load_masked_lm
 from isoglot.modules.self_labelling import self_label

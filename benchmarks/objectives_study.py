@@ -38,18 +38,18 @@ from torch.nn.functional import normalize
 from transformers import AutoModelForMaskedLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerFast
 from transformers.utils import logging
 
+from isoglot.align.align_file import AlignRequest, align_file
+from isoglot.align.score_file import score_layers
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
-from isoglot.corpus.sources import Source
+from isoglot.corpus.read.sources import Source
 from isoglot.modules.encoder import encode, input_embeddings, num_layers
-from isoglot.pipeline.align import AlignRequest, align_file
-from isoglot.pipeline.build import build_model
-from isoglot.pipeline.check import load_recipe
-from isoglot.pipeline.pretrain import pretrain
-from isoglot.pipeline.reporting import Silent
-from isoglot.pipeline.score import score_layers
-from isoglot.pipeline.streams import cache_folder, load_tokenizer, prepared
-from isoglot.recipe import read
+from isoglot.pretraining.build import build_model
+from isoglot.pretraining.check import load_recipe
+from isoglot.pretraining.pretrain import pretrain
+from isoglot.pretraining.streams import cache_folder, load_tokenizer, prepared
+from isoglot.recipe.load import read
+from isoglot.runs.reporter import Silent
 
 RECIPES = (
     "mlm_sides", "tlm", "xlm", "dict_mlm", "dict_mlm_label", "align_mlm", "weam", "xlm_align_no_dwa",

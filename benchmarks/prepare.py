@@ -32,7 +32,7 @@ CHILD = """
 import json, sys
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
-from isoglot.corpus.sources import Source
+from isoglot.corpus.read.sources import Source
 folder, out, processes, tokenizer = sys.argv[1:]
 lengths = dict(tokenizer=tokenizer, min_pieces=10, max_pair_pieces=128) if tokenizer != "none" else {}
 options = PrepareOptions(max_length_ratio=3, min_script_share=0.5, duplicates="pair", **lengths)

@@ -28,7 +28,7 @@ WORD = regex.compile(r"\w+|[^\w\s]")
 ISOGLOT = """
 import sys
 from pathlib import Path
-from isoglot.align.statistical_model import StatisticalAligner
+from isoglot.align.statistical.model import StatisticalAligner
 source, target, out, method = sys.argv[1:]
 sides = [[line.split() for line in Path(path).read_text().splitlines()] for path in (source, target)]
 found = StatisticalAligner(method).fit_align_words(*sides)
@@ -75,7 +75,7 @@ atools -i {out}.f -j {out}.r -c grow-diag-final-and > {out}
 EFLOMAL = """
 import sys
 from pathlib import Path
-from isoglot.align.eflomal import EflomalAligner
+from isoglot.align.statistical.eflomal import EflomalAligner
 source, target, out = sys.argv[1:]
 sides = [[line.split() for line in Path(path).read_text().splitlines()] for path in (source, target)]
 Path(out).write_text("".join(line + "\\n" for line in EflomalAligner().align_words(*sides).to_pharaoh()))

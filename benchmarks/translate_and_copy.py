@@ -17,8 +17,8 @@ from pathlib import Path
 import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerFast
 
-from isoglot.align.piece_states import encode_separately
-from isoglot.align.word_pieces import cut_words
+from isoglot.align.embedding.piece_states import encode_separately
+from isoglot.align.embedding.word_pieces import cut_words
 from isoglot.analysis.translation_gap import translation_gap
 from isoglot.modules.encoder import num_layers
 

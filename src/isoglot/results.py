@@ -30,7 +30,7 @@ class Result(BaseModel):
         seed: of the run, where it has one.
         examples: how many examples the number rests on.
         checkpoint_hash: of the weights that were measured.
-        recipe_hash: of the recipe that made them (:attr:`isoglot.recipe.Recipe.hash`).
+        recipe_hash: of the recipe that made them (:attr:`isoglot.recipe.load.Recipe.hash`).
 
     Example:
         >>> Result(run="tlm", task="pos", language="de", metric="accuracy", value=91.2, examples=1000).split

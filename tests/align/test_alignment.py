@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isoglot.align.alignment import Aligner, Alignment, LinkTable, TrainableAligner
-from isoglot.align.statistical_model import StatisticalAligner
+from isoglot.align.statistical.model import StatisticalAligner
 from isoglot.errors import InputError
 
 links = st.frozensets(st.tuples(st.integers(0, 120), st.integers(0, 120)), max_size=12)

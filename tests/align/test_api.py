@@ -10,8 +10,8 @@ import pytest
 
 import isoglot as iso
 from isoglot.align import api
-from isoglot.align.embedding import EmbeddingAligner
-from isoglot.align.statistical_model import StatisticalAligner
+from isoglot.align.embedding.aligner import EmbeddingAligner
+from isoglot.align.statistical.model import StatisticalAligner
 from isoglot.errors import ConfigurationError
 from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
 

@@ -14,12 +14,12 @@ import psutil
 import pyarrow.parquet as pq
 import pytest
 
-from isoglot.corpus import streams
 from isoglot.corpus.manifest import load_corpus, read_manifest
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
+from isoglot.corpus.read import line_files as streams
+from isoglot.corpus.read.sources import Source
 from isoglot.corpus.shards import sampling_targets
-from isoglot.corpus.sources import Source
 from isoglot.errors import ConfigurationError, InputError
 
 DATA = os.environ.get("ISOGLOT_DATA")
@@ -244,7 +244,7 @@ RUN = """
 import sys
 from isoglot.corpus.prepare import prepare
 from isoglot.corpus.options import PrepareOptions
-from isoglot.corpus.sources import Source
+from isoglot.corpus.read.sources import Source
 print("go", flush=True)
 try:
     prepare(Source(path=sys.argv[1], source_language="en", target_language="de"), sys.argv[2], processes=2,

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isoglot.corpus.readers import read
-from isoglot.corpus.sources import Source
+from isoglot.corpus.read.readers import read
+from isoglot.corpus.read.sources import Source
 from isoglot.derive.base import Sentence, Underivable
 from isoglot.derive.labels import carry_heads
 from isoglot.derive.order_fit import fit, observed_groups

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tokenizers import pre_tokenizers
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
-from isoglot.corpus.pieces import PieceEncoder
-from isoglot.corpus.tokenizer import train_tokenizer
+from isoglot.corpus.encode.pieces import PieceEncoder
+from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.derive.base import Sentence, compose
 from isoglot.derive.order import Inversion
 from isoglot.derive.sharing import draw_shared

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections import Counter, defaultdict
-from pathlib import Path
 
 import numpy as np
 import pytest
+from semantics import Reader, label_of
 
 from isoglot.schema import PAIR, require
 from isoglot.synthetic import World
@@ -21,9 +20,6 @@ from isoglot.synthetic.pairs import (
 )
 from isoglot.synthetic.paraphrases import paraphrase_families
 from isoglot.synthetic.weights import cue_free_weights, stored_weights
-
-sys.path.insert(0, str(Path(__file__).parent))
-from semantics import Reader, label_of
 
 WORLD = World(seed=2)
 

@@ -9,10 +9,10 @@ from datasets import Dataset
 from safetensors.torch import load_file, save_file
 
 from isoglot.errors import ConfigurationError
+from isoglot.finetuning.evaluate import EvaluateOptions, evaluate
+from isoglot.finetuning.finetune import finetune
+from isoglot.finetuning.options import FinetuneOptions
 from isoglot.modules.encoder import input_embeddings
-from isoglot.pipeline.evaluate import EvaluateOptions, evaluate
-from isoglot.pipeline.finetune import finetune
-from isoglot.pipeline.finetune_options import FinetuneOptions
 from isoglot.tasks import build_task
 from isoglot.tasks.features import Rows, predict_rows
 from isoglot.tasks.language_vectors import LanguageVectors, attach, attached, number_rows, read_vectors
@@ -87,7 +87,7 @@ def test_an_encoder_of_a_run_with_language_embeddings_is_fine_tuned_with_them(
         assert attached(model) is not None
         return predict_rows(model, rows, *args, **kwargs)
 
-    monkeypatch.setattr("isoglot.pipeline.evaluate.predict_rows", predict)
+    monkeypatch.setattr("isoglot.finetuning.evaluate.predict_rows", predict)
     for ids in (None, {"xx": 2}):
         evaluate(done, build_task("pos", data), languages=["xx"], options=EvaluateOptions(language_ids=ids))
     assert seen == [{3}, {2}]

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from isoglot.corpus.encode import EncodeOptions, encode_stream
+from isoglot.corpus.encode.encode import EncodeOptions, encode_stream
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives import OBJECTIVES
 from isoglot.testing import FAMILIES, tiny_aligned, tiny_lexicon, tiny_model, tiny_tokenizer

@@ -21,7 +21,7 @@ from transformers import TrainerCallback
 
 from isoglot.training.trainer import AlignmentTrainer
 
-HERE = Path(__file__).parent
+SUPPORT = Path(__file__).parents[1] / "support"
 
 
 class Stop(TrainerCallback):
@@ -64,7 +64,7 @@ def test_interrupted_anywhere_ends_the_same(tmp_path: Path, settings: dict[str, 
 
 
 def launch(folder: Path, settings: Path, ranks: int) -> subprocess.Popen[bytes]:
-    command = [sys.executable, str(HERE / "resume_run.py"), str(folder), str(settings)]
+    command = [sys.executable, str(SUPPORT / "resume_run.py"), str(folder), str(settings)]
     if ranks > 1:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -76,7 +76,7 @@ def launch(folder: Path, settings: Path, ranks: int) -> subprocess.Popen[bytes]:
         stdout=log,
         stderr=log,
         start_new_session=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE), "CUDA_VISIBLE_DEVICES": ""},
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(SUPPORT), "CUDA_VISIBLE_DEVICES": ""},
     )
 
 

@@ -9,7 +9,7 @@ from datasets import Dataset
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isoglot.corpus.packing import PackOptions, pack_stream
+from isoglot.corpus.pack.packing import PackOptions, pack_stream
 from isoglot.errors import ConfigurationError
 from isoglot.seeding import generator_for
 from isoglot.testing import FAMILIES, tiny_bitext, tiny_tokenizer

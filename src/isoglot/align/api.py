@@ -12,15 +12,15 @@ from typing import Any
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.align.alignment import Alignment
-from isoglot.align.eflomal import METHOD as EFLOMAL
-from isoglot.align.embedding import EmbeddingAligner
-from isoglot.align.embedding_options import METHODS as EMBEDDING_METHODS
-from isoglot.align.embedding_options import EmbeddingOptions
-from isoglot.align.loading import model_identity
-from isoglot.align.scores import sentence_scores
-from isoglot.align.statistical_methods import METHODS as STATISTICAL_METHODS
-from isoglot.align.statistical_model import StatisticalAligner
-from isoglot.corpus.words import WordMode, locate_words, word_spans
+from isoglot.align.embedding.aligner import EmbeddingAligner
+from isoglot.align.embedding.loading import model_identity
+from isoglot.align.embedding.options import METHODS as EMBEDDING_METHODS
+from isoglot.align.embedding.options import EmbeddingOptions
+from isoglot.align.embedding.scores import sentence_scores
+from isoglot.align.statistical.eflomal import METHOD as EFLOMAL
+from isoglot.align.statistical.methods import METHODS as STATISTICAL_METHODS
+from isoglot.align.statistical.model import StatisticalAligner
+from isoglot.corpus.encode.words import WordMode, locate_words, word_spans
 from isoglot.errors import ConfigurationError
 
 __all__ = ["DEFAULT_MODEL", "AlignedPair", "align", "forget_aligners"]
@@ -97,19 +97,19 @@ def align(
     """Link the words of two sentences.
 
     The first call with a model loads it, later ones find it loaded (a checkpoint that has changed on disk is loaded
-    again). For more than a few pairs use :meth:`isoglot.align.embedding.EmbeddingAligner.align_pairs`, which encodes
-    them in batches.
+    again). For more than a few pairs use
+    :meth:`isoglot.align.embedding.aligner.EmbeddingAligner.align_pairs`, which encodes them in batches.
 
     Args:
         source: a sentence as running text, or its words.
         target: its translation.
         model: folder or hub name of an encoder, a loaded one, or the folder of a saved statistical aligner;
             :data:`DEFAULT_MODEL` by default.
-        method: one of :data:`isoglot.align.embedding_options.METHODS`, ``itermax`` by default; of a saved statistical
+        method: one of :data:`isoglot.align.embedding.options.METHODS`, ``itermax`` by default; of a saved statistical
             aligner its own.
         words: how running text is cut: ``unicode`` (Han, Kana, Thai and Khmer by character), or ``whitespace``.
         tokenizer: of a loaded encoder.
-        **options: of :class:`isoglot.align.embedding_options.EmbeddingOptions`, for example ``layer=8``; of a
+        **options: of :class:`isoglot.align.embedding.options.EmbeddingOptions`, for example ``layer=8``; of a
             statistical aligner ``symmetrisation``.
 
     Raises:

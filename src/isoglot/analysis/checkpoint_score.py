@@ -12,8 +12,8 @@ from safetensors import safe_open
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from isoglot.align.embedding_options import EmbeddingOptions
-from isoglot.align.loading import load_encoder
+from isoglot.align.embedding.loading import load_encoder
+from isoglot.align.embedding.options import EmbeddingOptions
 from isoglot.analysis.alignment_score import AlignmentScore, Subset, alignment_score
 from isoglot.derive.vocabulary import COPY_FILE, VocabularyCopy
 from isoglot.errors import ConfigurationError

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.align.piece_states import Pieces, layer_states, word_states
-from isoglot.align.word_pieces import cut_words
+from isoglot.align.embedding.piece_states import Pieces, layer_states, word_states
+from isoglot.align.embedding.word_pieces import cut_words
 from isoglot.errors import ConfigurationError
 
 __all__ = ["Unit", "linked_vectors", "sentence_vectors", "unit_vectors", "word_vectors"]
@@ -39,7 +39,7 @@ def word_vectors(
     Args:
         model: the encoder, in any mode; dropout is off.
         tokenizer: for the special tokens.
-        sentences: pieces that know their word, see :func:`isoglot.align.word_pieces.cut_words`.
+        sentences: pieces that know their word, see :func:`isoglot.align.embedding.word_pieces.cut_words`.
         wanted: of each sentence the words whose vectors are kept, in this order; one may come several times.
         layers: hidden states' numbers, 0 for the embeddings.
         window: sentences whose states are held at a time, ``layers`` times.

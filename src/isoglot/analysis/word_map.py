@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.align.word_pieces import cut_words
+from isoglot.align.embedding.word_pieces import cut_words
 from isoglot.analysis.checkpoint_score import mean_pieces
 from isoglot.analysis.vectors import linked_vectors
 from isoglot.errors import ConfigurationError

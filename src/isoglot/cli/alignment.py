@@ -25,9 +25,9 @@ def register(app: typer.Typer) -> None:
 def _list_methods(wanted: bool) -> None:
     if not wanted:
         return
-    from isoglot.align.eflomal import METHOD as EFLOMAL
-    from isoglot.align.embedding_options import METHODS as EMBEDDING
-    from isoglot.align.statistical_methods import METHODS as STATISTICAL
+    from isoglot.align.embedding.options import METHODS as EMBEDDING
+    from isoglot.align.statistical.eflomal import METHOD as EFLOMAL
+    from isoglot.align.statistical.methods import METHODS as STATISTICAL
 
     for name in STATISTICAL:
         typer.echo(f"{name:12s} statistical: learns from the bitext")
@@ -161,11 +161,11 @@ def align(  # noqa: PLR0917 - one parameter a flag
     Every input line has its line in the output: what cannot be aligned is left empty and named on standard error.
     """
     del methods
-    from isoglot.align.embedding_options import METHODS
+    from isoglot.align.align_file import AlignRequest, align_file
+    from isoglot.align.embedding.options import METHODS
+    from isoglot.align.files.pairs import bitext_sources
     from isoglot.cli.console import Console
     from isoglot.errors import ConfigurationError
-    from isoglot.pipeline.align import AlignRequest, align_file
-    from isoglot.pipeline.align_input import bitext_sources
 
     options = aligner_settings(settings)
     if method in METHODS:
@@ -227,7 +227,7 @@ def score(  # noqa: PLR0917 - one parameter a flag
     Sure gold links count as possible ones whether the file repeats them or not. Where the score looks like a mistake
     in how a file counts its words or orders its sides, a line on standard error says so.
     """
-    from isoglot.pipeline.score import score_file, score_layers, write_sentences
+    from isoglot.align.score_file import score_file, score_layers, write_sentences
 
     _one_way_of_scoring(
         layers,

@@ -114,9 +114,9 @@ def alignment(  # noqa: PLR0917 - one parameter a flag
     are also scored by themselves.
     """
     from isoglot.analysis.alignment_score import Subset
+    from isoglot.analysis.analyse import AlignmentRequest, analyse_alignment
     from isoglot.analysis.checkpoint_score import ScoreOptions
     from isoglot.cli.console import Console
-    from isoglot.pipeline.analyse import AlignmentRequest, analyse_alignment
 
     drawn = None if subset is None else Subset(subset, seed, candidates)  # type: ignore[arg-type]
     options = ScoreOptions(
@@ -153,8 +153,8 @@ def correlation(
     Δ = supervised minus zero-shot, as `isoglot transfer` and studies write it. The paper's own figures, without any
     run: [bold]isoglot analyse correlation --paper --out figures[/bold]
     """
+    from isoglot.analysis.analyse_correlation import CorrelationRequest, analyse_correlation
     from isoglot.cli.console import print_table
-    from isoglot.pipeline.analyse_correlation import CorrelationRequest, analyse_correlation
 
     request = CorrelationRequest(
         tasks=task or (), x_metric=metric, with_paper=paper, each_seed=each_seed, name=name
@@ -206,9 +206,9 @@ def map_words(  # noqa: PLR0917 - one parameter a flag
     Before and after: [bold]isoglot analyse map bert-base-multilingual-cased runs/weam --corpus corpora/en-de.aligned
     -l before -l after --out runs/weam[/bold]. The corpus has word links: a folder of `isoglot align --format corpus`.
     """
+    from isoglot.analysis.analyse_map import MapRequest, analyse_map
     from isoglot.analysis.word_map import Projection
     from isoglot.cli.console import Console
-    from isoglot.pipeline.analyse_map import MapRequest, analyse_map
 
     projection = Projection(method=method, perplexity=perplexity, seed=seed)  # type: ignore[arg-type]
     request = MapRequest(
@@ -245,9 +245,9 @@ def layers(  # noqa: PLR0917 - one parameter a flag
     [bold]isoglot analyse layers xlm-roberta-base runs/xlm_align --gold de-en.jsonl -m itermax -m ot --out
     runs/xlm_align[/bold]. Several gold files give a figure each, and one of their mean.
     """
+    from isoglot.analysis.analyse_links import LayersRequest, analyse_layers
     from isoglot.cli.alignment import aligner_settings
     from isoglot.cli.console import Console
-    from isoglot.pipeline.analyse_links import LayersRequest, analyse_layers
 
     request = LayersRequest(
         gold=gold, methods=method, layers=which, metric=metric, base=base, name=name,
@@ -290,8 +290,8 @@ def similarity(  # noqa: PLR0917 - one parameter a flag
     nearest sentence. [bold]isoglot analyse similarity runs/mlm runs/tlm --corpus dev.en --corpus dev.de --source-lang
     en --target-lang de --out figures[/bold]
     """
+    from isoglot.analysis.analyse_vectors import SimilarityRequest, analyse_similarity
     from isoglot.cli.console import Console
-    from isoglot.pipeline.analyse_vectors import SimilarityRequest, analyse_similarity
 
     request = SimilarityRequest(
         corpus=corpus, languages=(source, target), level=level, measures=measure,  # type: ignore[arg-type]
@@ -327,8 +327,8 @@ def geometry(  # noqa: PLR0917 - one parameter a flag
     anisotropy: mean cosine of two vectors. variance: share of the first principal component. hubness: skewness of how
     often a vector is among the neighbours of the other language's; anti-hubs: vectors that never are.
     """
+    from isoglot.analysis.analyse_vectors import GeometryRequest, analyse_geometry
     from isoglot.cli.console import Console
-    from isoglot.pipeline.analyse_vectors import GeometryRequest, analyse_geometry
 
     request = GeometryRequest(
         corpus=corpus, languages=(source, target), unit=unit, measures=measure,  # type: ignore[arg-type]
@@ -359,9 +359,9 @@ def alignments(  # noqa: PLR0917 - one parameter a flag
 
     [bold]isoglot analyse alignments runs/xlm_align --gold de-en.jsonl --out runs/xlm_align[/bold]
     """
+    from isoglot.analysis.analyse_links import AlignmentsRequest, analyse_alignments
     from isoglot.cli.alignment import aligner_settings
     from isoglot.cli.console import Console
-    from isoglot.pipeline.analyse_links import AlignmentsRequest, analyse_alignments
 
     request = AlignmentsRequest(
         gold=gold, method=method, layer=layer, limit=limit, base=base, name=name,

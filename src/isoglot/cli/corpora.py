@@ -162,7 +162,7 @@ def prepare(  # noqa: PLR0917 - one parameter a flag
     from isoglot.corpus.options import PrepareOptions
     from isoglot.corpus.prepare import Progress
     from isoglot.corpus.prepare import prepare as run
-    from isoglot.corpus.sources import Source, sources_from
+    from isoglot.corpus.read.sources import Source, sources_from
 
     given = dict(ctx.params)
     given["columns"] = _pairs(columns, "--column")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from isoglot.pipeline.demo import Demo
+    from isoglot.studies.demo import Demo
 
 __all__ = ["demo", "register"]
 
@@ -51,7 +51,7 @@ def demo(
     Offline and without any data: under five minutes on two cores.
     """
     from isoglot.cli.console import Console
-    from isoglot.pipeline.demo import run_demo
+    from isoglot.studies.demo import run_demo
 
     changes = [f"seeds=[{seed}]", f"data.english.seed={seed}", *(settings or [])]
     if steps is not None:
@@ -64,7 +64,7 @@ def demo(
 
 def _print(result: Demo) -> None:
     from isoglot.cli.console import print_table
-    from isoglot.pipeline.demo import TASKS
+    from isoglot.studies.demo import TASKS
 
     heading = ["objective", "alignment score"]
     heading += [f"{name} {what}" for name in TASKS.values() for what in ("supervised", "zero-shot", "Δ")]

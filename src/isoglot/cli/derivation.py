@@ -143,9 +143,9 @@ def derive(  # noqa: PLR0917 - one parameter a flag
     isoglot derive en_ewt.conllu --transform syn --syntax en~fr@N~fr@V --models galactic --lang en --out data/syn
     """
     from isoglot.cli.console import Console
+    from isoglot.derive.derive_corpus import DeriveRequest, derive_corpus
     from isoglot.derive.rows import DeriverOptions
     from isoglot.derive.spec import TransformOptions
-    from isoglot.pipeline.derive import DeriveRequest, derive_corpus
 
     options = TransformOptions(
         seed=seed, alphabet=alphabet, script=script, overlap=overlap, with_replacement=with_replacement,
@@ -198,7 +198,7 @@ def fit_order(  # noqa: PLR0917 - one parameter a flag
     [bold]isoglot fit-order fr_gsd-ud-train.conllu --lang fr --out models[/bold]
     """
     from isoglot.cli.console import Console
-    from isoglot.pipeline.fit_order import OrderFitRequest, fit_order_models
+    from isoglot.derive.fit_order import OrderFitRequest, fit_order_models
 
     request = OrderFitRequest(
         language=language, l2=l2, high_order=high_order, reattach=reattach, iterations=iterations,
@@ -228,10 +228,10 @@ def _refuse_idle(ctx: typer.Context) -> None:
     Raises:
         ConfigurationError: all of them.
     """
+    from isoglot.derive.input import INPUT_KINDS, kind_of
     from isoglot.derive.spec import parse_names
     from isoglot.derive.vocabulary import COPY_FILE
     from isoglot.errors import ConfigurationError
-    from isoglot.pipeline.derive_input import INPUT_KINDS, kind_of
 
     values = ctx.params
     flags = {p.name: next(o for o in p.opts if o.startswith("--")) for p in ctx.command.params if p.name in values

@@ -54,17 +54,17 @@ def pretrain(
     Several devices: [bold]torchrun --nproc-per-node 2 -m isoglot.cli pretrain RECIPE --out DIR[/bold]
     """
     from isoglot.cli.console import Console
-    from isoglot.pipeline.check import explicit, load_recipe
+    from isoglot.pretraining.check import explicit, load_recipe
 
     loaded = load_recipe(recipe, overrides or ())
     if check:
-        from isoglot.recipe_source import dump_yaml
+        from isoglot.recipe.source import dump_yaml
 
         typer.echo(dump_yaml(explicit(loaded)), nl=False)
         return
     if out is None:
         raise typer.BadParameter("a folder for the run is needed; add --out runs/NAME", param_hint="--out")
-    from isoglot.pipeline.pretrain import pretrain as run
+    from isoglot.pretraining.pretrain import pretrain as run
 
     with Console(quiet=quiet) as console:
         checkpoint = run(loaded, out, resume=resume, progress=None if quiet else console)
@@ -87,8 +87,8 @@ def inspect(
     [bold]position[/bold] the model counts on through the sequence, without [bold]language[/bold] it is not told one.
     """
     from isoglot.cli.console import Console, print_table
-    from isoglot.pipeline.check import load_recipe
-    from isoglot.pipeline.inspect import inspect_recipe, table
+    from isoglot.pretraining.check import load_recipe
+    from isoglot.pretraining.inspect import inspect_recipe, table
 
     loaded = load_recipe(recipe, overrides or ())
     with Console(quiet=quiet) as console:

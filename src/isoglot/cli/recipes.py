@@ -19,7 +19,7 @@ def recipes(
 
     Save one under a name of your own and change it: [bold]isoglot recipes tlm > mine.yaml[/bold]
     """
-    from isoglot.recipe import builtin_recipes, find
+    from isoglot.recipe.load import builtin_recipes, find
 
     if name is not None:
         typer.echo(find(name).read_text(encoding="utf-8"), nl=False)

@@ -53,8 +53,8 @@ def study(  # noqa: PLR0917 - one parameter a flag
     where it was. `isoglot study --list` shows what there is.
     """
     from isoglot.errors import ConfigurationError
-    from isoglot.pipeline.study_file import SCALES, builtin_studies, check_changes, find_studies, load_study
-    from isoglot.pipeline.study_plan import build_plan
+    from isoglot.studies.file import SCALES, builtin_studies, check_changes, find_studies, load_study
+    from isoglot.studies.plan import build_plan
 
     if listed:
         _list(files)
@@ -89,7 +89,7 @@ def study(  # noqa: PLR0917 - one parameter a flag
 
 def _run(plan: Any, out: Path, part: tuple[int, int], *, keep: bool, quiet: bool) -> dict[str, str]:
     from isoglot.cli.console import Console
-    from isoglot.pipeline.study_run import run_study
+    from isoglot.studies.run import run_study
 
     with Console(quiet=quiet) as console:
         done = run_study(plan, out, part=part, keep=keep, progress=None if quiet else console)
@@ -100,8 +100,8 @@ def _run(plan: Any, out: Path, part: tuple[int, int], *, keep: bool, quiet: bool
 
 def _print(plan: Any, out: Path, form: str, *, quiet: bool) -> None:
     from isoglot.errors import ConfigurationError
-    from isoglot.pipeline.study_table import to_markdown, write_study
     from isoglot.report import export
+    from isoglot.studies.table import to_markdown, write_study
 
     writers = {
         "text": export.to_text,
@@ -118,7 +118,7 @@ def _print(plan: Any, out: Path, form: str, *, quiet: bool) -> None:
 
 
 def _show(plan: Any, out: Path, part: tuple[int, int], name: str) -> None:
-    from isoglot.pipeline.study_check import check_plan
+    from isoglot.studies.check import check_plan
 
     found = check_plan(plan, out, part)
     for unit in found.units:
@@ -135,8 +135,8 @@ def _show(plan: Any, out: Path, part: tuple[int, int], name: str) -> None:
 
 def _list(files: list[str] | None) -> None:
     from isoglot.cli.console import print_table
-    from isoglot.pipeline.study_check import list_studies
-    from isoglot.pipeline.study_file import builtin_studies, find_studies
+    from isoglot.studies.check import list_studies
+    from isoglot.studies.file import builtin_studies, find_studies
 
     known = builtin_studies()
     if files:

@@ -24,7 +24,7 @@ def values_of(given: list[str] | None) -> dict[str, Any]:
 
 def divide(task: str, values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Options of the task, and settings of training (``max_length`` is both: training's)."""
-    from isoglot.pipeline.finetune_options import FinetuneOptions
+    from isoglot.finetuning.options import FinetuneOptions
     from isoglot.tasks import task_options
 
     own = set(task_options(task)) - set(FinetuneOptions.model_fields)

@@ -81,8 +81,8 @@ def finetune(  # noqa: PLR0917 - one parameter a flag
     """
     del tasks
     from isoglot.cli.console import Console
-    from isoglot.pipeline.finetune import finetune as run
-    from isoglot.pipeline.finetune_options import preset as settings_of
+    from isoglot.finetuning.finetune import finetune as run
+    from isoglot.finetuning.options import preset as settings_of
     from isoglot.tasks import build_task
 
     values = values_of(settings)
@@ -147,8 +147,8 @@ def evaluate(  # noqa: PLR0917 - one parameter a flag
     del tasks
     from isoglot.cli.console import Console, print_table
     from isoglot.errors import ConfigurationError
-    from isoglot.pipeline.evaluate import EvaluateOptions, require_one_process
-    from isoglot.pipeline.evaluate import evaluate as measure
+    from isoglot.finetuning.evaluate import EvaluateOptions, require_one_process
+    from isoglot.finetuning.evaluate import evaluate as measure
     from isoglot.tasks import build_task
 
     require_one_process("evaluate", "runs")

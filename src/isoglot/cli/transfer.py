@@ -55,9 +55,9 @@ def transfer(  # noqa: PLR0917 - one parameter a flag
     [bold]isoglot report gap[/bold]; --paper align_mlm puts the paper's figures beside it.
     """
     from isoglot.cli.console import Console, print_table
-    from isoglot.pipeline.finetune_options import preset as settings_of
-    from isoglot.pipeline.transfer import TransferOptions, run_folders
-    from isoglot.pipeline.transfer import transfer as measure
+    from isoglot.finetuning.options import preset as settings_of
+    from isoglot.finetuning.transfer import TransferOptions, run_folders
+    from isoglot.finetuning.transfer import transfer as measure
     from isoglot.tasks import build_task
 
     values = values_of(settings) | ({} if epochs is None else {"epochs": epochs})

@@ -43,7 +43,7 @@ def world(  # noqa: PLR0917 - one parameter a flag
     [bold]isoglot world --seed 1 --text 50000 --out data/world[/bold]
     """
     from isoglot.cli.console import Console
-    from isoglot.pipeline.world import WorldRequest, write_world
+    from isoglot.synthetic.write_world import WorldRequest, write_world
 
     request = WorldRequest(
         seed=seed, size=size, held_out=held_out, text=text, pos=pos, ner=ner, nli=nli, paws=paws, qa=qa, dev=dev,

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from isoglot.corpus.manifest import load_corpus
     from isoglot.corpus.options import PrepareOptions
-    from isoglot.corpus.readers import read
-    from isoglot.corpus.sources import Source, sources_from
+    from isoglot.corpus.read.readers import read
+    from isoglot.corpus.read.sources import Source, sources_from
 
 __all__ = ["PrepareOptions", "Source", "load_corpus", "read", "sources_from"]
 
 _MODULES = {
     "PrepareOptions": "options",
-    "Source": "sources",
+    "Source": "read.sources",
     "load_corpus": "manifest",
-    "read": "readers",
-    "sources_from": "sources",
+    "read": "read.readers",
+    "sources_from": "read.sources",
 }
 
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from isoglot.corpus.options import PrepareOptions
-from isoglot.corpus.sources import Kind, Source
+from isoglot.corpus.read.sources import Kind, Source
 from isoglot.errors import InputError
 from isoglot.schema import SCHEMAS, require
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from isoglot.corpus.sources import Kind
+from isoglot.corpus.read.sources import Kind
 
 __all__ = ["FILTERS", "PrepareOptions"]
 

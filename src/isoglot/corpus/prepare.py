@@ -22,17 +22,17 @@ import psutil
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from isoglot.corpus.duplicates import hash_texts
-from isoglot.corpus.filters import held_out_key
+from isoglot.corpus.filter.duplicates import hash_texts
+from isoglot.corpus.filter.filters import held_out_key
+from isoglot.corpus.filter.scripts import scripts_of
 from isoglot.corpus.manifest import MANIFEST, InputFile, LanguageCount, Manifest, read_manifest, versions
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.pool import WorkPool, usable_cores
 from isoglot.corpus.prepare_worker import Part, Settings, Task, filter_chunk, start
-from isoglot.corpus.readers import READERS
-from isoglot.corpus.scripts import scripts_of
+from isoglot.corpus.read.line_files import LineFile, Meter, decode_lines
+from isoglot.corpus.read.readers import READERS
+from isoglot.corpus.read.sources import Kind, Source, expand
 from isoglot.corpus.shards import Ledger, ShardWriter
-from isoglot.corpus.sources import Kind, Source, expand
-from isoglot.corpus.streams import LineFile, Meter, decode_lines
 from isoglot.errors import ConfigurationError, IsoglotError
 from isoglot.schema import SCHEMAS
 

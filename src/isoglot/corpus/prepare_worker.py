@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from isoglot.corpus.filters import Filters, quiet_tokenizers
+from isoglot.corpus.filter.filters import Filters, quiet_tokenizers
 from isoglot.corpus.options import PrepareOptions
-from isoglot.corpus.readers import READERS
-from isoglot.corpus.records import Chunk
-from isoglot.corpus.sources import Source
+from isoglot.corpus.read.readers import READERS
+from isoglot.corpus.read.records import Chunk
+from isoglot.corpus.read.sources import Source
 from isoglot.errors import IsoglotError
 
 __all__ = ["Part", "Settings", "Task", "filter_chunk", "start", "write_shard"]

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isoglot.corpus.duplicates import HashSet
+from isoglot.corpus.filter.duplicates import HashSet
 from isoglot.corpus.manifest import LanguageCount
 from isoglot.corpus.options import FILTERS, PrepareOptions
 from isoglot.corpus.pool import WorkPool, result_of
 from isoglot.corpus.prepare_worker import Part, Task, write_shard
-from isoglot.corpus.sources import Source
+from isoglot.corpus.read.sources import Source
 from isoglot.seeding import seed_for
 
 __all__ = ["Ledger", "ShardWriter", "sampling_targets"]

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from transformers import PreTrainedTokenizerBase
 
-from isoglot.corpus.pieces import fast_backend
+from isoglot.corpus.encode.pieces import fast_backend
 from isoglot.derive.base import Derived, Sentence
 from isoglot.errors import ConfigurationError
 from isoglot.seeding import seed_for

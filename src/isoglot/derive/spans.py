@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from isoglot.corpus.words import word_spans
+from isoglot.corpus.encode.words import word_spans
 from isoglot.derive.base import Derived, Sentence
 from isoglot.derive.order import END_MARKS
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from transformers import AddedToken, AutoTokenizer, PreTrainedTokenizerBase
 
-from isoglot.corpus.pieces import fast_backend
+from isoglot.corpus.encode.pieces import fast_backend
 from isoglot.derive.base import Derived, Sentence, in_place
 from isoglot.derive.shared_pieces import (
     SEPARATOR,

@@ -9,7 +9,7 @@ from datasets import Dataset
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.corpus.pieces import PieceEncoder
+from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.encodings import Encodings

@@ -46,7 +46,7 @@ def build_task(name: str, data: Sequence[str], /, **options: Any) -> Any:
 
     Args:
         name: one of :data:`TASKS` or :data:`ALIASES`, or ``package.module:Name``.
-        data: where the data are; see :class:`isoglot.tasks.sources.DataSource`.
+        data: where the data are; see :class:`isoglot.corpus.labelled.places.DataSource`.
         **options: of the task.
 
     Raises:
@@ -56,7 +56,7 @@ def build_task(name: str, data: Sequence[str], /, **options: Any) -> Any:
         >>> build_task("pos", ["ud/{language}-ud-{split}.conllu"]).primary_metric
         'f1'
     """
-    from isoglot.tasks.sources import DataSource  # noqa: PLC0415 - the names above must come without the libraries
+    from isoglot.corpus.labelled.places import DataSource  # noqa: PLC0415 - the names above must come without the libraries
 
     build, fixed = _builder(name)
     known = [p for p in inspect.signature(build).parameters if p not in ("data", *fixed)]

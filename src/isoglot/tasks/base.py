@@ -10,9 +10,9 @@ import numpy as np
 from datasets import Dataset, Features, concatenate_datasets
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from isoglot.corpus.labelled.hub import HubSpec, read_hub
+from isoglot.corpus.labelled.places import DataSource, Place
 from isoglot.tasks.features import Array, Rows, Step
-from isoglot.tasks.readers.hub import HubSpec, read_hub
-from isoglot.tasks.sources import DataSource, Place
 
 __all__ = ["Predictions", "Probe", "Task", "TrainableTask", "group_column", "load_places", "take_part"]
 

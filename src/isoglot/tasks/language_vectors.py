@@ -23,7 +23,7 @@ from transformers import PreTrainedModel
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.language_embeddings import add_language_embeddings
-from isoglot.recipe_source import read_document
+from isoglot.recipe.source import read_document
 from isoglot.tasks.features import Rows
 
 __all__ = [

@@ -9,14 +9,14 @@ from typing import Literal
 
 from datasets import Dataset
 
+from isoglot.corpus.labelled.files import numbered_lines
+from isoglot.corpus.labelled.places import DataSource, Place, is_data_set
+from isoglot.corpus.labelled.tables import is_table, read_table
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.modules.neighbours import top_neighbours, unit
 from isoglot.schema import LEXICON
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import Step
-from isoglot.tasks.files import numbered_lines
-from isoglot.tasks.readers.tables import is_table, read_table
-from isoglot.tasks.sources import DataSource, Place, is_data_set
 from isoglot.tasks.text_vectors import TextEncoder
 
 __all__ = ["LexiconInductionTask"]

@@ -11,15 +11,15 @@ import numpy as np
 from datasets import Dataset
 from transformers import AutoModelForSequenceClassification, PreTrainedModel, PreTrainedTokenizerBase
 
+from isoglot.corpus.labelled.hub import NO_LABEL, HubSpec
+from isoglot.corpus.labelled.pairs import NLI_LABELS, PARAPHRASE_LABELS, UNTRANSLATED, read_pairs
+from isoglot.corpus.labelled.places import DataSource, Place
+from isoglot.corpus.labelled.tables import is_table, jsonl_columns, read_table
 from isoglot.errors import ConfigurationError
 from isoglot.schema import PAIR
 from isoglot.tasks.base import Predictions, load_places
 from isoglot.tasks.features import Array, Rows, takes_segments
 from isoglot.tasks.heads import model_labels, new_head, trained_head
-from isoglot.tasks.readers.hub import NO_LABEL, HubSpec
-from isoglot.tasks.readers.pairs import NLI_LABELS, PARAPHRASE_LABELS, UNTRANSLATED, read_pairs
-from isoglot.tasks.readers.tables import is_table, jsonl_columns, read_table
-from isoglot.tasks.sources import DataSource, Place
 from isoglot.tasks.submission import score_labels
 
 __all__ = ["PairTask"]

@@ -12,15 +12,15 @@ import numpy as np
 from datasets import Dataset
 from transformers import AutoModelForQuestionAnswering, PreTrainedModel, PreTrainedTokenizerBase
 
+from isoglot.corpus.labelled.hub import HubSpec
+from isoglot.corpus.labelled.places import DataSource, Place
+from isoglot.corpus.labelled.questions import ARTICLE, language_of_id, read_questions
+from isoglot.corpus.labelled.tables import is_table, read_table
 from isoglot.errors import ConfigurationError
 from isoglot.schema import SPAN
 from isoglot.tasks.base import Predictions, load_places
 from isoglot.tasks.features import Array, Rows, takes_segments
 from isoglot.tasks.heads import new_head, trained_head
-from isoglot.tasks.readers.hub import HubSpec
-from isoglot.tasks.readers.questions import ARTICLE, language_of_id, read_questions
-from isoglot.tasks.readers.tables import is_table, read_table
-from isoglot.tasks.sources import DataSource, Place
 from isoglot.tasks.spans import SpanOptions, Window, best_answer
 from isoglot.tasks.submission import score_answers
 

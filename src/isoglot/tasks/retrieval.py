@@ -7,14 +7,14 @@ from pathlib import Path
 
 from datasets import Dataset
 
+from isoglot.corpus.labelled.hub import HubSides, HubSpec, read_hub, read_hub_sides
+from isoglot.corpus.labelled.lines import find_sides, read_sides
+from isoglot.corpus.labelled.places import DataSource, Place, is_data_set
+from isoglot.corpus.labelled.tables import is_table, read_table
 from isoglot.modules.neighbours import SIMILARITIES, gold_ranks, unit
 from isoglot.schema import BITEXT
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import Step
-from isoglot.tasks.readers.hub import HubSides, HubSpec, read_hub, read_hub_sides
-from isoglot.tasks.readers.lines import find_sides, read_sides
-from isoglot.tasks.readers.tables import is_table, read_table
-from isoglot.tasks.sources import DataSource, Place, is_data_set
 from isoglot.tasks.text_vectors import Pooling, TextEncoder
 
 __all__ = ["RetrievalTask"]

@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from isoglot.corpus.labelled.files import blocks, numbered_lines, read_json
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.tasks.files import blocks, numbered_lines, read_json, write_text
+from isoglot.runs.files import write_text
 from isoglot.tasks.metrics.answers import MLQA_LANGUAGES, answer_score
 from isoglot.tasks.metrics.chunks import entity_score, pos_chunk_score, tag_accuracy
 

@@ -11,17 +11,17 @@ import numpy as np
 from datasets import Dataset
 from transformers import AutoModelForTokenClassification, PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.align.word_pieces import cut_words
-from isoglot.corpus.tokenizer import special_template
+from isoglot.align.embedding.word_pieces import cut_words
+from isoglot.corpus.encode.tokenizer import special_template
+from isoglot.corpus.labelled.hub import HubSpec
+from isoglot.corpus.labelled.places import DataSource, Place
+from isoglot.corpus.labelled.tables import is_table, read_table
+from isoglot.corpus.labelled.tags import UPOS, read_tags
 from isoglot.errors import ConfigurationError
 from isoglot.schema import TAGGED
 from isoglot.tasks.base import Predictions, load_places
 from isoglot.tasks.features import IGNORED, Array, Rows, takes_segments
 from isoglot.tasks.heads import model_labels, new_head, trained_head
-from isoglot.tasks.readers.hub import HubSpec
-from isoglot.tasks.readers.tables import is_table, read_table
-from isoglot.tasks.readers.tags import UPOS, read_tags
-from isoglot.tasks.sources import DataSource, Place
 from isoglot.tasks.submission import score_tags
 
 __all__ = ["TaggingTask"]
@@ -46,7 +46,7 @@ class TaggingTask:
         max_length: tokens of a row, special ones included.
         overlap: words of the row before that a further row begins with, as context (XTREME: 0).
         allowed: tags that the data may have; by default UPOS, or any IOB2 tags. A trained model sets it to its own.
-        format: of the files, one of :data:`isoglot.tasks.readers.tags.TAG_FORMATS`; by default told from the file.
+        format: of the files, one of :data:`isoglot.corpus.labelled.tags.TAG_FORMATS`; by default told from the file.
         words: of CoNLL-U: ``syntactic`` ones, or as ``written``, which XTREME's UDPOS has: a multiword token (``zum``,
             ``don't``) is one word with the tag of its head.
 

@@ -9,13 +9,13 @@ from typing import Any
 from datasets import Dataset
 
 from isoglot.align.alignment import Alignment
-from isoglot.align.embedding import EmbeddingAligner
-from isoglot.align.formats import read_links
+from isoglot.align.embedding.aligner import EmbeddingAligner
+from isoglot.align.files.formats import read_links
 from isoglot.align.scoring import GoldAlignment, score
+from isoglot.corpus.labelled.places import DataSource, Place
 from isoglot.errors import InputError
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import Step
-from isoglot.tasks.sources import DataSource, Place
 
 __all__ = ["WordAlignmentTask"]
 
@@ -32,7 +32,7 @@ class WordAlignmentTask:
         method: how links are chosen; see ``isoglot align --methods``.
         layer: hidden states' number; by default the method's.
         base: what the file counts words from.
-        aligner: further options of :class:`isoglot.align.embedding.EmbeddingAligner`.
+        aligner: further options of :class:`isoglot.align.embedding.aligner.EmbeddingAligner`.
 
     **Metrics**: ``aer``, ``precision``, ``recall``, ``f1`` in per cent.
     """

@@ -1,0 +1,294 @@
+"""``isoglot align --engine ray``: the parts of a prepared folder aligned by a pool of Ray actors, one encoder each.
+
+A part is a run of consecutive pairs. Its links are written under a temporary name and renamed, so a part that is there
+is whole, and a run that died goes on where it stood. When all parts are there they are read back in order beside the
+pairs, and the writers of the local engine write the output. Parts start at multiples of the windows in which the
+aligner encodes, so every window holds the same pairs as locally and the results are the same to the last bit.
+
+The folders of corpus, output and model must be at the same place on every machine of the cluster.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from isoglot.align.embedding.aligner import EmbeddingAligner, PairLinks
+from isoglot.align.embedding.loading import model_identity
+from isoglot.align.embedding.options import EmbeddingOptions
+from isoglot.align.files.pairs import RawPair, WordMode, is_prepared, prepared_manifest, prepared_pairs
+from isoglot.errors import ConfigurationError, InputError, IsoglotError
+
+__all__ = ["PART_PAIRS", "PartAligner", "RayJob", "aligned_by_ray", "corpus_of", "parts_folder"]
+
+PART_PAIRS = 16_384
+"""Pairs of a part: minutes of work on a CPU, and a multiple of the aligners' windows."""
+
+_LOG = logging.getLogger(__name__)
+_JOB = "job.json"
+_SCHEMA = pa.schema(
+    {
+        "links": pa.list_(pa.list_(pa.int32())),
+        "probabilities": pa.list_(pa.float64()),
+        "score": pa.float64(),
+    }
+)
+
+Found = Iterator[tuple[RawPair, PairLinks]]
+
+
+@dataclass(frozen=True)
+class RayJob:
+    """What decides the links, and so whether parts of an earlier run can be taken.
+
+    Args:
+        corpus: folder that ``isoglot prepare`` wrote.
+        parts: folder for the links of each part, removed when the output is written.
+        model: folder or hub name of the encoder.
+        options: of :class:`isoglot.align.embedding.options.EmbeddingOptions`.
+        words: how text is cut into words.
+        part_pairs: pairs of a part.
+    """
+
+    corpus: str
+    parts: str
+    model: str
+    options: Mapping[str, Any]
+    words: WordMode = "whitespace"
+    part_pairs: int = PART_PAIRS
+
+    @classmethod
+    def build(cls, corpus: str | Path, parts: Path, model: str, **fields: Any) -> RayJob:
+        """A job whose paths mean the same in every process."""
+        place = str(Path(model).resolve()) if Path(model).is_dir() else model
+        return cls(str(Path(corpus).resolve()), str(parts.resolve()), place, **fields)
+
+    def part(self, number: int) -> Path:
+        """The file of a part."""
+        return Path(self.parts) / f"{number:06d}.parquet"
+
+    def digest(self) -> str:
+        """A hash of all that the links depend on, the corpus and the checkpoint among it."""
+        given = {**asdict(self), "identity": model_identity(self.model)}
+        del given["parts"]
+        state = hashlib.blake2b(json.dumps(given, sort_keys=True).encode(), digest_size=16)
+        state.update(prepared_manifest(self.corpus).model_dump_json().encode())
+        return state.hexdigest()
+
+
+class PartAligner:
+    """A Ray actor: loads the encoder once, with the first part, then aligns one part after the other.
+
+    Not in the constructor, because Ray starts an actor whose constructor fails again and again.
+
+    Args:
+        job: what to align, and how.
+    """
+
+    def __init__(self, job: RayJob) -> None:
+        self._job = job
+        self._warnings: list[tuple[int, str]] = []
+
+    @cached_property
+    def _aligner(self) -> EmbeddingAligner:
+        return EmbeddingAligner(
+            self._job.model,
+            options=EmbeddingOptions.build(**self._job.options),
+            warn=lambda number, message: self._warnings.append((number, message)),
+        )
+
+    def __call__(self, batch: Mapping[str, Any]) -> dict[str, list[Any]]:
+        """Align the parts whose numbers stand in column ``part``.
+
+        Returns:
+            The parts, their numbers of pairs, and in ``mistake`` the message of a user's mistake or "": Ray may try
+            again for long what ends in an exception, and would wrap its message.
+        """
+        numbers = [int(number) for number in batch["part"]]
+        try:
+            return {
+                "part": numbers,
+                "pairs": [self._align(n) for n in numbers],
+                "mistake": [""] * len(numbers),
+            }
+        except IsoglotError as error:
+            return {"part": numbers, "pairs": [0] * len(numbers), "mistake": [str(error)] * len(numbers)}
+
+    def _align(self, number: int) -> int:
+        job, first = self._job, number * self._job.part_pairs
+        self._warnings.clear()
+        pairs = prepared_pairs(job.corpus, mode=job.words, start=first, stop=first + job.part_pairs)
+        found = list(self._aligner.align_pairs((pair.words for pair in pairs), first=first))
+        table = pa.table(
+            {
+                "links": [f.links for f in found],
+                "probabilities": [f.probabilities for f in found],
+                "score": [f.score for f in found],
+            },
+            schema=_SCHEMA.with_metadata({"warnings": json.dumps(self._warnings)}),
+        )
+        path = job.part(number)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        try:
+            pq.write_table(table, temporary)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        return len(found)
+
+
+@contextmanager
+def aligned_by_ray(job: RayJob, *, workers: int | None = None, progress: Any = None) -> Iterator[Found]:
+    """The pairs of a prepared folder with their links, in order; the parts are removed after the block.
+
+    Args:
+        job: what to align, and how.
+        workers: actors; by default one a GPU of the cluster, else one for each two CPUs.
+        progress: object with ``progress(label, done, total)`` and ``note(text)``.
+
+    Raises:
+        ConfigurationError: Ray is not installed, or the parts folder holds another job's.
+        InputError: the corpus is not a prepared folder.
+    """
+    total = prepared_manifest(job.corpus).rows
+    count = -(-total // job.part_pairs)
+    _claim(job)
+    todo = [number for number in range(count) if not job.part(number).is_file()]
+    if progress is not None and len(todo) < count:
+        progress.note(f"{count - len(todo)} of {count} parts are there already: {job.parts}")
+    if todo:
+        _run(job, todo, workers, lambda done: progress and progress.progress("aligning", done, total), total)
+    yield _read_back(job, count)
+    shutil.rmtree(job.parts)
+
+
+def _claim(job: RayJob) -> None:
+    """Make the parts folder, or see that it is this job's."""
+    folder, digest = Path(job.parts), job.digest()
+    record = folder / _JOB
+    if record.is_file():
+        if json.loads(record.read_text(encoding="utf-8"))["digest"] != digest:
+            raise ConfigurationError(
+                f"{folder} holds parts of a run with another corpus, model or option, and only parts of this one can "
+                f"be taken: remove it (rm -r {folder}), or give another --out"
+            )
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    temporary = record.with_suffix(".tmp")
+    temporary.write_text(
+        json.dumps({"digest": digest, **asdict(job)}, indent=2, default=str), encoding="utf-8"
+    )
+    temporary.replace(record)
+
+
+def _run(job: RayJob, todo: list[int], workers: int | None, report: Any, total: int) -> None:
+    ray = _ray()
+    own = not ray.is_initialized()
+    if own:
+        ray.init(**_local_settings(workers))
+    try:
+        resources = ray.cluster_resources()
+        gpus, cpus = int(resources.get("GPU", 0)), int(resources.get("CPU", 1))
+        size = min(workers or gpus or max(1, cpus // 2), len(todo))
+        needs = {"num_gpus": min(1.0, gpus / size)} if gpus and job.options.get("device") != "cpu" else {}
+        context = ray.data.DataContext.get_current()
+        context.enable_progress_bars = False
+        parts = ray.data.from_items([{"part": number} for number in todo], override_num_blocks=len(todo))
+        done = total - sum(_pairs_of(job, number, total) for number in todo)
+        finished = parts.map_batches(
+            PartAligner,
+            fn_constructor_args=(job,),
+            batch_size=1,
+            compute=ray.data.ActorPoolStrategy(size=size),
+            num_cpus=max(1, min(cpus // size, 8)) if not needs else 1,
+            **needs,
+        )
+        for row in finished.iter_rows():
+            if row["mistake"]:
+                raise ConfigurationError(row["mistake"])
+            done += row["pairs"]
+            report(done)
+    finally:
+        if own:
+            ray.shutdown()
+
+
+def _pairs_of(job: RayJob, number: int, total: int) -> int:
+    return min(job.part_pairs, total - number * job.part_pairs)
+
+
+def _ray() -> Any:
+    try:
+        import ray  # noqa: PLC0415 - an extra
+        import ray.data  # noqa: PLC0415
+    except ImportError as error:
+        raise ConfigurationError(
+            "--engine ray given, but Ray is not installed; type `pip install 'isoglot[ray]'`, or use --engine local"
+        ) from error
+    return ray
+
+
+def _local_settings(workers: int | None) -> dict[str, Any]:
+    """How to start Ray here; with RAY_ADDRESS set it joins that cluster instead, whose settings stand."""
+    settings: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if os.environ.get("RAY_ADDRESS"):
+        return settings
+    # One CPU more than actors, so that the pipeline's own tasks always find one. Only part numbers pass through the
+    # object store, so a small one does.
+    return {
+        **settings,
+        "num_cpus": max(os.cpu_count() or 1, (workers or 1) + 1),
+        "include_dashboard": False,
+        "object_store_memory": 100 << 20,
+    }
+
+
+def _read_back(job: RayJob, count: int) -> Found:
+    for number in range(count):
+        first = number * job.part_pairs
+        table = pq.read_table(job.part(number))
+        for row, message in json.loads((table.schema.metadata or {}).get(b"warnings", b"[]")):
+            _LOG.warning("pair %d: %s", row, message)
+        pairs = prepared_pairs(job.corpus, mode=job.words, start=first, stop=first + job.part_pairs)
+        for pair, row in zip(pairs, table.to_pylist(), strict=True):
+            links = [(i, j) for i, j in row["links"]]
+            yield pair, PairLinks(links, row["probabilities"], row["score"])
+
+
+def parts_folder(out: str | Path) -> Path:
+    """Where the parts of an output are kept while it is not there.
+
+    Raises:
+        ConfigurationError: standard output, beside which there is no place.
+    """
+    if str(out) == "-":
+        raise ConfigurationError(
+            "--engine ray keeps its parts beside the output; name a file: --out links.txt"
+        )
+    return Path(out).with_name(f"{Path(out).name}.parts")
+
+
+def corpus_of(paths: list[str]) -> str:
+    """The one prepared folder among the inputs.
+
+    Raises:
+        InputError: something else is given.
+    """
+    if len(paths) == 1 and is_prepared(paths[0]):
+        return paths[0]
+    raise InputError(
+        f"{', '.join(paths)} given, but --engine ray reads one folder of Parquet shards: run `isoglot prepare "
+        f"{' '.join(paths)} --out FOLDER` first, then `isoglot align FOLDER --engine ray`"
+    )

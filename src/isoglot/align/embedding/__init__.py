@@ -1,0 +1,1 @@
+"""Word aligners based on an encoder's hidden states."""

@@ -1,0 +1,334 @@
+"""Word links from an encoder's hidden states: SimAlign, awesome-align, XLM-Align's optimal transport, pointers."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import logging
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from datasets import Dataset
+from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from isoglot.align.alignment import LinkTable
+from isoglot.align.embedding.loading import load_encoder, load_pointer
+from isoglot.align.embedding.options import EmbeddingOptions
+from isoglot.align.embedding.piece_states import Pieces, PieceStates, layer_states, word_states
+from isoglot.align.embedding.scores import Scorer, build_scorer, prepared_states, sentence_scores
+from isoglot.align.embedding.word_pieces import cut_words
+from isoglot.align.words import add_links
+from isoglot.errors import ConfigurationError
+from isoglot.modules.encoder import num_layers
+
+__all__ = ["EmbeddingAligner", "PairLinks"]
+
+_LOG = logging.getLogger(__name__)
+
+# Cells of the padded similarity matrices of one extraction batch. On a CPU 128 KB in float32, which stay in its
+# second cache (0.10 ms a pair for itermax against 0.27 with 4 MB); elsewhere what makes a kernel worth its launch.
+_CELLS, _CELLS_DEVICE = 32_000, 4_000_000
+# Pairs that are encoded and linked together; more on a device that is fast enough to wait for the tokenizer.
+_WINDOW, _WINDOW_DEVICE = 512, 4096
+
+
+@dataclass(frozen=True, slots=True)
+class PairLinks:
+    """The links of one sentence pair.
+
+    Args:
+        links: 0-based ``(source word, target word)``, sorted.
+        probabilities: of each link, in [0, 1]; empty of an aligner that has none.
+        score: mean over both sides' words of their best link's probability, 0 for an unaligned word; not a number of
+            an aligner without probabilities.
+    """
+
+    links: list[tuple[int, int]]
+    probabilities: list[float]
+    score: float
+
+
+class EmbeddingAligner:
+    """Links words whose contextual vectors are similar.
+
+    Args:
+        model: an encoder, or the folder or hub name of one.
+        tokenizer: its fast tokenizer; by default loaded from the same place.
+        options: everything else; see :class:`EmbeddingOptions`.
+        warn: called with the 1-based number of a pair and a message, for pairs that cannot be aligned; by default
+            they are logged.
+        **overrides: options by name, in place of ``options``.
+
+    Example:
+        >>> from isoglot.testing import tiny_model, tiny_tokenizer
+        >>> aligner = EmbeddingAligner(tiny_model("bert"), tokenizer=tiny_tokenizer("bert"), layer=2)
+        >>> len(aligner.align_words(["the", "river"], ["ta", "potamo"]).links) > 0
+        True
+
+    Raises:
+        ConfigurationError: an unknown option, a layer that the model does not have, a checkpoint without a pointer.
+
+    Source: Jalili Sabet et al. 2020 (argmax, itermax, match); Dou and Neubig 2021 (softmax, entmax); Chi et al. 2021
+    (optimal transport, pointer).
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel | str | Path,
+        *,
+        tokenizer: PreTrainedTokenizerBase | None = None,
+        options: EmbeddingOptions | None = None,
+        warn: Callable[[int, str], None] | None = None,
+        **overrides: Any,
+    ) -> None:
+        if options is not None and overrides:
+            raise ConfigurationError(
+                "options and single options are both given; put everything in EmbeddingOptions(...)"
+            )
+        self.options = EmbeddingOptions.build(**overrides) if options is None else options
+        self.model, self.tokenizer = load_encoder(model, tokenizer, self.options)
+        self._source = model
+        self._choose(self.options)
+        self._warn = warn or (lambda number, message: _LOG.warning("pair %d: %s", number, message))
+
+    def at_layer(self, layer: int) -> EmbeddingAligner:
+        """The same aligner over another layer's states; the encoder is shared.
+
+        Raises:
+            ConfigurationError: the encoder has no such layer.
+        """
+        other = copy.copy(self)
+        other.layer = self._checked_layer(layer)
+        return other
+
+    def with_options(self, options: EmbeddingOptions) -> EmbeddingAligner:
+        """The same aligner with other options; the encoder is shared, so its dtype and device stay as they are.
+
+        Raises:
+            ConfigurationError: as for the constructor.
+        """
+        other = copy.copy(self)
+        other._choose(options)
+        return other
+
+    @property
+    def window(self) -> int:
+        """How many pairs are encoded and linked together by default."""
+        return _WINDOW if self.model.device.type == "cpu" else _WINDOW_DEVICE
+
+    def _choose(self, options: EmbeddingOptions) -> None:
+        self.options = options
+        layer, pointer = options.resolved_layer(num_layers(self.model)), None
+        if options.method == "pointer":
+            pointer, trained_on = load_pointer(self._source, self.model)
+            if options.layer is None and trained_on is not None:
+                layer = trained_on
+        self.layer = self._checked_layer(layer)
+        self._scorer: Scorer = build_scorer(options, pointer)
+
+    def _checked_layer(self, layer: int) -> int:
+        layers = num_layers(self.model)
+        if not 0 <= layer <= layers:
+            raise ConfigurationError(
+                f"layer {layer} asked for, the encoder has layers 0 (embeddings) to {layers}; "
+                f"give --layer {min(8, layers)}"
+            )
+        return layer
+
+    def align(self, bitext: Dataset, *, batch_size: int = 1000) -> Dataset:
+        """BITEXT (or ALIGNED, whose words are kept) to ALIGNED, ``batch_size`` pairs in memory at a time.
+
+        **Columns** added: ``link_probabilities`` (one a link) and ``alignment_score`` (one a pair).
+        """
+        number = 0
+
+        def run(source: list[list[str]], target: list[list[str]]) -> dict[str, list[Any]]:
+            nonlocal number
+            found = list(self._window(list(zip(source, target, strict=True)), first=number))
+            number += len(found)
+            return {
+                "links": [[list(pair) for pair in f.links] for f in found],
+                "link_probabilities": [f.probabilities for f in found],
+                "alignment_score": [f.score for f in found],
+            }
+
+        # Nothing short names an encoder's weights, so no cached result is to be taken for this one's.
+        return add_links(bitext, run, batch_size=batch_size, key=uuid.uuid4().hex)
+
+    def align_words(self, source: Sequence[str], target: Sequence[str]) -> PairLinks:
+        """The links of one sentence pair given as words."""
+        return next(iter(self._window([(source, target)], first=0)))
+
+    def align_pairs(
+        self,
+        pairs: Iterable[tuple[Sequence[str], Sequence[str]]],
+        *,
+        window: int | None = None,
+        first: int = 0,
+    ) -> Iterator[PairLinks]:
+        """The links of any number of pairs, in order, at most ``window`` pairs in memory at a time.
+
+        Args:
+            pairs: source and target words.
+            window: pairs that are encoded and linked together; :attr:`window` by default.
+            first: how many pairs came before these, for the numbers in warnings.
+        """
+        iterator = iter(pairs)
+        while chunk := list(itertools.islice(iterator, window or self.window)):
+            yield from self._window(chunk, first=first)
+            first += len(chunk)
+
+    def table(self, pairs: Sequence[tuple[Sequence[str], Sequence[str]]], *, first: int = 0) -> LinkTable:
+        """The links of a window of pairs as a table, with probabilities."""
+        return self.tables(pairs, (self.layer,), first=first)[self.layer]
+
+    @torch.inference_mode()
+    def tables(
+        self,
+        pairs: Sequence[tuple[Sequence[str], Sequence[str]]],
+        layers: Sequence[int],
+        *,
+        first: int = 0,
+    ) -> dict[int, LinkTable]:
+        """The links by the states of several layers, from one run of the encoder.
+
+        Args:
+            pairs: source and target words; the states of all of them are in memory, ``layers`` times.
+            layers: hidden states' numbers.
+            first: how many pairs came before these, for the numbers in warnings.
+
+        Raises:
+            ConfigurationError: the encoder has no such layer.
+        """
+        for layer in layers:
+            self._checked_layer(layer)
+        pieces = cut_words(self.tokenizer, [words for pair in pairs for words in pair])
+        self._report(pairs, list(zip(pieces[0::2], pieces[1::2], strict=True)), first)
+        found = layer_states(
+            self.model,
+            self.tokenizer,
+            pieces,
+            layers=layers,
+            joint=self.options.encoding == "joint",
+            max_tokens=self.options.token_budget(self.model.device.type),
+        )
+        if self.options.level == "word":
+            return {layer: self._extract(*word_states(states, pieces)) for layer, states in found.items()}
+        return {layer: self._extract(states, pieces) for layer, states in found.items()}
+
+    def _window(
+        self, pairs: Sequence[tuple[Sequence[str], Sequence[str]]], *, first: int
+    ) -> Iterator[PairLinks]:
+        yield from self.pair_links(self.table(pairs, first=first), pairs)
+
+    def pair_links(
+        self, table: LinkTable, pairs: Sequence[tuple[Sequence[str], Sequence[str]]]
+    ) -> Iterator[PairLinks]:
+        """A table of :meth:`tables` pair by pair; pairs below the least score get no links."""
+        probability = table.probability
+        if probability is None:
+            raise TypeError("an embedding aligner's table has probabilities")
+        scores = sentence_scores(table, [len(s) for s, _ in pairs], [len(t) for _, t in pairs])
+        for row, (links, score) in enumerate(zip(table.lists(), scores.tolist(), strict=True)):
+            values = probability[table.offsets[row] : table.offsets[row + 1]].tolist()
+            if score < self.options.min_score:
+                yield PairLinks([], [], score)
+            else:
+                yield PairLinks([(i, j) for i, j in links], values, score)
+
+    def _extract(self, states: PieceStates, pieces: list[Pieces]) -> LinkTable:
+        """Similarities, links and their words, for batches of pairs of like size."""
+        count = len(pieces) // 2
+        states = PieceStates(prepared_states(self.options, states.table), states.offsets)
+        words = np.fromiter(itertools.chain.from_iterable(p.words for p in pieces), np.int64)
+        lengths = np.diff(states.offsets)
+        cells = _CELLS if states.table.device.type == "cpu" else _CELLS_DEVICE
+        found: list[tuple[np.ndarray[Any, Any], ...]] = []
+        for batch in _matrix_batches(lengths[0::2], lengths[1::2], cells):
+            source, source_mask = _gather(states, 2 * batch)
+            target, target_mask = _gather(states, 2 * batch + 1)
+            links, probability = self._scorer(source, target, source_mask, target_mask)
+            at = links.nonzero()
+            values = probability[at[:, 0], at[:, 1], at[:, 2]].float().cpu().numpy()
+            b, i, j = at.cpu().numpy().T
+            rows = batch[b]
+            source_words = words[states.offsets[2 * rows] + i]
+            target_words = words[states.offsets[2 * rows + 1] + j]
+            found.append((rows, source_words, target_words, values))
+        if not found:
+            none = np.zeros(0, np.int64)
+            return LinkTable.build(count, none, none, none, np.zeros(0, np.float32))
+        sentence, source_word, target_word, value = (
+            np.concatenate(part) for part in zip(*found, strict=True)
+        )
+        return _merge(count, sentence, source_word, target_word, value, self.options.min_probability)
+
+    def _report(
+        self,
+        pairs: Sequence[tuple[Sequence[str], Sequence[str]]],
+        sides: list[tuple[Pieces, Pieces]],
+        first: int,
+    ) -> None:
+        for row, (words, pieces) in enumerate(zip(pairs, sides, strict=True)):
+            for side, given, cut in zip(("source", "target"), words, pieces, strict=True):
+                if not given:
+                    self._warn(first + row + 1, f"the {side} side is empty; it gets no links")
+                elif len(set(cut.words) - {-1}) < len(given):
+                    missing = sorted(set(range(len(given))) - set(cut.words))
+                    self._warn(
+                        first + row + 1,
+                        f"{side} words {', '.join(f'{w} {given[w]!r}' for w in missing[:5])} have no piece in "
+                        "this tokenizer; they stay unaligned",
+                    )
+
+
+def _matrix_batches(
+    n: np.ndarray[Any, Any], m: np.ndarray[Any, Any], cells: int
+) -> Iterator[np.ndarray[Any, Any]]:
+    """Pairs with both sides filled, of like size, cut so that the padded matrices stay in the budget."""
+    filled = np.flatnonzero((n > 0) & (m > 0))
+    order = filled[np.lexsort((m[filled], n[filled]))]
+    start = 0
+    while start < len(order):
+        height, width, stop = 0, 0, start
+        while stop < len(order):
+            height, width = max(height, n[order[stop]]), max(width, m[order[stop]])
+            if stop > start and (stop + 1 - start) * height * width > cells:
+                break
+            stop += 1
+        yield order[start:stop]
+        start = stop
+
+
+def _gather(states: PieceStates, sentences: np.ndarray[Any, Any]) -> tuple[Tensor, Tensor]:
+    """The states of some sentences, padded: (batch, longest, hidden) and its mask."""
+    starts, lengths = states.offsets[sentences], np.diff(states.offsets)[sentences]
+    column = np.arange(lengths.max())
+    mask = column[None] < lengths[:, None]
+    rows = np.where(mask, starts[:, None] + column[None], 0)
+    device = states.table.device
+    return states.table[torch.from_numpy(rows).to(device)], torch.from_numpy(mask).to(device)
+
+
+def _merge(
+    count: int,
+    sentence: np.ndarray[Any, Any],
+    source: np.ndarray[Any, Any],
+    target: np.ndarray[Any, Any],
+    value: np.ndarray[Any, Any],
+    minimum: float,
+) -> LinkTable:
+    """Piece links as word links: a word is linked if any of its pieces is; the best piece link's probability."""
+    real = (source >= 0) & (target >= 0) & (value >= minimum)
+    sentence, source, target, value = sentence[real], source[real], target[real], value[real]
+    order = np.lexsort((-value, target, source, sentence))
+    sentence, source, target, value = sentence[order], source[order], target[order], value[order]
+    new = np.ones(len(order), bool)
+    new[1:] = (np.diff(sentence) != 0) | (np.diff(source) != 0) | (np.diff(target) != 0)
+    return LinkTable.build(count, sentence[new], source[new], target[new], value[new])

@@ -1,0 +1,161 @@
+"""The encoder, tokenizer and pointer network that an embedding aligner needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from torch import nn
+from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.utils import logging as library
+
+from isoglot.align.embedding.options import EmbeddingOptions
+from isoglot.errors import ConfigurationError
+from isoglot.modules.encoder import hidden_size
+from isoglot.modules.pointer import Pointer
+
+__all__ = ["compute_dtype", "load_encoder", "load_pointer", "model_identity"]
+
+
+def load_encoder(
+    model: PreTrainedModel | str | Path,
+    tokenizer: PreTrainedTokenizerBase | None,
+    options: EmbeddingOptions,
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """The encoder in evaluation mode on its device and in its dtype, and its tokenizer.
+
+    A model that is given as an object keeps its dtype and device unless the options name others.
+
+    Raises:
+        ConfigurationError: nothing can be loaded from there.
+    """
+    if isinstance(model, PreTrainedModel):
+        if tokenizer is None:
+            raise ConfigurationError("a model object needs its tokenizer too: tokenizer=...")
+        if options.device != "auto":
+            nn.Module.to(model, torch.device(options.device))
+        if options.dtype != "auto":
+            nn.Module.to(model, dtype=getattr(torch, options.dtype))
+        return model.eval(), tokenizer
+    if lacking := _lacking(str(model), with_tokenizer=tokenizer is None):
+        raise ConfigurationError(
+            f"model {str(model)!r} cannot be loaded: {lacking}. A folder with config.json, model.safetensors and "
+            "tokenizer files is needed, or a hub name; give --model FOLDER, for example a run's checkpoint"
+        )
+    device = _device(options.device)
+    dtype = compute_dtype(options.dtype, device)
+    try:
+        with _quiet():
+            loaded = AutoModel.from_pretrained(
+                str(model), dtype=dtype, use_safetensors=True, trust_remote_code=False
+            )
+            if tokenizer is None:
+                tokenizer = AutoTokenizer.from_pretrained(str(model), use_fast=True, trust_remote_code=False)
+    except (OSError, ValueError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise ConfigurationError(
+            f"model {str(model)!r} cannot be loaded: {reason}. It is a folder "
+            "with config.json, model.safetensors and tokenizer files, or the name of a model on the hub; "
+            "give --model FOLDER"
+        ) from error
+    return loaded.to(device).eval(), tokenizer
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No bar for reading weights, and no report on the masked-LM head that an aligner has no use for."""
+    verbosity, bars = library.get_verbosity(), library.is_progress_bar_enabled()
+    library.set_verbosity_error()
+    library.disable_progress_bar()
+    try:
+        yield
+    finally:
+        library.set_verbosity(verbosity)
+        if bars:
+            library.enable_progress_bar()
+
+
+def _lacking(name: str, *, with_tokenizer: bool) -> str | None:
+    """What is wrong with a folder; the library would ask the hub for it, and make up an empty tokenizer."""
+    folder = Path(name)
+    if not folder.is_dir():
+        like_a_path = folder.is_absolute() or name.startswith(".") or name.count("/") > 1
+        return "there is no such folder" if like_a_path else None
+    if not (folder / "config.json").is_file():
+        return "the folder has no config.json"
+    names = ("tokenizer*.json", "vocab.*", "*.model")
+    if with_tokenizer and not any(any(folder.glob(name)) for name in names):
+        return "the folder has no tokenizer.json"
+    return None
+
+
+def load_pointer(source: PreTrainedModel | str | Path, model: PreTrainedModel) -> tuple[Pointer, int | None]:
+    """The pointer network that ``denoising_word_alignment`` left beside the encoder.
+
+    Returns:
+        The network, and the layer whose states it was trained on where the checkpoint says so.
+
+    Raises:
+        ConfigurationError: the folder has no ``objectives.safetensors``, or there is no pointer in it.
+    """
+    if isinstance(source, PreTrainedModel):
+        raise ConfigurationError("method pointer reads objectives.safetensors: give the checkpoint's folder")
+    path = Path(source) / "objectives.safetensors"
+    if not path.is_file():
+        raise ConfigurationError(
+            f"{path} does not exist, but method pointer needs the network trained by denoising_word_alignment; "
+            "use a checkpoint of such a run, or another --method"
+        )
+    with safe_open(path, framework="pt") as tensors:
+        names = [name for name in tensors.keys() if name.endswith("pointer.query.weight")]  # noqa: SIM118
+        if len(names) != 1:
+            raise ConfigurationError(
+                f"{path}: {len(names)} pointer networks found, one is needed; "
+                "train with one denoising_word_alignment objective, or use another --method"
+            )
+        prefix = names[0].removesuffix("query.weight")
+        pointer = Pointer(hidden_size(model))
+        pointer.load_state_dict({name: tensors.get_tensor(prefix + name) for name in pointer.state_dict()})
+        layer = prefix.removesuffix("pointer.") + "pointer_layer"
+        trained_on = int(tensors.get_tensor(layer)) if layer in tensors.keys() else None  # noqa: SIM118
+    return pointer.to(model.device).eval(), trained_on
+
+
+def model_identity(name: str | Path) -> tuple[str, ...]:
+    """What tells a model from another: of a folder its place and its files' sizes and times, else the hub name."""
+    path = Path(name)
+    if not path.is_dir():
+        return (str(name),)
+    files = sorted(f for f in path.iterdir() if f.suffix in (".json", ".safetensors"))
+    stats = [(f.name, f.stat()) for f in files]
+    return (str(path.resolve()), *(f"{name}:{s.st_size}:{s.st_mtime_ns}" for name, s in stats))
+
+
+def compute_dtype(name: str, device: torch.device) -> torch.dtype:
+    """The dtype to run an encoder in; ``auto`` takes bfloat16 where the hardware multiplies in it."""
+    if name != "auto":
+        return torch.float32 if name == "float32" else torch.bfloat16 if name == "bfloat16" else torch.float16
+    if device.type == "cuda":
+        return torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float16
+    if device.type == "cpu" and torch.ops.mkldnn._is_mkldnn_bf16_supported() and _fast_bfloat16():
+        return torch.bfloat16
+    return torch.float32
+
+
+def _fast_bfloat16() -> bool:
+    """Whether the CPU has bfloat16 dot products; oneDNN also claims support where it would emulate them."""
+    capabilities = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
+    if capabilities:
+        return any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16", "amx_tile", "bf16"))
+    return torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+
+
+def _device(name: str) -> torch.device:
+    if name != "auto":
+        return torch.device(name)
+    if torch.cuda.is_available():
+        return torch.device("cuda")
+    return torch.device("cpu")

@@ -1,0 +1,223 @@
+"""From the states of two sentences to links and their probabilities, one function a method, all batched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from isoglot.align.alignment import LinkTable
+from isoglot.align.embedding.options import EmbeddingOptions
+from isoglot.errors import ConfigurationError
+from isoglot.modules.entmax import entmax15
+from isoglot.modules.extraction import (
+    argmax_links,
+    backward_links,
+    distort,
+    forward_links,
+    intersection_links,
+    itermax_links,
+    max_weight_links,
+    pair_mask,
+    softmax_probabilities,
+    union_links,
+)
+from isoglot.modules.pointer import Pointer, pointer_alignment
+from isoglot.modules.sinkhorn import (
+    entropic_transport,
+    null_transport,
+    sinkhorn,
+    transport_cost,
+    unbalanced_transport,
+)
+
+__all__ = ["Scorer", "build_scorer", "prepared_states", "sentence_scores"]
+
+Scorer = Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
+"""Source and target states (of :func:`prepared_states`) and masks in; links and probabilities (batch, n, m) out."""
+
+
+def build_scorer(options: EmbeddingOptions, pointer: Pointer | None = None) -> Scorer:
+    """The scorer of a method.
+
+    What a link's probability is: the similarity ``(cosine + 1) / 2`` for SimAlign's methods; for all others the
+    geometric mean of the two directions' normalised weights (softmax, entmax, π and ξ of a Sinkhorn plan, the plan's
+    rows and columns, the pointer's attention).
+
+    Raises:
+        ConfigurationError: ``pointer`` without the network.
+    """
+    method = options.method
+    if method in ("argmax", "itermax", "match", "forward", "backward"):
+        return lambda *states: _by_similarity(options, *states)
+    if method in ("softmax", "entmax"):
+        return lambda *states: _by_threshold(options, *states)
+    if method == "ot":
+        return lambda *states: _by_sinkhorn(options, *states)
+    if method == "pointer":
+        if pointer is None:
+            raise ConfigurationError(
+                "method pointer needs a checkpoint trained with denoising_word_alignment"
+            )
+        return lambda *states: _by_pointer(options, pointer, *states)
+    return lambda *states: _by_transport(options, *states)
+
+
+def sentence_scores(
+    table: LinkTable, source_lengths: list[int], target_lengths: list[int]
+) -> npt.NDArray[np.float64]:
+    """Mean over both sides' words of the best probability among their links, 0 for an unaligned word.
+
+    **Shape**: (sentences,), each in [0, 1].
+    """
+    if table.probability is None:
+        raise ConfigurationError("sentence scores need link probabilities, which these links do not have")
+    totals = np.zeros(len(table))
+    for words in (table.source, table.target):
+        width = int(words.max(initial=0)) + 1
+        key = table.sentence * width + words
+        best = np.zeros(len(table) * width)
+        np.maximum.at(best, key, table.probability)
+        totals += best.reshape(len(table), width).sum(axis=1)
+    return totals / np.maximum(np.add(source_lengths, target_lengths), 1)
+
+
+def prepared_states(options: EmbeddingOptions, table: Tensor) -> Tensor:
+    """A table of states as the scorer of a method takes them: float32, of length 1 where the cosine is compared.
+
+    Once for the table, so that not every padded batch does it again. **Shape**: (pieces, hidden).
+    """
+    table = table.float()
+    if options.comparison == "dot" or options.method in ("entropic", "unbalanced", "null", "pointer"):
+        return table
+    return torch.nn.functional.normalize(table, dim=-1, eps=1e-12)
+
+
+def _similarity(options: EmbeddingOptions, source: Tensor, target: Tensor) -> Tensor:
+    similarity = source @ target.transpose(1, 2)
+    return similarity if options.comparison == "dot" else similarity.add_(1.0).div_(2.0)
+
+
+def _by_similarity(
+    options: EmbeddingOptions, source: Tensor, target: Tensor, source_mask: Tensor, target_mask: Tensor
+) -> tuple[Tensor, Tensor]:
+    mask = pair_mask(source_mask, target_mask)
+    similarity = distort(_similarity(options, source, target), mask, ratio=options.distortion)
+    scores = similarity
+    if options.method == "itermax" and options.comparison == "dot":
+        # Its discount would raise what is negative; XLM-Align takes 1e-6 for such products before it.
+        scores = torch.where(similarity > 0, similarity, 1e-6)
+    links = _read(options, options.method, scores, scores, scores, mask)
+    if options.comparison == "dot":
+        forward, backward = softmax_probabilities(similarity, mask)
+        return links, (forward * backward).sqrt()
+    return links, similarity.clamp(0.0, 1.0)
+
+
+def _by_threshold(
+    options: EmbeddingOptions, source: Tensor, target: Tensor, source_mask: Tensor, target_mask: Tensor
+) -> tuple[Tensor, Tensor]:
+    mask = pair_mask(source_mask, target_mask)
+    similarity = distort(_similarity(options, source, target), mask, ratio=options.distortion)
+    if options.method == "softmax":
+        forward, backward = softmax_probabilities(similarity, mask)
+        threshold = 1e-3 if options.threshold is None else options.threshold
+    else:
+        forward = entmax15(similarity, dim=2, mask=mask)
+        backward = entmax15(similarity, dim=1, mask=mask)
+        threshold = options.threshold or 0.0
+    links = (forward > threshold) & (backward > threshold) & mask
+    return links, (forward * backward).sqrt()
+
+
+def _by_sinkhorn(
+    options: EmbeddingOptions, source: Tensor, target: Tensor, source_mask: Tensor, target_mask: Tensor
+) -> tuple[Tensor, Tensor]:
+    mask = pair_mask(source_mask, target_mask)
+    similarity = distort(_similarity(options, source, target), mask, ratio=options.distortion)
+    iterations = 2 if options.iterations is None else options.iterations
+    rows, columns = sinkhorn(
+        similarity, mask, iterations=iterations, mu=options.mu, order=options.order, epsilon=options.epsilon
+    )
+    plan = rows if options.order == "official" else columns  # of the last half-step, as in self-labelling
+    links = _read(options, options.links, plan, rows, columns, mask)
+    # Without iterations the kernel itself comes back, which need not be below 1; without a floor it has signs.
+    probability = _directions(plan.clamp(min=0.0), mask)
+    return _above(options, links, probability), probability
+
+
+def _by_transport(
+    options: EmbeddingOptions, source: Tensor, target: Tensor, source_mask: Tensor, target_mask: Tensor
+) -> tuple[Tensor, Tensor]:
+    mask = pair_mask(source_mask, target_mask)
+    cost = transport_cost(source, target, mask, kind="dot" if options.comparison == "dot" else "cosine")
+    settings: dict[str, Any] = {
+        "regularisation": options.regularisation,
+        "iterations": 100 if options.iterations is None else max(options.iterations, 1),
+    }
+    if options.method == "null":
+        plan, to_null, from_null = null_transport(cost, mask, null_cost=options.null_cost, **settings)
+        # A word that rather goes to NULL than to any single word stays unaligned.
+        worth = (plan > to_null[:, :, None]) & (plan > from_null[:, None, :])
+        probability = plan.clamp(0.0, 1.0)
+    else:
+        if options.method == "unbalanced":
+            plan = unbalanced_transport(cost, mask, marginal_penalty=options.marginal_penalty, **settings)
+            sizes = torch.maximum(mask.any(2).sum(1), mask.any(1).sum(1))[:, None, None]
+            probability = (plan * sizes).clamp(0.0, 1.0)
+        else:
+            plan = entropic_transport(cost, mask, **settings)
+            probability = _directions(plan, mask)
+        worth = mask
+    links = _read(options, options.links, plan, plan, plan, mask) & worth
+    return _above(options, links, probability), probability
+
+
+def _by_pointer(
+    options: EmbeddingOptions,
+    pointer: Pointer,
+    source: Tensor,
+    target: Tensor,
+    source_mask: Tensor,
+    target_mask: Tensor,
+) -> tuple[Tensor, Tensor]:
+    mask = pair_mask(source_mask, target_mask)
+    forward, backward = pointer_alignment(pointer, source, target, source_mask, target_mask)
+    probability = (forward * backward).sqrt()
+    if options.links in ("forward", "backward", "union"):
+        links = _read(options, options.links, forward, forward, backward, mask)
+    else:
+        links = _read(options, options.links, probability, probability, probability, mask)
+    return _above(options, links, probability), probability
+
+
+def _read(
+    options: EmbeddingOptions, how: str, scores: Tensor, rows: Tensor, columns: Tensor, mask: Tensor
+) -> Tensor:
+    """Links by one matrix, or by one whose rows and one whose columns are searched."""
+    readers: dict[str, Callable[[], Tensor]] = {
+        "argmax": lambda: argmax_links(scores, mask),
+        "itermax": lambda: itermax_links(scores, mask, alpha=options.alpha, max_count=options.passes),
+        "match": lambda: max_weight_links(scores, mask),
+        "forward": lambda: forward_links(rows, mask),
+        "backward": lambda: backward_links(columns, mask),
+        "union": lambda: union_links(rows, mask, columns),
+        "intersection": lambda: intersection_links(rows, mask, columns),
+    }
+    return readers[how]()
+
+
+def _directions(plan: Tensor, mask: Tensor) -> Tensor:
+    """Geometric mean of a non-negative matrix normalised by rows and by columns."""
+    plan = plan.masked_fill(~mask, 0.0)
+    rows, columns = plan.sum(2, keepdim=True), plan.sum(1, keepdim=True)
+    tiny = torch.finfo(plan.dtype).tiny
+    return plan / (rows.clamp(min=tiny).sqrt() * columns.clamp(min=tiny).sqrt())
+
+
+def _above(options: EmbeddingOptions, links: Tensor, probability: Tensor) -> Tensor:
+    return links if options.threshold is None else links & (probability > options.threshold)

@@ -1,0 +1,1 @@
+"""Word links and sentence pairs in files."""

@@ -1,0 +1,290 @@
+"""Word links in files: Pharaoh, alignv2, NAACL, TALP and JSON lines, read and written.
+
+| format | a line | counts from | marks |
+|---|---|---|---|
+| ``pharaoh`` | a sentence: ``0-0 1-2`` | 0 | ``1p2`` and ``1?2`` are possible |
+| ``talp`` | a sentence: ``1-1 2p3`` | 1 | ``-`` sure, ``p`` possible |
+| ``alignv2`` | a link: ``sentence source target [S|P]`` | 1 | no mark is sure |
+| ``naacl`` | a link: ``0001 source target [S|P] [confidence]`` | 1 | no mark is sure |
+| ``jsonl`` | a sentence: ``{"id", "src", "tgt", "sure", "possible"}`` or ``{"links", "probabilities"}`` | 0 | |
+
+In memory links always count from 0, and a sentence is a :class:`GoldAlignment`, whose possible links hold the sure
+ones. ``base`` overrides where a file counts from; ``reverse`` exchanges its sides.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from isoglot.align.scoring import GoldAlignment
+from isoglot.corpus.read.line_files import LineFile, decode_lines
+from isoglot.errors import ConfigurationError, InputError
+
+__all__ = ["FORMATS", "LinkFile", "format_links", "read_links"]
+
+FORMATS: dict[str, int] = {"pharaoh": 0, "talp": 1, "alignv2": 1, "naacl": 1, "jsonl": 0}
+"""Format to the number its words count from."""
+
+_SUFFIXES = {
+    ".jsonl": "jsonl",
+    ".talp": "talp",
+    ".alignv2": "alignv2",
+    ".wa": "naacl",
+    ".naacl": "naacl",
+}
+_ITEM = re.compile(r"(\d+)([-p?])(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class LinkFile:
+    """What a file of links holds.
+
+    Args:
+        gold: one a sentence, in the file's order.
+        ids: the sentences' names where the format has them, else None.
+        words: source and target words where the format has them, else None.
+        rows: a line is a link, so that sentences without one are not named (``alignv2``, ``naacl``).
+    """
+
+    gold: list[GoldAlignment]
+    ids: list[str] | None = None
+    words: list[tuple[list[str], list[str]]] | None = None
+    rows: bool = False
+
+    def up_to(self, sentences: int) -> LinkFile:
+        """The same, with so many sentences: numbered ones after the last that has a link have none."""
+        more = sentences - len(self.gold)
+        if not self.rows or more <= 0 or self.ids is None or not all(name.isdecimal() for name in self.ids):
+            return self
+        first = int(self.ids[-1]) + 1 if self.ids else 1
+        ids = [*self.ids, *(str(first + n) for n in range(more))]
+        return replace(self, gold=[*self.gold, *[GoldAlignment(frozenset())] * more], ids=ids)
+
+
+def read_links(
+    path: str | Path,
+    *,
+    name: str | None = None,
+    base: int | None = None,
+    reverse: bool = False,
+    sentences: int | None = None,
+    like: LinkFile | None = None,
+) -> LinkFile:
+    """Read links of any format.
+
+    Args:
+        path: the file, possibly packed; ``-`` is standard input.
+        name: the format; by default told from the file's name and first line.
+        base: what the first word is counted as, 0 or 1; by default the format's own.
+        reverse: the file has the target side first.
+        sentences: for ``alignv2`` and ``naacl``: how many sentences there are, so that those without links keep
+            their place; by default up to the last one named.
+        like: for ``alignv2`` and ``naacl``: a file of the same sentences, whose names and order are taken if it is of
+            such a format too. Without it sentences are numbered from 1, from 0 if one is named so, and those that are
+            named otherwise stand as they come.
+
+    Raises:
+        InputError: a line that is not of the format, a word number below ``base``, or a sentence that ``like`` lacks.
+        ConfigurationError: an unknown format.
+    """
+    lines = list(_lines(str(path)))
+    name = name or _guess(str(path), lines)
+    if name not in FORMATS:
+        raise ConfigurationError(f"link format {name!r} given; there are {', '.join(FORMATS)}")
+    start = FORMATS[name] if base is None else base
+    if name == "jsonl":
+        found = _from_jsonl(str(path), lines, start)
+    elif name in ("alignv2", "naacl"):
+        order = like.ids if like is not None and like.rows else None
+        found = _from_rows(str(path), lines, start, sentences, order)
+    else:
+        found = LinkFile([_from_items(text, start, str(path), n) for n, text in lines])
+    if not reverse:
+        return found
+    words = None if found.words is None else [(t, s) for s, t in found.words]
+    return replace(found, gold=[g.transpose() for g in found.gold], words=words)
+
+
+def format_links(
+    gold: Iterable[GoldAlignment],
+    *,
+    name: str = "pharaoh",
+    base: int | None = None,
+    reverse: bool = False,
+    ids: Iterable[str] | None = None,
+    words: Iterable[tuple[Sequence[str], Sequence[str]]] | None = None,
+) -> Iterator[str]:
+    """Lines of a format, without their ends; links are sorted as numbers.
+
+    Args:
+        gold: one a sentence; for links of one kind make all of them sure.
+        name: the format.
+        base: what the first word is counted as; by default the format's own.
+        reverse: write the target side first.
+        ids: the sentences' names; by default 1, 2, … (four digits in ``naacl``), 0, 1, … in ``jsonl``.
+        words: source and target words, for ``jsonl``.
+
+    Raises:
+        ConfigurationError: an unknown format.
+    """
+    if name not in FORMATS:
+        raise ConfigurationError(f"link format {name!r} given; there are {', '.join(FORMATS)}")
+    start = FORMATS[name] if base is None else base
+    names = iter(ids) if ids is not None else None
+    texts = iter(words) if words is not None else None
+    for number, sentence in enumerate(gold):
+        links = sentence.transpose() if reverse else sentence
+        sure = {(i + start, j + start) for i, j in links.sure}
+        possible = {(i + start, j + start) for i, j in links.possible} - sure
+        own = None if names is None else next(names)
+        if name in ("pharaoh", "talp"):
+            yield " ".join(f"{i}{'-' if (i, j) in sure else 'p'}{j}" for i, j in sorted(sure | possible))
+        elif name == "jsonl":
+            row: dict[str, Any] = {"id": number if own is None else own}
+            if texts is not None:
+                source, target = next(texts)
+                row |= {
+                    "src": list(target if reverse else source),
+                    "tgt": list(source if reverse else target),
+                }
+            row |= {"sure": sorted(map(list, sure)), "possible": sorted(map(list, possible))}
+            yield json.dumps(row, ensure_ascii=False)
+        else:
+            label = own or (f"{number + 1:04d}" if name == "naacl" else str(number + 1))
+            for i, j in sorted(sure | possible):
+                yield f"{label} {i} {j} {'S' if (i, j) in sure else 'P'}"
+
+
+def _lines(path: str) -> Iterator[tuple[int, str]]:
+    with LineFile(path) as file:
+        for first, data in file.chunks():
+            yield from enumerate(decode_lines(data, path, first), first)
+
+
+def _guess(path: str, lines: list[tuple[int, str]]) -> str:
+    bare = Path(path)
+    while bare.suffix in (".gz", ".xz", ".zst", ".bz2"):
+        bare = bare.with_suffix("")
+    if bare.suffix in _SUFFIXES:
+        return _SUFFIXES[bare.suffix]
+    first = next((text.strip() for _, text in lines if text.strip()), "")
+    if first.startswith("{"):
+        return "jsonl"
+    fields = first.split()
+    if (
+        len(fields) in (3, 4, 5)
+        and all(f.isdecimal() for f in fields[1:3])
+        and not _ITEM.fullmatch(fields[0])
+    ):
+        return "naacl"
+    return "pharaoh"
+
+
+def _from_items(text: str, start: int, path: str, line: int) -> GoldAlignment:
+    sure: set[tuple[int, int]] = set()
+    possible: set[tuple[int, int]] = set()
+    for item in text.split():
+        match = _ITEM.fullmatch(item)
+        if match is None:
+            raise InputError(
+                f"link {item!r} given, but links are two word numbers such as 3-4 (3p4 for a possible one); "
+                "correct the line, or name the format with --format",
+                path=path,
+                line=line,
+            )
+        link = _shifted(int(match[1]), int(match[3]), start, path, line)
+        (sure if match[2] == "-" else possible).add(link)
+    return GoldAlignment(frozenset(sure), frozenset(possible))
+
+
+def _from_rows(
+    path: str, lines: list[tuple[int, str]], start: int, sentences: int | None, order: list[str] | None
+) -> LinkFile:
+    found: dict[str, tuple[set[tuple[int, int]], set[tuple[int, int]]]] = {}
+    for line, text in lines:
+        if not text.strip():
+            continue
+        fields = text.split()
+        kind = fields[3].upper() if len(fields) > 3 else "S"
+        if (
+            len(fields) not in (3, 4, 5)
+            or not all(f.isdecimal() for f in fields[1:3])
+            or kind not in ("S", "P")
+        ):
+            raise InputError(
+                f"{text.strip()!r} given, but a line is `sentence source target [S|P]`; "
+                "correct it, or name the format with --format",
+                path=path,
+                line=line,
+            )
+        link = _shifted(int(fields[1]), int(fields[2]), start, path, line)
+        name = str(int(fields[0])) if fields[0].isdecimal() else fields[0]
+        if order is not None and not name.isdecimal() and name not in order:
+            raise InputError(
+                f"sentence {name!r} given, which the gold links do not have; name sentences as they do",
+                path=path,
+                line=line,
+            )
+        found.setdefault(name, (set(), set()))[kind == "P"].add(link)
+    ids = _sentence_names(list(found), sentences, order)
+    none: tuple[set[tuple[int, int]], set[tuple[int, int]]] = (set(), set())
+    gold = [GoldAlignment(frozenset(s), frozenset(p)) for s, p in (found.get(name, none) for name in ids)]
+    return LinkFile(gold, ids, rows=True)
+
+
+def _sentence_names(found: list[str], sentences: int | None, order: list[str] | None) -> list[str]:
+    """All sentences of a file of rows; those without a link are not in it, but they count."""
+    numbers = [int(name) for name in found if name.isdecimal()]
+    if len(numbers) < len(found) or (order is not None and not all(name.isdecimal() for name in order)):
+        return found if order is None else [*order, *(name for name in found if name not in order)]
+    first = min([int(order[0]) if order else 1, *numbers])
+    last = max([first + (sentences or 0) - 1, *numbers])
+    return [str(number) for number in range(first, last + 1)]
+
+
+def _from_jsonl(path: str, lines: list[tuple[int, str]], start: int) -> LinkFile:
+    gold, ids, words = [], [], []
+    for line, text in lines:
+        if not text.strip():
+            raise InputError(
+                "an empty line given, but each line is a JSON object; remove it", path=path, line=line
+            )
+        try:
+            row = json.loads(text)
+            sure = [(int(i), int(j)) for i, j in row.get("sure", row.get("links", []))]
+            possible = [(int(i), int(j)) for i, j in row.get("possible", [])]
+        except (ValueError, TypeError, AttributeError) as error:
+            raise InputError(
+                f'not of the form {{"sure": [[0, 0]], "possible": []}} or {{"links": [[0, 0]]}}: {error}',
+                path=path,
+                line=line,
+            ) from error
+        if not {"sure", "links"} & set(row):
+            raise InputError(
+                f"columns {sorted(row)} given, but 'sure' or 'links' is needed", path=path, line=line
+            )
+        both = [[_shifted(i, j, start, path, line) for i, j in part] for part in (sure, possible)]
+        gold.append(GoldAlignment.of(*both))
+        ids.append(str(row.get("id", line)))
+        source, target = (
+            row.get(a, row.get(b)) for a, b in (("src", "source_words"), ("tgt", "target_words"))
+        )
+        if isinstance(source, list) and isinstance(target, list):
+            words.append((source, target))
+    return LinkFile(gold, ids, words if len(words) == len(gold) else None)
+
+
+def _shifted(source: int, target: int, start: int, path: str, line: int) -> tuple[int, int]:
+    if source < start or target < start:
+        raise InputError(
+            f"link {source}-{target} given, but words are counted from {start} here; "
+            f"say --base {min(source, target)} if the file counts from {min(source, target)}",
+            path=path,
+            line=line,
+        )
+    return source - start, target - start

@@ -1,0 +1,270 @@
+"""Pairs of sentences to align, read so that every input line has its place in the output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from isoglot.corpus.encode.words import locate_words, word_spans
+from isoglot.corpus.manifest import MANIFEST, Manifest, read_manifest
+from isoglot.corpus.read.line_files import LineFile
+from isoglot.corpus.read.readers import read
+from isoglot.corpus.read.sources import Source, expand, sources_from
+from isoglot.errors import InputError
+
+__all__ = [
+    "RawPair",
+    "WordMode",
+    "bitext_sources",
+    "is_prepared",
+    "prepared_manifest",
+    "prepared_pairs",
+    "read_pairs",
+]
+
+WordMode = Literal["whitespace", "unicode"]
+Warn = Callable[[int, str], None]
+
+_LINE_FORMATS = ("bars", "moses", "tsv")
+
+
+@dataclass(frozen=True, slots=True)
+class RawPair:
+    """One sentence pair and where its words stand.
+
+    Args:
+        texts: source and target text as read.
+        words: source and target words.
+        spans: character span of each word in its text.
+        languages: source and target language, empty where the input does not tell.
+    """
+
+    texts: tuple[str, str]
+    words: tuple[list[str], list[str]]
+    spans: tuple[list[tuple[int, int]], list[tuple[int, int]]]
+    languages: tuple[str, str] = ("", "")
+
+
+def read_pairs(sources: Sequence[Source], *, mode: WordMode, warn: Warn) -> Iterator[RawPair]:
+    """Pairs in the order of the inputs, in bounded memory.
+
+    A line of a Moses pair, a TSV or a ``source ||| target`` file that cannot be read (invalid UTF-8, a missing
+    separator) keeps its place: what can be saved of it is aligned, an empty side gets no links, and ``warn`` is
+    called with its number. Other formats, and tables with a header, are read strictly. A folder that `isoglot prepare`
+    wrote is read in the order of its rows; where it has word links already, its words are kept.
+
+    Args:
+        sources: what to read.
+        mode: ``whitespace`` for text that is tokenised already, ``unicode`` for running text.
+        warn: called with the 1-based number of a pair and what is wrong with it.
+
+    Raises:
+        InputError: a file is missing or empty, no line of it has two sentences, or two files of a pair have
+            different numbers of lines.
+    """
+    number = 0
+    if files := [source for source in sources if not is_prepared(source.path)]:
+        expand(files, "bitext")  # every mistake in all of them is told before the first is read
+    for given in sources:
+        if is_prepared(given.path):
+            for pair in prepared_pairs(given.path, mode=mode):
+                number += 1
+                yield pair
+            continue
+        for source in expand([given], "bitext"):
+            if source.format in _LINE_FORMATS and not (source.header or _named(source)):
+                texts = _tolerant(source, number, warn)
+            else:
+                texts = ((row["source"], row["target"]) for row in read(source))
+            languages = (source.source_language or "", source.target_language or "")
+            for both in texts:
+                number += 1
+                yield _with_words(both, mode, languages)
+
+
+def bitext_sources(
+    paths: Sequence[str], *, languages: Sequence[str] = (), file_format: str | None = None
+) -> list[Source]:
+    """Sources from bare paths: prepared folders, two files of a pair, or files that hold both sides.
+
+    A single file whose name does not tell its format has ``source ||| target`` lines.
+
+    Args:
+        paths: as on the command line.
+        languages: source and target language of what does not name them itself.
+        file_format: one of :data:`isoglot.corpus.read.sources.FORMAT_NAMES`, if the names do not tell it.
+    """
+    folders = [path for path in paths if is_prepared(path)]
+    fields = {} if file_format is None else {"format": file_format}
+    files = [path for path in paths if path not in folders]
+    if file_format is None and len(files) == 1 and Path(files[0]).suffix in ("", ".txt"):
+        fields = {} if Path(files[0]).is_dir() else {"format": "bars"}
+    if not folders:
+        return sources_from(files, kind="bitext", languages=languages, **fields)
+    result = []
+    for path in paths:
+        result += sources_from(
+            [path], kind="bitext", languages=languages, **({} if path in folders else fields)
+        )
+    return result
+
+
+def is_prepared(path: str | Path) -> bool:
+    """Whether this is a folder that ``isoglot prepare`` has written (a manifest that cannot be read is said later)."""
+    return (Path(path) / MANIFEST).is_file()
+
+
+def prepared_manifest(folder: str | Path) -> Manifest:
+    """The manifest of a prepared folder of sentence pairs.
+
+    Raises:
+        InputError: there is none, or the folder holds something else.
+    """
+    manifest = read_manifest(folder)
+    if manifest is None:
+        raise InputError(
+            "no manifest that can be read, but a folder written to its end by `isoglot prepare` is needed; "
+            f"run `isoglot prepare ... --out {folder}` (again)",
+            path=folder,
+        )
+    if manifest.kind not in ("bitext", "aligned"):
+        raise InputError(
+            f"a {manifest.kind} corpus given, but only sentence pairs can be aligned; "
+            "prepare one with --kind bitext",
+            path=folder,
+        )
+    return manifest
+
+
+def prepared_pairs(
+    folder: str | Path, *, mode: WordMode, start: int = 0, stop: int | None = None
+) -> Iterator[RawPair]:
+    """Pairs of a prepared folder, straight from its Parquet files, in bounded memory.
+
+    Args:
+        folder: what ``isoglot prepare`` wrote.
+        mode: as for :func:`read_pairs`; words that the corpus has are kept.
+        start: first row, counted over all files.
+        stop: one past the last row.
+
+    Raises:
+        InputError: not such a folder, or a file of it is missing or damaged.
+    """
+    before = 0
+    manifest = prepared_manifest(folder)
+    stop = manifest.rows if stop is None else stop
+    for name, count in manifest.shards.items():
+        first, last = max(start - before, 0), min(stop - before, count)
+        if first < last:
+            for row in _shard_rows(Path(folder) / name, first, last):
+                yield _from_row(row, mode)
+        before += count
+
+
+def _shard_rows(path: Path, first: int, last: int) -> Iterator[dict[str, Any]]:
+    """Rows of a Parquet file; row groups outside the range are not read."""
+    try:
+        with pq.ParquetFile(path) as file:
+            at = 0
+            for group in range(file.num_row_groups):
+                count = file.metadata.row_group(group).num_rows
+                start, stop = max(first - at, 0), min(last - at, count)
+                at += count
+                if start < stop:
+                    table = file.read_row_group(group).slice(start, stop - start)
+                    for batch in table.to_batches(max_chunksize=1024):
+                        yield from batch.to_pylist()
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(
+            f"cannot be read ({error}); run `isoglot prepare --overwrite` again", path=path
+        ) from error
+
+
+def _from_row(row: dict[str, Any], mode: WordMode) -> RawPair:
+    texts = (row["source"], row["target"])
+    languages = (row["source_language"] or "", row["target_language"] or "")
+    if "source_words" not in row:
+        return _with_words(texts, mode, languages)
+    words = (list(row["source_words"]), list(row["target_words"]))
+    placed = [_placed(text, own) for text, own in zip(texts, words, strict=True)]
+    return RawPair((placed[0][0], placed[1][0]), words, (placed[0][1], placed[1][1]), languages)
+
+
+def _placed(text: str, words: list[str]) -> tuple[str, list[tuple[int, int]]]:
+    """Where the words stand in the text; if they do not spell it, in the words joined by spaces."""
+    spans = locate_words(text, words)
+    if spans is None:
+        text = " ".join(words)
+        spans = locate_words(text, words) or []
+    return text, spans
+
+
+def _with_words(texts: tuple[str, str], mode: WordMode, languages: tuple[str, str]) -> RawPair:
+    if mode == "whitespace":
+        words = (texts[0].split(), texts[1].split())
+        spans = tuple(locate_words(t, w) or [] for t, w in zip(texts, words, strict=True))
+    else:
+        spans = tuple(word_spans(text) for text in texts)
+        words = tuple([t[a:b] for a, b in own] for t, own in zip(texts, spans, strict=True))  # type: ignore[assignment]
+    return RawPair(texts, words, (spans[0], spans[1]), languages)
+
+
+def _named(source: Source) -> bool:
+    """Whether columns are told by name, which a header must explain."""
+    return any(isinstance(source.columns.get(role), str) for role in ("source", "target"))
+
+
+def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[tuple[str, str]]:
+    if source.format == "moses" and source.target_path is not None:
+        yield from _two_files(source.path, source.target_path, before, warn)
+        return
+    separator = "|||" if source.format == "bars" else "\t"
+    columns = [int(source.columns.get(role, at)) for role, at in (("source", 0), ("target", 1))]
+    whole = number = 0
+    for number, line in enumerate(_texts(source.path, before, warn), before + 1):
+        fields = line.split(separator)
+        if len(fields) <= max(columns):
+            warn(number, f"no {separator!r} between two sentences; it gets no links")
+            yield "", ""
+        else:
+            whole += 1
+            yield fields[columns[0]].strip(), fields[columns[1]].strip()
+    if number and not whole:
+        raise InputError(
+            f"no line has {separator!r} between two sentences, so there is nothing to align; give the other side as a "
+            "second file (isoglot align SOURCE TARGET), or name the format with --input-format",
+            path=source.path,
+            line=1,
+        )
+
+
+def _two_files(one: str, other: str, before: int, warn: Warn) -> Iterator[tuple[str, str]]:
+    pairs = zip_longest(_texts(one, before, warn), _texts(other, before, warn))
+    for line, (source, target) in enumerate(pairs, 1):
+        if source is None or target is None:
+            short, long = (one, other) if source is None else (other, one)
+            raise InputError(
+                f"no line here, but {long} goes on; the files must have a line each for every pair: "
+                "find where they part",
+                path=short,
+                line=line,
+            )
+        yield source.strip(), target.strip()
+
+
+def _texts(path: str, before: int, warn: Warn) -> Iterator[str]:
+    with LineFile(path) as file:
+        for first, data in file.chunks():
+            for at, line in enumerate(data.removesuffix(b"\n").split(b"\n"), first):
+                try:
+                    text = line.decode("utf-8")
+                except UnicodeDecodeError as error:
+                    warn(before + at, f"{path}:{at}: invalid UTF-8 ({error.reason}); bad bytes are replaced")
+                    text = line.decode("utf-8", errors="replace")
+                yield (text.removeprefix("\ufeff") if at == 1 else text).removesuffix("\r")

@@ -1,0 +1,163 @@
+"""eflomal as an external program: it is started as a process of its own, and nothing of it is imported or copied.
+
+Source: Östling & Tiedemann 2016 (*Efficient word alignment with Markov chain Monte Carlo*). The program is under the
+GPL and is not a dependency; ``pip install eflomal`` brings ``eflomal-align``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import shlex
+import shutil
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isoglot.align.alignment import LinkTable
+from isoglot.align.symmetrise import SYMMETRISERS, Symmetriser, symmetrise_table
+from isoglot.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+__all__ = ["METHOD", "EflomalAligner"]
+
+METHOD = "eflomal"
+"""What the method is called beside those of :mod:`isoglot.align.statistical.methods`."""
+
+
+class EflomalAligner:
+    """Runs ``eflomal-align`` on a bitext; both directions, then symmetrised here.
+
+    The program samples without a seed, so two runs differ a little. It keeps no model: what is aligned is what it
+    learns from, and it should be some thousand pairs at least.
+
+    Args:
+        model: 1 IBM 1, 2 adds the HMM, 3 adds fertility.
+        samplers: independent samplers whose results are averaged.
+        symmetrisation: see :mod:`isoglot.align.symmetrise`.
+        null_prior: prior probability of a word without a counterpart; the program's own (0.2) by default.
+        program: name or path of the program.
+        arguments: any further arguments of the program, as a list or as one line.
+
+    Raises:
+        ConfigurationError: an unknown symmetrisation or model.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: int = 3,
+        samplers: int = 3,
+        symmetrisation: Symmetriser = "grow-diag-final-and",
+        null_prior: float | None = None,
+        program: str = "eflomal-align",
+        arguments: str | Sequence[str] = (),
+    ) -> None:
+        if symmetrisation not in SYMMETRISERS:
+            raise ConfigurationError(
+                f"symmetrisation {symmetrisation!r} given; one of {', '.join(SYMMETRISERS)} is needed; "
+                "pass for example 'intersect'"
+            )
+        if model not in (1, 2, 3):
+            raise ConfigurationError(f"model={model!r} given; eflomal has 1, 2 and 3; pass model=3")
+        self.symmetrisation: Symmetriser = symmetrisation
+        self.program = program
+        further = shlex.split(arguments) if isinstance(arguments, str) else arguments
+        self.arguments = ["--model", str(model), "--n-samplers", str(samplers), *further]
+        if null_prior is not None:
+            self.arguments += ["--null-prior", str(null_prior)]
+
+    @classmethod
+    def build(cls, **options: Any) -> EflomalAligner:
+        """An aligner whose program is there, of options by name.
+
+        Raises:
+            ConfigurationError: an unknown name or a bad value, or the program is not installed.
+        """
+        known = list(inspect.signature(cls).parameters)
+        if unknown := sorted(set(options) - set(known)):
+            raise ConfigurationError(
+                f"options {', '.join(unknown)} given, but {METHOD} has {', '.join(known)}; correct the name"
+            )
+        aligner = cls(**options)
+        aligner.executable()
+        return aligner
+
+    def executable(self) -> str:
+        """The path of the program.
+
+        Raises:
+            ConfigurationError: it is not installed.
+        """
+        program = shutil.which(self.program)
+        if program is None:
+            raise ConfigurationError(
+                f"program {self.program!r} given, but it is not installed; type `pip install eflomal` (it needs a "
+                "C compiler), pass program='/path/to/eflomal-align' (--set program=PATH), or use the built-in hmm "
+                "instead: --method hmm, StatisticalAligner('hmm')"
+            )
+        return program
+
+    def align(self, bitext: Dataset, *, batch_size: int = 1000) -> Dataset:
+        """Align a BITEXT corpus as a whole; ``batch_size`` bounds only the rows that are written at a time.
+
+        Raises:
+            ConfigurationError: the program is not there or fails, or a column of BITEXT is missing.
+        """
+        from isoglot.align.words import add_links, bitext_words  # noqa: PLC0415 - `datasets` is slow to import
+
+        links = self.align_words(*bitext_words(bitext)).lists()
+        rows = iter(links)
+
+        def run(source: list[list[str]], _: list[list[str]]) -> dict[str, list[Any]]:
+            own = list(islice(rows, len(source)))
+            return {
+                "links": own,
+                "link_probabilities": [[None] * len(pairs) for pairs in own],
+                "alignment_score": [None] * len(own),
+            }
+
+        return add_links(bitext, run, batch_size=batch_size, key=f"eflomal {uuid.uuid4()}")
+
+    def align_words(self, source: Sequence[Sequence[str]], target: Sequence[Sequence[str]]) -> LinkTable:
+        """Align lists of words.
+
+        Raises:
+            ConfigurationError: the program is not there or fails.
+        """
+        forward, reverse = self.directions(source, target)
+        return symmetrise_table(forward, reverse, self.symmetrisation)
+
+    def directions(
+        self, source: Sequence[Sequence[str]], target: Sequence[Sequence[str]]
+    ) -> tuple[LinkTable, LinkTable]:
+        """Links of both directions, not symmetrised."""
+        program = self.executable()
+        with tempfile.TemporaryDirectory(prefix="isoglot-eflomal-") as name:
+            folder = Path(name)
+            for side, sentences in (("source", source), ("target", target)):
+                (folder / side).write_text("".join(_lines(sentences)), encoding="utf-8")
+            files = [f"--{side}={folder / side}" for side in ("source", "target")]
+            files += [f"--{side}-links={folder / side}" for side in ("forward", "reverse")]
+            done = subprocess.run(
+                [program, *files, *self.arguments], capture_output=True, text=True, check=False
+            )
+            paths = [folder / side for side in ("forward", "reverse")]
+            if done.returncode or not all(path.exists() for path in paths):
+                raise ConfigurationError(
+                    f"{self.program} ended with code {done.returncode} and said: {done.stderr.strip()[-500:]!r}; it "
+                    "needs two texts of equally many lines; check its installation with `eflomal-align --help`"
+                )
+            one, other = (path.read_text(encoding="utf-8").splitlines() for path in paths)
+        return LinkTable.from_pharaoh(one), LinkTable.from_pharaoh(other)
+
+
+def _lines(sentences: Sequence[Sequence[str]]) -> Iterable[str]:
+    """One line a sentence; white space inside a word would shift the word numbers, so it is replaced."""
+    for words in sentences:
+        yield " ".join("_".join(word.split()) or "_" for word in words) + "\n"

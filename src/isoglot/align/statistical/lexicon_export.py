@@ -1,0 +1,120 @@
+"""A trained aligner's translation table as a lexicon: for WEAM's priors, or in the format of MUSE dictionaries.
+
+Probabilities are normalised to sum to one over the translations of a word (variational Bayes leaves them a little short
+of it). The direction ``both`` ranks by √(p(target | source) · p(source | target)), which is what keeps frequent words
+from being everything's translation.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from datasets import Dataset, Features, Value
+
+from isoglot.align.statistical.translation_model import TranslationModel
+from isoglot.errors import ConfigurationError
+from isoglot.schema import LEXICON
+
+__all__ = ["LexiconDirection", "lexicon", "null_probabilities", "write_lexicon"]
+
+LexiconDirection = Literal["forward", "reverse", "both"]
+
+
+def lexicon(
+    model: TranslationModel,
+    *,
+    source_language: str,
+    target_language: str,
+    direction: LexiconDirection = "both",
+    minimum: float = 0.05,
+    most: int | None = None,
+) -> Dataset:
+    """The translation table as a LEXICON corpus with a ``probability`` column.
+
+    Args:
+        model: ``aligner.model`` of a trained aligner.
+        source_language: ISO 639 code.
+        target_language: ISO 639 code.
+        direction: ``forward`` p(target | source), ``reverse`` p(source | target), ``both`` their geometric mean.
+        minimum: entries below this probability are left out; 0 keeps the whole table.
+        most: entries a source word (a target word for ``reverse``) at most; all by default.
+
+    Returns:
+        Entries by conditioning word in order of appearance, then by falling probability.
+
+    Raises:
+        ConfigurationError: an unknown direction.
+    """
+    source, target, probability = _table(model, direction)
+    kept = probability >= minimum
+    source, target, probability = source[kept], target[kept], probability[kept]
+    group = target if direction == "reverse" else source
+    order = np.lexsort((target, source, -probability, group))
+    source, target, probability, group = source[order], target[order], probability[order], group[order]
+    if most is not None:
+        starts = np.flatnonzero(np.diff(group, prepend=-1))
+        rank = np.arange(len(group)) - np.repeat(starts, np.diff([*starts.tolist(), len(group)]))
+        chosen = rank < most
+        source, target, probability = source[chosen], target[chosen], probability[chosen]
+    rows = len(source)
+    columns = {
+        "source": [model.source_words[k] for k in source.tolist()],
+        "target": [model.target_words[k] for k in target.tolist()],
+        "source_language": [source_language] * rows,
+        "target_language": [target_language] * rows,
+        "probability": probability.tolist(),
+    }
+    return Dataset.from_dict(columns, features=Features({**LEXICON, "probability": Value("float64")}))
+
+
+def write_lexicon(entries: Dataset, path: str | Path, *, probabilities: bool = True) -> None:
+    """Write lines of source, tab, target, as MUSE's dictionaries have them, with the probability as a third column.
+
+    Args:
+        entries: result of :func:`lexicon`.
+        path: file to write.
+        probabilities: false leaves the third column out.
+    """
+    columns = [entries["source"][:], entries["target"][:]]
+    if probabilities:
+        columns.append([repr(value) for value in entries["probability"][:]])
+    lines = ("\t".join(row) + "\n" for row in zip(*columns, strict=True))
+    with Path(path).open("w", encoding="utf-8") as file:
+        file.writelines(lines)
+
+
+def null_probabilities(model: TranslationModel, *, side: Literal["source", "target"]) -> dict[str, float]:
+    """p(word | null) of the words of one side: how readily a word stands without a counterpart."""
+    forward, reverse = model.project()
+    words, values = (
+        (model.target_words, forward.null) if side == "target" else (model.source_words, reverse.null)
+    )
+    total = float(values.sum()) or 1.0
+    return dict(zip(words, (values / total).tolist(), strict=True))
+
+
+def _table(
+    model: TranslationModel, direction: str
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+    source, target = model.types.source, model.types.target
+    ahead, back = model.project()
+    forward, reverse = _shares(ahead.translation, source), _shares(back.translation, target)
+    match direction:
+        case "forward":
+            return source, target, forward
+        case "reverse":
+            return source, target, reverse
+        case "both":
+            return source, target, np.sqrt(forward * reverse)
+        case _:
+            raise ConfigurationError(
+                f"direction {direction!r} given; one of forward, reverse, both is needed; pass for example 'both'"
+            )
+
+
+def _shares(values: npt.NDArray[np.float64], group: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+    total = np.bincount(group, values)
+    return np.asarray(values / np.where(total > 0, total, 1.0)[group])

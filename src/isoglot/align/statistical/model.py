@@ -1,0 +1,257 @@
+"""Statistical aligners: estimate a model from bitext, align that text or new text, save, load, export a lexicon.
+
+    aligner = StatisticalAligner("hmm", lowercase=True).fit(bitext)
+    aligned = aligner.align(bitext)
+    aligner.save("en-de")
+    StatisticalAligner.load("en-de").align(new_bitext)
+
+A model saved and loaded has the very numbers that it was trained to, so it aligns its training text as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from isoglot.align.alignment import LinkTable
+from isoglot.align.statistical.cooccurrence import DirectedBitext, directed
+from isoglot.align.statistical.layout import Side, encode
+from isoglot.align.statistical.methods import METHODS, Tables
+from isoglot.align.statistical.translation_model import TranslationModel
+from isoglot.align.symmetrise import SYMMETRISERS, Symmetriser, symmetrise_table
+from isoglot.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+__all__ = ["AGREEMENT", "SentenceAlignments", "StatisticalAligner"]
+
+Sentences = Sequence[Sequence[str]]
+AGREEMENT = "agreement"
+"""Symmetrisation by a threshold on both directions' posteriors:
+:func:`isoglot.align.statistical.posteriors.agreeing_links`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceAlignments:
+    """Links of some sentence pairs.
+
+    Args:
+        forward: links of the model that generates target words: each target word has one link at most.
+        reverse: links of the model that generates source words, as (source, target) too.
+        links: the two symmetrised.
+        score: mean log probability of a word (natural logarithm), over the words of both sides given the other side; 0
+            for a pair with an empty side. A high one speaks for a translation. Shape: (sentences).
+    """
+
+    forward: LinkTable
+    reverse: LinkTable
+    links: LinkTable
+    score: npt.NDArray[np.float64]
+
+
+class StatisticalAligner:
+    """Learns word alignment from the bitext itself, without a compiler or an encoder.
+
+    Args:
+        method: ``fast_align`` (IBM 2 with a diagonal prior, the links of the C++ program; the fastest) or ``hmm`` (a
+            Bayesian HMM whose directions agree; the most accurate). See :mod:`isoglot.align.statistical.ibm2` and
+            :mod:`isoglot.align.statistical.hmm`.
+        symmetrisation: how the two directions become one: ``agreement`` (a threshold on their posteriors; default of
+            ``hmm``) or one of :mod:`isoglot.align.symmetrise` (default of ``fast_align``: ``grow-diag-final-and``).
+        threshold: of ``agreement``; 0.3 balances precision and recall, 0.5 and more is for precision.
+        lowercase: compare words without case.
+        workers: threads; the result does not depend on them.
+        **options: of the method, for example those of :class:`isoglot.align.statistical.ibm2.DiagonalOptions`.
+
+    Raises:
+        ConfigurationError: an unknown method, symmetrisation or option.
+
+    Example:
+        >>> source = [["das", "haus"], ["das", "buch"], ["ein", "buch"]]
+        >>> target = [["the", "house"], ["the", "book"], ["a", "book"]]
+        >>> aligner = StatisticalAligner(symmetrisation="intersect").fit_words(source, target)
+        >>> aligner.align_words([["das", "buch"]], [["the", "book"]]).links.to_pharaoh()
+        ['0-0 1-1']
+    """
+
+    def __init__(
+        self,
+        method: str = "fast_align",
+        *,
+        symmetrisation: Symmetriser | Literal["agreement"] | None = None,
+        threshold: float = 0.3,
+        lowercase: bool = False,
+        workers: int = 2,
+        **options: Any,
+    ) -> None:
+        if method not in METHODS:
+            raise ConfigurationError(
+                f"method {method!r} given; one of {', '.join(METHODS)} is needed; pass for example 'fast_align'"
+            )
+        if symmetrisation not in (None, AGREEMENT, *SYMMETRISERS):
+            raise ConfigurationError(
+                f"symmetrisation {symmetrisation!r} given; one of {AGREEMENT}, {', '.join(SYMMETRISERS)} is needed; "
+                "pass for example 'intersect'"
+            )
+        if not 0 < threshold < 1:
+            raise ConfigurationError(
+                f"threshold={threshold} given, but a probability between 0 and 1 is needed; the usual value is 0.3"
+            )
+        known = METHODS[method].options.__dataclass_fields__
+        if unknown := sorted(set(options) - set(known)):
+            raise ConfigurationError(
+                f"options {', '.join(unknown)} given, but {method} has {', '.join(known)}; correct the name"
+            )
+        self.method = method
+        self.symmetrisation = symmetrisation or METHODS[method].symmetrisation
+        self.threshold = threshold
+        self.lowercase = lowercase
+        self.workers = workers
+        self.options = METHODS[method].options(**options)
+        self.model: TranslationModel | None = None
+
+    def fit(self, bitext: Dataset) -> Self:
+        """Estimate the model from a BITEXT corpus (**columns** as :class:`isoglot.align.alignment.Aligner` says)."""
+        from isoglot.align.words import bitext_words  # noqa: PLC0415 - `datasets` is slow to import
+
+        return self.fit_words(*bitext_words(bitext))
+
+    def fit_words(self, source: Sentences, target: Sentences) -> Self:
+        """Estimate the model from lists of words."""
+        self._fit(source, target)
+        return self
+
+    def fit_align_words(self, source: Sentences, target: Sentences) -> SentenceAlignments:
+        """Estimate the model and align the same text; the links that :meth:`align_words` would give, in less time."""
+        forward, reverse = self._fit(source, target)
+        return self._decode(forward, reverse, self._trained().project())
+
+    def align(self, bitext: Dataset, *, batch_size: int = 8192) -> Dataset:
+        """Align a BITEXT corpus with the model as it is.
+
+        Args:
+            bitext: rows to align. Words and word pairs that the model has not seen have a small constant probability.
+            batch_size: pairs at a time; bounds the memory, not the result.
+
+        Returns:
+            An ALIGNED corpus with two more columns, ``link_probabilities`` (posterior probability of each link) and
+            ``alignment_score`` (see :class:`SentenceAlignments`).
+
+        Raises:
+            ConfigurationError: not trained, or a column of BITEXT is missing.
+        """
+        from isoglot.align.words import add_links  # noqa: PLC0415 - `datasets` is slow to import
+
+        def run(source: list[list[str]], target: list[list[str]]) -> dict[str, list[Any]]:
+            result = self.align_words(source, target)
+            probability = result.links.probability
+            values = [] if probability is None else probability.tolist()
+            bounds = result.links.offsets.tolist()
+            return {
+                "links": result.links.lists(),
+                "link_probabilities": [values[a:b] for a, b in pairwise(bounds)],
+                "alignment_score": result.score.tolist(),
+            }
+
+        key = f"{self._trained().digest()} {self.symmetrisation} {self.threshold} {asdict(self.options)}"
+        return add_links(bitext, run, batch_size=batch_size, key=key)
+
+    def align_words(self, source: Sentences, target: Sentences) -> SentenceAlignments:
+        """Align lists of words with the model as it is.
+
+        Raises:
+            ConfigurationError: not trained, or sides of different length.
+        """
+        model = self._trained()
+        one, other = self._encode(source, target)
+        _, forward, reverse = directed(one, other)
+        return self._decode(forward, reverse, model.project((forward.types, reverse.types)))
+
+    def save(self, path: str | Path) -> None:
+        """Write the trained aligner into a folder, without loss.
+
+        Raises:
+            ConfigurationError: not trained.
+        """
+        self._trained().save(path, about={"symmetrisation": self.symmetrisation, "threshold": self.threshold})
+
+    @classmethod
+    def load(cls, path: str | Path, *, workers: int = 2, **changes: Any) -> Self:
+        """Read an aligner that :meth:`save` wrote.
+
+        Args:
+            path: the folder.
+            workers: threads.
+            **changes: another ``symmetrisation`` or ``threshold`` than it was saved with.
+
+        Raises:
+            InputError: no model there, or one of another format.
+        """
+        model, about = TranslationModel.load(path)
+        aligner = cls(
+            model.method,
+            lowercase=model.lowercase,
+            workers=workers,
+            **asdict(model.options),
+            **{**about, **changes},
+        )
+        aligner.model = model
+        return aligner
+
+    def _trained(self) -> TranslationModel:
+        if self.model is None:
+            raise ConfigurationError(
+                f"a {self.method} aligner that has seen no text given, but it must be trained first; "
+                "call aligner.fit(bitext) or StatisticalAligner.load(path)"
+            )
+        return self.model
+
+    def _encode(self, source: Sentences, target: Sentences) -> tuple[Side, Side]:
+        if len(source) != len(target):
+            raise ConfigurationError(
+                f"{len(source)} source and {len(target)} target sentences given, but sentence k of one must translate "
+                "sentence k of the other; check the files for a lost line"
+            )
+        return encode(source, lowercase=self.lowercase), encode(target, lowercase=self.lowercase)
+
+    def _fit(self, source: Sentences, target: Sentences) -> tuple[DirectedBitext, DirectedBitext]:
+        one, other = self._encode(source, target)
+        types, forward, reverse = directed(one, other)
+        models = METHODS[self.method].estimate(forward, reverse, self.options, self.workers)
+        self.model = TranslationModel(
+            self.method, self.options, self.lowercase, one.words, other.words, types, *models
+        )
+        return forward, reverse
+
+    def _decode(
+        self, forward: DirectedBitext, reverse: DirectedBitext, tables: tuple[Tables, Tables]
+    ) -> SentenceAlignments:
+        threshold = self.threshold if self.symmetrisation == AGREEMENT else None
+        found = METHODS[self.method].decode(forward, reverse, tables, self.options, self.workers, threshold)
+        links = found.agreeing
+        if links is None:
+            links = symmetrise_table(found.forward, found.reverse, self.symmetrisation)  # type: ignore[arg-type]
+        words = np.maximum(forward.given.lengths + forward.generated.lengths, 1)
+        return SentenceAlignments(found.forward, found.reverse, links, found.score / words)
+
+    def with_symmetrisation(
+        self, symmetrisation: Symmetriser | Literal["agreement"], *, threshold: float | None = None
+    ) -> StatisticalAligner:
+        """The same trained aligner with another symmetrisation or threshold."""
+        aligner = StatisticalAligner(
+            self.method,
+            symmetrisation=symmetrisation,
+            threshold=threshold or self.threshold,
+            lowercase=self.lowercase,
+            workers=self.workers,
+            **asdict(self.options),
+        )
+        aligner.model = self.model
+        return aligner

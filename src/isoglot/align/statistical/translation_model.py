@@ -1,0 +1,135 @@
+"""What a statistical aligner has learned, on disk and in memory."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from safetensors.numpy import load_file, save_file
+
+from isoglot.align.statistical.cooccurrence import DirectedTypes, Types
+from isoglot.align.statistical.methods import METHODS, Direction, Tables
+from isoglot.errors import InputError
+
+__all__ = ["TranslationModel"]
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class TranslationModel:
+    """Vocabularies, translation tables and whatever else a method has learned, both directions.
+
+    Args:
+        method: key of :data:`isoglot.align.statistical.methods.METHODS`.
+        options: of the method.
+        lowercase: words are compared without case.
+        source_words: source vocabulary.
+        target_words: target vocabulary.
+        types: the word pairs of the translation tables.
+        forward: p(target word | source word) and so on.
+        reverse: p(source word | target word) and so on.
+    """
+
+    method: str
+    options: Any
+    lowercase: bool
+    source_words: tuple[str, ...]
+    target_words: tuple[str, ...]
+    types: Types
+    forward: Direction
+    reverse: Direction
+
+    @property
+    def directed_types(self) -> tuple[DirectedTypes, DirectedTypes]:
+        """Vocabularies and types as the forward and the reverse direction read them."""
+        source, target = self.types.source, self.types.target
+        return (
+            DirectedTypes(self.source_words, self.target_words, source, target),
+            DirectedTypes(self.target_words, self.source_words, target, source),
+        )
+
+    def project(self, new: tuple[DirectedTypes, DirectedTypes] | None = None) -> tuple[Tables, Tables]:
+        """Both directions' probabilities on another text's words and types; by default on its own."""
+        known = self.directed_types
+        forward, reverse = new or known
+        return self.forward.project(known[0], forward), self.reverse.project(known[1], reverse)
+
+    def digest(self) -> str:
+        """A hash of all that the model has learned."""
+        state = hashlib.blake2b(digest_size=16)
+        state.update(json.dumps([self.method, self.lowercase, self.source_words, self.target_words]).encode())
+        for name, array in sorted(self._arrays().items()):
+            state.update(name.encode())
+            state.update(np.ascontiguousarray(array).data)
+        return state.hexdigest()
+
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        return {
+            "types.source": self.types.source,
+            "types.target": self.types.target,
+            **{f"forward.{name}": array for name, array in self.forward.arrays().items()},
+            **{f"reverse.{name}": array for name, array in self.reverse.arrays().items()},
+        }
+
+    def save(self, path: str | Path, *, about: Mapping[str, Any]) -> None:
+        """Write ``tables.safetensors``, ``vocabulary.json`` and, last, ``model.json`` into a folder."""
+        folder = Path(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        save_file(
+            {name: np.ascontiguousarray(a) for name, a in self._arrays().items()},
+            folder / "tables.safetensors",
+        )
+        vocabulary = {"source": self.source_words, "target": self.target_words}
+        (folder / "vocabulary.json").write_text(json.dumps(vocabulary, ensure_ascii=False), encoding="utf-8")
+        full = {
+            "format": FORMAT,
+            "method": self.method,
+            "lowercase": self.lowercase,
+            "options": asdict(self.options),
+        }
+        (folder / "model.json").write_text(json.dumps({**full, **about}, indent=2) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> tuple[Self, dict[str, Any]]:
+        """Read a folder that :meth:`save` wrote: the model, and what ``about`` held.
+
+        Raises:
+            InputError: no model there, or one of another format.
+        """
+        folder = Path(path)
+        try:
+            about = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+            vocabulary = json.loads((folder / "vocabulary.json").read_text(encoding="utf-8"))
+            arrays = load_file(folder / "tables.safetensors")
+        except (FileNotFoundError, json.JSONDecodeError) as error:
+            raise InputError(
+                f"no complete alignment model ({error}), but a folder with model.json, vocabulary.json and "
+                "tables.safetensors is needed; write one with StatisticalAligner.save(path)",
+                path=folder,
+            ) from error
+        if about.pop("format", None) != FORMAT or about.get("method") not in METHODS:
+            raise InputError(
+                f"an alignment model of another format or method, but format {FORMAT} and one of "
+                f"{', '.join(METHODS)} are needed; train it again with this version",
+                path=folder / "model.json",
+            )
+        name, lowercase = about.pop("method"), about.pop("lowercase")
+        method = METHODS[name]
+        options = method.options(**about.pop("options"))
+        forward, reverse = (
+            method.read(
+                {key.removeprefix(f"{side}."): a for key, a in arrays.items() if key.startswith(f"{side}.")},
+                options,
+            )
+            for side in ("forward", "reverse")
+        )
+        types = Types(arrays["types.source"], arrays["types.target"])
+        words = tuple(vocabulary["source"]), tuple(vocabulary["target"])
+        return cls(name, options, lowercase, *words, types, forward, reverse), about

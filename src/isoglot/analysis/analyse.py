@@ -1,0 +1,365 @@
+"""``isoglot analyse``: what analyses start from and what they leave, and the alignment score.
+
+Each analysis writes figures (``OUT/figures/NAME.json``) or rows of results (``OUT/results.jsonl``), which
+``isoglot report OUT`` draws. The other analyses stand beside this module: ``analyse_correlation``, ``analyse_links``
+(AER by layer, word alignments to look at), ``analyse_map``, ``analyse_vectors`` (similarity and geometry by layer).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from isoglot.align.embedding.loading import load_encoder
+from isoglot.align.embedding.options import EmbeddingOptions
+from isoglot.align.files.pairs import bitext_sources
+from isoglot.analysis.checkpoint_score import CheckpointScore, ScoreOptions, checkpoint_alignment_score
+from isoglot.corpus.labelled.places import DataSource
+from isoglot.corpus.manifest import load_corpus, read_manifest
+from isoglot.corpus.read.readers import read
+from isoglot.corpus.read.sources import Kind, sources_from
+from isoglot.derive.vocabulary import COPY_FILE
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.finetuning.finetune import checkpoint_folder, origin
+from isoglot.modules.encoder import num_layers
+from isoglot.report.figure_files import Figure
+from isoglot.results import FILE_NAME, Result, append
+from isoglot.results import read as read_results
+from isoglot.runs.files import write_text
+from isoglot.runs.folder import MANIFEST, RUN, hash_checkpoint, read_json
+from isoglot.runs.reporter import Reporter, Silent
+from isoglot.schema import LEXICON
+from isoglot.tasks.lexicon_induction import LexiconInductionTask
+
+__all__ = [
+    "ALIGNMENT",
+    "AlignmentRequest",
+    "Findings",
+    "Subject",
+    "analyse_alignment",
+    "asked_layers",
+    "corpus_rows",
+    "open_encoder",
+    "subjects",
+]
+
+ALIGNMENT = "embedding_alignment"
+"""Task of the alignment score's rows; their metrics are ``alignment_score`` and what follows from it."""
+
+FIGURES = "figures"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A checkpoint to look at.
+
+    Args:
+        source: its folder, or a hub name.
+        label: its name in legends and results.
+        about: what is known of it, see :func:`isoglot.finetuning.finetune.origin`.
+    """
+
+    source: Path | str
+    label: str
+    about: Mapping[str, Any]
+
+    @property
+    def run(self) -> dict[str, Any]:
+        """What the run's folder says of itself; empty of a checkpoint without one."""
+        if isinstance(self.source, str):
+            return {}
+        return read_json(self.source.parent / RUN) or read_json(self.source.parent / MANIFEST) or {}
+
+    @cached_property
+    def hash(self) -> str:
+        """Of the weights."""
+        return (
+            hash_checkpoint(self.source)
+            if isinstance(self.source, Path)
+            else str(self.about["pretrained_hash"])
+        )
+
+    def row(self, **values: Any) -> Result:
+        """A row of results on this checkpoint."""
+        seed = self.about.get("seed", self.run.get("seed"))
+        return Result(
+            run=self.label,
+            seed=seed,
+            checkpoint_hash=self.hash,
+            recipe_hash=str(self.about.get("recipe_hash", "")),
+            **values,
+        )
+
+
+class Findings:
+    """Where an analysis leaves what it found.
+
+    Args:
+        out: a run's folder, or any other.
+    """
+
+    def __init__(self, out: str | Path) -> None:
+        self.out = Path(out)
+        if self.out.exists() and not self.out.is_dir():
+            raise ConfigurationError(f"{out}: is a file; --out takes a run's folder, or a new one")
+        self.written: list[Path] = []
+
+    def figure(self, name: str, figure: Figure) -> Path:
+        """Write ``figures/NAME.json`` in place of what was there."""
+        return self._write(f"{name}.json", figure.model_dump_json(indent=1, exclude_none=True))
+
+    def lines(self, name: str, rows: Iterable[Mapping[str, Any]]) -> Path:
+        """Write ``figures/NAME.jsonl``."""
+        return self._write(f"{name}.jsonl", "\n".join(json.dumps(row, ensure_ascii=False) for row in rows))
+
+    def rows(self, rows: Sequence[Result]) -> Path:
+        """Add rows to ``results.jsonl``, but for those that it has."""
+        path = self.out / FILE_NAME
+        held = read_results(path) if path.is_file() else []
+        append(path, [row for row in rows if row not in held])
+        self.written.append(path)
+        return path
+
+    def _write(self, name: str, text: str) -> Path:
+        path = write_text(self.out / FIGURES / name, f"{text}\n")
+        self.written.append(path)
+        return path
+
+
+@dataclass(frozen=True)
+class AlignmentRequest:
+    """What says which embeddings belong together, and how they are compared.
+
+    Args:
+        vocabulary: the ``tokenizer`` folder that ``isoglot derive`` wrote; by default the one that the run's recipe
+            names.
+        copied_from: or the size V of a vocabulary whose copy stands at ``id + V``.
+        lexicon: or a bilingual lexicon, ``source target`` a line, or a prepared folder of one.
+        languages: of the lexicon.
+        induction: with a lexicon file, measure MUSE's precision at 1 and 5 too, by cosine and CSLS, both ways.
+        words: with ``induction``: first and last source word, by default MUSE's test slice; ``0:0`` for all.
+        name: language in the rows; by default the derived language's tag, or ``en-de`` of a lexicon.
+        options: of the comparison.
+    """
+
+    vocabulary: str | None = None
+    copied_from: int | None = None
+    lexicon: str | None = None
+    languages: tuple[str, str] = ("", "")
+    induction: bool = False
+    words: str | None = None
+    name: str | None = None
+    options: ScoreOptions = field(default_factory=ScoreOptions)
+
+
+def analyse_alignment(
+    checkpoints: Sequence[str | Path],
+    request: AlignmentRequest,
+    *,
+    out: str | Path,
+    labels: Sequence[str] = (),
+    progress: Reporter | None = None,
+) -> list[Result]:
+    """ALIGN-MLM's alignment score of checkpoints, as rows of results.
+
+    Metrics: ``alignment_score`` and ``alignment_backward`` in per cent, ``cosine`` of the gold pairs, and where
+    the checkpoint was trained on a dictionary the scores of its entries (``alignment_trained``) and of all others
+    (``alignment_held_out``).
+
+    Args:
+        checkpoints: folders, run folders or hub names.
+        request: what is compared.
+        out: results are added to ``results.jsonl`` in this folder.
+        labels: names of the checkpoints in the results.
+        progress: told about the work.
+
+    Raises:
+        ConfigurationError: see :func:`isoglot.analysis.checkpoint_score.checkpoint_alignment_score`.
+        InputError: a lexicon that cannot be read.
+    """
+    report, findings = progress or Silent(), Findings(out)
+    _check(request)
+    lexicon = None if request.lexicon is None else _lexicon(request)
+    rows: list[Result] = []
+    for number, subject in enumerate(subjects(checkpoints, labels), 1):
+        vocabulary = request.vocabulary
+        if vocabulary is None and request.copied_from is None and lexicon is None:
+            vocabulary = _recipe_vocabulary(subject)
+        found = checkpoint_alignment_score(
+            subject.source,
+            vocabulary=vocabulary,
+            copied_from=request.copied_from,
+            lexicon=lexicon,
+            options=request.options,
+        )
+        language = request.name or _language(vocabulary, lexicon)
+        rows += _score_rows(subject, found, language)
+        if request.induction and lexicon is not None:
+            rows += _induction(subject, request, lexicon)
+        report.progress("checkpoints", number, len(checkpoints))
+    findings.rows(rows)
+    return rows
+
+
+def subjects(checkpoints: Sequence[str | Path], labels: Sequence[str] = ()) -> list[Subject]:
+    """Checkpoints with names that tell them apart.
+
+    Args:
+        checkpoints: folders, run folders or hub names.
+        labels: a name each; by default the run's, or the path as given where two runs have one name.
+
+    Raises:
+        ConfigurationError: none, one that is not there, or another number of labels.
+    """
+    if not checkpoints:
+        raise ConfigurationError("no checkpoint given; name at least one folder")
+    if labels and len(labels) != len(checkpoints):
+        raise ConfigurationError(
+            f"{len(labels)} labels and {len(checkpoints)} checkpoints given; give one label each, in their order"
+        )
+    sources = [checkpoint_folder(c) for c in checkpoints]
+    about = [origin(source) for source in sources]
+    names = list(labels) or [str(known["run"]) for known in about]
+    times = Counter(names)
+    names = [str(c) if times[n] > 1 else n for n, c in zip(names, checkpoints, strict=True)]
+    return [Subject(s, n, a) for s, n, a in zip(sources, names, about, strict=True)]
+
+
+def open_encoder(
+    subject: Subject, *, device: str = "auto"
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """A checkpoint's encoder in float32 and its tokenizer."""
+    return load_encoder(str(subject.source), None, EmbeddingOptions.build(dtype="float32", device=device))
+
+
+def asked_layers(text: str, model: PreTrainedModel) -> list[int]:
+    """Layers by number: ``all``, or ``0,4,-1`` (negative from the end).
+
+    Raises:
+        ConfigurationError: something else, or no such layer.
+    """
+    last = num_layers(model)
+    if text == "all":
+        return list(range(last + 1))
+    try:
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ConfigurationError(f"--layers {text!r} given; it is `all` or numbers such as 0,4,8") from None
+    layers = sorted({n + last + 1 if n < 0 else n for n in numbers})
+    if layers[0] < 0 or layers[-1] > last:
+        raise ConfigurationError(f"--layers {text!r} given; this encoder has layers 0 (embeddings) to {last}")
+    return layers
+
+
+def corpus_rows(
+    paths: Sequence[str], kind: Kind, *, languages: Sequence[str] = (), limit: int | None = None
+) -> Iterator[dict[str, Any]]:
+    """Rows of a prepared folder or of files in any format.
+
+    Args:
+        paths: as for ``isoglot align`` and ``isoglot prepare``.
+        kind: ``bitext``, ``aligned`` or ``lexicon``.
+        languages: source and target language of files that do not name theirs.
+        limit: the first so many rows.
+
+    Raises:
+        InputError: bad content, as ``file:line``, or a folder that holds something else.
+    """
+    tags = [tag or default for tag, default in zip([*languages, "", ""], ("src", "tgt"), strict=False)]
+    found: Iterable[dict[str, Any]]
+    manifest = read_manifest(paths[0]) if len(paths) == 1 else None
+    if manifest is not None:
+        if manifest.kind != kind and not (kind == "bitext" and manifest.kind == "aligned"):
+            raise InputError(
+                f"holds {manifest.kind}, and {kind} is needed; name another folder", path=paths[0]
+            )
+        found = load_corpus(paths[0])
+    else:
+        listed = (
+            bitext_sources(paths, languages=tags)
+            if kind == "bitext"
+            else sources_from(paths, kind=kind, languages=tags)
+        )
+        found = (row for source in listed for row in read(source, kind=kind))
+    return islice(iter(found), limit)
+
+
+def _check(request: AlignmentRequest) -> None:
+    """No setting may be given that plays no part."""
+    problems = []
+    if request.lexicon is None:
+        given = {"induction": request.induction, "single": request.options.single}
+        problems += [
+            f"--{name} given without a lexicon; add --lexicon FILE" for name, on in given.items() if on
+        ]
+    elif request.options.include_special:
+        problems.append("--include-special given, but a lexicon has no special tokens; leave it out")
+    if request.words is not None and not request.induction:
+        problems.append("--words given, which are the words that --induction translates; add --induction")
+    if problems:
+        raise ConfigurationError(problems)
+
+
+def _lexicon(request: AlignmentRequest) -> Dataset:
+    rows = list(corpus_rows([str(request.lexicon)], "lexicon", languages=request.languages))
+    if not rows:
+        raise InputError("holds no entry; a lexicon has `source target` lines", path=request.lexicon)
+    return Dataset.from_dict({name: [row[name] for row in rows] for name in LEXICON}, features=LEXICON)
+
+
+def _recipe_vocabulary(subject: Subject) -> str | None:
+    """The vocabulary copy that the run's recipe has as its tokenizer, if it is still there."""
+    section = (subject.run.get("values") or {}).get("tokenizer") or {}
+    path = section.get("path") if isinstance(section, dict) else None
+    return str(path) if path and (Path(path) / COPY_FILE).is_file() else None
+
+
+def _language(vocabulary: str | None, lexicon: Dataset | None) -> str:
+    """The tag of a derived language from the folder that it was written to, or the lexicon's pair."""
+    if lexicon is not None:
+        return f"{lexicon[0]['source_language']}-{lexicon[0]['target_language']}"
+    about = read_json(Path(vocabulary).parent / MANIFEST) if vocabulary else None
+    return str((about or {}).get("language", "derived"))
+
+
+def _score_rows(subject: Subject, found: CheckpointScore, language: str) -> list[Result]:
+    total = found.total
+    values: dict[str, tuple[float | None, int]] = {
+        "alignment_score": (total.score, total.tokens),
+        "alignment_backward": (total.backward, total.candidates),
+        "cosine": (total.cosine, total.tokens),
+        "alignment_trained": (found.trained, found.trained_tokens),
+        "alignment_held_out": (found.held_out, total.tokens - found.trained_tokens),
+    }
+    return [
+        subject.row(task=ALIGNMENT, language=language, metric=metric, value=value, examples=examples)
+        for metric, (value, examples) in values.items()
+        if value is not None
+    ]
+
+
+def _induction(subject: Subject, request: AlignmentRequest, lexicon: Dataset) -> list[Result]:
+    """MUSE's precisions with static embeddings, from the source language to the target language and back."""
+    source, target = lexicon[0]["source_language"], lexicon[0]["target_language"]
+    path = str(request.lexicon)
+    task = LexiconInductionTask(DataSource([path]), words=request.words)
+    forward = task.load(f"{source}-{target}", "test")
+    columns = {"source": forward["target"], "target": forward["source"], "asked": forward["asked"]}
+    backward = Dataset.from_dict({name: list(values) for name, values in columns.items()})
+    rows: list[Result] = []
+    for language, data in ((f"{source}-{target}", forward), (f"{target}-{source}", backward)):
+        scores, nearest = task.measure(subject.source, data, language=language)
+        rows += [
+            subject.row(task=task.name, language=language, metric=m, value=v, examples=len(nearest))
+            for m, v in scores.items()
+        ]
+    return rows

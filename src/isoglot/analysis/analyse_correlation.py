@@ -1,0 +1,213 @@
+"""``isoglot analyse correlation``: does alignment go with transfer? (ALIGN-MLM, §5.3 and Fig. 3)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+from isoglot.analysis.analyse import Findings
+from isoglot.errors import ConfigurationError
+from isoglot.report.figure_files import Scatter, ScatterPoint
+from isoglot.report.papers import PAPERS, paper_table
+from isoglot.report.plots import Correlation, spearman
+from isoglot.report.scores import run_label
+from isoglot.results import Result, read
+
+__all__ = ["CorrelationRequest", "Point", "analyse_correlation", "paper_points", "study_points"]
+
+_DELTA = "_delta"
+_PAPER_TASKS = ("xnli", "ner", "pos")
+_PAPER = "align_mlm"
+_OURS, _THEIRS = "ours", PAPERS[_PAPER]
+
+
+@dataclass(frozen=True)
+class CorrelationRequest:
+    """Which points are correlated.
+
+    Args:
+        tasks: of the drops; by default every one that has any.
+        x_metric: of the alignment rows.
+        with_paper: put the paper's twelve points of a task beside ours.
+        each_seed: a point for each seed; by default one for the mean of a run's seeds.
+        name: of the figure files, with the task behind it.
+    """
+
+    tasks: Sequence[str] = ()
+    x_metric: str = "alignment_score"
+    with_paper: bool = False
+    each_seed: bool = False
+    name: str = "correlation"
+
+
+@dataclass(frozen=True)
+class Point:
+    """A run on a derived language.
+
+    Args:
+        alignment: its alignment score, in per cent.
+        delta: its drop Δ = SUP − ZS, in points.
+        label: which run, language and perhaps seed.
+        group: ours, or the paper's.
+    """
+
+    alignment: float
+    delta: float
+    label: str
+    group: str = _OURS
+
+
+def analyse_correlation(
+    results: Sequence[str | Path], request: CorrelationRequest, *, out: str | Path
+) -> dict[str, dict[str, Correlation | None]]:
+    """Spearman's rank correlation of alignment scores with −Δ, and a figure for each task.
+
+    Args:
+        results: files of results or folders of them, with rows of ``isoglot analyse alignment`` and of
+            ``isoglot transfer``; none for the paper's points alone.
+        request: which points.
+        out: figures are written to ``figures`` in this folder.
+
+    Returns:
+        Task to group (ours, the paper's) to its correlation; ``None`` of fewer than three points.
+
+    Raises:
+        ConfigurationError: nothing to correlate, or a task that has no drops.
+        InputError: results that cannot be read.
+    """
+    findings = Findings(out)
+    if not results and not request.with_paper:
+        raise ConfigurationError("no results given; name files or folders of results, or add --paper")
+    rows = read(list(results)) if results else []
+    ours = study_points(rows, x_metric=request.x_metric, each_seed=request.each_seed) if results else {}
+    tasks = list(request.tasks) or [*ours, *(t for t in _PAPER_TASKS if request.with_paper and t not in ours)]
+    found: dict[str, dict[str, Correlation | None]] = {}
+    for task in tasks:
+        points = list(ours.get(task, []))
+        if request.with_paper and task in _PAPER_TASKS:
+            points += paper_points(task)
+        if not points:
+            raise ConfigurationError(
+                f"task {task!r} has no run with both an alignment score and a drop; there is "
+                f"{', '.join(ours) or 'none'}"
+            )
+        groups = list(dict.fromkeys(point.group for point in points))
+        found[task] = {group: _correlation([p for p in points if p.group == group]) for group in groups}
+        findings.figure(f"{request.name}-{task}", _scatter(task, points, several=len(groups) > 1))
+    return found
+
+
+def study_points(
+    rows: Iterable[Result], *, x_metric: str = "alignment_score", each_seed: bool = False
+) -> dict[str, list[Point]]:
+    """The points of a study's own results, by task.
+
+    A drop belongs to the alignment score of the same run (or of the run of the same recipe) and language; where a run
+    has one alignment score only, its language does not matter.
+
+    Args:
+        rows: of results; of several for the same thing the last one counts.
+        x_metric: metric of the alignment rows.
+        each_seed: keep seeds apart instead of taking their mean.
+
+    Raises:
+        ConfigurationError: no alignment scores, no drops, or none that belong together.
+    """
+    scores: dict[tuple[str, str], dict[int | None, float]] = defaultdict(dict)
+    drops: dict[tuple[str, str, str, str], dict[int | None, float]] = defaultdict(dict)
+    recipes: dict[str, str] = {}
+    for row in rows:
+        label = run_label(row)
+        if row.metric == x_metric:
+            scores[label, row.language][row.seed] = row.value
+            if row.recipe_hash:
+                recipes[row.recipe_hash] = label
+        elif row.metric.endswith(_DELTA):
+            drops[row.task, label, row.language, row.recipe_hash][row.seed] = row.value
+    if not scores or not drops:
+        lacking = f"{x_metric} (isoglot analyse alignment)" if not scores else "drops (isoglot transfer)"
+        raise ConfigurationError(f"the results have no {lacking}; both are needed to correlate them")
+    found: dict[str, list[Point]] = defaultdict(list)
+    for (task, label, language, recipe), values in drops.items():
+        own = _matching(scores, label, language) or _matching(scores, recipes.get(recipe, ""), language)
+        if own is None:
+            continue
+        name = f"{label}, {language}"
+        if each_seed:
+            # Seeds of pre-training and of fine-tuning need not be the same numbers.
+            found[task] += [
+                Point(
+                    own.get(seed, fmean(own.values())), drop, name if seed is None else f"{name}, seed {seed}"
+                )
+                for seed, drop in values.items()
+            ]
+        else:
+            found[task].append(Point(fmean(own.values()), fmean(values.values()), name))
+    if not any(found.values()):
+        raise ConfigurationError(
+            f"no drop belongs to an alignment score: drops are of {', '.join(sorted({k[1] for k in drops}))}, "
+            f"scores of {', '.join(sorted({k[0] for k in scores}))}; give both the same run name (--label)"
+        )
+    return dict(found)
+
+
+def paper_points(task: str) -> list[Point]:
+    """ALIGN-MLM's twelve points of a task: four systems, three transformations (Tables 3 and 8).
+
+    Raises:
+        ConfigurationError: the paper has no drops of this task.
+    """
+    if task not in _PAPER_TASKS:
+        raise ConfigurationError(f"task {task!r} given; the paper has {', '.join(_PAPER_TASKS)}")
+    drops, scores = paper_table(f"{_PAPER}:Table3"), paper_table(f"{_PAPER}:Table8")
+    column, alignment = drops.column(f"{task}.delta"), scores.column("alignment")
+    score_of = {(r.system, r.attributes["transformation"]): scores.value(r, alignment) for r in scores.rows}
+    points = []
+    for row in drops.rows:
+        drop, score = drops.value(row, column), score_of[row.system, row.attributes["transformation"]]
+        if drop is not None and score is not None:
+            points.append(Point(score.value, drop.value, row.label, _THEIRS))
+    return points
+
+
+def _matching(
+    scores: dict[tuple[str, str], dict[int | None, float]], label: str, language: str
+) -> dict[int | None, float] | None:
+    own = {lang: values for (run, lang), values in scores.items() if run == label}
+    if language in own:
+        return own[language]
+    named = [values for lang, values in own.items() if language in _sides(lang)]
+    if len(named) == 1:
+        return named[0]
+    return next(iter(own.values())) if len(own) == 1 else None
+
+
+def _sides(pair: str) -> set[str]:
+    """Both languages of a pair: ``en-de``, ``en-en-x-inv``."""
+    parts = pair.split("-")
+    return {"-".join(part) for k in range(1, len(parts)) for part in (parts[:k], parts[k:])}
+
+
+def _correlation(points: Sequence[Point]) -> Correlation | None:
+    return spearman([p.alignment for p in points], [-p.delta for p in points])
+
+
+def _scatter(task: str, points: Sequence[Point], *, several: bool) -> Scatter:
+    """Groups are studies where there are two, else the systems."""
+    drawn = [
+        ScatterPoint(x=p.alignment, y=p.delta, label=p.label, group=p.group if several else _system(p.label))
+        for p in points
+    ]
+    return Scatter(
+        kind="scatter", title=f"Alignment and transfer: {task}", x_label="alignment score (%)",
+        y_label=f"Δ = SUP − ZS, {task} (points)", points=drawn, correlate="-y", each_group=several,
+        note="A point is a run on a derived language."
+        + (f" Points of {_THEIRS}: its Tables 3 and 8." if any(p.group == _THEIRS for p in points) else ""),
+    )  # fmt: skip
+
+
+def _system(label: str) -> str:
+    return label.replace(" / ", ", ").partition(", ")[0]

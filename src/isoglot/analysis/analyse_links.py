@@ -1,0 +1,237 @@
+"""``isoglot analyse layers`` and ``isoglot analyse alignments``: word links of checkpoints beside gold links."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from isoglot.align.embedding.aligner import EmbeddingAligner
+from isoglot.align.embedding.layer_error import GoldPairs, layer_error
+from isoglot.align.embedding.options import METHODS, EmbeddingOptions
+from isoglot.align.files.formats import read_links
+from isoglot.analysis.analyse import Findings, Subject, asked_layers, subjects
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.report.figure_files import Lines, LineSeries
+from isoglot.runs.reporter import Reporter, Silent
+
+__all__ = ["AlignmentsRequest", "LayersRequest", "analyse_alignments", "analyse_layers"]
+
+_PAIR = re.compile(r"(?<![A-Za-z])([a-z]{2,3})-([a-z]{2,3})(?![A-Za-z])")
+_METRICS = ("aer", "precision", "recall", "f1")
+
+
+@dataclass(frozen=True)
+class LayersRequest:
+    """What is swept.
+
+    Args:
+        gold: files of gold links with the words (JSON lines), one a language pair.
+        methods: how links are chosen; see ``isoglot align --methods``.
+        layers: ``all``, or numbers such as ``4,8,-1``.
+        metric: ``aer``, ``precision``, ``recall`` or ``f1``.
+        base: what the gold files count words from.
+        name: of the figure files.
+        settings: further options of the aligner.
+    """
+
+    gold: Sequence[str]
+    methods: Sequence[str] = ("itermax",)
+    layers: str = "all"
+    metric: str = "aer"
+    base: int | None = None
+    name: str = "layers"
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class AlignmentsRequest:
+    """Which links are shown.
+
+    Args:
+        gold: file of sentence pairs with gold links (JSON lines).
+        method: how links are chosen.
+        layer: hidden states' number; by default the method's.
+        limit: the first so many pairs.
+        base: what the gold file counts words from.
+        name: of the files, with the checkpoint's name behind it.
+        settings: further options of the aligner.
+    """
+
+    gold: str
+    method: str = "itermax"
+    layer: int | None = None
+    limit: int | None = 200
+    base: int | None = None
+    name: str = "alignments"
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+def analyse_layers(
+    checkpoints: Sequence[str | Path],
+    request: LayersRequest,
+    *,
+    out: str | Path,
+    labels: Sequence[str] = (),
+    progress: Reporter | None = None,
+) -> list[Path]:
+    """A figure of AER by layer for each gold file, and one of their mean where there are several (XLM-Align, Fig. 2).
+
+    Args:
+        checkpoints: a line each, times the methods.
+        request: what is swept.
+        out: figures are written to ``figures`` in this folder.
+        labels: names of the checkpoints.
+        progress: told about the work.
+
+    Returns:
+        The files.
+
+    Raises:
+        ConfigurationError: no such method, layer or metric.
+        InputError: gold links that cannot be read, or without words.
+    """
+    report, findings = progress or Silent(), Findings(out)
+    _check(request)
+    gold = {_title(path): _gold(path, request.base)[0] for path in request.gold}
+    compared = subjects(checkpoints, labels)
+    found: dict[str, list[LineSeries]] = {name: [] for name in gold}
+    for subject in compared:
+        for method, aligner in _aligners(subject, request):
+            label = _label(subject, method, compared, request.methods)
+            layers = asked_layers(request.layers, aligner.model)
+            for name, pairs in gold.items():
+                report.note(f"{label}, {name}: layers {layers[0]} to {layers[-1]}")
+                scores = layer_error(aligner, pairs, layers=layers, progress=partial(report.progress, name))
+                values = [100 * float(getattr(score, request.metric)) for score in scores.values()]
+                found[name].append(LineSeries(label=label, x=[float(x) for x in scores], y=values))
+    for name, series in found.items():
+        file = request.name if len(found) == 1 else f"{request.name}-{name}"
+        findings.figure(file, _lines(name, series, request))
+    if len(found) > 1:
+        mean = [_mean(lines) for lines in zip(*found.values(), strict=True)]
+        findings.figure(f"{request.name}-mean", _lines(f"mean of {', '.join(found)}", mean, request))
+    return findings.written
+
+
+def analyse_alignments(
+    checkpoints: Sequence[str | Path],
+    request: AlignmentsRequest,
+    *,
+    out: str | Path,
+    labels: Sequence[str] = (),
+    progress: Reporter | None = None,
+) -> list[Path]:
+    """Sentence pairs with predicted and gold links, for the report's viewer; a file each checkpoint.
+
+    Args:
+        checkpoints: to align with.
+        request: which pairs and links.
+        out: files are written to ``figures`` in this folder.
+        labels: names of the checkpoints.
+        progress: told about the work.
+
+    Returns:
+        The files.
+
+    Raises:
+        ConfigurationError: no such method or layer.
+        InputError: gold links that cannot be read, or without words.
+    """
+    report, findings = progress or Silent(), Findings(out)
+    pairs, ids = _gold(request.gold, request.base)
+    languages = _PAIR.search(Path(request.gold).name)
+    count = len(pairs.words) if request.limit is None else min(request.limit, len(pairs.words))
+    options = request.settings if request.layer is None else {**request.settings, "layer": request.layer}
+    compared = subjects(checkpoints, labels)
+    for subject in compared:
+        aligner = EmbeddingAligner(str(subject.source), method=request.method, **options)
+        rows = []
+        for number, links in enumerate(aligner.align_pairs(pairs.words[:count])):
+            source, target = pairs.words[number]
+            row: dict[str, Any] = {
+                "id": ids[number],
+                "src": list(source),
+                "tgt": list(target),
+                "links": [list(link) for link in links.links],
+                "sure": sorted(map(list, pairs.gold[number].sure)),
+                "possible": sorted(map(list, pairs.gold[number].possible)),
+            }
+            if languages:
+                row |= {"src_language": languages[1], "tgt_language": languages[2]}
+            rows.append(row)
+            report.progress(subject.label, number + 1, count)
+        rows = [row for row in rows if row["src"] and row["tgt"]]  # the viewer shows no empty side
+        findings.lines(f"{request.name}_{_file_name(subject.label)}", rows)
+    return findings.written
+
+
+def _check(request: LayersRequest) -> None:
+    problems = [
+        f"method {method!r} given; with an encoder there are {', '.join(METHODS)}"
+        for method in request.methods
+        if method not in METHODS
+    ]
+    if request.metric not in _METRICS:
+        problems.append(f"metric {request.metric!r} given; it is {', '.join(_METRICS)}")
+    if not request.gold or not request.methods:
+        problems.append("no gold file or no method given; name them with --gold and --method")
+    names = [_title(path) for path in request.gold]
+    if len(set(names)) < len(names):
+        problems.append(f"gold files of one name given ({', '.join(names)}); rename one")
+    if problems:
+        raise ConfigurationError(problems)
+
+
+def _gold(path: str, base: int | None) -> tuple[GoldPairs, list[str]]:
+    found = read_links(path, base=base)
+    if found.words is None:
+        raise InputError("has links without words; JSON lines with src and tgt are needed", path=path)
+    ids = found.ids or [str(number) for number in range(1, len(found.words) + 1)]
+    return GoldPairs(found.words, found.gold), ids
+
+
+def _aligners(subject: Subject, request: LayersRequest) -> Iterator[tuple[str, EmbeddingAligner]]:
+    """An aligner a method, all of one encoder."""
+    own: EmbeddingAligner | None = None
+    for method in request.methods:
+        options = EmbeddingOptions.build(**{"method": method, **request.settings})
+        if own is None:
+            own = EmbeddingAligner(str(subject.source), options=options)
+        yield method, own.with_options(options)
+
+
+def _label(subject: Subject, method: str, compared: Sequence[Subject], methods: Sequence[str]) -> str:
+    """The checkpoint, the method, or both: what the lines differ in."""
+    if len(methods) == 1:
+        return subject.label
+    return method if len(compared) == 1 else f"{subject.label}, {method}"
+
+
+def _mean(lines: Sequence[LineSeries]) -> LineSeries:
+    """The mean over gold files of one checkpoint's and method's lines."""
+    values = [fmean(values) for values in zip(*(line.y for line in lines), strict=True)]
+    return LineSeries(label=lines[0].label, x=lines[0].x, y=values)
+
+
+def _lines(name: str, series: list[LineSeries], request: LayersRequest) -> Lines:
+    what = "Alignment error rate" if request.metric == "aer" else request.metric.capitalize()
+    unit = "AER (%)" if request.metric == "aer" else f"{request.metric} (%)"
+    how = request.methods[0] if len(request.methods) == 1 else "several methods"
+    return Lines(
+        kind="layers", title=f"{what} by layer, {name}", x_label="layer", y_label=unit, series=series,
+        better="lower" if request.metric == "aer" else "higher", note=f"Links by {how}; layer 0: the embeddings.",
+    )  # fmt: skip
+
+
+def _title(path: str) -> str:
+    """The file's name without its endings: ``de-en`` of ``de-en.jsonl``."""
+    return Path(path).name.removesuffix(".gz").removesuffix(".jsonl")
+
+
+def _file_name(label: str) -> str:
+    return re.sub(r"[^\w.+-]+", "-", label).strip("-") or "checkpoint"

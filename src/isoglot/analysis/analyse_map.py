@@ -1,0 +1,183 @@
+"""``isoglot analyse map``: frequent aligned words of two languages in one plane (WEAM, Fig. 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from isoglot.analysis import word_map
+from isoglot.analysis.analyse import Findings, asked_layers, corpus_rows, open_encoder, subjects
+from isoglot.derive.gold import word_pairs
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.report.figure_files import EmbeddingMap, MapPanel, MapPoint
+from isoglot.runs.reporter import Reporter, Silent
+from isoglot.tasks.heads import load_tokenizer
+
+__all__ = ["MapRequest", "analyse_map"]
+
+
+@dataclass(frozen=True)
+class MapRequest:
+    """Which words are put on the map, and how.
+
+    Args:
+        corpus: an ALIGNED corpus: a folder, or files.
+        languages: of its sides, where the files do not name them.
+        count: word pairs.
+        stop_words: ``auto`` (scikit-learn's list for English; without an English side the 100 most frequent words of
+            each side), ``english``, ``frequent:N``, ``none``, or a file with a word a line.
+        pieces: ``mean`` of a word's pieces, or ``single``: only words of one piece.
+        distinct: no word in two pairs.
+        layer: map the mean contextual vectors of this layer; by default the static input embeddings.
+        occurrences: with a layer: how many of each pair are averaged at most.
+        projection: see :class:`isoglot.analysis.word_map.Projection`.
+        limit: count links in the first so many sentence pairs.
+        name: of the figure file.
+    """
+
+    corpus: Sequence[str]
+    languages: tuple[str, str] = ("", "")
+    count: int = 20
+    stop_words: str = "auto"
+    pieces: Literal["mean", "single"] = "mean"
+    distinct: bool = False
+    layer: int | None = None
+    occurrences: int = 100
+    projection: word_map.Projection = field(default_factory=word_map.Projection)
+    limit: int | None = None
+    name: str = "map"
+
+
+def analyse_map(
+    checkpoints: Sequence[str | Path],
+    request: MapRequest,
+    *,
+    out: str | Path,
+    labels: Sequence[str] = (),
+    progress: Reporter | None = None,
+) -> list[Path]:
+    """A map of frequent aligned words, a panel each checkpoint (WEAM, Fig. 2: before and after).
+
+    Both languages of a panel are projected together.
+
+    Args:
+        checkpoints: a panel each.
+        request: which words, vectors and projection.
+        out: the figure is written to ``figures`` in this folder.
+        labels: titles of the panels.
+        progress: told about the work.
+
+    Returns:
+        The file.
+
+    Raises:
+        ConfigurationError: no frequent word is left, or see :func:`isoglot.analysis.word_map.project`.
+        InputError: a corpus that cannot be read.
+    """
+    report, findings = progress or Silent(), Findings(out)
+    if request.pieces not in ("mean", "single"):
+        raise ConfigurationError(f"pieces {request.pieces!r} given; it is mean or single")
+    compared = subjects(checkpoints, labels)
+    rows = list(corpus_rows(request.corpus, "aligned", languages=request.languages, limit=request.limit))
+    if not rows:
+        raise InputError("holds no sentence pair", path=request.corpus[0])
+    languages = (str(rows[0]["source_language"]), str(rows[0]["target_language"]))
+    counts = word_pairs(rows)
+    report.note(f"{len(rows):,} sentence pairs, {len(counts):,} different word links")
+    stops, said = _stop_words(request.stop_words, counts, languages)
+    keep = None
+    if request.pieces == "single":
+        tokenizers = [load_tokenizer(subject.source) for subject in compared]
+        single = word_map.one_piece(tokenizers, [word for pair in counts for word in pair])
+        keep = lambda source, target: source in single and target in single  # noqa: E731
+    pairs = word_map.frequent_pairs(
+        counts, count=request.count, stop_words=stops, keep=keep, distinct=request.distinct
+    )
+    panels = []
+    for subject in compared:
+        model, tokenizer = open_encoder(subject)
+        if request.layer is None:
+            source, target = (
+                word_map.static_vectors(model, tokenizer, [getattr(pair, side) for pair in pairs])
+                for side in ("source", "target")
+            )
+        else:
+            (layer,) = asked_layers(str(request.layer), model)
+            source, target = word_map.contextual_vectors(
+                model, tokenizer, rows, pairs, layer=layer, occurrences=request.occurrences
+            )
+        panels.append(_panel(subject.label, pairs, (source, target), languages, request))
+        report.progress("panels", len(panels), len(compared))
+    what = "input embeddings" if request.layer is None else f"vectors of layer {request.layer}"
+    how = "t-SNE" if request.projection.method == "tsne" else "Principal components"
+    note = (
+        f"{how} of the {what} of the {len(pairs)} most frequent word links in {len(rows):,} sentence pairs, {said}; "
+        "both languages projected together, each panel by itself."
+    )
+    title = f"Frequent aligned words, {languages[0]}-{languages[1]}"
+    findings.figure(request.name, EmbeddingMap(kind="embedding_map", title=title, panels=panels, note=note))
+    return findings.written
+
+
+def _panel(
+    title: str,
+    pairs: Sequence[word_map.WordPair],
+    vectors: tuple[Tensor, Tensor],
+    languages: tuple[str, str],
+    request: MapRequest,
+) -> MapPanel:
+    """A panel whose points are the different words; one with several partners is one point."""
+    place: dict[tuple[int, str], int] = {}
+    chosen: list[Tensor] = []
+    joined = []
+    for row, pair in enumerate(pairs):
+        ends = []
+        for side, word in enumerate((pair.source, pair.target)):
+            # Contextual vectors of a word differ by partner, so there it is a point for each.
+            key = (side, word if request.layer is None else f"{word} {row}")
+            if key not in place:
+                place[key] = len(chosen)
+                chosen.append(vectors[side][row])
+            ends.append(place[key])
+        joined.append((ends[0], ends[1]))
+    points = word_map.project(torch.stack(chosen), request.projection)
+    words = [(side, key.rpartition(" ")[0] if request.layer is not None else key) for side, key in place]
+    drawn = [
+        MapPoint(x=float(x), y=float(y), word=word, language=languages[side])
+        for (x, y), (side, word) in zip(points.tolist(), words, strict=True)
+    ]
+    return MapPanel(title=title, points=drawn, pairs=joined)
+
+
+def _stop_words(
+    wanted: str, counts: Mapping[tuple[str, str], int], languages: tuple[str, str]
+) -> tuple[tuple[Collection[str], Collection[str]], str]:
+    """The stop words of both sides, and a remark on them."""
+    if wanted == "auto":
+        wanted = "english" if "en" in languages else "frequent:100"
+    if wanted == "none":
+        return ((), ()), "stop words included"
+    if wanted == "english":
+        if "en" not in languages:
+            raise ConfigurationError(
+                f"--stop-words english given, and the corpus is {languages[0]}-{languages[1]}; give frequent:100, a "
+                "file, or the languages with --source-lang and --target-lang"
+            )
+        english = word_map.english_stop_words()
+        source, target = (english if language == "en" else frozenset() for language in languages)
+        return (source, target), "without scikit-learn's English stop words and what they are linked with"
+    if wanted.startswith("frequent:") and wanted.removeprefix("frequent:").isdigit():
+        top = int(wanted.removeprefix("frequent:"))
+        return word_map.frequent_words(counts, top), f"without the {top} most frequent words of either side"
+    path = Path(wanted)
+    if not path.is_file():
+        raise ConfigurationError(
+            f"--stop-words {wanted!r} given; it is auto, english, frequent:100, none, or a file with a word a line"
+        )
+    listed = {line.strip().lower() for line in path.read_text(encoding="utf-8").splitlines()} - {""}
+    return (listed, listed), f"without the {len(listed)} stop words of {path.name}"

@@ -1,0 +1,310 @@
+"""``isoglot analyse similarity`` and ``geometry``: two languages' vectors by layer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from torch import Tensor
+
+from isoglot.analysis.analyse import Findings, asked_layers, corpus_rows, open_encoder, subjects
+from isoglot.analysis.geometry import Hubness, anisotropy, hubness, top_component_share
+from isoglot.analysis.similarity import linear_cka, neighbour_overlap, retrieval
+from isoglot.analysis.vectors import Unit, linked_vectors, sentence_vectors, unit_vectors
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.report.figure_files import Lines, LineSeries
+from isoglot.runs.reporter import Reporter, Silent
+from isoglot.seeding import generator_for
+
+__all__ = [
+    "GeometryRequest",
+    "SimilarityRequest",
+    "analyse_geometry",
+    "analyse_similarity",
+]
+
+MEASURES = ("cka", "neighbours", "retrieval")
+SHAPES = ("anisotropy", "variance", "hubness", "anti-hubs")
+
+
+@dataclass(frozen=True)
+class SimilarityRequest:
+    """What is compared.
+
+    Args:
+        corpus: sentence pairs (a folder, or files); with ``level: word`` an ALIGNED corpus.
+        languages: of its sides, where the files do not name them.
+        level: ``sentence`` (mean of pieces) or ``word`` (linked words).
+        measures: of ``cka``, ``neighbours`` and ``retrieval``; a figure each.
+        layers: ``all`` or numbers.
+        neighbours: k of the shared neighbours.
+        debiased: use the debiased CKA.
+        limit: sentence pairs, or with ``level: word`` links, at most.
+        name: of the figure files.
+    """
+
+    corpus: Sequence[str]
+    languages: tuple[str, str] = ("", "")
+    level: Literal["sentence", "word"] = "sentence"
+    measures: Sequence[str] = MEASURES
+    layers: str = "all"
+    neighbours: int = 10
+    debiased: bool = True
+    limit: int = 1000
+    name: str = "similarity"
+
+
+@dataclass(frozen=True)
+class GeometryRequest:
+    """What is measured.
+
+    Args:
+        corpus: sentence pairs: a folder, or files.
+        languages: of its sides, where the files do not name them.
+        unit: vectors of a ``sentence``, a ``word`` or a ``piece``.
+        measures: of ``anisotropy``, ``variance``, ``hubness`` and ``anti-hubs``; a figure each.
+        layers: ``all`` or numbers.
+        neighbours: k of the hubs.
+        sentences: sentence pairs that are read.
+        limit: vectors a side.
+        seed: of the draw of vectors.
+        name: of the figure files.
+    """
+
+    corpus: Sequence[str]
+    languages: tuple[str, str] = ("", "")
+    unit: Unit = "sentence"
+    measures: Sequence[str] = SHAPES
+    layers: str = "all"
+    neighbours: int = 10
+    sentences: int = 1000
+    limit: int = 5000
+    seed: int = 0
+    name: str = "geometry"
+
+
+def analyse_similarity(
+    checkpoints: Sequence[str | Path],
+    request: SimilarityRequest,
+    *,
+    out: str | Path,
+    labels: Sequence[str] = (),
+    progress: Reporter | None = None,
+) -> list[Path]:
+    """How alike two languages are by layer: linear CKA, shared neighbours, retrieval; a line each checkpoint.
+
+    Args:
+        checkpoints: a line each.
+        request: what is compared.
+        out: figures are written to ``figures`` in this folder.
+        labels: names of the checkpoints.
+        progress: told about the work.
+
+    Returns:
+        The files.
+
+    Raises:
+        ConfigurationError: an unknown measure, or too few sentences.
+        InputError: a corpus that cannot be read.
+    """
+    report, findings = progress or Silent(), Findings(out)
+    _known(request.measures, MEASURES, "measure")
+    _known([request.level], ("sentence", "word"), "level")
+    kind = "bitext" if request.level == "sentence" else "aligned"
+    rows = list(corpus_rows(request.corpus, kind, languages=request.languages, limit=request.limit))  # type: ignore[arg-type]
+    languages = _languages(rows, request.corpus[0])
+    series: dict[str, list[LineSeries]] = {measure: [] for measure in request.measures}
+    count = 0
+    for subject in subjects(checkpoints, labels):
+        model, tokenizer = open_encoder(subject)
+        layers = asked_layers(request.layers, model)
+        step = partial(report.progress, subject.label)
+        if request.level == "sentence":
+            first, second = (
+                sentence_vectors(model, tokenizer, [row[side] for row in rows], layers=layers, progress=step)
+                for side in ("source", "target")
+            )
+        else:
+            words, links = _linked(rows, request.limit)
+            first, second = linked_vectors(model, tokenizer, words, links, layers=layers, progress=step)
+        count = len(first[layers[0]])
+        for measure in request.measures:
+            values = [_similarity(measure, first[n], second[n], request) for n in layers]
+            series[measure].append(_series(subject.label, layers, values))
+    for measure, lines in series.items():
+        figure = _similarity_figure(measure, lines, languages, count, request)
+        findings.figure(f"{request.name}-{measure}", figure)
+    return findings.written
+
+
+def analyse_geometry(
+    checkpoints: Sequence[str | Path],
+    request: GeometryRequest,
+    *,
+    out: str | Path,
+    labels: Sequence[str] = (),
+    progress: Reporter | None = None,
+) -> list[Path]:
+    """The shape of the space by layer: anisotropy, the first component's variance, hubs and anti-hubs.
+
+    The first two have a line a checkpoint and language, the others one a checkpoint and direction of search.
+
+    Args:
+        checkpoints: to look at.
+        request: what is measured.
+        out: figures are written to ``figures`` in this folder.
+        labels: names of the checkpoints.
+        progress: told about the work.
+
+    Returns:
+        The files.
+
+    Raises:
+        ConfigurationError: an unknown measure or unit, or too few vectors.
+        InputError: a corpus that cannot be read.
+    """
+    report, findings = progress or Silent(), Findings(out)
+    _known(request.measures, SHAPES, "measure")
+    rows = list(corpus_rows(request.corpus, "bitext", languages=request.languages, limit=request.sentences))
+    languages = _languages(rows, request.corpus[0])
+    series: dict[str, list[LineSeries]] = {measure: [] for measure in request.measures}
+    compared = subjects(checkpoints, labels)
+    for subject in compared:
+        model, tokenizer = open_encoder(subject)
+        layers = asked_layers(request.layers, model)
+        prefix = f"{subject.label}, " if len(compared) > 1 else ""
+        sides: list[dict[int, Tensor]] = [
+            unit_vectors(
+                model,
+                tokenizer,
+                [row[side] for row in rows],
+                unit=request.unit,
+                layers=layers,
+                limit=request.limit,
+                # One draw for both sides: sentences stay side by side.
+                generator=generator_for(request.seed, "geometry", request.unit),
+                progress=partial(report.progress, f"{subject.label}, {language}"),
+            )
+            for side, language in zip(("source", "target"), languages, strict=True)
+        ]
+        for measure in request.measures:
+            series[measure] += _shape_series(measure, sides, layers, languages, prefix, request)
+    for measure, lines in series.items():
+        findings.figure(f"{request.name}-{measure}", _shape_figure(measure, lines, languages, request))
+    return findings.written
+
+
+def _similarity(measure: str, first: Tensor, second: Tensor, request: SimilarityRequest) -> float:
+    if measure == "cka":
+        return linear_cka(first, second, debiased=request.debiased)
+    if measure == "neighbours":
+        return neighbour_overlap(first, second, k=request.neighbours)
+    return sum(retrieval(first, second)) / 2
+
+
+def _similarity_figure(
+    measure: str, lines: list[LineSeries], languages: tuple[str, str], count: int, request: SimilarityRequest
+) -> Lines:
+    items = "sentences" if request.level == "sentence" else "linked words"
+    k = request.neighbours
+    titles = {
+        "cka": ("Linear CKA by layer", "CKA", "Debiased: 0 for unrelated vectors." if request.debiased else
+                "Not debiased: grows with hidden size over vectors."),
+        "neighbours": (f"Shared neighbours by layer (k = {k})", "shared neighbours (%)",
+                       f"By chance {100 * k / max(1, count - 1):.1f} %."),
+        "retrieval": ("Retrieval by layer", "precision at 1 (%)", "Mean of both directions, by cosine."),
+    }  # fmt: skip
+    title, y_label, note = titles[measure]
+    return Lines(
+        kind="layers", title=f"{title}, {languages[0]}-{languages[1]}", x_label="layer",
+        y_label=y_label, series=lines, better="higher",
+        note=f"{count:,} pairs of {items}; layer 0: the embeddings. {note}",
+    )  # fmt: skip
+
+
+def _shape_series(
+    measure: str,
+    sides: Sequence[Mapping[int, Tensor]],
+    layers: Sequence[int],
+    languages: tuple[str, str],
+    prefix: str,
+    request: GeometryRequest,
+) -> list[LineSeries]:
+    if measure in ("anisotropy", "variance"):
+        of: Callable[[Tensor], float] = anisotropy if measure == "anisotropy" else top_component_share
+        return [
+            _series(f"{prefix}{language}", layers, [of(own[n]) for n in layers])
+            for language, own in zip(languages, sides, strict=True)
+        ]
+    found = []
+    for a, b in ((0, 1), (1, 0)):
+        hubs = [hubness(sides[a][n], sides[b][n], k=request.neighbours) for n in layers]
+        values = [_hub_value(measure, hub) for hub in hubs]
+        found.append(_series(f"{prefix}{languages[a]} to {languages[b]}", layers, values))
+    return found
+
+
+def _hub_value(measure: str, hub: Hubness) -> float:
+    return hub.skewness if measure == "hubness" else hub.anti_hubs
+
+
+def _shape_figure(
+    measure: str, lines: list[LineSeries], languages: tuple[str, str], request: GeometryRequest
+) -> Lines:
+    k = request.neighbours
+    titles = {
+        "anisotropy": ("Anisotropy by layer", "mean cosine", "Mean cosine of two different vectors of a language."),
+        "variance": ("Variance of the first component by layer", "share of variance (%)",
+                     "Share of the variance in the first principal component."),
+        "hubness": (f"Hubness by layer (k = {k})", f"skewness of the {k}-occurrence",
+                    "How often a vector is among the neighbours of the other language's vectors: skewness."),
+        "anti-hubs": (f"Anti-hubs by layer (k = {k})", "vectors (%)",
+                      "Share of vectors that are among the neighbours of none of the other language's vectors."),
+    }  # fmt: skip
+    title, y_label, note = titles[measure]
+    return Lines(
+        kind="layers", title=f"{title}, {languages[0]}-{languages[1]}", x_label="layer",
+        y_label=y_label, series=lines, note=f"{note} A vector a {request.unit}; layer 0: the embeddings.",
+    )  # fmt: skip
+
+
+def _series(label: str, layers: Sequence[int], values: Sequence[float]) -> LineSeries:
+    """A line; where a layer has no finite value (vectors that do not vary), it has no point there."""
+    kept = [(float(n), v) for n, v in zip(layers, values, strict=True) if math.isfinite(v)]
+    if not kept:
+        raise ConfigurationError(f"{label}: the vectors do not vary at any layer; give other sentences")
+    return LineSeries(label=label, x=[n for n, _ in kept], y=[v for _, v in kept])
+
+
+def _linked(
+    rows: Sequence[Mapping[str, Any]], limit: int
+) -> tuple[list[tuple[list[str], list[str]]], list[list[list[int]]]]:
+    """Words and links of the first sentences, ``limit`` links at most."""
+    words, links, left = [], [], limit
+    for row in rows:
+        own = row["links"][:left]
+        if own:
+            words.append((row["source_words"], row["target_words"]))
+            links.append(own)
+            left -= len(own)
+        if not left:
+            break
+    if not words:
+        raise ConfigurationError("the corpus has no word link; give one that `isoglot align` linked")
+    return words, links
+
+
+def _languages(rows: Sequence[Mapping[str, Any]], path: str) -> tuple[str, str]:
+    if not rows:
+        raise InputError("holds no sentence pair", path=path)
+    return str(rows[0]["source_language"]), str(rows[0]["target_language"])
+
+
+def _known(given: Sequence[str], known: Sequence[str], what: str) -> None:
+    wrong = [name for name in given if name not in known]
+    if wrong or not given:
+        raise ConfigurationError(f"{what} {', '.join(wrong) or 'none'} given; there are {', '.join(known)}")

@@ -1,0 +1,1 @@
+"""Corpora tokenised once for one tokenizer: streams."""

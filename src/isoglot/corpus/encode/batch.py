@@ -1,0 +1,288 @@
+"""One batch of a corpus to one batch of a stream, in flat arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from isoglot.corpus.encode.links import Subword, index_words, one_to_one, project_links, sort_links
+from isoglot.corpus.encode.pieces import PieceEncoder, Side, WordSource
+from isoglot.corpus.encode.store import list_array
+from isoglot.errors import InputError
+
+__all__ = ["BatchEncoder", "EncodeOptions", "Kind", "fit_pair"]
+
+Kind = Literal["text", "bitext", "aligned", "lexicon"]
+"""Kinds of corpora that can be encoded."""
+
+_Int = NDArray[np.int64]
+
+
+class EncodeOptions(BaseModel):
+    """How a corpus becomes a stream.
+
+    Attributes:
+        kind: ``text``, ``bitext``, ``aligned`` or ``lexicon``; read from the columns if not given (a lexicon has a
+            bitext's columns, so it must be named).
+        max_length: longest example in pieces, both sides together, specials included; ``None`` for no limit, as text
+            that is packed into blocks afterwards wants it.
+        max_side: longest side of a pair in pieces, without specials (XLM-Align's data: 254).
+        overlong: ``drop`` the example, or ``truncate``: each side to ``max_side``, then the longer side until the pair
+            fits. Links to pieces that were cut off are dropped and counted.
+        pair_template: whose specials are counted: the tokenizer's own (``hf``) or one separator (``single``).
+        count_specials: ``False`` compares ``max_length`` with the pieces alone (PPA's filter as printed).
+        words: what a word of raw text is: ``unicode``, ``whitespace``, or the ``tokenizer``'s pre-tokens.
+        words_from: where words are given: look them up in the ``text``, or encode the ``words`` themselves.
+        subword: which pieces of linked words are linked (:func:`isoglot.corpus.encode.links.project_links`).
+        align_on: ``words`` for links between words; ``pieces`` for links that were made between pieces already.
+        many: ``one_to_one`` keeps only links that are alone on both ends, before they go to pieces (Cao et al. 2020).
+        drop_identical: drop links between words that are spelt alike (Cao et al. 2020).
+        split_special_tokens: read special tokens that stand in the corpus as plain characters.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Kind | None = None
+    max_length: int | None = Field(default=128, ge=3)
+    max_side: int | None = Field(default=None, ge=1)
+    overlong: Literal["drop", "truncate"] = "drop"
+    pair_template: Literal["hf", "single"] = "hf"
+    count_specials: bool = True
+    words: WordSource = "unicode"
+    words_from: Literal["text", "words"] = "text"
+    subword: Subword = "all"
+    align_on: Literal["words", "pieces"] = "words"
+    many: Literal["keep", "one_to_one"] = "keep"
+    drop_identical: bool = False
+    split_special_tokens: bool = True
+
+
+class _Links(NamedTuple):
+    """Links of a batch: (links, 2) pairs and the sentence of each."""
+
+    pairs: _Int
+    rows: _Int
+
+
+class BatchEncoder:
+    """Encodes batches of one kind of corpus.
+
+    Args:
+        kind: the kind.
+        options: lengths and links.
+        pieces: the tokenizer.
+        specials: how many special tokens an example's length counts.
+    """
+
+    def __init__(self, kind: Kind, options: EncodeOptions, pieces: PieceEncoder, *, specials: int) -> None:
+        self.kind = kind
+        self.options = options
+        self.pieces = pieces
+        self.specials = specials
+
+    def encode(self, columns: Mapping[str, Any], *, first_row: int) -> tuple[dict[str, Any], dict[str, int]]:
+        """Stream columns of corpus columns, and what was counted.
+
+        Args:
+            columns: Arrow arrays.
+            first_row: the corpus row of the first example.
+
+        Returns:
+            Arrow arrays in the stream's columns; counts: ``examples``, ``kept``, ``empty``, ``overlong``,
+            ``truncated``, ``pieces``, ``words_not_located`` and, for links, ``links``, ``links_filtered``,
+            ``links_without_pieces``, ``links_cut``, ``piece_links``.
+
+        Raises:
+            InputError: a link outside its sentence.
+        """
+        if self.kind == "text":
+            return self._text(columns, first_row)
+        return self._pairs(columns, first_row)
+
+    def _text(self, columns: Mapping[str, Any], first_row: int) -> tuple[dict[str, Any], dict[str, int]]:
+        side = self._side(columns, "text", "words")
+        limits = [n for n in (self.options.max_side, self._budget()) if n is not None]
+        fitted = np.minimum(side.lengths, min(limits)) if limits else side.lengths
+        keep, counts = self._choose(side.lengths > 0, fitted != side.lengths)
+        fitted = np.where(keep, fitted, 0)
+        chosen = _cut(side, fitted)
+        rows = np.flatnonzero(keep)
+        counts |= {"pieces": int(fitted.sum()), "words_not_located": side.not_located}
+        found = {
+            "input_ids": list_array(side.ids[chosen], fitted[rows]),
+            "word_ids": list_array(side.word_ids[chosen], fitted[rows]),
+            "language": columns["language"].take(pa.array(rows)),
+            "length": pa.array(fitted[rows]),
+            "row": pa.array(rows + first_row),
+        }
+        if "document" in columns:
+            found["document"] = columns["document"].cast(pa.string()).take(pa.array(rows))
+        return found, counts
+
+    def _pairs(self, columns: Mapping[str, Any], first_row: int) -> tuple[dict[str, Any], dict[str, int]]:
+        source = self._side(columns, "source", "source_words")
+        target = self._side(columns, "target", "target_words")
+        fitted = fit_pair(source.lengths, target.lengths, side=self.options.max_side, budget=self._budget())
+        cut = (fitted[0] != source.lengths) | (fitted[1] != target.lengths)
+        keep, counts = self._choose((source.lengths > 0) & (target.lengths > 0), cut)
+        lengths = [np.where(keep, side, 0) for side in fitted]
+        rows = np.flatnonzero(keep)
+        counts |= {
+            "pieces": int(lengths[0].sum() + lengths[1].sum()),
+            "words_not_located": source.not_located + target.not_located,
+        }
+        found = {
+            "source_language": columns["source_language"].take(pa.array(rows)),
+            "target_language": columns["target_language"].take(pa.array(rows)),
+            "length": pa.array((lengths[0] + lengths[1])[rows]),
+            "row": pa.array(rows + first_row),
+        }
+        for name, side, length in (("source", source, lengths[0]), ("target", target, lengths[1])):
+            chosen = _cut(side, length)
+            found[f"{name}_ids"] = list_array(side.ids[chosen], length[rows])
+            found[f"{name}_word_ids"] = list_array(side.word_ids[chosen], length[rows])
+        if self.kind == "aligned":
+            links = self._piece_links(columns, source, target, first_row, counts)
+            inside = (links.pairs[:, 0] < lengths[0][links.rows]) & (
+                links.pairs[:, 1] < lengths[1][links.rows]
+            )
+            counts["links_cut"] = int((~inside & keep[links.rows]).sum())
+            counts["piece_links"] = int(inside.sum())
+            per_row = np.bincount(links.rows[inside], minlength=len(keep))
+            found["links"] = list_array(links.pairs[inside], per_row[rows], width=2)
+        return found, counts
+
+    def _budget(self) -> int | None:
+        longest = self.options.max_length
+        return None if longest is None else max(longest - self.specials, 0)
+
+    def _side(self, columns: Mapping[str, Any], text: str, words: str) -> Side:
+        texts = columns[text].to_pylist() if text in columns else None
+        if self.kind == "aligned" or texts is None:
+            # Links between pieces count the pieces of the raw text: its words are of no use then.
+            if self.kind == "aligned" and self.options.align_on == "pieces" and texts is not None:
+                return self.pieces.texts(texts)
+            return self.pieces.word_lists(columns[words].to_pylist(), texts)
+        return self.pieces.entries(texts) if self.kind == "lexicon" else self.pieces.texts(texts)
+
+    def _choose(
+        self, filled: NDArray[np.bool_], cut: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.bool_], dict[str, int]]:
+        """Which examples stay, by the policy for long ones."""
+        drop = self.options.overlong == "drop"
+        keep = filled & ~cut if drop else filled
+        too_long = int((filled & cut).sum())
+        counts = {
+            "examples": len(filled),
+            "kept": int(keep.sum()),
+            "empty": int((~filled).sum()),
+            "overlong": too_long if drop else 0,
+            "truncated": 0 if drop else too_long,
+        }
+        return keep, counts
+
+    def _piece_links(
+        self,
+        columns: Mapping[str, Any],
+        source: Side,
+        target: Side,
+        first_row: int,
+        counts: dict[str, int],
+    ) -> _Links:
+        """The batch's links between pieces, before anything is cut."""
+        on_words = self.options.align_on == "words"
+        links = _read_links(columns["links"], first_row)
+        sizes = (source.word_counts, target.word_counts) if on_words else (source.lengths, target.lengths)
+        _check_links(links, sizes, unit="word" if on_words else "piece", first_row=first_row)
+        links = _Links(*sort_links(*links))
+        counts["links"] = len(links.rows)
+        keep = np.ones(len(links.rows), dtype=bool)
+        if self.options.many == "one_to_one":
+            keep &= one_to_one(*links)
+        if self.options.drop_identical and on_words:
+            keep &= ~_identical(links, columns)
+        counts["links_filtered"] = int((~keep).sum())
+        links = _Links(links.pairs[keep], links.rows[keep])
+        if not on_words:
+            counts["links_without_pieces"] = 0
+            return links
+        words = (
+            index_words(source.word_ids, source.lengths, source.word_counts),
+            index_words(target.word_ids, target.lengths, target.word_counts),
+        )
+        bare = (words[0].counts[words[0].rows[links.rows] + links.pairs[:, 0]] == 0) | (
+            words[1].counts[words[1].rows[links.rows] + links.pairs[:, 1]] == 0
+        )
+        counts["links_without_pieces"] = int(bare.sum())
+        return _Links(*project_links(links.pairs, links.rows, *words, subword=self.options.subword))
+
+
+def fit_pair(source: _Int, target: _Int, *, side: int | None, budget: int | None) -> tuple[_Int, _Int]:
+    """Lengths that fit: each side held to ``side``, then the longer one cut until both together fit ``budget``.
+
+    Where both are longer than half the budget they end equal, the source one longer if it is odd.
+
+    Args:
+        source: pieces of each source side. **Shape**: (pairs,).
+        target: pieces of each target side. **Shape**: (pairs,).
+        side: longest side, or no limit.
+        budget: longest pair, or no limit.
+    """
+    if side is not None:
+        source, target = np.minimum(source, side), np.minimum(target, side)
+    if budget is None:
+        return source, target
+    large, small = -(-budget // 2), budget // 2
+    fits = source + target <= budget
+    new_source = np.where(target <= small, budget - target, np.minimum(source, large))
+    new_target = np.where(source <= large, budget - source, np.minimum(target, small))
+    return np.where(fits, source, new_source), np.where(fits, target, new_target)
+
+
+def _cut(side: Side, lengths: _Int) -> NDArray[np.bool_]:
+    """Which pieces stay when each sentence keeps its first ``lengths`` ones."""
+    first = np.cumsum(side.lengths) - side.lengths
+    local = np.arange(len(side.ids)) - np.repeat(first, side.lengths)
+    chosen: NDArray[np.bool_] = local < np.repeat(lengths, side.lengths)
+    return chosen
+
+
+def _read_links(column: Any, first_row: int) -> _Links:
+    per_row = np.diff(column.offsets.to_numpy())
+    pairs = column.flatten()
+    widths = np.diff(pairs.offsets.to_numpy())
+    rows = np.repeat(np.arange(len(per_row), dtype=np.int64), per_row)
+    if (widths != 2).any():
+        row = int(rows[np.flatnonzero(widths != 2)[0]]) + first_row
+        raise InputError(
+            f"corpus row {row}: a link with {int(widths[widths != 2][0])} numbers given; a link is "
+            "[source word, target word]; mend the column 'links'"
+        )
+    return _Links(pairs.flatten().to_numpy(zero_copy_only=False).astype(np.int64).reshape(-1, 2), rows)
+
+
+def _check_links(links: _Links, sizes: tuple[_Int, _Int], *, unit: str, first_row: int) -> None:
+    for column, (name, size) in enumerate(zip(("source", "target"), sizes, strict=True)):
+        values = links.pairs[:, column]
+        wrong = np.flatnonzero((values < 0) | (values >= size[links.rows]))
+        if len(wrong):
+            row = int(links.rows[wrong[0]])
+            raise InputError(
+                f"corpus row {row + first_row}: link {links.pairs[wrong[0]].tolist()} given, but the {name} side has "
+                f"{int(size[row])} {unit}s (0-based); check that links and {unit}s belong together"
+                + ("" if unit == "word" else ", or set align_on: words")
+            )
+
+
+def _identical(links: _Links, columns: Mapping[str, Any]) -> NDArray[np.bool_]:
+    source, target = columns["source_words"].to_pylist(), columns["target_words"].to_pylist()
+    same = (
+        source[row][i] == target[row][j]
+        for row, (i, j) in zip(links.rows.tolist(), links.pairs.tolist(), strict=True)
+    )
+    return np.fromiter(same, dtype=bool, count=len(links.rows))

@@ -1,0 +1,225 @@
+"""Sentences to pieces: one call of a fast tokenizer a batch, and the word of every piece."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from transformers import PreTrainedTokenizerBase
+
+from isoglot.corpus.encode.words import WordMode, locate_words, word_of_piece, word_spans
+from isoglot.errors import ConfigurationError
+
+__all__ = ["PieceEncoder", "Side", "WordSource", "fast_backend"]
+
+WordSource = Literal["unicode", "whitespace", "tokenizer"]
+"""What a word of raw text is: as :data:`isoglot.corpus.encode.words.WordMode`, or the tokenizer's own pre-tokens."""
+
+_Spans = list[tuple[int, int]]
+
+
+class Side(NamedTuple):
+    """One side of a batch, flat.
+
+    Attributes:
+        ids: pieces without specials, all sentences after one another.
+        word_ids: word of each piece, −1 for none.
+        lengths: pieces of each sentence.
+        word_counts: words of each sentence, with or without pieces.
+        not_located: sentences whose given words do not spell their text, encoded from the words.
+    """
+
+    ids: NDArray[np.int32]
+    word_ids: NDArray[np.int32]
+    lengths: NDArray[np.int64]
+    word_counts: NDArray[np.int64]
+    not_located: int
+
+
+def fast_backend(tokenizer: PreTrainedTokenizerBase, *, split_special_tokens: bool) -> Any:
+    """An independent copy of a fast tokenizer's backend, without truncation and padding.
+
+    Args:
+        tokenizer: any tokenizer of ``transformers``.
+        split_special_tokens: read special tokens that stand in a text as ordinary characters.
+
+    Raises:
+        ConfigurationError: the tokenizer is slow (written in Python) and has no character offsets.
+    """
+    backend = getattr(tokenizer, "backend_tokenizer", None) if getattr(tokenizer, "is_fast", False) else None
+    if backend is None:
+        raise ConfigurationError(
+            f"{type(tokenizer).__name__} is a slow tokenizer (written in Python); encoding needs a fast one, which "
+            "knows the characters of each piece; load it with transformers.AutoTokenizer from a folder that has "
+            "tokenizer.json, or train one with isoglot.corpus.encode.tokenizer.train_tokenizer"
+        )
+    backend = copy.deepcopy(backend)
+    backend.no_truncation()
+    backend.no_padding()
+    backend.encode_special_tokens = split_special_tokens
+    return backend
+
+
+class PieceEncoder:
+    """Encodes batches of sentences, each sentence once, without specials.
+
+    Raw text is encoded as it stands and its pieces are matched to words by their characters. Given words are looked
+    up in their text in the same way (``words_from="text"``), so that an aligned sentence has the pieces that the same
+    raw sentence has; where they do not spell the text, or with ``words_from="words"``, the words themselves are
+    encoded in one call that reports the word of each piece. A byte-level tokenizer that was not set to put a space
+    before a word gets one with every word but the first, as in running text.
+
+    Args:
+        tokenizer: a fast tokenizer.
+        words: what a word of raw text is.
+        words_from: ``text`` or ``words``, for sentences that come with their words.
+        split_special_tokens: read ``[MASK]`` or ``</s>`` in a corpus as characters, not as control tokens.
+
+    Raises:
+        ConfigurationError: the tokenizer is slow.
+    """
+
+    def __init__(
+        self,
+        tokenizer: PreTrainedTokenizerBase,
+        *,
+        words: WordSource = "unicode",
+        words_from: Literal["text", "words"] = "text",
+        split_special_tokens: bool = True,
+    ) -> None:
+        self.backend = fast_backend(tokenizer, split_special_tokens=split_special_tokens)
+        self.words: WordSource = words
+        self.words_from = words_from
+        self.space_before_word = self._lacks_space()
+
+    def entries(self, texts: Sequence[str]) -> Side:
+        """Encode dictionary entries as they are written inside a sentence (with the space a tokenizer may want)."""
+        return self.texts([f" {text.lstrip()}" for text in texts] if self.space_before_word else texts)
+
+    def texts(self, texts: Sequence[str]) -> Side:
+        """Encode raw sentences."""
+        encodings = self._encode(list(texts))
+        if self.words == "tokenizer":
+            word_ids, lengths = _own_words(encodings)
+            counts = np.array(
+                [1 + max((w for w in e.word_ids if w is not None), default=-1) for e in encodings]
+            )
+            return Side(_ids(encodings), word_ids, lengths, counts.astype(np.int64), 0)
+        mode: WordMode = self.words
+        return _by_offsets(encodings, texts, [word_spans(text, mode=mode) for text in texts], not_located=0)
+
+    def word_lists(self, words: Sequence[Sequence[str]], texts: Sequence[str] | None = None) -> Side:
+        """Encode sentences whose words are given; word numbers are those of the lists, empty words keep theirs.
+
+        Args:
+            words: the words of each sentence.
+            texts: the sentences themselves, where there are any.
+        """
+        spans: list[_Spans | None] = [None] * len(words)
+        if texts is not None and self.words_from == "text":
+            spans = [locate_words(text, sentence) for text, sentence in zip(texts, words, strict=True)]
+        raw = [row for row, found in enumerate(spans) if found is not None]
+        listed = [row for row, found in enumerate(spans) if found is None]
+        counts = np.array([len(sentence) for sentence in words], dtype=np.int64)
+        parts = []
+        if raw and texts is not None:
+            chosen = [texts[row] for row in raw]
+            parts.append((raw, _by_offsets(self._encode(chosen), chosen, [spans[row] or [] for row in raw])))
+        if listed:
+            encodings = self._encode([self._spaced(words[row]) for row in listed], pretokenized=True)
+            word_ids, lengths = _own_words(encodings)
+            parts.append((listed, Side(_ids(encodings), word_ids, lengths, counts[listed], 0)))
+        not_located = len(listed) if texts is not None and self.words_from == "text" else 0
+        return _merge(parts, counts, not_located)
+
+    def _encode(self, texts: Sequence[Any], *, pretokenized: bool = False) -> list[Any]:
+        # encode_batch_fast would be quicker by a few percent, but its encodings have no word ids and no offsets.
+        found: list[Any] = self.backend.encode_batch(
+            list(texts), is_pretokenized=pretokenized, add_special_tokens=False
+        )
+        return found
+
+    def _spaced(self, words: Sequence[str]) -> list[str]:
+        if not self.space_before_word:
+            return list(words)
+        return [word if i == 0 or not word else f" {word}" for i, word in enumerate(words)]
+
+    def _lacks_space(self) -> bool:
+        """Whether a word inside a sentence has other pieces than the same word alone, for want of a space."""
+        running = self.backend.encode("a a", add_special_tokens=False).ids
+        alone = self.backend.encode(["a", "a"], is_pretokenized=True, add_special_tokens=False).ids
+        spaced = self.backend.encode(["a", " a"], is_pretokenized=True, add_special_tokens=False).ids
+        return bool(running != alone and running == spaced)
+
+
+def _ids(encodings: Sequence[Any]) -> NDArray[np.int32]:
+    return np.fromiter(chain.from_iterable(e.ids for e in encodings), dtype=np.int32)
+
+
+def _own_words(encodings: Sequence[Any]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """The word ids that the encode call itself reports."""
+    words = (-1 if w is None else w for e in encodings for w in e.word_ids)
+    return np.fromiter(words, dtype=np.int32), np.array([len(e) for e in encodings], dtype=np.int64)
+
+
+def _by_offsets(
+    encodings: Sequence[Any], texts: Sequence[str], spans: Sequence[_Spans], not_located: int = 0
+) -> Side:
+    """Match pieces to word spans; every sentence's characters are shifted past those before, to do all at once."""
+    lengths = np.array([len(e) for e in encodings], dtype=np.int64)
+    counts = np.array([len(words) for words in spans], dtype=np.int64)
+    sizes = np.array([len(text) + 1 for text in texts], dtype=np.int64)
+    shift = np.cumsum(sizes) - sizes
+    flat = chain.from_iterable(chain.from_iterable(e.offsets for e in encodings))
+    offsets = np.fromiter(flat, dtype=np.int64).reshape(-1, 2) + np.repeat(shift, lengths)[:, None]
+    edges = np.fromiter(chain.from_iterable(chain.from_iterable(spans)), dtype=np.int64).reshape(-1, 2)
+    edges = edges + np.repeat(shift, counts)[:, None]
+    word = word_of_piece(offsets[:, 0], offsets[:, 1], edges[:, 0], edges[:, 1])
+    first = np.cumsum(counts) - counts
+    word_ids = np.where(word >= 0, word - np.repeat(first, lengths), -1).astype(np.int32)
+    _join_bare_spaces(word_ids, lengths, encodings, texts)
+    return Side(_ids(encodings), word_ids, lengths, counts, not_located)
+
+
+def _join_bare_spaces(
+    word_ids: NDArray[np.int32], lengths: NDArray[np.int64], encodings: Sequence[Any], texts: Sequence[str]
+) -> None:
+    """Give a piece that is only a word's leading space (``▁`` alone) the word of the piece it leads, in place.
+
+    The tokenizer decides: both pieces must be of one pre-token. Pieces of other characters without a word stay so.
+    """
+    ends = np.cumsum(lengths)
+    for flat in np.flatnonzero(word_ids < 0)[::-1]:  # from the right: a run of spaces hands the word on
+        row = int(np.searchsorted(ends, flat, side="right"))
+        place = int(flat - (ends[row] - lengths[row]))
+        if place + 1 >= lengths[row] or word_ids[flat + 1] < 0:
+            continue
+        encoding = encodings[row]
+        start, end = encoding.offsets[place]
+        if texts[row][start:end].strip() == "" and encoding.word_ids[place] == encoding.word_ids[place + 1]:
+            word_ids[flat] = word_ids[flat + 1]
+
+
+def _merge(parts: Sequence[tuple[list[int], Side]], counts: NDArray[np.int64], not_located: int) -> Side:
+    """Put sentences encoded apart back into their order."""
+    if len(parts) == 1:
+        side = parts[0][1]
+        return Side(side.ids, side.word_ids, side.lengths, counts, not_located)
+    if not parts:
+        empty = np.zeros(0, dtype=np.int32)
+        return Side(empty, empty, np.zeros(0, dtype=np.int64), counts, 0)
+    rows = np.concatenate([np.asarray(part[0], dtype=np.int64) for part in parts])
+    lengths = np.concatenate([part[1].lengths for part in parts])
+    owner = np.repeat(rows, lengths)
+    order = np.argsort(owner, kind="stable")
+    return Side(
+        np.concatenate([part[1].ids for part in parts])[order],
+        np.concatenate([part[1].word_ids for part in parts])[order],
+        lengths[np.argsort(rows)],
+        counts,
+        not_located,
+    )

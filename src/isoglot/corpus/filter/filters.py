@@ -1,0 +1,244 @@
+"""Filters of rows, applied to one chunk at a time in the order of :data:`isoglot.corpus.options.FILTERS`."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+import regex
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from isoglot.corpus.filter.duplicates import hash_texts
+from isoglot.corpus.filter.scripts import script_share, scripts_of
+from isoglot.corpus.options import PrepareOptions
+from isoglot.corpus.read.records import Records
+
+__all__ = ["Filters", "Outcome", "clean", "held_out_key", "split_flags"]
+
+_CONTROL = regex.compile(r"[\p{Cc}\uFEFF--\s]+", regex.V1)
+_NOT_WORD = regex.compile(r"[^\p{L}\p{M}\p{N}]+")
+_FLAG_ENDS = regex.compile(r"[,;|\s]+")
+
+Mask = NDArray[np.bool_]
+
+
+def clean(text: str, options: PrepareOptions) -> str:
+    """Text in the Unicode form and with the white space that the options ask for; line ends stay line ends."""
+    if options.unicode_form is not None and not text.isascii():
+        text = unicodedata.normalize(options.unicode_form, text)
+    if not options.clean_whitespace:
+        return text
+    if not text.isprintable() and _CONTROL.search(text):
+        text = _CONTROL.sub("", text)
+    if "\n" in text:
+        return "\n".join(" ".join(line.split()) for line in text.split("\n")).strip("\n")
+    return " ".join(text.split())
+
+
+def held_out_key(text: str) -> str:
+    """What is compared to find held-out sentences: NFKC, case folded, letters, marks and digits only.
+
+    A text without any of them (`?!`) is compared by its characters.
+    """
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return _NOT_WORD.sub("", folded) or "".join(folded.split())
+
+
+def split_flags(flags: str) -> list[str]:
+    """Names in a flag column, which commas, semicolons, bars or blanks separate."""
+    return [f for f in _FLAG_ENDS.split(flags) if f]
+
+
+@dataclass
+class Outcome:
+    """What became of a chunk.
+
+    Attributes:
+        columns: the rows that are left.
+        rows: how many they are.
+        removed: how many rows each filter dropped.
+        flags_seen: every name that the flag column held.
+        keys: hashes by which duplicates are found, one a row that is left; None if they are kept.
+    """
+
+    columns: dict[str, list[Any]]
+    rows: int
+    removed: Counter[str] = field(default_factory=Counter)
+    flags_seen: frozenset[str] = frozenset()
+    keys: NDArray[np.uint64] | None = None
+
+
+class Filters:
+    """All filters that look at one row alone, and the hashes for the one that does not.
+
+    Args:
+        options: which, and how strict.
+        tokenizer: JSON of the fast tokenizer, if lengths are counted in pieces.
+        held_out: sorted hashes of :func:`held_out_key` of the held-out sentences.
+    """
+
+    def __init__(
+        self,
+        options: PrepareOptions,
+        *,
+        tokenizer: str | None = None,
+        held_out: NDArray[np.uint64] | None = None,
+    ) -> None:
+        self._options = options
+        self._tokenizer_json = tokenizer
+        self._held_out = held_out if held_out is not None and len(held_out) else None
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        tokenizer = Tokenizer.from_str(cast("str", self._tokenizer_json))
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        return tokenizer
+
+    def apply(self, records: Records, languages: Sequence[str]) -> Outcome:
+        """Clean and filter the rows of one chunk.
+
+        Args:
+            records: the rows; their columns are changed in place.
+            languages: the language of each side.
+
+        Returns:
+            The rows that are left, and what was dropped.
+        """
+        self._clean(records)
+        sides = records.sides()
+        keep = np.arange(len(records))
+        removed: Counter[str] = Counter()
+        if records.incomplete:
+            removed["incomplete"] = records.incomplete
+        pieces: dict[str, list[NDArray[np.int64]]] = {}
+        tests: list[tuple[str, Callable[[list[list[str]], NDArray[np.int64]], Mask]]] = [
+            ("empty", lambda texts, _: self._not_empty(texts)),
+            ("held_out", lambda texts, rows: self._not_held_out(texts, rows, records.flags)),
+            ("script", lambda texts, _: self._right_script(texts, languages)),
+            ("length", lambda texts, _: self._right_length(texts, pieces)),
+            ("ratio", lambda texts, _: self._right_ratio(texts, pieces)),
+        ]
+        for name, test in tests:
+            if not len(keep):
+                break
+            passed = test([[side[i] for i in keep] for side in sides], keep)
+            if not passed.all():
+                removed[name] = int((~passed).sum())
+                keep = keep[passed]
+                pieces.update({k: [counts[passed] for counts in v] for k, v in pieces.items()})
+        columns = {name: [values[i] for i in keep] for name, values in records.columns.items()}
+        flags = frozenset(f for text in set(records.flags or ()) for f in split_flags(text))
+        return Outcome(columns, len(keep), removed, flags, self._keys(sides, keep, languages))
+
+    def _clean(self, records: Records) -> None:
+        if not self._options.clean_whitespace and self._options.unicode_form is None:
+            return
+        for name, values in records.columns.items():
+            worded = "source_words" in records.columns
+            if name in ("text", "source", "target") and not worded:
+                records.columns[name] = [clean(v, self._options) for v in values]
+            elif name in ("words", "source_words", "target_words") and self._options.unicode_form is not None:
+                form = self._options.unicode_form
+                records.columns[name] = [[unicodedata.normalize(form, w) for w in words] for words in values]
+        if "source_words" in records.columns:
+            for side in ("source", "target"):
+                records.columns[side] = [" ".join(words) for words in records.columns[f"{side}_words"]]
+
+    def _not_empty(self, texts: list[list[str]]) -> Mask:
+        passed = np.ones(len(texts[0]), dtype=bool)
+        for side in texts:
+            passed &= np.fromiter((bool(t) and not t.isspace() for t in side), bool, len(side))
+        return passed
+
+    def _not_held_out(self, texts: list[list[str]], rows: NDArray[np.int64], flags: list[str] | None) -> Mask:
+        passed = np.ones(len(rows), dtype=bool)
+        names = set(self._options.held_out_flags)
+        if names and flags is not None:
+            found = (split_flags(flags[i]) for i in rows)
+            passed &= np.fromiter(
+                (not names.intersection(f) and not ("*" in names and f) for f in found), bool
+            )
+        if self._held_out is not None:
+            for side in texts:
+                hashes = hash_texts(map(held_out_key, side))
+                places = np.minimum(np.searchsorted(self._held_out, hashes), len(self._held_out) - 1)
+                passed &= self._held_out[places] != hashes
+        return passed
+
+    def _right_script(self, texts: list[list[str]], languages: Sequence[str]) -> Mask:
+        passed = np.ones(len(texts[0]), dtype=bool)
+        if self._options.min_script_share is not None:
+            for side, language in zip(texts, languages, strict=True):
+                share = script_share(side, scripts_of(language, self._options.scripts))
+                passed &= share >= self._options.min_script_share
+        return passed
+
+    def _right_length(self, texts: list[list[str]], pieces: dict[str, list[NDArray[np.int64]]]) -> Mask:
+        """PPA: `min_pieces` 10 for either side, `max_pair_pieces` 128 for both and their special tokens."""
+        options = self._options
+        passed = np.ones(len(texts[0]), dtype=bool)
+        limits = (options.min_pieces, options.max_pieces, options.max_pair_pieces)
+        ratio = options.max_length_ratio is not None and options.ratio_unit == "pieces"
+        if all(limit is None for limit in limits) and not ratio:
+            return passed
+        pieces["pieces"] = [self._count_pieces(side) for side in texts]
+        single, pair = 0, 0
+        if options.count_specials:
+            single = self._tokenizer.num_special_tokens_to_add(is_pair=False)
+            pair = self._tokenizer.num_special_tokens_to_add(is_pair=True)
+        for counts in pieces["pieces"]:
+            passed &= counts >= (options.min_pieces or 0)
+            if options.max_pieces is not None:
+                passed &= counts + single <= options.max_pieces
+        if options.max_pair_pieces is not None:
+            passed &= sum(pieces["pieces"]) + pair <= options.max_pair_pieces
+        return passed
+
+    def _right_ratio(self, texts: list[list[str]], pieces: dict[str, list[NDArray[np.int64]]]) -> Mask:
+        options = self._options
+        if options.max_length_ratio is None:
+            return np.ones(len(texts[0]), dtype=bool)
+        if options.ratio_unit == "pieces":
+            first, second = pieces["pieces"]
+        else:
+            measure = len if options.ratio_unit == "characters" else _count_words
+            first, second = (np.fromiter(map(measure, side), np.int64, len(side)) for side in texts)
+        shorter = np.maximum(np.minimum(first, second), 1)
+        return np.maximum(first, second) <= options.max_length_ratio * shorter
+
+    def _count_pieces(self, texts: list[str]) -> NDArray[np.int64]:
+        counts = np.empty(len(texts), np.int64)
+        for start in range(0, len(texts), 1024):
+            batch = texts[start : start + 1024]
+            encodings = self._tokenizer.encode_batch_fast(batch, add_special_tokens=False)
+            counts[start : start + len(batch)] = [len(e) for e in encodings]
+        return counts
+
+    def _keys(
+        self, sides: list[list[str]], keep: NDArray[np.int64], languages: Sequence[str]
+    ) -> NDArray[np.uint64] | None:
+        salt = "\t".join(languages)
+        by = self._options.duplicates
+        if by == "keep":
+            return None
+        if by in ("source", "target"):
+            side = sides[0 if by == "source" else 1]
+            return hash_texts((side[i] for i in keep), salt=salt)
+        return hash_texts(("\x00".join(side[i] for side in sides) for i in keep), salt=salt)
+
+
+def quiet_tokenizers() -> None:
+    """Workers are one thread each: the tokenizer's own threads would fight for the same cores."""
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+
+def _count_words(text: str) -> int:
+    return len(text.split())

@@ -1,0 +1,181 @@
+"""Data sets of the Hugging Face hub: which configuration holds a language, and which column is which.
+
+Only data files are read, never a loading script (``datasets`` no longer runs them): the data sets named by the tasks
+are in Parquet. Each can be replaced by another of the same columns: ``--data hub:NAME`` or ``hub:NAME:CONFIG``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import datasets
+from datasets import ClassLabel, Dataset, Features, Value
+
+from isoglot.corpus.labelled.languages import codes, name_of, script_codes
+from isoglot.corpus.labelled.places import Place, split_names
+from isoglot.errors import ConfigurationError, InputError
+
+__all__ = ["NO_LABEL", "HubSides", "HubSpec", "read_hub", "read_hub_sides"]
+
+NO_LABEL = "-"
+"""What a class number below 0 becomes."""
+
+
+@dataclass(frozen=True)
+class HubSpec:
+    """How a task's data set is found on the hub.
+
+    Args:
+        name: repository.
+        config: configuration, a template with ``{language}``, ``{language3}`` (all ISO 639-3 codes of the language are
+            tried) and ``{name}`` (its English name); ``{context}`` and ``{question}`` for crossed languages.
+        columns: column of the schema to column there.
+        splits: our split to theirs, where the usual names do not do.
+    """
+
+    name: str
+    config: str | None
+    columns: Mapping[str, str]
+    splits: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class HubSides:
+    """A data set whose languages stand apart, line by line: each in its own configuration, or in its own column.
+
+    Args:
+        name: repository.
+        config: configuration of a language, a template with ``{code}``: ISO 639-3 and script, ``deu_Latn``; ``None``
+            where all languages are in one table.
+        column: column of the text; ``{code}`` in it stands for the language.
+        splits: our split to theirs.
+    """
+
+    name: str
+    config: str | None
+    column: str
+    splits: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_hub(place: Place, spec: HubSpec, schema: Features, *, language: str, split: str) -> Dataset:
+    """Load a data set of the hub and give it the schema's columns; class numbers become their names.
+
+    Args:
+        place: ``hub`` for the task's own data set, ``hub:NAME`` or ``hub:NAME:CONFIG`` for another (a local folder in
+            the hub's layout serves too).
+        spec: the task's own data set, whose columns are tried on others.
+        schema: of the task.
+        language: ISO code.
+        split: ours.
+
+    Raises:
+        InputError: the data set cannot be had, or has none of the usual splits.
+        ConfigurationError: a column that is missing.
+    """
+    name, config = _named(place)
+    template = config or (None if name else spec.config)
+    wanted = [None] if template is None else list(_filled(template, language))
+    rows = _load(name or spec.name, wanted, [spec.splits.get(split, split), *split_names(split)])
+    columns: dict[str, Any] = {}
+    for column in schema:
+        if column == "language":
+            columns[column] = [language] * len(rows)
+            continue
+        source = next((c for c in (spec.columns.get(column, column), column) if c in rows.features), None)
+        if source is None:
+            raise ConfigurationError(
+                f"hub data set {name or spec.name}: columns {', '.join(rows.features)} given, but "
+                f"{spec.columns.get(column, column)!r} is needed for {column!r}; give another data set"
+            )
+        values = _values(rows, source)
+        columns[column] = [str(v) for v in values] if schema[column] == Value("string") else values
+    return Dataset.from_dict(columns, features=schema)
+
+
+def read_hub_sides(
+    place: Place, spec: HubSides, *, languages: tuple[str, str], split: str
+) -> tuple[list[str], list[str]]:
+    """The texts of two languages, line by line.
+
+    Args:
+        place: as for :func:`read_hub`; a configuration of another data set may have ``{code}`` in it.
+        spec: the task's own data set.
+        languages: ISO codes.
+        split: ours.
+
+    Raises:
+        InputError: the data set cannot be had, has another number of lines in each language, or not the language.
+    """
+    name, config = _named(place)
+    template = config or spec.config
+    sides = []
+    for language in languages:
+        known = script_codes(language)
+        wanted = [None] if template is None else [template.replace("{code}", code) for code in known]
+        rows = _load(name or spec.name, wanted, [spec.splits.get(split, split), *split_names(split)])
+        candidates = [*(spec.column.replace("{code}", code) for code in known), "text", "sentence"]
+        column = next((c for c in candidates if c in rows.features), None)
+        if column is None:
+            raise InputError(
+                f"hub data set {name or spec.name} has no column {' or '.join(candidates)} for {language!r}; there are "
+                f"{', '.join(list(rows.features)[:8])}: give another data set, or download it and give its files"
+            )
+        sides.append([str(text) for text in rows[column]])
+    if len(sides[0]) != len(sides[1]):
+        raise InputError(
+            f"hub data set {name or spec.name} has {len(sides[0])} lines in {languages[0]!r} and {len(sides[1])} in "
+            f"{languages[1]!r}; line i must translate line i: give another data set"
+        )
+    return sides[0], sides[1]
+
+
+def _named(place: Place) -> tuple[str, str]:
+    """Name and configuration of ``hub:NAME:CONFIG``, empty where they are not given."""
+    _, _, rest = place.path.partition(":")
+    name, _, config = rest.partition(":")
+    return name, config
+
+
+def _filled(template: str, language: str) -> Iterator[str]:
+    """The configurations that may hold a language, the likeliest first."""
+    context, _, question = language.partition("-")
+    others = [code for code in codes(language) if len(code) == 3] or [language]
+    for code in others if "{language3}" in template else [language]:
+        yield template.format(
+            language=language,
+            language3=code,
+            name=name_of(language),
+            context=context,
+            question=question or context,
+        )
+
+
+def _load(name: str, configs: Sequence[str | None], splits: Sequence[str]) -> Dataset:
+    reason = ""
+    for config in configs:
+        for split in dict.fromkeys(splits):
+            try:
+                return datasets.load_dataset(name, config, split=split)
+            except (OSError, ValueError, KeyError, RuntimeError) as error:
+                reason = reason or (str(error).strip().splitlines() or [type(error).__name__])[0]
+    tried = " or ".join(config or "default" for config in configs)
+    raise InputError(
+        f"the data set {name!r} ({tried}) cannot be had from the hub ({reason}); "
+        "check the name and the connection (some ask you to log in and accept their terms: `hf auth login`), or "
+        "download it and give --data FOLDER"
+    )
+
+
+def _values(rows: Dataset, column: str) -> list[Any]:
+    feature = rows.features[column]
+    values: list[Any] = list(rows[column])
+    element = getattr(feature, "feature", feature)
+    if not isinstance(element, ClassLabel):
+        if isinstance(values[0] if values else None, dict) and "answer_start" in values[0]:
+            return [{"text": list(v["text"]), "start": list(v["answer_start"])} for v in values]
+        return values
+    if element is feature:
+        return [element.names[v] if v >= 0 else NO_LABEL for v in values]
+    return [[element.names[v] for v in several] for several in values]

@@ -1,0 +1,212 @@
+"""Where the data of a task are: files, folders, templates, parts of files, and data sets of the hub."""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from isoglot.corpus.labelled.languages import codes, iso3
+from isoglot.errors import ConfigurationError
+
+__all__ = ["SPLITS", "DataSource", "Place", "is_data_set", "split_names"]
+
+SPLITS: dict[str, tuple[str, ...]] = {
+    "train": ("train", "training"),
+    "dev": ("dev", "val", "valid", "validation"),
+    "test": ("test", "devtest", "tst"),
+}
+"""Names that files give to each split."""
+
+HUB = "hub"
+_PART = re.compile(r"#(\d+(?:\.\d+)?):(\d+(?:\.\d+)?)%$")
+_DATASET_FILES = ("state.json", "dataset_dict.json", "manifest.json")
+_IGNORED = (".md", ".txt.py", ".py", ".sh", ".pdf", ".html")
+_MOST_NAMED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One thing to read.
+
+    Args:
+        path: a file or folder; for the hub ``hub`` or ``hub:NAME[:CONFIG]``.
+        start: first part to take, in per cent of the groups.
+        stop: where to end, in per cent.
+    """
+
+    path: str
+    start: float = 0.0
+    stop: float = 100.0
+
+    @property
+    def on_hub(self) -> bool:
+        """Whether a hub data set is meant."""
+        return self.path == HUB or self.path.startswith(f"{HUB}:")
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of it is taken."""
+        return (self.start, self.stop) == (0.0, 100.0)
+
+
+@dataclass(frozen=True)
+class DataSource:
+    """Finds the data of a language and split.
+
+    Args:
+        specs: each is one of
+
+            * a file;
+            * a folder: the file whose name has the language's code (two or three letters) and the split's name;
+            * a template with ``{language}``, ``{language3}`` (ISO 639-3) or ``{split}``, wildcards allowed: all
+              files that match, in order;
+            * ``hub``, ``hub:NAME`` or ``hub:NAME:CONFIG``: data sets of the Hugging Face hub;
+
+            with ``train=``, ``dev=`` or ``test=`` in front where it holds for one split alone, and ``#0:80%`` behind
+            it to take a part: of whole groups (articles or contexts, premises, sentences) in their order, so that
+            equal parts of parallel files are parallel.
+
+    Example:
+        >>> DataSource(["test=xquad.{language}.json#80:100%"]).describe()
+        'test=xquad.{language}.json#80:100%'
+    """
+
+    specs: Sequence[str]
+
+    def of_split(self, split: str) -> list[str]:
+        """The specifications for one split: those for it alone, if there are any, else the ones for all."""
+        own, general = [], []
+        for spec in self.specs:
+            name, separator, rest = spec.partition("=")
+            if separator and name in SPLITS:
+                if name == split:
+                    own.append(rest)
+            else:
+                general.append(spec)
+        return own or general
+
+    def describe(self) -> str:
+        """The specifications in one line."""
+        return " ".join(self.specs)
+
+    def find(self, language: str, split: str) -> list[Place]:
+        """The places of one language and split.
+
+        Raises:
+            ConfigurationError: there is nothing, or a folder has several files and it is not said which.
+        """
+        found = [place for spec in self.of_split(split) for place in self._resolve(spec, language, split)]
+        if not found:
+            raise ConfigurationError(
+                f"no {split} data for {language!r}: {self.describe() or 'nothing'} given; name them with "
+                f"--data {split}=PATH"
+            )
+        return found
+
+    def has(self, language: str, split: str) -> bool:
+        """Whether there is something for a language and split."""
+        try:
+            return bool(self.find(language, split))
+        except ConfigurationError:
+            return False
+
+    def _resolve(self, spec: str, language: str, split: str) -> list[Place]:
+        part = _PART.search(spec)
+        start, stop = (float(part[1]), float(part[2])) if part else (0.0, 100.0)
+        if not 0 <= start < stop <= 100:
+            raise ConfigurationError(
+                f"{spec}: the part {start:g}:{stop:g}% is empty; write for example #0:80%"
+            )
+        bare = spec[: part.start()] if part else spec
+        if bare == HUB or bare.startswith(f"{HUB}:"):
+            return [Place(bare, start, stop)]
+        return [Place(path, start, stop) for path in _paths(bare, language, split)]
+
+
+def is_data_set(path: str | Path) -> bool:
+    """Whether a folder is a data set rather than a place of files."""
+    return any((Path(path) / mark).exists() for mark in _DATASET_FILES)
+
+
+def split_names(split: str) -> tuple[str, ...]:
+    """The names that a split goes by.
+
+    Raises:
+        ConfigurationError: no such split.
+    """
+    if split not in SPLITS:
+        raise ConfigurationError(f"split {split!r} given; it is one of {', '.join(SPLITS)}")
+    return SPLITS[split]
+
+
+def _paths(spec: str, language: str, split: str) -> list[str]:
+    if "{" in spec:
+        found: list[str] = []
+        for name in split_names(split) if "{split}" in spec else ("",):
+            for code in codes(language):
+                filled = spec.replace("{language}", code).replace("{split}", name)
+                found = found or sorted(glob.glob(filled.replace("{language3}", iso3(language))))  # noqa: PTH207
+        return [path for name in found for path in _opened(Path(name), language, split, spec)]
+    path = Path(spec).expanduser()
+    if path.exists():
+        return _opened(path, language, split, spec)
+    if glob.has_magic(spec) and (matches := sorted(glob.glob(spec))):  # noqa: PTH207
+        return matches
+    raise ConfigurationError(
+        f"{spec}: there is no such file or folder; check --data (hub data sets are written hub:NAME)"
+    )
+
+
+def _opened(path: Path, language: str, split: str, spec: str) -> list[str]:
+    """A file or data set itself; of another folder the language's file, or any where the folder is the language's."""
+    if not path.is_dir() or is_data_set(path):
+        return [str(path)]
+    return _in_folder(path, None if "{language" in spec else language, split)
+
+
+def _in_folder(folder: Path, language: str | None, split: str) -> list[str]:
+    """The file of a folder that carries the language's code (``None``: any) and the split's name."""
+    files = [p for p in sorted(folder.rglob("*")) if p.is_file() and not p.name.startswith(".")]
+    files = [p for p in files if p.suffix not in _IGNORED]
+    data_sets = [p.parent for p in files if p.name in ("state.json", "manifest.json")]
+    files = [p for p in files if not any(d in p.parents for d in data_sets)] + data_sets
+    names = {p: p.relative_to(folder).as_posix().lower() for p in files}
+    matching = [p for p in files if language is None or _carries_language(names[p], language)]
+    own = [p for p in matching if _carries(names[p], split_names(split))]
+    if not own:
+        every = tuple(n for several in SPLITS.values() for n in several)
+        own = [p for p in matching if not _carries(names[p], every)]
+    if len(own) > 1:
+        listed = ", ".join(names[p] for p in own[:_MOST_NAMED])
+        name, whose = own[0].relative_to(folder).as_posix(), ""
+        if language is not None:
+            name, whose = _as_template(name, language), f" of {language!r}"
+        raise ConfigurationError(
+            f"{folder} has {len(own)} {split} files{whose} ({listed}); say which, for example --data "
+            f"'{split}={folder}/{name}'"
+        )
+    return [str(p) for p in own]
+
+
+def _carries_language(name: str, language: str) -> bool:
+    """Whether a file's name has the code; ``context-de-question-es`` carries ``de-es`` alone."""
+    crossed = re.search(r"context-([a-z]+)-question-([a-z]+)", name)
+    if crossed:
+        pair = crossed[1] if crossed[1] == crossed[2] else f"{crossed[1]}-{crossed[2]}"
+        return pair == language.lower()
+    return _carries(name, codes(language))
+
+
+def _carries(name: str, words: Sequence[str]) -> bool:
+    return any(re.search(rf"(?<![a-z0-9]){re.escape(word)}(?![a-z0-9])", name) for word in words)
+
+
+def _as_template(name: str, language: str) -> str:
+    for code in codes(language):
+        filled, count = re.subn(rf"(?<![A-Za-z0-9]){re.escape(code)}(?![A-Za-z0-9])", "{language}", name)
+        if count:
+            return filled
+    return name

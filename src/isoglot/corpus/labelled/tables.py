@@ -1,0 +1,139 @@
+"""Data sets that already have the columns of a task schema: JSON lines, Parquet, folders."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import datasets
+from datasets import Dataset, Features
+
+from isoglot.corpus.labelled.files import numbered_lines
+from isoglot.corpus.labelled.places import split_names
+from isoglot.corpus.manifest import load_corpus, read_manifest
+from isoglot.errors import InputError
+from isoglot.schema import require
+
+__all__ = ["is_table", "jsonl_columns", "read_table"]
+
+_ALSO = {"tags": ("upos",), "first": ("premise",), "second": ("hypothesis",)}
+
+
+def is_table(path: str) -> bool:
+    """Whether a path holds a data set with named columns rather than a raw format."""
+    place = Path(path)
+    return place.is_dir() or place.suffix in (".parquet", ".jsonl", ".ndjson", ".arrow")
+
+
+def jsonl_columns(path: str) -> set[str]:
+    """The names in the first object of a file of JSON lines; none where it is no object."""
+    for _, text in numbered_lines(path):
+        if text.strip():
+            try:
+                row = json.loads(text)
+            except json.JSONDecodeError:
+                return set()
+            return set(row) if isinstance(row, dict) else set()
+    return set()
+
+
+def read_table(path: str, schema: Features, *, language: str, split: str, role: str) -> Dataset:
+    """Read a data set whose columns are those of a schema (``upos`` counts as ``tags``).
+
+    Args:
+        path: JSON lines, a Parquet file, a folder of ``save_to_disk`` or of ``isoglot prepare``.
+        schema: one of :mod:`isoglot.schema`.
+        language: rows of other languages are left out; without a ``language`` column all rows are of this one.
+        split: of a folder with several.
+        role: what it is for, in words.
+
+    Raises:
+        InputError: a JSON line that does not fit (``file:line``), or no row of this language.
+        ConfigurationError: a column that is missing.
+    """
+    if Path(path).suffix in (".jsonl", ".ndjson"):
+        found = _from_jsonl(path, schema, language)
+    else:
+        found = _open(path, split)
+        for column, others in _ALSO.items():
+            other = next((o for o in others if o in found.features), None)
+            if column in schema and column not in found.features and other:
+                found = found.rename_column(other, column)
+        if "language" not in found.features:
+            found = found.add_column("language", [language] * len(found))
+        require(found, schema, role=f"{role} {path}")
+    known = set(found.unique("language"))
+    if known - {language}:
+        kept = [i for i, code in enumerate(found["language"]) if code == language]
+        if not kept:
+            raise InputError(
+                f"holds no row in {language!r}; the languages there are {', '.join(sorted(known))}", path=path
+            )
+        found = found.select(kept)
+    return found
+
+
+def _open(path: str, split: str) -> Dataset:
+    folder = Path(path)
+    try:
+        if folder.suffix == ".parquet":
+            return Dataset.from_parquet(path)
+        if folder.suffix == ".arrow":
+            return Dataset.from_file(path)
+        if (folder / "dataset_dict.json").exists():
+            parts = datasets.load_from_disk(path)
+            name = next((n for n in (split, *split_names(split)) if n in parts), None)
+            if name is None:
+                raise InputError(f"has no {split} split; there are {', '.join(parts)}", path=path)
+            return parts[name]
+        if (folder / "state.json").exists():
+            return datasets.load_from_disk(path)
+        if read_manifest(folder) is not None:
+            return load_corpus(folder)
+    except (OSError, ValueError) as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise InputError(f"cannot be read as a data set ({reason}); write it again", path=path) from error
+    raise InputError(
+        "is no data set; a folder of `isoglot prepare` or save_to_disk, .parquet or .jsonl is needed",
+        path=path,
+    )
+
+
+def _from_jsonl(path: str, schema: Features, language: str) -> Dataset:
+    columns: dict[str, list[Any]] = {name: [] for name in schema}
+    for number, text in numbered_lines(path):
+        if not text.strip():
+            continue
+        try:
+            row = json.loads(text)
+            row = {"language": language, **row}
+        except (json.JSONDecodeError, TypeError) as error:
+            raise InputError(
+                f"is not a JSON object ({error}); one a line is needed", path=path, line=number
+            ) from error
+        for column in schema:
+            name = next((n for n in (column, *_ALSO.get(column, ())) if n in row), None)
+            if name is None:
+                raise InputError(
+                    f"fields {', '.join(sorted(row))} given, but {column!r} is needed too; add it",
+                    path=path,
+                    line=number,
+                )
+            columns[column].append(row[name])
+        if "words" in row and len(row["words"]) != len(
+            columns["tags"][-1] if "tags" in columns else row["words"]
+        ):
+            raise InputError(
+                f"{len(row['words'])} words and {len(columns['tags'][-1])} tags; one tag for every word is needed",
+                path=path,
+                line=number,
+            )
+    if not columns["language"]:
+        raise InputError("is empty; at least one JSON object is needed", path=path, line=1)
+    try:
+        return Dataset.from_dict(columns, features=schema)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"the columns do not have the schema's types ({error}); mend them", path=path
+        ) from error

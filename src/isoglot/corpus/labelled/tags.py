@@ -1,0 +1,198 @@
+"""Sentences of words with tags: CoNLL-U, PAN-X, indexed tokens, CoNLL-2002/2003 columns, tab-separated pairs."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+
+from datasets import Dataset
+
+from isoglot.corpus.labelled.files import blocks, numbered_lines
+from isoglot.corpus.labelled.surface import surface_rows
+from isoglot.errors import InputError
+from isoglot.schema import TAGGED
+
+__all__ = ["TAG_FORMATS", "UPOS", "read_tags", "tell_format"]
+
+UPOS = ("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT", "SCONJ",
+        "SYM", "VERB", "X")  # fmt: skip
+"""Universal Dependencies' parts of speech."""
+
+_ENTITY = re.compile(r"O|[BI]-.+")
+_PREFIXED = re.compile(r"([a-z][a-z-]{1,11}):")
+_GUESSED_LINES = 200
+
+Row = tuple[str, str]
+
+
+def read_tags(
+    path: str | Path,
+    *,
+    language: str,
+    labels: Collection[str] | None = None,
+    name: str | None = None,
+    surface: bool = False,
+) -> Dataset:
+    """Read tagged sentences.
+
+    Args:
+        path: the file, possibly packed.
+        language: of the text.
+        labels: tags that may occur; by default those of an IOB2 scheme (``O``, ``B-…``, ``I-…``) or, in CoNLL-U,
+            :data:`UPOS`.
+        name: one of :data:`TAG_FORMATS`; told from the first lines by default.
+        surface: of CoNLL-U, the words as they are written, see :mod:`isoglot.corpus.labelled.surface`.
+
+    Returns:
+        TAGGED rows. In column files IOB1 is turned into IOB2 (an ``I-`` that opens an entity becomes ``B-``).
+
+    Raises:
+        InputError: a line with the wrong number of columns, or a tag that may not occur (``file:line``); ``surface`` of
+            another format.
+    """
+    lines = [(n, t) for n, t in numbered_lines(path)]
+    name = name or tell_format([t for _, t in lines[: 5 * _GUESSED_LINES]])
+    if name not in TAG_FORMATS:
+        raise InputError(f"format {name!r} asked for; tagged files are {', '.join(TAG_FORMATS)}", path=path)
+    if surface and name != "conllu":
+        raise InputError(
+            f"words as written asked for, which only CoNLL-U has beside others, and this is {name}; leave words out",
+            path=path,
+        )
+    allowed = UPOS if labels is None and name == "conllu" else labels
+    parse = TAG_FORMATS[name]
+    words: list[list[str]] = []
+    tags: list[list[str]] = []
+    for block in blocks(lines):
+        rows = [(n, *row) for n, text in block if (row := parse(text, path, n)) is not None]
+        if surface:
+            rows = surface_rows(block, language=language)
+        if not rows:
+            continue
+        for number, _, tag in rows:
+            _check(tag, allowed, path, number)
+        own = [tag for _, _, tag in rows]
+        words.append([word for _, word, _ in rows])
+        tags.append(_iob2(own) if name == "columns" else own)
+    if not words:
+        raise InputError("holds no tagged sentence; check the path and the format", path=path)
+    return Dataset.from_dict(
+        {"words": words, "tags": tags, "language": [language] * len(words)}, features=TAGGED
+    )
+
+
+def tell_format(lines: Sequence[str]) -> str:
+    r"""The format that most of the first lines are in, so that reading names those that are broken.
+
+    Example:
+        >>> tell_format(["de:Anton\tB-PER"]), tell_format(["0\tAnton\tB-PER"]), tell_format(["Anton\tPROPN"])
+        ('panx', 'indexed', 'pairs')
+    """
+    full = [line for line in lines if line.strip() and not (line.startswith("#") and "\t" not in line)][
+        :_GUESSED_LINES
+    ]
+    rows = [line.split("\t") for line in full]
+    pairs = [row for row in rows if len(row) == 2]
+    prefixes = Counter(m[1] for row in pairs if (m := _PREFIXED.match(row[0])))
+    counts = {
+        "conllu": sum(len(row) == 10 for row in rows),
+        "indexed": sum(len(row) == 3 and row[0].isdigit() for row in rows),
+        "panx": max(prefixes.values(), default=0),
+        "pairs": len(pairs),
+    }
+    return next((name for name, count in counts.items() if 2 * count > len(rows)), "columns")
+
+
+def _check(tag: str, allowed: Collection[str] | None, path: str | Path, line: int) -> None:
+    if allowed is None:
+        if not _ENTITY.fullmatch(tag):
+            raise InputError(
+                f"tag {tag!r} given, but entity tags are O, B-TYPE or I-TYPE; mend the line, or name the tags that "
+                "occur: --set labels=...",
+                path=path,
+                line=line,
+            )
+    elif tag not in allowed:
+        raise InputError(
+            f"tag {tag!r} given, but the tags here are {', '.join(sorted(allowed))}; mend the line, or use the data "
+            "that the model was trained for",
+            path=path,
+            line=line,
+        )
+
+
+def _wrong(count: int, needed: str, path: str | Path, line: int) -> InputError:
+    return InputError(f"{count} columns between tabs, but {needed}; mend the line", path=path, line=line)
+
+
+def _conllu(text: str, path: str | Path, line: int) -> Row | None:
+    """A word's form and UPOS; comments, ranges (`1-2`) and empty nodes (`8.1`) are no words."""
+    if text.startswith("#"):
+        return None
+    columns = text.split("\t")
+    if len(columns) != 10:
+        raise _wrong(len(columns), "CoNLL-U has 10", path, line)
+    number = columns[0]
+    if "-" in number or "." in number:
+        return None
+    if not number.isdigit():
+        raise InputError(
+            f"{number!r} is not a word's number, `1-2` or `8.1`; mend the line", path=path, line=line
+        )
+    return columns[1], columns[3]
+
+
+def _panx(text: str, path: str | Path, line: int) -> Row:
+    columns = text.split("\t")
+    match = _PREFIXED.match(columns[0])
+    if len(columns) != 2 or match is None:
+        raise _wrong(len(columns), "PAN-X has `language:token` and a tag", path, line)
+    return columns[0][match.end() :], columns[1]
+
+
+def _indexed(text: str, path: str | Path, line: int) -> Row:
+    columns = text.split("\t")
+    if len(columns) != 3 or not columns[0].isdigit():
+        raise _wrong(len(columns), "a number, a token and a tag are needed", path, line)
+    return columns[1], columns[2]
+
+
+def _pairs(text: str, path: str | Path, line: int) -> Row:
+    columns = text.rstrip("\r").split("\t")
+    if len(columns) != 2:
+        raise _wrong(len(columns), "a token and a tag are needed", path, line)
+    return columns[0], columns[1].strip()
+
+
+def _columns(text: str, path: str | Path, line: int) -> Row | None:
+    """CoNLL-2002 and 2003: the token first, the tag last."""
+    columns = text.split()
+    if columns[0] == "-DOCSTART-":
+        return None
+    if len(columns) < 2:
+        raise InputError(
+            "one column, but a token and, last, its tag are needed; mend the line", path=path, line=line
+        )
+    return columns[0], columns[-1]
+
+
+TAG_FORMATS: dict[str, Callable[[str, str | Path, int], Row | None]] = {
+    "conllu": _conllu,
+    "panx": _panx,
+    "indexed": _indexed,
+    "pairs": _pairs,
+    "columns": _columns,
+}
+"""Formats of tagged files: how a line is read."""
+
+
+def _iob2(tags: Sequence[str]) -> list[str]:
+    """An ``I-`` that continues nothing of its type opens an entity."""
+    result = []
+    for position, tag in enumerate(tags):
+        before = tags[position - 1] if position else "O"
+        opens = tag.startswith("I-") and (before == "O" or before[2:] != tag[2:])
+        result.append(f"B-{tag[2:]}" if opens else tag)
+    return result

@@ -1,0 +1,1 @@
+"""Streams packed into blocks."""

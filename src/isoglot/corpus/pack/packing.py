@@ -1,0 +1,357 @@
+"""Streams packed into blocks, always the same for one stream: equal chunks, whole documents, or XLM's instances."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from datasets import Dataset, Features, List, Value
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from transformers import PreTrainedTokenizerBase
+
+from isoglot.corpus.encode.store import StreamWriter, cached_stream, content_hash, list_array
+from isoglot.corpus.encode.tokenizer import SpecialTemplate, special_template
+from isoglot.corpus.pack.blocks import Block, Text, divide, renumbered, rows_of, slice_text, units_of
+from isoglot.errors import ConfigurationError
+
+__all__ = ["PackMode", "PackOptions", "number_languages", "pack_stream"]
+
+PackMode = Literal["group_texts", "documents", "xlm_text", "xlm_pairs"]
+"""How examples share a block: see :class:`PackOptions`."""
+
+_READ_BY: dict[str, tuple[PackMode, ...]] = {
+    "unit": ("group_texts", "documents", "xlm_text"),
+    "specials": ("group_texts",),
+    "remainder": ("group_texts",),
+    "map_rows": ("group_texts",),
+    "overlong": ("documents",),
+}
+"""Options that not every mode reads, and those that do."""
+
+_VERSION = 1
+_WRITE_ROWS = 500
+
+
+class PackOptions(BaseModel):
+    """How a stream is packed.
+
+    Attributes:
+        mode: ``group_texts``: all texts after one another, cut every ``block`` tokens (Hugging Face's recipe for MLM).
+            ``documents``: as many whole texts as fit. ``xlm_text``: XLM's MLM instances, whole sentences up to
+            ``block``, padded. ``xlm_pairs``: XLM's TLM instances, source sentences up to ``block / 2``, padded to it,
+            then their translations likewise; a pair goes to the next instance as soon as either side would exceed
+            its half.
+        block: tokens in a block, specials included; 512 in all the papers, so halves of 256.
+        unit: what one text is: a ``row``, or a ``document``: consecutive rows alike in the column ``document``.
+        specials: put the tokenizer's specials around each text (``group_texts``; the others always do).
+        remainder: ``group_texts``: ``drop`` what is left of every ``map_rows`` rows, as Hugging Face's batched map
+            does (and ALIGN-MLM's data did), or ``keep`` it: nothing is lost, and the last block is shorter.
+        map_rows: rows a batch of that map has.
+        isolate: number the texts of a block (``document_ids``), so attention stays inside each, and let positions
+            restart; ``None``: for ``documents`` only. XLM's sentences are never isolated.
+        overlong: ``documents``: ``split`` a text that exceeds a block, ``truncate`` or ``drop`` it. XLM's instances
+            always drop sentences that fill a block (or half) alone.
+        language_ids: id of each language, written for every token; see :func:`number_languages`.
+        language_padding: language id of padding: 0, or the padding index of RoBERTa-style embeddings.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    mode: PackMode = "documents"
+    block: int = Field(default=512, ge=8)
+    unit: Literal["row", "document"] = "row"
+    specials: bool = True
+    remainder: Literal["drop", "keep"] = "drop"
+    map_rows: int = Field(default=1_000, ge=1)
+    isolate: bool | None = None
+    overlong: Literal["split", "truncate", "drop"] = "split"
+    language_ids: dict[str, int] | None = None
+    language_padding: int = Field(default=0, ge=0)
+
+    @model_validator(mode="after")
+    def _read_by_the_mode(self) -> PackOptions:
+        """Options that the mode would leave unread."""
+        problems = [
+            f"{name}: {getattr(self, name)} is without effect on mode {self.mode} ({', '.join(modes)} "
+            f"{'read' if len(modes) > 1 else 'reads'} it): leave it out"
+            for name, modes in _READ_BY.items()
+            if self.mode not in modes and getattr(self, name) != type(self).model_fields[name].default
+        ]
+        if self.isolate and self.mode.startswith("xlm"):
+            problems.append(
+                f"isolate: true given, but sentences of mode {self.mode} see each other: leave it out"
+            )
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+
+def number_languages(languages: list[str], *, padding_idx: int | None = None) -> dict[str, int]:
+    """Language ids in the given order, from 1, as 0 is padding.
+
+    Args:
+        languages: codes, each once.
+        padding_idx: RoBERTa's style instead: padding has this id (1) and the languages follow it (2, 3, …).
+
+    Raises:
+        ConfigurationError: a language is given twice.
+    """
+    if len(set(languages)) != len(languages):
+        raise ConfigurationError(f"languages {languages} given; each needs one id; name each once")
+    first = 1 + (padding_idx or 0)
+    return {language: first + i for i, language in enumerate(languages)}
+
+
+def pack_stream(
+    stream: Dataset,
+    tokenizer: PreTrainedTokenizerBase,
+    *,
+    options: PackOptions | None = None,
+    cache_dir: str | Path | None = None,
+) -> Dataset:
+    """Pack an encoded stream into blocks, or open what an earlier call packed.
+
+    A block never mixes languages, except with ``group_texts``, which keeps the order of the rows and whose ``language``
+    is then that of a block's first token. Word ids are unique in a block.
+
+    Args:
+        stream: a text stream, or for ``xlm_pairs`` a pair stream, as
+            :func:`~isoglot.corpus.encode.encode.encode_stream` makes it, best without a length limit.
+        tokenizer: the one it was encoded with.
+        options: defaults of :class:`PackOptions` if not given.
+        cache_dir: as for ``encode_stream``.
+
+    Returns:
+        A stream of ``input_ids`` with specials, ``word_ids``, ``length`` and the languages; isolated texts have
+        ``document_ids`` (from 1) and restarting ``position_ids``, others an ``attention_mask``; XLM's instances have
+        ``position_ids`` (restarting at the second half, 0 at padding) and, for pairs, ``side_ids``.
+
+    Raises:
+        ConfigurationError: the stream is of another kind, a language has no id, or nothing could be packed.
+
+    Source: Tang et al. 2022, G.3 (XLM's instances, 512-token chunks).
+    """
+    options = options or PackOptions()
+    needed = _stream_columns(options)
+    missing = [column for column in needed if column not in stream.column_names]
+    if missing:
+        raise ConfigurationError(
+            f"pack: mode {options.mode!r} needs a stream with columns {', '.join(needed)}, this one lacks "
+            f"{', '.join(missing)}; choose another mode, or encode the corpus that has them"
+        )
+    template = special_template(tokenizer, "single")
+    if tokenizer.pad_token_id is None:
+        raise ConfigurationError("pack: the tokenizer has no padding token; set tokenizer.pad_token")
+    packer = _Packer(options, template, int(tokenizer.pad_token_id))
+    parts = (
+        f"isoglot-pack-{_VERSION}",
+        content_hash(stream, needed),
+        options.model_dump_json(),
+        repr((template, tokenizer.pad_token_id)),
+    )
+    name = f"packed-{hashlib.blake2b('|'.join(parts).encode(), digest_size=10).hexdigest()}"
+
+    def make(folder: Path) -> dict[str, Any]:
+        blocks = packer.pairs(stream) if options.mode == "xlm_pairs" else packer.texts(stream)
+        written = _write(blocks, folder / "data-00000.arrow", _features(options))
+        if written == 0:
+            raise ConfigurationError(
+                f"pack: no block of {options.block} tokens came of {len(stream)} examples ({packer.counts}); "
+                "give more text, a smaller block, or remainder: keep"
+            )
+        return {
+            "kind": "packed",
+            "options": options.model_dump(),
+            "counts": packer.counts | {"blocks": written},
+        }
+
+    return cached_stream(name, make, cache_dir=cache_dir)
+
+
+class _Packer:
+    """The packing modes; ``counts`` says what was dropped and cut."""
+
+    def __init__(self, options: PackOptions, template: SpecialTemplate, pad: int) -> None:
+        self.options = options
+        self.prefix = np.array(template.prefix, dtype=np.int64)
+        self.suffix = np.array(template.suffix, dtype=np.int64)
+        self.pad = pad
+        self.specials = len(self.prefix) + len(self.suffix)
+        self.isolate = options.mode == "documents" if options.isolate is None else options.isolate
+        if options.mode.startswith("xlm"):
+            self.isolate = False
+        self.counts = {"dropped": 0, "split": 0, "truncated": 0, "remainder_tokens": 0}
+
+    def texts(self, stream: Dataset) -> Iterator[dict[str, Any]]:
+        """Blocks of a text stream."""
+        if self.options.mode == "group_texts":
+            yield from self._chunks(stream)
+            return
+        longest = self.options.block
+        open_blocks: dict[str, Block] = {}
+        for text in self._sized(units_of(rows_of(stream), self.options.unit, longest - self.specials)):
+            block = open_blocks.setdefault(text.language, Block())
+            if block.size + len(text.ids) > longest:
+                yield self._finished(block)
+                block = open_blocks[text.language] = Block()
+            block.add(text)
+        for block in open_blocks.values():
+            yield self._finished(block)
+
+    def pairs(self, stream: Dataset) -> Iterator[dict[str, Any]]:
+        """XLM's padded halves of a pair stream."""
+        half = self.options.block // 2
+        open_blocks: dict[tuple[str, str], tuple[Block, Block]] = {}
+        for source, target in zip(rows_of(stream, "source_"), rows_of(stream, "target_"), strict=True):
+            sides = self._surround(source), self._surround(target)
+            if max(len(side.ids) for side in sides) >= half:
+                self.counts["dropped"] += 1
+                continue
+            languages = (source.language, target.language)
+            blocks = open_blocks.setdefault(languages, (Block(), Block()))
+            if any(block.size + len(side.ids) > half for block, side in zip(blocks, sides, strict=True)):
+                yield self._joined(blocks)
+                blocks = open_blocks[languages] = (Block(), Block())
+            for block, side in zip(blocks, sides, strict=True):
+                block.add(side)
+        for blocks in open_blocks.values():
+            yield self._joined(blocks)
+
+    def _sized(self, texts: Iterator[Text]) -> Iterator[Text]:
+        """Texts with specials, none longer than a block."""
+        room = self.options.block - self.specials
+        policy = "drop" if self.options.mode == "xlm_text" else self.options.overlong
+        for text in texts:
+            too_long = len(text.ids) > room or (self.options.mode == "xlm_text" and len(text.ids) == room)
+            if not too_long:
+                yield self._surround(text)
+            elif policy == "drop":
+                self.counts["dropped"] += 1
+            elif policy == "truncate":
+                self.counts["truncated"] += 1
+                yield self._surround(slice_text(text, 0, room))
+            else:
+                self.counts["split"] += 1
+                for start in range(0, len(text.ids), room):
+                    yield self._surround(slice_text(text, start, start + room))
+
+    def _surround(self, text: Text) -> Text:
+        words = np.pad(text.words, (len(self.prefix), len(self.suffix)), constant_values=-1)
+        return text._replace(ids=np.concatenate([self.prefix, text.ids, self.suffix]), words=words)
+
+    def _chunks(self, stream: Dataset) -> Iterator[dict[str, Any]]:
+        """Equal chunks of the concatenated texts."""
+        step = self.options.map_rows if self.options.remainder == "drop" else len(stream)
+        for start in range(0, len(stream), step):
+            rest = Block()
+            rows = stream.select(range(start, min(start + step, len(stream))))
+            for text in units_of(rows_of(rows), self.options.unit, None):
+                rest.add(self._surround(text) if self.options.specials else text)
+                while rest.size >= self.options.block:
+                    block, rest = divide(rest, self.options.block)
+                    yield self._finished(block)
+            if rest.size and self.options.remainder == "keep":
+                yield self._finished(rest)
+            elif rest.size:
+                self.counts["remainder_tokens"] += rest.size
+
+    def _finished(self, block: Block) -> dict[str, Any]:
+        """One block's columns."""
+        sizes = np.array([len(text.ids) for text in block.texts])
+        number = np.repeat(np.arange(len(sizes)), sizes)
+        found: dict[str, Any] = {
+            "input_ids": np.concatenate([text.ids for text in block.texts]),
+            "word_ids": renumbered(block.texts, number),
+            "language": block.texts[0].language,
+        }
+        if self.isolate:
+            found["document_ids"] = number + 1
+            found["position_ids"] = np.arange(block.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        else:
+            found["attention_mask"] = np.ones(block.size, dtype=np.int64)
+            found["position_ids"] = np.arange(block.size)
+        if self.options.language_ids is not None:
+            ids = [self._language_id(text.language) for text in block.texts]
+            found["language_ids"] = np.repeat(ids, sizes)
+        return self._padded(found, self.options.block) if self.options.mode == "xlm_text" else found
+
+    def _joined(self, blocks: tuple[Block, Block]) -> dict[str, Any]:
+        """One XLM instance's columns from its two halves."""
+        half = self.options.block // 2
+        source, target = (self._padded(self._finished(block), half) for block in blocks)
+        target["word_ids"][target["word_ids"] >= 0] += source["word_ids"].max(initial=-1) + 1
+        languages = {"source_language": source.pop("language"), "target_language": target.pop("language")}
+        special = np.unique(np.concatenate([self.prefix, self.suffix, [self.pad]]))
+        sides = [
+            np.where(np.isin(side["input_ids"], special), 0, number)
+            for number, side in ((1, source), (2, target))
+        ]
+        joined = {name: np.concatenate([source[name], target[name]]) for name in source}
+        return joined | languages | {"side_ids": np.concatenate(sides)}
+
+    def _padded(self, columns: dict[str, Any], length: int) -> dict[str, Any]:
+        fill = {"input_ids": self.pad, "word_ids": -1, "language_ids": self.options.language_padding}
+        missing = length - len(columns["input_ids"])
+        return {
+            name: np.pad(values, (0, missing), constant_values=fill.get(name, 0))
+            if isinstance(values, np.ndarray)
+            else values
+            for name, values in columns.items()
+        }
+
+    def _language_id(self, language: str) -> int:
+        known = self.options.language_ids or {}
+        if language not in known:
+            raise ConfigurationError(
+                f"pack: no id for language {language!r} given; language_ids has {', '.join(sorted(known)) or 'none'}; "
+                f"add {language}: {max(known.values(), default=0) + 1}"
+            )
+        return known[language]
+
+
+def _stream_columns(options: PackOptions) -> list[str]:
+    if options.mode == "xlm_pairs":
+        return [f"{side}_{name}" for side in ("source", "target") for name in ("ids", "word_ids", "language")]
+    return ["input_ids", "word_ids", "language"] + (["document"] if options.unit == "document" else [])
+
+
+def _features(options: PackOptions) -> Features:
+    isolated = options.mode == "documents" if options.isolate is None else options.isolate
+    isolated = isolated and not options.mode.startswith("xlm")
+    lists = ["input_ids", "word_ids", "position_ids", "document_ids" if isolated else "attention_mask"]
+    lists += ["language_ids"] if options.language_ids is not None else []
+    lists += ["side_ids"] if options.mode == "xlm_pairs" else []
+    languages = ["source_language", "target_language"] if options.mode == "xlm_pairs" else ["language"]
+    return Features(
+        {name: List(Value("int32")) for name in lists}
+        | {name: Value("string") for name in languages}
+        | {"length": Value("int32")}
+    )
+
+
+def _write(blocks: Iterator[dict[str, Any]], path: Path, features: Features) -> int:
+    """Write blocks in batches; how many there were."""
+    held: list[dict[str, Any]] = []
+    with StreamWriter(path, features) as writer:
+        for block in blocks:
+            held.append(block | {"length": len(block["input_ids"])})
+            if len(held) == _WRITE_ROWS:
+                writer.write(_batched(held, features))
+                held.clear()
+        if held:
+            writer.write(_batched(held, features))
+        return writer.rows
+
+
+def _batched(blocks: list[dict[str, Any]], features: Features) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, kind in features.items():
+        values = [block[name] for block in blocks]
+        if isinstance(kind, List):
+            found[name] = list_array(np.concatenate(values), np.array([len(v) for v in values]))
+        else:
+            found[name] = values
+    return found

@@ -1,0 +1,1 @@
+"""Readers: raw files of any format as rows of a corpus."""

@@ -1,0 +1,175 @@
+"""TMX translation memories, read as events: no tree is ever built, so size does not matter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from xml.parsers import expat
+
+from isoglot.corpus.read.line_files import CHUNK_LINES, LineFile, Meter
+from isoglot.corpus.read.records import Chunk, Records, assemble
+from isoglot.corpus.read.sources import Kind, Source
+from isoglot.errors import InputError
+
+__all__ = ["TmxReader"]
+
+_CODES = frozenset({"bpt", "ept", "ph", "it", "ut", "sub"})
+
+
+class TmxReader:
+    """Translation units of two languages.
+
+    ``xml:lang="en-GB"`` counts as ``en``, unless a variant is asked for by its own name. Text inside in-line codes
+    (`bpt ept ph it ut`) is mark-up and left out; text inside `hi` is kept. Units that lack one of the languages are
+    passed over and counted. Entity declarations are refused, so no file can make the reader fetch or blow up anything.
+    """
+
+    def chunks(self, source: Source, kind: Kind, meter: Meter | None = None) -> Iterator[Chunk]:
+        """Pairs, a few thousand at a time.
+
+        Raises:
+            InputError: not well-formed, no TMX, an entity declaration, or a language that never occurs.
+        """
+        units = _Units(source)
+        with LineFile(source.path, meter) as file:
+            for _, data in file.chunks():
+                units.feed(data)
+                while len(units.pairs) >= CHUNK_LINES:
+                    yield units.pop()
+            units.finish()
+            while units.pairs:
+                yield units.pop()
+        units.check_languages()
+
+    def parse(self, source: Source, kind: Kind, chunk: Chunk) -> Records:
+        """Rows of one chunk."""
+        fields: dict[str, list[Any]] = {
+            "source": [s for _, s, _ in chunk.payload],
+            "target": [t for _, _, t in chunk.payload],
+        }
+        records = assemble(
+            kind, fields, source, path=source.path, lines=[line for line, _, _ in chunk.payload]
+        )
+        records.incomplete = chunk.incomplete
+        return records
+
+
+class _Units:
+    """Collects pairs from the events of one file."""
+
+    def __init__(self, source: Source) -> None:
+        self._path = source.path
+        self._wanted = (_tag(source.source_language or ""), _tag(source.target_language or ""))
+        self.pairs: list[tuple[int, str, str]] = []
+        self._incomplete = 0
+        self._seen: set[str] = set()
+        self._found: set[str] = set()
+        self._unit: dict[str, str] = {}
+        self._line = 1
+        self._language = ""
+        self._text: list[str] | None = None
+        self._codes = 0
+        self._root = ""
+        self._parser = expat.ParserCreate()
+        self._parser.buffer_text = True
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.CharacterDataHandler = self._characters
+        self._parser.EntityDeclHandler = self._refuse
+
+    def feed(self, data: bytes) -> None:
+        """Parse some bytes."""
+        try:
+            self._parser.Parse(data, False)
+        except expat.ExpatError as error:
+            raise self._malformed(error) from error
+
+    def finish(self) -> None:
+        """The file has ended."""
+        try:
+            self._parser.Parse(b"", True)
+        except expat.ExpatError as error:
+            raise self._malformed(error) from error
+
+    def pop(self) -> Chunk:
+        """The next pairs, and the units passed over before."""
+        taken, self.pairs = self.pairs[:CHUNK_LINES], self.pairs[CHUNK_LINES:]
+        incomplete, self._incomplete = self._incomplete, 0
+        return Chunk(taken[0][0], taken, incomplete)
+
+    def check_languages(self) -> None:
+        """Fail if a language that is asked for never occurs."""
+        missing = [w for w in self._wanted if w not in self._found]
+        if missing:
+            raise InputError(
+                f"no unit in {' and '.join(missing)}; the languages are {', '.join(sorted(self._seen)) or 'none'}: set "
+                "source_language and target_language to two of them",
+                path=self._path,
+                line=self._parser.CurrentLineNumber,
+            )
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        if not self._root:
+            self._root = name
+            if name.lower() != "tmx":
+                raise InputError(
+                    f"the root element is <{name}>, and <tmx> is needed; set another format",
+                    path=self._path,
+                    line=self._parser.CurrentLineNumber,
+                )
+        if name == "tu":
+            self._unit, self._line = {}, self._parser.CurrentLineNumber
+        elif name == "tuv":
+            self._language = _tag(attributes.get("xml:lang") or attributes.get("lang") or "")
+            self._seen.add(self._language)
+        elif name == "seg":
+            self._text, self._codes = [], 0
+        elif self._text is not None and name in _CODES:
+            self._codes += 1
+
+    def _end(self, name: str) -> None:
+        if name == "seg" and self._text is not None:
+            self._unit.setdefault(self._language, "".join(self._text))
+            self._text = None
+        elif name == "tu":
+            source, target = (self._side(w) for w in self._wanted)
+            if source is None or target is None:
+                self._incomplete += 1
+            else:
+                self.pairs.append((self._line, source, target))
+        elif self._text is not None and name in _CODES:
+            self._codes -= 1
+
+    def _characters(self, text: str) -> None:
+        if self._text is not None and not self._codes:
+            self._text.append(text)
+
+    def _side(self, wanted: str) -> str | None:
+        """The segment in a language: its exact tag first, then any variant of it."""
+        tag = (
+            wanted
+            if wanted in self._unit
+            else next((t for t in self._unit if t.startswith(f"{wanted}-")), None)
+        )
+        if tag is None:
+            return None
+        self._found.add(wanted)
+        return self._unit[tag]
+
+    def _refuse(self, name: str, *_: object) -> None:
+        raise InputError(
+            f"declares the entity {name!r}; a TMX file needs none and they are not read: remove the declaration",
+            path=self._path,
+            line=self._parser.CurrentLineNumber,
+        )
+
+    def _malformed(self, error: expat.ExpatError) -> InputError:
+        return InputError(
+            f"not well-formed XML ({expat.ErrorString(error.code)}, column {error.offset}): mend or fetch the file",
+            path=self._path,
+            line=error.lineno,
+        )
+
+
+def _tag(language: str) -> str:
+    return language.replace("_", "-").lower()

@@ -1,0 +1,289 @@
+"""``isoglot derive``: a corpus in, the same corpus in a derived language out, with gold links and a gold lexicon."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from transformers import AutoTokenizer
+
+from isoglot.corpus.manifest import InputFile
+from isoglot.derive.base import Composed, Transform
+from isoglot.derive.gold import gold_lexicon
+from isoglot.derive.input import INPUT_KINDS, kind_of, read_rows
+from isoglot.derive.order import Inversion
+from isoglot.derive.output import DerivedFolder
+from isoglot.derive.parses import Parses
+from isoglot.derive.rows import Deriver, DeriverOptions
+from isoglot.derive.spec import TransformOptions, build, parse_names
+from isoglot.derive.vocabulary import COPY_FILE, TokenTransliteration, VocabularyCopy
+from isoglot.errors import ConfigurationError
+from isoglot.runs.whole_folder import held_already, whole_folder, write_manifest
+
+__all__ = ["DeriveRequest", "DeriveSummary", "derive_corpus"]
+
+_WINDOW = 4096
+_TEXT_COLUMNS = ("text", "source", "target", "first", "second")
+
+
+@dataclass(frozen=True)
+class DeriveRequest:
+    """What ``isoglot derive`` is to do.
+
+    Args:
+        transform: for example ``trans+inv``: inversion first, then transliteration.
+        kind: what the input holds; told from the file by default.
+        languages: of the input, two for pairs.
+        derived_language: tag of the derived language; by default ``en-x-trans-inv`` and so on.
+        tokenizer: folder or hub name; trans then copies its pieces, or, for a folder of :class:`VocabularyCopy`,
+            continues with that copy.
+        options: of the transformations.
+        rows: of reading and labels.
+        parses: a CoNLL-U file with the trees of the input's sentences, for syn.
+        first_parse_only: of a text that was parsed as several sentences, take the first.
+        lexicon: the part of the gold lexicon that is drawn; 0 for none. Without trans there is none.
+        source: further keys of a source, such as ``columns``.
+        limit: derive at most so many rows.
+    """
+
+    transform: str
+    kind: str | None = None
+    languages: tuple[str, ...] = ()
+    derived_language: str | None = None
+    tokenizer: str | None = None
+    options: TransformOptions = field(default_factory=TransformOptions)
+    rows: DeriverOptions = field(default_factory=DeriverOptions)
+    parses: str | None = None
+    first_parse_only: bool = False
+    lexicon: float = 1.0
+    source: Mapping[str, Any] = field(default_factory=dict)
+    limit: int | None = None
+
+    def described(self) -> dict[str, Any]:
+        """All of it as JSON, for the manifest."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        options = {k: v for k, v in vars(self.options).items() if k != "tokenizer"}
+        rows = {k: v for k, v in asdict(self.rows).items() if k != "parse"}
+        plain: dict[str, Any] = json.loads(
+            json.dumps({**values, "options": options, "rows": rows, "source": dict(self.source)}, default=str)
+        )
+        return plain
+
+
+@dataclass(frozen=True)
+class DeriveSummary:
+    """What became of the input.
+
+    Attributes:
+        path: the folder.
+        rows: derived rows.
+        pairs: rows of the ALIGNED corpus.
+        entries: entries of the lexicon.
+        counts: rows and answers by what became of them.
+        language: tag of the derived language.
+        seconds: time taken.
+        skipped: nothing was done: the folder was there already, made from the same.
+    """
+
+    path: Path
+    rows: int
+    pairs: int
+    entries: int
+    counts: dict[str, int]
+    language: str
+    seconds: float
+    skipped: bool = False
+
+
+def derive_corpus(
+    paths: Sequence[str | Path],
+    out: str | Path,
+    request: DeriveRequest,
+    *,
+    overwrite: bool = False,
+    progress: Any = None,
+) -> DeriveSummary:
+    """Write the derived copy of a corpus.
+
+    The folder holds ``derived.txt`` and ``original.txt`` (texts and treebanks, line by line), ``derived.conllu``
+    (treebanks) or ``derived.jsonl`` (tasks and pairs, in the columns of their schema); ``aligned/``, an ALIGNED corpus
+    from every
+    original sentence to its image with gold links; ``lexicon/`` and ``lexicon.txt``; with a tokenizer ``tokenizer/``,
+    its doubled form; and a manifest. It appears when it is complete, and is left alone if the same is there already.
+
+    Args:
+        paths: the input: one file or folder; two files for a bitext, three with word links.
+        out: the folder.
+        request: what to do.
+        overwrite: replace a folder that was made otherwise.
+        progress: object with ``progress(label, done, total)``.
+
+    Raises:
+        ConfigurationError: what was asked does not fit together, ``out`` is in use, or nothing can be derived.
+        InputError: a file cannot be read.
+    """
+    began = time.monotonic()
+    names = [str(p) for p in paths]
+    kind = request.kind or kind_of(names[0])
+    if kind not in INPUT_KINDS:
+        raise ConfigurationError(f"kind {kind!r} given; it is {', '.join(INPUT_KINDS)}")
+    _require_trees(names[0], kind, request)
+    target = Path(out)
+    files = [*names, *([request.parses] if request.parses else [])]
+    inputs = [InputFile.of(f).hashed().model_dump(exclude={"modified"}) for f in files]
+    wanted = {"request": request.described(), "kind": kind, "inputs": inputs}
+    done = held_already(target, wanted, what="derived corpus", mark="request", overwrite=overwrite)
+    if done is not None:
+        return _summary(target, done, 0.0, skipped=True)
+    with whole_folder(target) as folder:
+        values = _write(names, kind, request, folder, progress)
+        manifest = write_manifest(folder, {**wanted, **values})
+    return _summary(target, manifest, time.monotonic() - began)
+
+
+def _require_trees(name: str, kind: str, request: DeriveRequest) -> None:
+    """Transformations of syntax need trees: said before anything is read.
+
+    Raises:
+        ConfigurationError: there will be none.
+    """
+    if "syn" not in parse_names(request.transform) or kind == "treebank":
+        return
+    if kind == "aligned":
+        raise ConfigurationError(
+            f"{name}: syn orders the words of trees, and an aligned corpus has none; derive a treebank (CoNLL-U): its "
+            "aligned corpus is made beside it"
+        )
+    if request.parses is None:
+        raise ConfigurationError(
+            f"{name}: syn orders the words of trees, and {kind} data given has none; parse it to CoNLL-U, for example "
+            "with stanza (docs/derived_languages.md), and give --parses FILE.conllu, or derive the CoNLL-U file itself"
+        )
+
+
+def _write(
+    names: list[str], kind: str, request: DeriveRequest, folder: Path, progress: Any
+) -> dict[str, Any]:
+    """Derive everything into a folder; what the manifest says about it."""
+    schema = INPUT_KINDS[kind]
+
+    def rows() -> Iterator[dict[str, Any]]:
+        found = read_rows(names, kind, languages=request.languages, options=request.source)
+        return islice(found, request.limit)
+
+    copy = _vocabulary(request)
+    options = _fitted(request, schema, copy)
+    transform = build(request.transform, options, vocabulary=copy, words=lambda: _words(rows()))
+    reading = request.rows
+    if request.parses is not None:
+        trees = read_rows([request.parses], "treebank", languages=("und",), options={})
+        reading = replace(reading, parse=Parses(trees, first_only=request.first_parse_only))
+    if options.literal:
+        reading = replace(reading, single_spaces=True)
+    deriver = Deriver(transform, "-".join(parse_names(request.transform)), request.derived_language, reading)
+    spelled_anew = "trans" in parse_names(request.transform)
+    with DerivedFolder(folder, schema, lexicon=request.lexicon > 0 and spelled_anew) as output:
+        for image in deriver.rows(schema, _primed(rows(), transform)):
+            output.add(image)
+            if progress is not None and output.rows % _WINDOW == 0:
+                progress.progress("rows derived", output.rows, 0)
+        if not output.rows:
+            reasons = ", ".join(f"{r} ({n:,})" for r, n in deriver.counts.items()) or "the input is empty"
+            raise ConfigurationError(f"nothing could be derived from {names[0]}: {reasons}; give other data")
+        output.finish()
+        languages = output.languages.most_common(1)[0][0]
+        entries = 0
+        if output.words is not None:
+            lexicon = gold_lexicon(
+                output.words, languages=languages, share=request.lexicon, seed=options.seed
+            )
+            entries = len(lexicon)
+            if entries:
+                output.save_lexicon(lexicon)
+        if copy is not None:
+            copy.save(folder / "tokenizer")
+        return {
+            "rows": output.rows,
+            "pairs": output.pairs,
+            "entries": entries,
+            "language": languages[1],
+            "counts": dict(deriver.counts),
+        }
+
+
+def _vocabulary(request: DeriveRequest) -> VocabularyCopy | None:
+    """The doubled vocabulary, where the transformation has one."""
+    if request.tokenizer is None or "trans" not in parse_names(request.transform):
+        return None
+    if (Path(request.tokenizer) / COPY_FILE).is_file():
+        return VocabularyCopy.load(request.tokenizer)
+    options = request.options
+    return VocabularyCopy.draw(
+        _loaded(request.tokenizer),
+        overlap=options.overlap,
+        seed=options.seed,
+        with_replacement=options.with_replacement,
+        script=options.script,
+    )
+
+
+def _loaded(name: str | Path) -> Any:
+    """The tokenizer to copy."""
+    try:
+        return AutoTokenizer.from_pretrained(str(name))
+    except (OSError, ValueError) as error:
+        absent = Path(name).is_absolute() and not Path(name).exists()
+        reason = "no such folder" if absent else str(error).strip().splitlines()[0]
+        raise ConfigurationError(
+            f"--tokenizer {name}: cannot be loaded ({reason}); a folder with tokenizer.json, or a hub "
+            "name that this machine can reach, is needed: check the path"
+        ) from error
+
+
+def _fitted(request: DeriveRequest, schema: str, copy: VocabularyCopy | None) -> TransformOptions:
+    """The options with what follows from the kind of rows."""
+    options = request.options
+    if options.literal and schema != "pair":
+        raise ConfigurationError(
+            f"the literal inversion is the paper's XNLI code, and {schema} was given; use it with --kind nli or paws"
+        )
+    if request.tokenizer is not None and options.tokenizer is None:
+        loaded = _loaded(request.tokenizer) if copy is None else copy.original
+        options = replace(options, tokenizer=loaded)
+    whole = schema in ("bitext", "pair", "text") and not request.rows.split
+    return replace(options, attached=options.attached or whole, split=options.split or schema == "span")
+
+
+def _words(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """All words of raw rows."""
+    for row in rows:
+        yield from row.get("words") or ()
+        for column in _TEXT_COLUMNS:
+            if isinstance(row.get(column), str):
+                yield from row[column].split()
+
+
+def _primed(rows: Iterator[dict[str, Any]], transform: Transform) -> Iterator[dict[str, Any]]:
+    """The rows, after a transliteration of pieces has seen the words of many at once."""
+    steps = transform.transforms if isinstance(transform, Composed) else (transform,)
+    learner = next((s for s in steps if isinstance(s, TokenTransliteration) and not s.pieces), None)
+    if learner is None or any(isinstance(s, Inversion) and s.level == "token" for s in steps):
+        yield from rows
+        return
+    while window := list(islice(rows, _WINDOW)):
+        learner.prime(_words(window))
+        yield from window
+
+
+def _summary(
+    target: Path, values: Mapping[str, Any], seconds: float, *, skipped: bool = False
+) -> DeriveSummary:
+    return DeriveSummary(
+        target, values["rows"], values["pairs"], values["entries"], values["counts"], values["language"],
+        seconds, skipped,
+    )  # fmt: skip

@@ -1,0 +1,87 @@
+"""``isoglot fit-order``: a treebank in, models of word order out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from isoglot.derive.base import Sentence
+from isoglot.derive.input import read_rows
+from isoglot.derive.order_fit import OrderFit, fit, observed_groups
+from isoglot.derive.ud1 import reattach, to_ud1
+from isoglot.errors import ConfigurationError
+
+__all__ = ["OrderFitRequest", "fit_order_models"]
+
+_HEADS = {"N": "noun, name or pronoun", "V": "verb"}
+
+
+@dataclass(frozen=True)
+class OrderFitRequest:
+    """How models are fit.
+
+    Args:
+        language: names the files, ``LANGUAGE@N.orm``.
+        l2: weight of the squared norm.
+        high_order: the part of the observed runs of three to five that is kept.
+        labels: ``ud2``: rename to version 1.2; ``literal``: take them as they are.
+        reattach: attach ``cc`` and ``punct`` as version 1 does.
+        iterations: most steps of the optimiser.
+    """
+
+    language: str
+    l2: float = 1.0
+    high_order: float = 0.1
+    labels: Literal["ud2", "literal"] = "ud2"
+    reattach: bool = False
+    iterations: int = 200
+
+
+def fit_order_models(
+    paths: Sequence[str | Path], out: str | Path, request: OrderFitRequest
+) -> list[tuple[Path, OrderFit]]:
+    """Fit the models of nouns and of verbs; both are written once both are there.
+
+    Args:
+        paths: CoNLL-U files.
+        out: folder for the models.
+        request: how.
+
+    Returns:
+        Each model's file and the fit.
+
+    Raises:
+        ConfigurationError: nothing to fit to.
+        InputError: a file cannot be read.
+    """
+    trees: list[Sentence] = []
+    for path in paths:
+        for row in read_rows([str(path)], "treebank", languages=(request.language,), options={}):
+            tree = Sentence(
+                tuple(row["words"]), tuple(row["upos"]), tuple(row["heads"]), tuple(row["deprels"])
+            )
+            tree = to_ud1(tree) if request.labels == "ud2" else tree
+            trees.append(reattach(tree) if request.reattach else tree)
+    fits = {kind: _fit(trees, kind, request, names=paths) for kind in ("N", "V")}
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    found = []
+    for kind, fitted in fits.items():
+        path = folder / f"{request.language}@{kind}.orm"
+        fitted.model.save(path)
+        found.append((path, fitted))
+    return found
+
+
+def _fit(
+    trees: Sequence[Sentence], kind: str, request: OrderFitRequest, *, names: Sequence[str | Path]
+) -> OrderFit:
+    counts = observed_groups(trees, kind)
+    if not counts:
+        raise ConfigurationError(
+            f"{', '.join(str(n) for n in names)}: no {_HEADS[kind]} with one to five dependents in {len(trees):,} "
+            "trees; give projective UD trees"
+        )
+    return fit(counts, l2=request.l2, high_order=request.high_order, iterations=request.iterations)

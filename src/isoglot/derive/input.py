@@ -1,0 +1,126 @@
+"""What `isoglot derive` reads: corpora in any format, and the data of tasks in theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from isoglot.corpus.labelled.pairs import NLI_LABELS, PARAPHRASE_LABELS, read_pairs
+from isoglot.corpus.labelled.questions import NOT_FOUND, read_questions
+from isoglot.corpus.labelled.tables import jsonl_columns, read_table
+from isoglot.corpus.labelled.tags import read_tags
+from isoglot.corpus.manifest import load_corpus, read_manifest
+from isoglot.corpus.read.readers import read
+from isoglot.corpus.read.sources import Kind, sources_from
+from isoglot.errors import ConfigurationError
+from isoglot.schema import PAIR, SPAN, TAGGED
+
+__all__ = ["INPUT_KINDS", "kind_of", "read_rows"]
+
+INPUT_KINDS: dict[str, str] = {
+    "text": "text",
+    "bitext": "bitext",
+    "aligned": "aligned",
+    "treebank": "treebank",
+    "tagged": "tagged",
+    "nli": "pair",
+    "paws": "pair",
+    "qa": "span",
+}
+"""What can be derived, and the schema that it has."""
+
+_CORPORA = ("text", "bitext", "aligned", "treebank")
+_COLUMNS = (
+    ({"context", "question"}, "qa"),
+    ({"words", "tags"}, "tagged"),
+    ({"first", "second"}, "nli"),
+    ({"premise", "hypothesis"}, "nli"),
+    ({"sentence1", "sentence2"}, "paws"),
+    ({"source", "target", "links"}, "aligned"),
+    ({"source", "target"}, "bitext"),
+    ({"text"}, "text"),
+)
+_SUFFIXES = {".txt": "text", ".conllu": "treebank", ".tmx": "bitext", ".src-tgt": "bitext", ".json": "qa"}
+_PACKED = (".gz", ".xz", ".zst", ".bz2")
+
+
+def kind_of(path: str) -> str:
+    """What a file holds, told from its manifest, name or columns.
+
+    Raises:
+        ConfigurationError: it cannot be told.
+    """
+    manifest = read_manifest(path) if Path(path).is_dir() else None
+    if manifest is not None and manifest.kind in INPUT_KINDS:
+        return manifest.kind
+    name = Path(path).name.lower()
+    for packed in _PACKED:
+        name = name.removesuffix(packed)
+    suffix = Path(name).suffix
+    if suffix in (".jsonl", ".ndjson"):
+        columns = jsonl_columns(path)
+        found = next((kind for needed, kind in _COLUMNS if needed <= columns), None)
+        if found is not None:
+            return found
+    if suffix in _SUFFIXES:
+        return _SUFFIXES[suffix]
+    raise ConfigurationError(
+        f"{path}: its name does not tell what it holds; give --kind {', '.join(INPUT_KINDS)}"
+    )
+
+
+def read_rows(
+    paths: list[str], kind: str, *, languages: tuple[str, ...], options: Mapping[str, object]
+) -> Iterator[dict[str, Any]]:
+    """Rows of the schema that belongs to a kind.
+
+    Args:
+        paths: one file or folder; two files for a bitext, three with word links.
+        kind: one of :data:`INPUT_KINDS`.
+        languages: of the rows, two for pairs.
+        options: further keys of :class:`isoglot.corpus.read.sources.Source`.
+
+    Raises:
+        ConfigurationError: no language given, or several files where one is meant.
+        InputError: bad content, as ``file:line``.
+    """
+    if len(paths) == 1 and read_manifest(paths[0]) is not None:
+        yield from load_corpus(paths[0])
+        return
+    if kind in _CORPORA:
+        corpus: Kind = kind  # type: ignore[assignment]
+        for source in sources_from(paths, kind=corpus, languages=languages, **options):
+            yield from read(source, kind=corpus)
+        return
+    if len(paths) > 1:
+        raise ConfigurationError(f"{len(paths)} files of {kind} given; derive them one at a time")
+    if not languages or not languages[0]:
+        raise ConfigurationError(f"{paths[0]}: its language is needed; give --lang en")
+    yield from _task_rows(paths[0], kind, languages[0])
+
+
+def _task_rows(path: str, kind: str, language: str) -> Iterator[dict[str, Any]]:
+    tabled = Path(path).suffix in (".jsonl", ".ndjson", ".parquet") or Path(path).is_dir()
+    if kind == "tagged":
+        if tabled:
+            yield from read_table(path, TAGGED, language=language, split="train", role="tagged sentences")
+        else:
+            yield from read_tags(path, language=language)
+    elif kind in ("nli", "paws"):
+        if tabled and {"first", "second"} <= jsonl_columns(path):
+            yield from read_table(path, PAIR, language=language, split="train", role="sentence pairs")
+        else:
+            labels = NLI_LABELS if kind == "nli" else PARAPHRASE_LABELS
+            yield from read_pairs(path, language=language, labels=labels)
+    elif tabled:
+        yield from read_table(path, SPAN, language=language, split="train", role="questions")
+    else:
+        for row in read_questions(path, language=language):
+            found = [
+                (t, s)
+                for t, s in zip(row["answers"]["text"], row["answers"]["start"], strict=True)
+                if s != NOT_FOUND
+            ]
+            answers = {"text": [t for t, _ in found], "start": [s for _, s in found]}
+            yield {**row, "answers": answers}

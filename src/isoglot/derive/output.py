@@ -1,0 +1,103 @@
+"""What `isoglot derive` writes, row by row."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TextIO
+
+from datasets import Dataset
+
+from isoglot.corpus.options import PrepareOptions
+from isoglot.corpus.prepare import prepare
+from isoglot.corpus.read.sources import Kind, Source
+from isoglot.derive.gold import word_pairs
+from isoglot.derive.rows import Image
+
+__all__ = ["DerivedFolder"]
+
+_ALIGNED = ".aligned.jsonl"
+
+
+class DerivedFolder:
+    """The files of a derived corpus, written as its rows come.
+
+    Args:
+        folder: an empty folder.
+        kind: schema of the rows.
+        lexicon: count word pairs for a lexicon.
+    """
+
+    def __init__(self, folder: Path, kind: str, *, lexicon: bool) -> None:
+        self.folder, self.kind = folder, kind
+        self.rows = self.pairs = 0
+        self.languages: Counter[tuple[str, str]] = Counter()
+        self.words: Counter[tuple[str, str]] | None = Counter() if lexicon else None
+        self._open: dict[str, TextIO] = {}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> DerivedFolder:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+        self._stack.close()
+
+    def add(self, image: Image) -> None:
+        """Write a row and its sentence pairs."""
+        self.rows += 1
+        if self.kind in ("text", "treebank"):
+            pair = image.pairs[0]
+            self._line("derived.txt", pair["target"])
+            self._line("original.txt", pair["source"])
+        if self.kind == "treebank":
+            self._line("derived.conllu", _conllu(image.row, self.rows))
+        elif self.kind != "text":
+            self._line("derived.jsonl", json.dumps(image.row, ensure_ascii=False))
+        for pair in image.pairs:
+            self.pairs += 1
+            self.languages[pair["source_language"], pair["target_language"]] += 1
+            row = {
+                "source": pair["source_words"],
+                "target": pair["target_words"],
+                "links": pair["links"],
+            }
+            self._line(_ALIGNED, json.dumps(row, ensure_ascii=False))
+        if self.words is not None:
+            self.words.update(word_pairs(image.pairs))
+
+    def finish(self) -> None:
+        """Close the files and make the ALIGNED corpus of all sentence pairs."""
+        self._stack.close()
+        source, target = self.languages.most_common(1)[0][0]
+        path = self.folder / _ALIGNED
+        self._prepare(path, "aligned", "jsonl", source_language=source, target_language=target)
+        path.unlink()
+
+    def save_lexicon(self, lexicon: Dataset) -> None:
+        """Write a lexicon as MUSE does, and as a corpus that recipes read."""
+        path = self.folder / "lexicon.txt"
+        lines = (f"{s}\t{t}\n" for s, t in zip(lexicon["source"], lexicon["target"], strict=True))
+        path.write_text("".join(lines), encoding="utf-8")
+        source, target = lexicon[0]["source_language"], lexicon[0]["target_language"]
+        self._prepare(path, "lexicon", "lexicon", source_language=source, target_language=target)
+
+    def _prepare(self, path: Path, kind: Kind, name: str, **languages: str) -> None:
+        source = Source.model_validate({"path": str(path), "format": name, **languages})
+        prepare([source], self.folder / kind, options=PrepareOptions(kind=kind, clean_whitespace=False))
+
+    def _line(self, name: str, text: str) -> None:
+        if name not in self._open:
+            file = (self.folder / name).open("w", encoding="utf-8", newline="\n")
+            self._open[name] = self._stack.enter_context(file)
+        self._open[name].write(f"{text}\n")
+
+
+def _conllu(row: dict[str, Any], number: int) -> str:
+    lines = [f"# sent_id = {number}", f"# text = {' '.join(row['words'])}"]
+    columns = (row["words"], row["upos"], row["heads"], row["deprels"])
+    for i, (word, tag, head, relation) in enumerate(zip(*columns, strict=True), 1):
+        lines.append("\t".join([str(i), word, "_", tag, "_", "_", str(head), relation, "_", "_"]))
+    return "\n".join([*lines, ""])

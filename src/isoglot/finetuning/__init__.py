@@ -1,0 +1,1 @@
+"""Fine-tuning, evaluation and transfer of a pre-trained checkpoint."""

@@ -1,0 +1,202 @@
+"""Training and development data of fine-tuning: languages joined, parts held out, translations code-switched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from datasets import Dataset, concatenate_datasets
+from numpy.typing import NDArray
+
+from isoglot.errors import ConfigurationError
+from isoglot.finetuning.options import FinetuneOptions
+from isoglot.seeding import generator_for
+from isoglot.tasks.base import TrainableTask, group_column
+from isoglot.tasks.code_switching import ORIGINAL, code_switch, numbered
+from isoglot.tasks.features import Rows
+
+__all__ = ["Grouped", "LengthOrder", "dev_sets", "grouped", "hold_out", "training_rows"]
+
+
+class Grouped(torch.utils.data.Dataset[list[dict[str, Any]]]):
+    """Rows that stay in one batch together: an item is a list of rows.
+
+    Args:
+        rows: all rows.
+        groups: numbers of the rows of each item.
+    """
+
+    def __init__(self, rows: Rows, groups: Sequence[Sequence[int]]) -> None:
+        self.rows, self.groups = rows, [list(group) for group in groups]
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def __getitem__(self, index: int) -> list[dict[str, Any]]:
+        return [self.rows[row] for row in self.groups[index]]
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Tokens of the longest row of each item."""
+        own = self.rows.lengths
+        return np.array([own[group].max() for group in self.groups], np.int64)
+
+
+class LengthOrder(torch.utils.data.Sampler[int]):
+    """A random order in which the items of a batch are of like length, so that little is padded.
+
+    The items are shuffled, put in pools of ``bucket`` batches, sorted by length in each pool and cut into batches,
+    which are shuffled. It follows from the seed and the epoch alone, so a resumed run goes on in the same order.
+
+    Args:
+        lengths: of the items.
+        batch: items in an optimiser step.
+        bucket: batches in a pool; 1 gives plain random batches.
+        seed: of the order.
+    """
+
+    def __init__(self, lengths: NDArray[np.int64], batch: int, *, bucket: int, seed: int) -> None:
+        self.lengths, self.batch, self.bucket, self.seed = lengths, batch, bucket, seed
+        self.epoch = 0
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Take the order of another epoch."""
+        self.epoch = epoch
+
+    def __iter__(self) -> Iterator[int]:
+        generator = generator_for(self.seed, "order", self.epoch)
+        order = torch.randperm(len(self.lengths), generator=generator).numpy()
+        for start in range(0, len(order), self.batch * self.bucket):
+            pool = order[start : start + self.batch * self.bucket]
+            pool = pool[np.argsort(-self.lengths[pool], kind="stable")]
+            full = len(pool) // self.batch
+            for place in [*torch.randperm(full, generator=generator).tolist(), full]:
+                yield from pool[place * self.batch : (place + 1) * self.batch].tolist()
+
+
+def grouped(rows: Rows, dataset: Dataset) -> Grouped:
+    """Put the rows of both copies of an original in one item, window by window.
+
+    The k-th rows of the copies go together; where one copy has more windows, its further ones stand alone.
+    """
+    original = list(dataset[ORIGINAL])
+    copies: dict[int, dict[int, list[int]]] = {}
+    for row, example in enumerate(rows.examples):
+        copies.setdefault(original[example], {}).setdefault(example, []).append(row)
+    groups = [
+        [several[k] for several in own.values() if k < len(several)]
+        for own in copies.values()
+        for k in range(max(map(len, own.values())))
+    ]
+    return Grouped(rows, groups)
+
+
+def training_rows(
+    task: TrainableTask, languages: Sequence[str], options: FinetuneOptions, *, seed: int
+) -> tuple[Dataset, dict[str, Dataset]]:
+    """The training data, and what of them is held out for development, by language.
+
+    Raises:
+        ConfigurationError: no data, or code-switching without translations.
+    """
+    parts, held_out = [], {}
+    for code in languages:
+        own, originals = task.load(code, "train"), None
+        if options.setting == "code_switch":
+            if code == options.pivot:
+                raise ConfigurationError(
+                    f"setting code_switch with language {code!r}, which is the pivot; give the language of the "
+                    f"translations with --language, the originals' with --set pivot={code}"
+                )
+            own, originals = numbered(own, task.load(options.pivot, "train"))
+        if options.dev_fraction and not task.data.has(code, "dev"):
+            own, held_out[code] = hold_out(
+                own, options.dev_fraction, group=group_column(own, task.group), seed=seed
+            )
+        if originals is not None:
+            own = code_switch(own, originals)
+        parts.append(_limited(own, options.max_train_examples, among=len(languages)))
+    shared = [c for c in parts[0].column_names if all(c in p.column_names for p in parts)]
+    if options.setting == "code_switch" and len(parts) > 1:
+        parts = _renumbered(parts)
+    joined = parts[0] if len(parts) == 1 else concatenate_datasets([p.select_columns(shared) for p in parts])
+    return joined, held_out
+
+
+def dev_sets(
+    task: TrainableTask, languages: Sequence[str], options: FinetuneOptions, held_out: dict[str, Dataset]
+) -> list[tuple[str, Dataset]]:
+    """Language and data that checkpoints are chosen by; none with ``select="last"``.
+
+    Raises:
+        ConfigurationError: there are none.
+    """
+    if options.select == "last":
+        return []
+    wanted = list(languages)
+    if options.select == "joint":
+        if not options.select_languages:
+            raise ConfigurationError(
+                "select=joint given, which needs the languages to choose by: --set select_languages=en,de,es"
+            )
+        wanted = list(options.select_languages)
+    found = []
+    for code in wanted:
+        if code not in held_out and not task.data.has(code, "dev"):
+            raise ConfigurationError(
+                f"no dev data for {code!r} to choose the checkpoint by ({task.data.describe()}); add --data dev=PATH, "
+                "hold out some of the training data with --set dev_fraction=0.05, or keep the last one with "
+                "--set select=last"
+            )
+        found.append((code, held_out[code] if code in held_out else task.load(code, "dev")))
+    return found
+
+
+def hold_out(dataset: Dataset, share: float, *, group: str | None, seed: int) -> tuple[Dataset, Dataset]:
+    """Divide a data set at random into one to train on and one held out.
+
+    Args:
+        dataset: any.
+        share: of the groups, to hold out; at least one.
+        group: rows with equal values of this column stay on one side.
+        seed: of the choice.
+
+    Raises:
+        ConfigurationError: fewer than two groups.
+    """
+    values = list(range(len(dataset))) if group is None else list(dataset[group])
+    names = list(dict.fromkeys(values))
+    if len(names) < 2:
+        raise ConfigurationError(
+            f"{len(names)} group of training examples given, at least two are needed to hold some out"
+        )
+    order = torch.randperm(len(names), generator=generator_for(seed, "hold_out")).tolist()
+    count = min(max(1, round(share * len(names))), len(names) - 1)
+    out = {names[i] for i in order[:count]}
+    kept = [i for i, value in enumerate(values) if value not in out]
+    held = [i for i, value in enumerate(values) if value in out]
+    return dataset.select(kept), dataset.select(held)
+
+
+def _limited(dataset: Dataset, most: int | None, *, among: int) -> Dataset:
+    """The first examples, an even number (both copies of an original), of one of several languages."""
+    share = None if most is None else max(2, most // among)
+    return dataset if share is None or share >= len(dataset) else dataset.select(range(share - share % 2))
+
+
+def _renumbered(parts: Sequence[Dataset]) -> list[Dataset]:
+    """Originals numbered through all parts."""
+    result, first = [], 0
+    for part in parts:
+        numbers = [first + n for n in part[ORIGINAL]]
+        first = max(numbers) + 1
+        feature = part.features[ORIGINAL]
+        result.append(
+            part.remove_columns(ORIGINAL).add_column(ORIGINAL, numbers).cast_column(ORIGINAL, feature)
+        )
+    return result

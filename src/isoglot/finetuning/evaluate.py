@@ -1,0 +1,270 @@
+"""``isoglot evaluate``: a checkpoint, a task and languages in, rows of results out."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from isoglot.errors import ConfigurationError
+from isoglot.finetuning.finetune import TASK_FILE, checkpoint_folder, origin
+from isoglot.finetuning.inputs import describe_task, identify, key_of
+from isoglot.modules.encoder import max_length
+from isoglot.results import Result, append, read
+from isoglot.runs.folder import hash_checkpoint, read_json
+from isoglot.runs.reporter import Reporter, Silent
+from isoglot.tasks import submission
+from isoglot.tasks.base import Predictions, Probe, Task, TrainableTask
+from isoglot.tasks.features import Collator, Precision, Step, default_device, predict_rows
+from isoglot.tasks.heads import load_tokenizer
+from isoglot.tasks.language_vectors import attach, attached, chosen_vectors, number_rows
+
+__all__ = ["EvaluateOptions", "evaluate", "require_one_process"]
+
+_INHERITED = ("max_length", "stride", "windows", "max_question_length")
+
+
+@dataclass(frozen=True)
+class EvaluateOptions:
+    """How an evaluation runs and what it leaves.
+
+    Args:
+        out: file of results that rows are added to; what it already has is not measured again.
+        predictions: folder for predictions in XTREME's submission format.
+        run: name in results; by default that of the checkpoint's run.
+        max_tokens: padded tokens in a batch.
+        precision: of the forward.
+        again: measure even what is there.
+        language_ids: languages to ids of the checkpoint's language embeddings, in place of those it was trained with;
+            for tasks with a head alone.
+    """
+
+    out: Path | None = None
+    predictions: Path | None = None
+    run: str | None = None
+    max_tokens: int = 8192
+    precision: Precision = "float32"
+    again: bool = False
+    language_ids: Mapping[str, int] | None = None
+
+
+def evaluate(
+    checkpoint: str | Path,
+    task: Task,
+    *,
+    languages: Sequence[str],
+    split: str = "test",
+    options: EvaluateOptions | None = None,
+    progress: Reporter | None = None,
+) -> list[Result]:
+    """Measure a checkpoint on a task in several languages.
+
+    A task with a head needs a fine-tuned checkpoint, the others are put to any encoder. The model is loaded once, rows
+    are batched by length, and each language's results are written as soon as they are known.
+
+    Args:
+        checkpoint: fine-tuned or pre-trained; a folder, a run's folder, or a hub name.
+        task: with its data.
+        languages: ISO codes; ``de-es`` for MLQA across languages, ``en-de`` for pairs of languages.
+        split: ``test`` or ``dev``.
+        options: where to write, batch size, …
+        progress: told about the work.
+
+    Returns:
+        One row a language and metric, in per cent, in the order of the languages; rows that were there already too.
+
+    Raises:
+        ConfigurationError: no head for the task, or no data.
+        InputError: data that cannot be read.
+    """
+    options, report = options or EvaluateOptions(), progress or Silent()
+    if not languages:
+        raise ConfigurationError("no language given; name them with --languages de,es")
+    if options.language_ids is not None and not isinstance(task, TrainableTask):
+        raise ConfigurationError(
+            f"language_ids given, but {task.name} measures an encoder without its language embeddings; leave them out"
+        )
+    source = checkpoint_folder(checkpoint)
+    measure = _Measure(source, task, options, report)
+    rows: list[Result] = []
+    for number, language in enumerate(languages, 1):
+        wanted = options.predictions is not None and not submission.written(
+            options.predictions, task.name, language, split
+        )
+        known = [] if options.again or wanted else measure.known(language, split)
+        if known:
+            report.note(f"{task.name} {language} {split}: already measured")
+        else:
+            known = measure(language, split)
+        rows += known
+        report.progress("languages", number, len(languages))
+    return rows
+
+
+class _Measure:
+    """One checkpoint on one task; loads what it needs when it first needs it."""
+
+    def __init__(self, source: Path | str, task: Task, options: EvaluateOptions, report: Reporter) -> None:
+        task = copy.copy(task)  # what it inherits from the checkpoint stays here
+        self.source, self.task, self.options, self.report = source, task, options, report
+        self.about = origin(source)
+        self.hash = (
+            hash_checkpoint(source) if isinstance(source, Path) else str(self.about["pretrained_hash"])
+        )
+        self.run = options.run or str(self.about["run"])
+        trained_with = self.about.get("options", {}) if isinstance(task, TrainableTask) else {}
+        for name in _INHERITED:
+            if name in trained_with and hasattr(task, name):
+                setattr(task, name, trained_with[name])
+        self._described = describe_task(task)  # before the model limits what is asked for
+        self._model: Any = None
+        self._tokenizer: Any = None
+
+    def __call__(self, language: str, split: str) -> list[Result]:
+        self.report.note(f"{self.task.name} {language} {split}")
+        if isinstance(self.task, TrainableTask):
+            self._load_head(self.task)
+        dataset = self.task.load(language, split)
+        step = self._step(f"{self.task.name} {language}")
+        if isinstance(self.task, TrainableTask):
+            predictions = self._predict(self.task, dataset, step)
+            scores = self.task.score(dataset, predictions, language=language)
+        elif isinstance(self.task, Probe):
+            scores, predictions = self.task.measure(self.source, dataset, language=language, progress=step)
+        else:
+            raise ConfigurationError(
+                f"task {self.task.name} can neither be trained nor measured; see Task in isoglot.tasks.base"
+            )
+        rows = [
+            self._result(language, split, metric, value, len(predictions)) for metric, value in scores.items()
+        ]
+        if self.options.predictions is not None:
+            submission.write(self.options.predictions, self.task.name, language, split, predictions)
+        if self.options.out is not None:
+            append(self.options.out, rows)
+            self._remember(language, split)
+        return rows
+
+    def known(self, language: str, split: str) -> list[Result]:
+        """Rows that an earlier call wrote for the same checkpoint, task options and data."""
+        out = self.options.out
+        if out is None or not out.is_file() or self._key(language, split) not in _lines(_journal(out)):
+            return []
+        wanted = (self.run, self.task.name, language, split, self.hash)
+        latest = {
+            row.metric: row
+            for row in read(out)
+            if (row.run, row.task, row.language, row.split, row.checkpoint_hash) == wanted
+        }
+        return list(latest.values())
+
+    def _load_head(self, task: TrainableTask) -> None:
+        if self._model is not None:
+            return
+        if isinstance(self.source, Path) and (self.source / TASK_FILE).is_file():
+            trained_on = (read_json(self.source / TASK_FILE) or {}).get("options", {}).get("kind")
+            own = getattr(task, "kind", None)
+            if trained_on is not None and own is not None and not _compatible(trained_on, own):
+                raise ConfigurationError(
+                    f"{self.source}: was fine-tuned for {trained_on}, task {own} given; fine-tune the encoder for it"
+                )
+        model = task.trained(self.source)
+        longest = max_length(model)
+        if longest is not None and task.max_length > longest:
+            task.max_length = longest
+        vectors = chosen_vectors(self.source, self.options.language_ids)
+        if vectors is not None:
+            attach(model, vectors)
+        self._model = model.to(default_device())  # type: ignore[arg-type]
+        self._tokenizer = load_tokenizer(self.source)
+
+    def _predict(self, task: TrainableTask, dataset: Any, step: Step) -> Predictions:
+        rows = task.encode(dataset, self._tokenizer, self._model, training=False)
+        unknown = number_rows(rows, dataset, attached(self._model))
+        if unknown:
+            self.report.note(
+                f"no language embedding for {', '.join(sorted(unknown))}: the mean of the others is added"
+            )
+        collator = Collator(self._tokenizer, multiple=8 if torch.cuda.is_available() else 1)
+        outputs = predict_rows(
+            self._model,
+            rows,
+            collator,
+            task.reduce,
+            max_tokens=self.options.max_tokens,
+            precision=self.options.precision,
+            progress=step,
+        )
+        return task.decode(dataset, rows, outputs)
+
+    def _step(self, label: str) -> Step:
+        return lambda done, total: self.report.progress(label, done, total)
+
+    def _result(self, language: str, split: str, metric: str, value: float, examples: int) -> Result:
+        return Result(
+            run=self.run,
+            task=self.task.name,
+            language=language,
+            split=split,
+            metric=metric,
+            value=value,
+            seed=self.about.get("seed"),
+            examples=examples,
+            checkpoint_hash=self.hash,
+            recipe_hash=str(self.about.get("recipe_hash", "")),
+        )
+
+    def _key(self, language: str, split: str) -> str:
+        return key_of(
+            {
+                "run": self.run,
+                "checkpoint": self.hash,
+                "task": self._described,
+                "precision": self.options.precision,
+                "language_ids": self.options.language_ids,
+                "language": language,
+                "split": split,
+                "data": identify(self.task, language, split),
+            }
+        )
+
+    def _remember(self, language: str, split: str) -> None:
+        if self.options.out is not None:
+            with _journal(self.options.out).open("a", encoding="utf-8") as file:
+                file.write(f"{self._key(language, split)}\n")
+
+
+def require_one_process(command: str, work: str) -> None:
+    """Refuse to be one of several processes.
+
+    Args:
+        command: as the user gave it.
+        work: what it does in one process: ``runs``.
+
+    Raises:
+        ConfigurationError: torchrun started several.
+    """
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ConfigurationError(
+            f"{command} given to torchrun, but it {work} in one process; start it without torchrun"
+        )
+
+
+def _compatible(one: str, other: str) -> bool:
+    """Whether a head of one kind does for another: all question answering is the same."""
+    questions = {"squad", "xquad", "mlqa", "tydiqa"}
+    return one == other or {one, other} <= questions
+
+
+def _journal(out: Path) -> Path:
+    """Beside the results: which evaluations they are whole of."""
+    return out.with_name(f".{out.name}.done")
+
+
+def _lines(path: Path) -> set[str]:
+    return set(path.read_text(encoding="utf-8").split()) if path.is_file() else set()

@@ -1,0 +1,273 @@
+"""``isoglot finetune``: a pre-trained checkpoint and a task in, a fine-tuned checkpoint out."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from accelerate import PartialState
+from transformers import PreTrainedTokenizerBase
+
+from isoglot.errors import ConfigurationError
+from isoglot.finetuning.data import dev_sets, training_rows
+from isoglot.finetuning.inputs import describe_task, identify, key_of
+from isoglot.finetuning.options import FinetuneOptions
+from isoglot.finetuning.train import Outcome, TrainingData, train_head
+from isoglot.runs.files import write_text
+from isoglot.runs.folder import CHECKPOINT, MANIFEST, RUN, clear, hash_checkpoint, read_json, versions
+from isoglot.runs.reporter import Reporter, Silent
+from isoglot.tasks.base import Probe, Task, TrainableTask
+from isoglot.tasks.heads import load_tokenizer
+from isoglot.tasks.language_vectors import attach, chosen_vectors
+
+__all__ = ["TASK_FILE", "checkpoint_folder", "finetune", "finetune_key", "origin"]
+
+TASK_FILE = "isoglot_task.json"
+"""Beside a fine-tuned model: what it was made from."""
+
+
+def finetune(
+    checkpoint: str | Path,
+    task: Task,
+    *,
+    language: str,
+    seed: int = 1,
+    train: FinetuneOptions | None = None,
+    out: str | Path,
+    resume: bool = True,
+    progress: Reporter | None = None,
+) -> Path:
+    """Fine-tune an encoder on a task's training data.
+
+    Args:
+        checkpoint: a pre-trained checkpoint (a plain folder or hub name; the folder of a ``pretrain`` run works too).
+            Language embeddings of a ``pretrain`` run are used and trained on, see ``train.language_ids``.
+        task: one with a head.
+        language: of the training data; several with commas (translate-train of all). With setting ``code_switch``,
+            the language whose translations are mixed with the originals in ``train.pivot``.
+        seed: of the head, the order of examples and dropout.
+        train: settings; by default XTREME's would be ``preset("xtreme", kind)``.
+        out: folder of the run: ``checkpoint/``, ``manifest.json``, and ``grid/`` where several settings were tried.
+        resume: go on with an unfinished run in ``out``.
+        progress: told about the work.
+
+    Returns:
+        The fine-tuned checkpoint. A finished run with the same inputs is not run again.
+
+    Raises:
+        ConfigurationError: a task without a head, no data, another run in ``out``, or settings that do not fit.
+        InputError: data that cannot be read.
+    """
+    run = _run(checkpoint, task, language, seed, train, Path(out), progress)
+    report, ranks, key = run.report, run.ranks, run.key()
+    done = _finished(run.folder, key, resume=resume)
+    ranks.wait_for_everyone()  # all have looked before one writes
+    if done:
+        report.note(f"{run.folder}: already done")
+        return run.folder / CHECKPOINT
+    existed = run.folder.exists()
+    try:
+        return run.train(key)
+    except BaseException:
+        if ranks.is_main_process and not run.begun():
+            clear(run.folder, existed=existed)  # nothing was trained: leave nothing behind
+        raise
+
+
+def finetune_key(
+    checkpoint: str | Path, task: Task, *, language: str, seed: int = 1, train: FinetuneOptions | None = None
+) -> str:
+    """Names everything that a fine-tuned model depends on; the arguments are those of :func:`finetune`.
+
+    Raises:
+        ConfigurationError: as :func:`finetune`.
+    """
+    return _run(checkpoint, task, language, seed, train, Path(), None).key()
+
+
+def _run(
+    checkpoint: str | Path,
+    task: Task,
+    language: str,
+    seed: int,
+    train: FinetuneOptions | None,
+    out: Path,
+    progress: Reporter | None,
+) -> _Run:
+    if not isinstance(task, TrainableTask):
+        kind = "needs no fine-tuning: run `isoglot evaluate`" if isinstance(task, Probe) else "has no head"
+        raise ConfigurationError(f"task {getattr(task, 'name', task)} {kind}")
+    options = train or FinetuneOptions.build()
+    task = copy.copy(task)  # the caller's keeps its length
+    if options.max_length is not None:
+        task.max_length = options.max_length
+    ranks = PartialState(cpu=not torch.accelerator.is_available())
+    report = (progress or Silent()) if ranks.is_main_process else Silent()
+    languages = [code.strip() for code in language.split(",") if code.strip()]
+    return _Run(checkpoint_folder(checkpoint), task, languages, seed, options, out, report, ranks)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One fine-tuning. Under ``torchrun`` all ranks train, the first one writes and the others wait for it."""
+
+    source: Path | str
+    task: TrainableTask
+    languages: Sequence[str]
+    seed: int
+    options: FinetuneOptions
+    folder: Path
+    report: Reporter
+    ranks: PartialState
+
+    def key(self) -> str:
+        """Names everything that the result depends on."""
+        options = self.options
+        pivot = [options.pivot] if options.setting == "code_switch" else []
+        chosen_by = {"source": self.languages, "joint": options.select_languages, "last": ()}[options.select]
+        has_dev = [code for code in chosen_by if self.task.data.has(code, "dev")]
+        return key_of(
+            {
+                "checkpoint": origin(self.source),
+                "task": describe_task(self.task),
+                "languages": list(self.languages),
+                "seed": self.seed,
+                "train": options.model_dump(mode="json", exclude={"run"}),
+                "data": [identify(self.task, code, "train") for code in (*self.languages, *pivot)],
+                "dev": [identify(self.task, code, "dev") for code in has_dev],
+                "ranks": self.ranks.num_processes,
+            }
+        )
+
+    def begun(self) -> bool:
+        """Whether there is anything to go on with."""
+        return any(self.folder.glob("**/checkpoint*/*.safetensors"))
+
+    def train(self, key: str) -> Path:
+        """Train, and write the manifest last."""
+        about = {**origin(self.source), **({} if self.options.run is None else {"run": self.options.run})}
+        card = {
+            **about,
+            "task": self.task.name,
+            "languages": list(self.languages),
+            "setting": self.options.setting,
+            "seed": self.seed,
+            "key": key,
+            "options": {**describe_task(self.task), "data": list(self.task.data.specs)},
+        }
+        if self.ranks.is_main_process:
+            _write_json(self.folder / RUN, card)
+        best = self._best_of_grid(card)
+        if self.ranks.is_main_process:
+            if best.folder != self.folder:
+                shutil.rmtree(self.folder / CHECKPOINT, ignore_errors=True)
+                shutil.copytree(best.folder / CHECKPOINT, self.folder / CHECKPOINT)
+            settings = best.options.model_dump(mode="json")
+            found = {"selection": best.value, "steps": best.steps, "settings": settings}
+            _write_json(
+                self.folder / MANIFEST, {**card, **found, "versions": versions(), "checkpoint": CHECKPOINT}
+            )
+        self.ranks.wait_for_everyone()
+        return self.folder / CHECKPOINT
+
+    def _best_of_grid(self, card: Mapping[str, Any]) -> Outcome:
+        """Train once for each combination of settings."""
+        tokenizer = load_tokenizer(self.source)
+        dataset, held_out = training_rows(self.task, self.languages, self.options, seed=self.seed)
+        grid = self.options.grid()
+        if len(grid) > 1 and self.options.select == "last":
+            raise ConfigurationError(
+                f"{len(grid)} combinations of settings given and select=last; choose by dev data: --set select=source"
+            )
+        outcomes: list[Outcome] = []
+        for number, single in enumerate(grid, 1):
+            place = self.folder if len(grid) == 1 else self.folder / "grid" / f"{number}"
+            done = Outcome.read(place, single)
+            self.ranks.wait_for_everyone()
+            if done is None:
+                if len(grid) > 1:
+                    self.report.note(
+                        f"settings {number} of {len(grid)}: lr {single.learning_rate:g}, batch {single.batch_size}, "
+                        f"{single.epochs:g} epochs"
+                    )
+                dev = dev_sets(self.task, self.languages, single, held_out)
+                done = self._train_one(tokenizer, TrainingData(dataset, dev), single, place)
+                if self.ranks.is_main_process:
+                    _write_json(place / CHECKPOINT / TASK_FILE, {**card, "selection": done.value})
+                    done.write()
+                self.ranks.wait_for_everyone()
+            outcomes.append(done)
+        return max(outcomes, key=lambda outcome: -1.0 if outcome.value is None else outcome.value)
+
+    def _train_one(
+        self, tokenizer: PreTrainedTokenizerBase, data: TrainingData, options: FinetuneOptions, place: Path
+    ) -> Outcome:
+        labels = self.task.labels(data.dataset)
+        model = self.task.head(self.source, labels=labels, seed=self.seed, dropout=options.dropout)
+        vectors = chosen_vectors(self.source, options.language_ids)
+        if vectors is not None:
+            attach(model, vectors)
+        return train_head(
+            model, tokenizer, self.task, data, options, seed=self.seed, folder=place, progress=self.report
+        )
+
+
+def checkpoint_folder(checkpoint: str | Path) -> Path | str:
+    """A checkpoint's own folder, from it or the run's folder around it; a hub name stays as it is."""
+    folder = Path(checkpoint).expanduser()
+    if (folder / "config.json").is_file():
+        return folder
+    if (folder / CHECKPOINT / "config.json").is_file():
+        return folder / CHECKPOINT
+    name = str(checkpoint)
+    if folder.exists() or name.startswith((".", "/", "~")) or name.count("/") > 1:
+        raise ConfigurationError(
+            f"{checkpoint}: {'holds no config.json' if folder.exists() else 'does not exist'}; a checkpoint's folder, "
+            "the folder of a finished run, or a hub name is needed"
+        )
+    return name
+
+
+def origin(checkpoint: Path | str) -> dict[str, Any]:
+    """What is known of a checkpoint: ``run``, ``checkpoint_hash``, ``recipe_hash`` and, if it was fine-tuned, more."""
+    if isinstance(checkpoint, str):
+        digest = hashlib.blake2b(checkpoint.encode(), digest_size=8).hexdigest()
+        return {"run": checkpoint, "pretrained_hash": digest, "recipe_hash": ""}
+    own = read_json(checkpoint / TASK_FILE)
+    if own is not None:
+        return own
+    around = read_json(checkpoint.parent / MANIFEST) or read_json(checkpoint.parent / RUN) or {}
+    name = checkpoint.parent.name if checkpoint.name == CHECKPOINT else checkpoint.name
+    return {
+        "run": str(around.get("name") or name or "checkpoint"),
+        "pretrained_hash": hash_checkpoint(checkpoint),
+        "recipe_hash": str(around.get("recipe_hash", "")),
+    }
+
+
+def _finished(folder: Path, key: str, *, resume: bool) -> bool:
+    if not folder.exists() or not any(folder.iterdir()):
+        return False
+    manifest, started = read_json(folder / MANIFEST), read_json(folder / RUN)
+    held = (manifest or started or {}).get("key")
+    if held is None:
+        raise ConfigurationError(f"{folder}: is not empty and holds no fine-tuning run; choose another --out")
+    if held != key:
+        raise ConfigurationError(
+            f"{folder}: holds another fine-tuning run (other checkpoint, data, seed or settings); choose another "
+            "--out, or delete it"
+        )
+    if manifest is None and not resume:
+        raise ConfigurationError(f"{folder}: holds an unfinished run; add --resume, or delete it")
+    return manifest is not None and (folder / CHECKPOINT / "config.json").is_file()  # weights may be deleted
+
+
+def _write_json(path: Path, values: Mapping[str, Any]) -> None:
+    write_text(path, json.dumps(values, indent=2, ensure_ascii=False, default=str) + "\n")

@@ -1,0 +1,64 @@
+"""What a fine-tuning or an evaluation depends on: the task's options, and its data by their content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, fields, is_dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from isoglot.corpus.labelled.places import Place
+from isoglot.corpus.manifest import hash_file
+from isoglot.tasks.base import Probe, Task
+
+__all__ = ["describe_task", "identify", "key_of"]
+
+_NOT_OPTIONS = ("data", "allowed")
+_REMEMBERED = 1024
+
+
+def describe_task(task: Any) -> dict[str, Any]:
+    """A task's options as plain values, without its data."""
+    if not is_dataclass(task):
+        return {"name": getattr(task, "name", "")}
+    values = {f.name: getattr(task, f.name) for f in fields(task) if f.init and f.name not in _NOT_OPTIONS}
+    return {k: asdict(v) if is_dataclass(v) and not isinstance(v, type) else v for k, v in values.items()}
+
+
+def identify(task: Task, language: str, split: str) -> list[tuple[str, float, float]]:
+    """The content of each place of a language and split, and the part of it that is taken.
+
+    Where a file is does not count, what is in it does: a moved file is the same, an edited one another. Data sets of
+    the hub go by their names.
+
+    Raises:
+        ConfigurationError: there are no such data.
+    """
+    places = task.places(language, split) if isinstance(task, Probe) else task.data.find(language, split)
+    return [(_content(place), place.start, place.stop) for place in places]
+
+
+def key_of(values: Mapping[str, Any]) -> str:
+    """16 hexadecimal digits that stand for plain values."""
+    text = json.dumps(values, sort_keys=True, default=str)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _content(place: Place) -> str:
+    path = Path(place.path)
+    if place.on_hub or not path.exists():
+        return place.path
+    files = sorted(f for f in path.rglob("*") if f.is_file()) if path.is_dir() else [path]
+    stats = [f.stat() for f in files]
+    return _hash(
+        place.path, tuple((str(f), s.st_size, s.st_mtime_ns) for f, s in zip(files, stats, strict=True))
+    )
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _hash(path: str, _state: tuple[tuple[str, int, int], ...]) -> str:
+    """A content's hash, computed once for the several seeds and languages of one call."""
+    return hash_file(path)

@@ -1,0 +1,247 @@
+"""One fine-tuning run with the library's Trainer."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from datasets import Dataset
+from transformers import (
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    Trainer,
+    TrainingArguments,
+)
+from transformers.trainer_callback import PrinterCallback, ProgressCallback
+from transformers.trainer_utils import get_last_checkpoint
+
+from isoglot.errors import ConfigurationError
+from isoglot.finetuning.data import LengthOrder, grouped
+from isoglot.finetuning.options import FinetuneOptions
+from isoglot.finetuning.watch import Chooser, Watcher
+from isoglot.modules.encoder import max_length
+from isoglot.runs.files import write_text
+from isoglot.runs.folder import CHECKPOINT, read_json
+from isoglot.runs.reporter import Reporter
+from isoglot.tasks.base import TrainableTask
+from isoglot.tasks.code_switching import ORIGINAL
+from isoglot.tasks.features import Collator
+from isoglot.tasks.language_vectors import attached, number_rows, write_vectors
+from isoglot.training.export import quiet
+
+__all__ = ["Outcome", "TrainingData", "train_head"]
+
+_DONE = "outcome.json"
+_WORK = "work"
+_EVALUATION_FACTOR = 2
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one run gave.
+
+    Args:
+        folder: its checkpoint is in ``folder/checkpoint``.
+        options: its settings.
+        value: the metric that the checkpoint was chosen by; ``None`` for the last one.
+        steps: optimiser steps.
+    """
+
+    folder: Path
+    options: FinetuneOptions
+    value: float | None
+    steps: int
+
+    @classmethod
+    def read(cls, folder: Path, options: FinetuneOptions) -> Outcome | None:
+        """A finished run's outcome, or ``None``."""
+        values = read_json(folder / _DONE)
+        if values is None or not (folder / CHECKPOINT / "config.json").is_file():
+            return None
+        return cls(folder, options, values["value"], values["steps"])
+
+    def write(self) -> None:
+        """Mark the run as finished and drop what it would resume from."""
+        write_text(self.folder / _DONE, json.dumps({"value": self.value, "steps": self.steps}) + "\n")
+        shutil.rmtree(self.folder / _WORK, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """What a run learns from and is chosen by.
+
+    Args:
+        dataset: to train on; with a column :data:`ORIGINAL`, copies of an original share a batch.
+        dev: languages and data to choose the checkpoint by (their mean counts); empty for the last checkpoint.
+    """
+
+    dataset: Dataset
+    dev: Sequence[tuple[str, Dataset]] = ()
+
+
+def train_head(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    task: TrainableTask,
+    data: TrainingData,
+    options: FinetuneOptions,
+    *,
+    seed: int,
+    folder: Path,
+    progress: Reporter,
+) -> Outcome:
+    """Train a model with a head and write its best checkpoint.
+
+    An unfinished run in the folder is gone on with, from its last checkpoint.
+
+    Args:
+        model: with a new head.
+        tokenizer: of the model.
+        task: knows how to encode and score.
+        data: to train on and to choose by.
+        options: single values, no lists.
+        seed: of the order and of dropout.
+        folder: to write to.
+        progress: told about the work.
+
+    Raises:
+        TrainingError: the loss is no number.
+        ConfigurationError: nothing to train on, or settings that do not fit.
+    """
+    dataset, dev = data.dataset, data.dev
+    _fit_length(task, model, progress)
+    rows = task.encode(dataset, tokenizer, model, training=True)
+    if not len(rows):
+        raise ConfigurationError("no row to train on is left; check the training data")
+    unknown = number_rows(rows, dataset, attached(model))
+    if unknown:
+        progress.note(f"no language embedding for {', '.join(sorted(unknown))}: the mean of the others is added; "
+                      "name the ids with --set 'language_ids={...}'")  # fmt: skip
+    switched = ORIGINAL in dataset.features
+    if switched and options.single("batch_size") % 2:
+        raise ConfigurationError(
+            f"batch_size {options.batch_size} given; with code_switch both copies share a batch: give an even number"
+        )
+    items = grouped(rows, dataset) if switched else rows
+    chooser = Chooser(task, tokenizer, model, dev) if dev else None
+    trainer = _Trainer(
+        model=model,
+        args=_arguments(
+            options, seed=seed, work=folder / _WORK, chooses=bool(dev), copies=2 if switched else 1
+        ),
+        train_dataset=items,
+        eval_dataset=None if chooser is None else chooser.rows,
+        data_collator=Collator(tokenizer, multiple=8 if torch.cuda.is_available() else 1),
+        compute_metrics=None if chooser is None else chooser,
+        preprocess_logits_for_metrics=None if chooser is None else _reducer(task),
+        callbacks=[Watcher(progress, task.primary_metric)],
+    )
+    step = trainer.args.train_batch_size * options.gradient_accumulation
+    trainer.order = LengthOrder(items.lengths, step, bucket=options.bucket, seed=seed)
+    for callback in (PrinterCallback, ProgressCallback):
+        trainer.remove_callback(callback)
+    work = folder / _WORK
+    last = get_last_checkpoint(str(work)) if work.is_dir() else None
+    with quiet():
+        trainer.train(resume_from_checkpoint=last)
+    best = trainer.state.best_metric
+    if trainer.is_world_process_zero():
+        _save(model, tokenizer, folder)
+    return Outcome(folder, options, None if best is None else float(best), int(trainer.state.global_step))
+
+
+def _arguments(
+    options: FinetuneOptions, *, seed: int, work: Path, chooses: bool, copies: int
+) -> TrainingArguments:
+    batch = int(options.single("batch_size")) // copies
+    if batch % options.gradient_accumulation:
+        raise ConfigurationError(
+            f"batch_size {options.batch_size} cannot be spread over {options.gradient_accumulation} forwards; change "
+            "gradient_accumulation"
+        )
+    every = "epoch" if options.evaluate_every is None else "steps"
+    steps: dict[str, Any] = {}
+    if options.evaluate_every is not None:
+        steps = {"eval_steps": options.evaluate_every, "save_steps": options.evaluate_every}
+    choosing: dict[str, Any] = {
+        "eval_strategy": every,
+        "load_best_model_at_end": True,
+        "metric_for_best_model": "selection",
+        "greater_is_better": True,
+    }
+    per_device = batch // options.gradient_accumulation
+    return TrainingArguments(
+        output_dir=str(work),
+        seed=seed,
+        data_seed=seed,
+        num_train_epochs=options.single("epochs"),
+        learning_rate=options.single("learning_rate"),
+        per_device_train_batch_size=per_device,
+        per_device_eval_batch_size=_EVALUATION_FACTOR * per_device * copies,
+        gradient_accumulation_steps=options.gradient_accumulation,
+        warmup_steps=options.warmup,
+        weight_decay=options.weight_decay,
+        lr_scheduler_type=options.schedule,
+        adam_beta1=options.adam_beta1,
+        adam_beta2=options.adam_beta2,
+        adam_epsilon=options.adam_epsilon,
+        max_grad_norm=options.max_grad_norm,
+        use_cpu=not torch.accelerator.is_available(),  # without it bfloat16 is refused on a CPU
+        bf16=options.precision == "bfloat16",
+        fp16=options.precision == "float16",
+        save_strategy=every,
+        save_total_limit=1,
+        logging_steps=50,
+        report_to="none",
+        disable_tqdm=True,
+        remove_unused_columns=False,
+        dataloader_pin_memory=torch.cuda.is_available(),
+        **(choosing if chooses else {"eval_strategy": "no"}),
+        **steps,
+    )
+
+
+def _fit_length(task: TrainableTask, model: PreTrainedModel, progress: Reporter) -> None:
+    longest = max_length(model)
+    if longest is not None and task.max_length > longest:
+        progress.note(
+            f"max_length {task.max_length} is more than the encoder's {longest} positions; {longest} taken"
+        )
+        task.max_length = longest
+
+
+def _reducer(task: TrainableTask) -> Callable[[Any, Any], Any]:
+    def reduce(logits: Any, labels: Any) -> Any:
+        del labels
+        return task.reduce(logits)
+
+    return reduce
+
+
+class _Trainer(Trainer):
+    """The library's, with batches of rows of like length."""
+
+    order: LengthOrder | None = None
+
+    def _get_train_sampler(self, train_dataset: Any = None) -> torch.utils.data.Sampler[int] | None:
+        return self.order if self.order is not None else super()._get_train_sampler(train_dataset)
+
+
+def _save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
+    """Write the checkpoint beside its place and move it there."""
+    unfinished = folder / f".{CHECKPOINT}.tmp"
+    shutil.rmtree(unfinished, ignore_errors=True)
+    vectors = attached(model)
+    state = {k: v for k, v in model.state_dict().items() if not k.startswith("language_embeddings.")}
+    with quiet():
+        model.save_pretrained(unfinished, state_dict=None if vectors is None else state)
+    if vectors is not None:
+        write_vectors(vectors, unfinished)
+    tokenizer.save_pretrained(unfinished)
+    shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)
+    unfinished.rename(folder / CHECKPOINT)

@@ -1,0 +1,190 @@
+"""Supervised, zero-shot and the gap between them, for derived languages or any others (ALIGN-MLM §4).
+
+SUP: fine-tuned and tested on the derived language
+ZS:  fine-tuned on the source language, tested on the derived one
+Δ  = SUP − ZS   (in Result rows: ``METRIC_supervised``, ``METRIC_zero_shot``, ``METRIC_delta``)
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from isoglot.errors import ConfigurationError
+from isoglot.finetuning.evaluate import EvaluateOptions, evaluate, require_one_process
+from isoglot.finetuning.finetune import checkpoint_folder, finetune, finetune_key, origin
+from isoglot.finetuning.inputs import identify, key_of
+from isoglot.finetuning.options import FinetuneOptions
+from isoglot.results import FILE_NAME, Result, append, read
+from isoglot.runs.files import write_text
+from isoglot.runs.folder import CHECKPOINT, read_json
+from isoglot.runs.reporter import Reporter, Silent
+from isoglot.tasks.base import TrainableTask
+
+__all__ = ["TransferOptions", "run_folders", "transfer"]
+
+_MEASURED = "measured.jsonl"
+"""Beside each fine-tuned model; not called results.jsonl, as a report would show it a second time."""
+
+_TESTED = "tested.json"
+"""Written once a model is tested on all its languages: what stands for the model when its weights are deleted."""
+
+
+@dataclass(frozen=True)
+class TransferOptions:
+    """How models are fine-tuned and tested.
+
+    Args:
+        train: settings of all fine-tunings.
+        split: to test on; the paper reports dev.
+        keep: the fine-tuned weights after their tests; by default they are deleted.
+    """
+
+    train: FinetuneOptions | None = None
+    split: str = "dev"
+    keep: bool = False
+
+
+def transfer(
+    checkpoint: str | Path,
+    build: Callable[[], TrainableTask],
+    *,
+    languages: Sequence[str],
+    seed: int = 1,
+    options: TransferOptions | None = None,
+    out: str | Path,
+    progress: Reporter | None = None,
+) -> list[Result]:
+    """Fine-tune on the source and on each target language, test on the targets, and report the gap.
+
+    The model of the source language serves all targets. A call that was stopped goes on where it was.
+
+    Args:
+        checkpoint: pre-trained.
+        build: makes the task, with data of all languages; called once a fine-tuning and once a test.
+        languages: source first (``en``), then the targets (``en-x-trans-inv``, …).
+        seed: of all fine-tunings.
+        options: settings, split, and whether weights are kept.
+        out: folder; ``trained-on-en/`` and so on are runs, ``results.jsonl`` holds the rows.
+        progress: told about the work.
+
+    Returns:
+        Three rows a target, by the task's primary metric, in per cent.
+
+    Raises:
+        ConfigurationError: fewer than two languages or one given twice, several processes, or as :func:`finetune`.
+    """
+    require_one_process("transfer", "tests and deletes weights")
+    source, targets = _divided(languages)
+    folder = Path(out)
+    known: list[Result] = []
+    found: dict[tuple[str, str], Result] = {}
+    work = _Work(checkpoint, build, seed, options or TransferOptions(), progress)
+    for trained_on in (source, *targets):
+        tested = targets if trained_on == source else [trained_on]
+        setting = "zero_shot" if trained_on == source else "supervised"
+        rows = work.tested(folder / f"trained-on-{trained_on}", trained_on, tested)
+        found |= {(setting, row.language): row for row in rows}
+    for target in targets:
+        known += _three(found["zero_shot", target], found["supervised", target])
+    results = folder / FILE_NAME
+    held = read(results) if results.is_file() else []
+    append(results, [row for row in known if row not in held])
+    return known
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What the fine-tunings have in common."""
+
+    checkpoint: str | Path
+    build: Callable[[], TrainableTask]
+    seed: int
+    options: TransferOptions
+    progress: Reporter | None
+
+    def tested(self, folder: Path, language: str, languages: Sequence[str]) -> list[Result]:
+        """Results of the model trained on a language, by the task's primary metric; from file where they are."""
+        task = self.build()
+        key = key_of(
+            {
+                "finetune": finetune_key(
+                    self.checkpoint, task, language=language, seed=self.seed, train=self.options.train
+                ),
+                "tested": [identify(task, code, self.options.split) for code in languages],
+                "languages": list(languages),
+                "split": self.options.split,
+            }
+        )
+        held = read_json(folder / _TESTED)
+        if held is not None and held["key"] == key:
+            (self.progress or Silent()).note(f"{folder}: already done")
+            rows = [Result.model_validate(row) for row in held["rows"]]
+        else:
+            tuned = finetune(
+                self.checkpoint, task, language=language, seed=self.seed, train=self.options.train, out=folder,
+                progress=self.progress,
+            )  # fmt: skip
+            options = EvaluateOptions(out=folder / _MEASURED)
+            every = evaluate(
+                tuned,
+                self.build(),
+                languages=languages,
+                split=self.options.split,
+                options=options,
+                progress=self.progress,
+            )
+            rows = [row for row in every if row.metric == task.primary_metric]
+            text = json.dumps({"key": key, "rows": [row.model_dump() for row in rows]}, indent=1)
+            write_text(folder / _TESTED, text + "\n")
+        if not self.options.keep:
+            for weights in (folder / CHECKPOINT, folder / "grid"):
+                shutil.rmtree(weights, ignore_errors=True)
+        return rows
+
+
+def run_folders(checkpoints: Sequence[str | Path], names: Sequence[str] = ()) -> dict[str, str | Path]:
+    """Names of runs for checkpoints, by which results and folders are called.
+
+    Args:
+        checkpoints: pre-trained ones.
+        names: one each, in place of the names of their pre-training runs.
+
+    Raises:
+        ConfigurationError: not as many names as checkpoints, two of one name, or no such checkpoint.
+    """
+    if names and len(names) != len(checkpoints):
+        raise ConfigurationError(
+            f"{len(names)} names given for {len(checkpoints)} checkpoints; give --run once for each, in their order"
+        )
+    found: dict[str, str | Path] = {}
+    for place, checkpoint in enumerate(checkpoints):
+        name = names[place] if names else str(origin(checkpoint_folder(checkpoint))["run"])
+        if name in found:
+            raise ConfigurationError(
+                f"{found[name]} and {checkpoint} are both called {name}; name them apart with --run, once for each"
+            )
+        found[name] = checkpoint
+    return found
+
+
+def _divided(languages: Sequence[str]) -> tuple[str, list[str]]:
+    if len(languages) < 2 or len(set(languages)) < len(languages):
+        raise ConfigurationError(
+            f"languages {', '.join(languages) or 'none'} given; two or more different ones are needed, the source "
+            "first: --languages en,en-x-trans-inv"
+        )
+    return languages[0], list(languages[1:])
+
+
+def _three(zero_shot: Result, supervised: Result) -> list[Result]:
+    metric = zero_shot.metric
+    gap = {"metric": f"{metric}_delta", "value": supervised.value - zero_shot.value, "checkpoint_hash": ""}
+    return [
+        zero_shot.model_copy(update={"metric": f"{metric}_zero_shot"}),
+        supervised.model_copy(update={"metric": f"{metric}_supervised"}),
+        supervised.model_copy(update=gap),
+    ]

@@ -1,0 +1,107 @@
+"""What looks on while a head is trained: development scores, progress, a loss that is no number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from datasets import Dataset
+from transformers import (
+    EvalPrediction,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+)
+
+from isoglot.errors import TrainingError
+from isoglot.runs.reporter import Reporter
+from isoglot.tasks.base import TrainableTask
+from isoglot.tasks.features import Rows
+from isoglot.tasks.language_vectors import attached, number_rows
+
+__all__ = ["Chooser", "Watcher"]
+
+
+class Chooser:
+    """Dev data of several languages as one list of rows, and the mean of their scores."""
+
+    def __init__(
+        self,
+        task: TrainableTask,
+        tokenizer: PreTrainedTokenizerBase,
+        model: PreTrainedModel,
+        dev: Sequence[tuple[str, Dataset]],
+    ) -> None:
+        self.task, self.dev = task, dev
+        self.parts = [task.encode(dataset, tokenizer, model, training=False) for _, dataset in dev]
+        for part, (_, dataset) in zip(self.parts, dev, strict=True):
+            number_rows(part, dataset, attached(model))
+        joined = Rows(
+            [row for part in self.parts for row in part.inputs],
+            [example for part in self.parts for example in part.examples],
+            [detail for part in self.parts for detail in part.details],
+        )
+        self.order = np.argsort(-joined.lengths, kind="stable")
+        self.rows = joined.select(self.order.tolist())
+
+    def __call__(self, prediction: EvalPrediction) -> dict[str, float]:
+        """``selection``, the mean over the languages, and each language's own score."""
+        given = prediction.predictions
+        stacked = np.stack(given, axis=1) if isinstance(given, tuple) else np.asarray(given)
+        outputs = np.empty_like(stacked)
+        outputs[self.order] = stacked
+        values, first, metric = [], 0, self.task.primary_metric
+        scores: dict[str, float] = {}
+        for (language, dataset), part in zip(self.dev, self.parts, strict=True):
+            own = list(outputs[first : first + len(part)])
+            first += len(part)
+            predicted = self.task.decode(dataset, part, own)
+            values.append(self.task.score(dataset, predicted, language=language)[metric])
+            scores[f"{metric}_{language}"] = values[-1]
+        return {"selection": float(np.mean(values)), **scores}
+
+
+class Watcher(TrainerCallback):
+    """Tells the reporter about steps and evaluations, and stops at a loss that is no number."""
+
+    def __init__(self, progress: Reporter, metric: str) -> None:
+        self.progress, self.metric = progress, metric
+
+    def on_step_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        """Move the bar."""
+        self.progress.progress("fine-tune", state.global_step, state.max_steps)
+
+    def on_log(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: dict[str, float] | None = None,
+        **_: Any,
+    ) -> None:
+        """Stop at a loss that is no number."""
+        loss = (logs or {}).get("loss")
+        if loss is not None and not np.isfinite(loss):
+            raise TrainingError(
+                f"the loss is {loss} at step {state.global_step}; lower the learning rate (--set learning_rate=1e-5) "
+                "or use --set precision=float32"
+            )
+
+    def on_evaluate(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        metrics: dict[str, float] | None = None,
+        **_: Any,
+    ) -> None:
+        """Tell the development score."""
+        value = (metrics or {}).get("eval_selection")
+        if value is not None:
+            self.progress.note(f"step {state.global_step}: dev {self.metric} {value:.2f}")

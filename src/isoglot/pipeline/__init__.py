@@ -1,1 +1,0 @@
-"""One function per verb, path to path."""

@@ -1,0 +1,1 @@
+"""Pre-training: from a recipe to a checkpoint."""

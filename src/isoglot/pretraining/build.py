@@ -1,0 +1,244 @@
+"""From a checked recipe and its streams to the objects of a run: views, encoder, objectives, batches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from datasets import Dataset
+from torch import nn
+from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
+
+from isoglot.errors import ConfigurationError
+from isoglot.modules.encoder import input_embeddings
+from isoglot.modules.language_embeddings import language_embeddings
+from isoglot.modules.load import load_masked_lm, model_config
+from isoglot.objectives import OBJECTIVES
+from isoglot.objectives.base import Objective
+from isoglot.recipe.sections import Recipe, WeightSection
+from isoglot.recipe.signatures import dataset_options, options_of, resolve
+from isoglot.seeding import seed_for
+from isoglot.training.batches import BatchOptions, StreamCost
+from isoglot.training.model import AlignmentModel, Weight, WeightSchedule
+from isoglot.views import VIEWS
+from isoglot.views.base import View
+from isoglot.views.instance import is_packed
+
+__all__ = [
+    "Built",
+    "batch_options",
+    "build_model",
+    "build_views",
+    "check_streams",
+    "encoder_config",
+    "longest_input",
+]
+
+
+@dataclass(frozen=True)
+class Built:
+    """What a recipe's sections became.
+
+    Args:
+        model: encoder, objectives, weights.
+        views: view name to the stream it reads and the view.
+    """
+
+    model: AlignmentModel
+    views: dict[str, tuple[str, View]]
+
+
+def build_views(
+    recipe: Recipe,
+    tokenizer: PreTrainedTokenizerFast,
+    corpora: Mapping[str, Dataset],
+    *,
+    longest: int | None = None,
+) -> dict[str, tuple[str, View]]:
+    """The views of a recipe.
+
+    Args:
+        recipe: checked.
+        tokenizer: of the streams.
+        corpora: prepared corpora by stream name, for views that take one (a lexicon).
+        longest: tokens that the encoder has positions for; a view's ``max_length`` by default.
+
+    Raises:
+        ConfigurationError: options that views refuse, of all views together.
+    """
+    views: dict[str, tuple[str, View]] = {}
+    problems: list[str] = []
+    for name, section in recipe.views.items():
+        callable_ = resolve(VIEWS, section.type, kind="view")
+        options = _with_corpora(callable_, section.options, corpora)
+        if longest is not None and "max_length" in options_of(callable_, supplied=()):
+            given = options.setdefault("max_length", longest)
+            if isinstance(given, int) and given > longest:
+                problems.append(
+                    f"views.{name}.max_length: {given} given, the encoder has {longest} positions; lower it"
+                )
+        try:
+            views[name] = (section.stream, callable_(tokenizer, **options))
+        except ConfigurationError as error:
+            problems.extend(f"views.{name}: {text}" for text in error.problems)
+    if problems:
+        raise ConfigurationError(problems)
+    return views
+
+
+def build_model(
+    recipe: Recipe,
+    tokenizer: PreTrainedTokenizerFast,
+    corpora: Mapping[str, Dataset],
+) -> Built:
+    """Encoder, views, objectives and language embeddings of a recipe; all new weights follow from its seed.
+
+    Raises:
+        ConfigurationError: what the encoder, the views or the objectives refuse, each group's mistakes together.
+    """
+    spec = {**recipe.model.model_dump(), "path": recipe.model.checkpoint}
+    spec = {k: v for k, v in spec.items() if v is not None}
+    encoder = load_masked_lm(spec, tokenizer=tokenizer, seed=recipe.seed)
+    views = build_views(recipe, tokenizer, corpora, longest=longest_input(encoder.config))
+    objectives, weights = _objectives(recipe, encoder, tokenizer, corpora)
+    model = AlignmentModel(
+        encoder,
+        objectives,
+        weights,
+        normalisation=recipe.normalisation,
+        language_embeddings=_language_table(recipe, encoder),
+    )
+    return Built(model, views)
+
+
+def encoder_config(recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> PreTrainedConfig:
+    """The configuration of the recipe's encoder, without its weights.
+
+    Raises:
+        ConfigurationError: it cannot be read, or the family does not take these sizes.
+    """
+    path = recipe.model.checkpoint
+    if path is None:
+        settings = {"architecture": recipe.model.architecture, **recipe.model.options}
+        return model_config(settings, tokenizer=tokenizer)
+    try:
+        config: PreTrainedConfig = AutoConfig.from_pretrained(
+            path, revision=recipe.model.options.get("revision", "main")
+        )
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(
+            f"model.path: {path!r} cannot be loaded ({str(error).splitlines()[0]}); a folder or a hub "
+            "name that this machine can reach is needed"
+        ) from error
+    return config
+
+
+def longest_input(config: PreTrainedConfig) -> int | None:
+    """How many tokens an encoder has positions for; ``None`` where it has no limit."""
+    limit = getattr(config, "max_position_embeddings", None)
+    if not limit or (
+        config.model_type == "deberta-v2" and not getattr(config, "position_biased_input", True)
+    ):
+        return None
+    offset = (config.pad_token_id or 0) + 1 if "roberta" in config.model_type else 0
+    return int(limit) - offset
+
+
+def _objectives(
+    recipe: Recipe,
+    encoder: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerFast,
+    corpora: Mapping[str, Dataset],
+) -> tuple[dict[str, Objective], dict[str, Weight]]:
+    objectives: dict[str, Objective] = {}
+    weights: dict[str, Weight] = {}
+    problems: list[str] = []
+    for name, section in recipe.objectives.items():
+        callable_ = resolve(OBJECTIVES, section.type, kind="objective")
+        options = _with_corpora(callable_, section.options, corpora)
+        takes = options_of(callable_, supplied=())
+        if "tokenizer" in takes:
+            options["tokenizer"] = tokenizer
+        if "seed" in takes:
+            options.setdefault("seed", seed_for(recipe.seed, "objective", name))
+        with torch.random.fork_rng(devices=[]):  # a new head's weights depend on the seed and its name alone
+            torch.manual_seed(seed_for(recipe.seed, "objective", name))
+            try:
+                objectives[name] = callable_(encoder, **options)
+            except ConfigurationError as error:
+                problems.extend(f"objectives.{name}: {text}" for text in error.problems)
+        weight = section.weight
+        weights[name] = WeightSchedule(**weight.model_dump()) if isinstance(weight, WeightSection) else weight
+    if problems:
+        raise ConfigurationError(problems)
+    return objectives, weights
+
+
+def _with_corpora(
+    callable_: Any, options: Mapping[str, Any], corpora: Mapping[str, Dataset]
+) -> dict[str, Any]:
+    """Options with the names of streams replaced by their corpora, where a corpus is taken; lists as tuples."""
+    takes = dataset_options(callable_)
+    chosen = {k: corpora[v] if k in takes and isinstance(v, str) else v for k, v in options.items()}
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in chosen.items()}
+
+
+def _language_table(recipe: Recipe, encoder: PreTrainedModel) -> nn.Embedding | None:
+    """Language embeddings, where a view or a packed stream numbers the languages."""
+    given = [v.options.get("language_ids") for v in recipe.views.values()]
+    given += [(s.pack or {}).get("language_ids") for s in recipe.streams.values()]
+    numbers = [int(i) for ids in given if isinstance(ids, Mapping) for i in ids.values()]
+    numbers += [int((s.pack or {}).get("language_padding", 0)) for s in recipe.streams.values() if numbers]
+    if not numbers:
+        return None
+    size = input_embeddings(encoder).embedding_dim
+    return language_embeddings(max(numbers) + 1, size, seed=seed_for(recipe.seed, "language embeddings"))
+
+
+def batch_options(
+    recipe: Recipe, views: Mapping[str, tuple[str, View]], streams: Mapping[str, Dataset]
+) -> BatchOptions:
+    """Batch size with what one example of each stream costs in tokens.
+
+    Args:
+        recipe: gives the size.
+        views: view name to the stream it reads and the view. Its ``special_tokens`` says how many it adds (a view of
+            your own that does not say: 3); packed blocks hold theirs already.
+        streams: encoded.
+    """
+    costs = {}
+    for stream in dict.fromkeys(name for name, _ in views.values()):
+        readers = [view for name, view in views.values() if name == stream]
+        packed = is_packed(dict.fromkeys(streams[stream].column_names))
+        limits = [getattr(view, "max_length", None) for view in readers]
+        known = [limit for limit in limits if isinstance(limit, int)]
+        halves = sum(1 if getattr(view, "side", None) else 2 for view in readers)
+        costs[stream] = StreamCost(
+            views=-(-halves // 2),  # two views of one side each encode a pair once
+            specials=0 if packed else sum(int(getattr(view, "special_tokens", 3)) for view in readers),
+            limit=max(known) if known and len(known) == len(limits) else None,
+        )
+    return BatchOptions(examples=recipe.batch.examples, tokens=recipe.batch.tokens, costs=costs)
+
+
+def check_streams(views: Mapping[str, tuple[str, View]], streams: Mapping[str, Dataset]) -> None:
+    """Every view finds the columns that it reads.
+
+    Raises:
+        ConfigurationError: the views that do not, together.
+    """
+    problems = []
+    for name, (stream, view) in views.items():
+        present = streams[stream].column_names
+        packed = is_packed(dict.fromkeys(present))
+        needed = getattr(view, "packed_columns", view.columns) if packed else view.columns
+        missing = [column for column in needed if column not in present]
+        if missing:
+            problems.append(
+                f"views.{name}: stream {stream!r} has no {', '.join(missing)} (it has "
+                f"{', '.join(sorted(present))}); read another stream, or change the stream's `kind`"
+            )
+    if problems:
+        raise ConfigurationError(problems)

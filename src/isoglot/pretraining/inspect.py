@@ -1,0 +1,144 @@
+"""``isoglot inspect``: the training instances of a recipe as a person can read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from isoglot.pretraining.build import batch_options, build_views, check_streams, encoder_config, longest_input
+from isoglot.pretraining.pretrain import build_mixture
+from isoglot.pretraining.streams import cache_folder, encoded, load_tokenizer, prepared
+from isoglot.recipe.sections import Recipe
+from isoglot.runs.reporter import Reporter, Silent
+from isoglot.training.collate import Collator
+from isoglot.views.describe import Row, describe
+
+__all__ = ["Instance", "inspect_recipe", "table"]
+
+
+@dataclass(frozen=True)
+class Instance:
+    """What one view makes of the example at one position of the run.
+
+    Args:
+        view: the view's name.
+        type: the view's type.
+        stream: the stream that it reads.
+        position: 0-based, as training counts.
+        coin: the example's coin, which orders its sides in views that shuffle.
+        rows: one a piece.
+    """
+
+    view: str
+    type: str
+    stream: str
+    position: int
+    coin: bool
+    rows: tuple[Row, ...]
+
+    @property
+    def masked(self) -> int:
+        """How many pieces are to be predicted."""
+        return sum(row.masked for row in self.rows)
+
+
+def inspect_recipe(
+    recipe: Recipe,
+    *,
+    positions: int = 2,
+    start: int = 0,
+    progress: Reporter | None = None,
+    cache: str | Path | None = None,
+) -> list[Instance]:
+    """The training instances at the first positions of a run, exactly as training will see them.
+
+    Args:
+        recipe: from :func:`isoglot.pretraining.check.load_recipe`.
+        positions: how many.
+        start: the first one.
+        progress: told what happens.
+        cache: as in :func:`isoglot.pretraining.pretrain.pretrain`.
+
+    Returns:
+        One instance for each position and view.
+    """
+    report, place = progress or Silent(), cache_folder() if cache is None else Path(cache)
+    corpora = prepared(recipe, place, report)
+    tokenizer = load_tokenizer(recipe, corpora, place, report)
+    views = build_views(recipe, tokenizer, corpora, longest=longest_input(encoder_config(recipe, tokenizer)))
+    streams = encoded(recipe, corpora, tokenizer, place, report)
+    check_streams(views, streams)
+    group = int(recipe.train.get("gradient_accumulation_steps", 1))
+    mixture = build_mixture(recipe, streams, batch_options(recipe, views, streams), group=group)
+    collate = Collator(views, seed=recipe.seed, pad_token_id=int(tokenizer.pad_token_id or 0))
+    instances = []
+    for position in range(start, start + positions):
+        item = mixture[position]
+        for name, batch in collate([item]).items():
+            stream = recipe.views[name].stream
+            tensors = {key: values[0] for key, values in batch.items()}
+            instances.append(
+                Instance(
+                    view=name,
+                    type=recipe.views[name].type,
+                    stream=stream,
+                    position=position,
+                    coin=bool(item[stream]["coin"]),
+                    rows=tuple(describe(tensors, tokenizer)),
+                )
+            )
+    return instances
+
+
+_COLUMNS: Mapping[str, str] = {
+    "position": "#",
+    "piece": "piece",
+    "input_piece": "input",
+    "label": "predict",
+    "position_id": "position",
+    "segment_id": "segment",
+    "language_id": "language",
+    "side": "side",
+    "document": "document",
+    "attended": "attended",
+    "links": "links",
+}
+_SIDES = {0: "-", 1: "source", 2: "target"}
+
+
+def table(instance: Instance) -> tuple[list[str], list[list[str]]]:
+    """An instance as a heading and rows of cells; columns in which nothing stands are left out.
+
+    Where the view gives no position ids, the model counts: then that column is missing, as it is for segment and
+    language ids that the view does not make.
+    """
+    several = any(row.input for row in instance.rows)
+    names = [n for n in _COLUMNS if any(_shown(row, n) for row in instance.rows)]
+    heading = [*(["input of"] if several else []), *(_COLUMNS[n] for n in names)]
+    cells = [
+        [*([row.input] if several else []), *(_cell(row, name) for name in names)] for row in instance.rows
+    ]
+    return heading, cells
+
+
+def _shown(row: Row, name: str) -> bool:
+    if name == "attended":
+        return not row.attended
+    value = getattr(row, name)
+    return value is not None and value != ()
+
+
+def _cell(row: Row, name: str) -> str:
+    value = getattr(row, name)
+    if value is None:
+        return ""
+    if name == "links":
+        return " ".join(map(str, value))
+    if name == "side":
+        return _SIDES.get(value, str(value))
+    if name == "attended":
+        return "yes" if value else "no"
+    if name == "input_piece":
+        return "=" if value == row.piece else str(value)
+    return str(value)

@@ -1,0 +1,235 @@
+"""``isoglot pretrain``: a recipe in, a run folder with a plain Hugging Face checkpoint out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from datasets import Dataset
+from transformers import PreTrainedTokenizerFast, TrainingArguments
+
+from isoglot.errors import ConfigurationError
+from isoglot.pretraining.build import Built, batch_options, build_model, check_streams
+from isoglot.pretraining.check import explicit
+from isoglot.pretraining.streams import cache_folder, encoded, input_hashes, load_tokenizer, prepared
+from isoglot.recipe.sections import Recipe
+from isoglot.recipe.source import dump_yaml
+from isoglot.runs import folder as run_folder
+from isoglot.runs.reporter import Reporter, Silent
+from isoglot.training.batches import BatchOptions, bucket_positions
+from isoglot.training.checkpoints import checkpoints_in, save_objectives, why_incomplete
+from isoglot.training.collate import Collator
+from isoglot.training.export import export_encoder
+from isoglot.training.mixture import Mixture
+from isoglot.training.trainer import AlignmentTrainer
+
+__all__ = ["pretrain", "training_arguments"]
+
+_PATIENCE = 6 * 3600
+"""Seconds that other ranks wait while the first one prepares, unless ``train.ddp_timeout`` says otherwise."""
+
+
+def pretrain(
+    recipe: Recipe,
+    out: str | Path,
+    *,
+    resume: bool = False,
+    progress: Reporter | None = None,
+    cache: str | Path | None = None,
+) -> Path:
+    """Prepare what the recipe names, train, and write the run folder.
+
+    The folder holds ``recipe.yaml`` (everything explicit), ``run.json`` (versions, seed, hashes of the inputs), the
+    trainer's ``checkpoint-N`` folders, ``checkpoint`` (the encoder as a plain Hugging Face folder, and
+    ``objectives.safetensors``), and last ``manifest.json``. A finished run of the same recipe on the same data is
+    left alone. Under ``torchrun`` the first rank prepares and writes.
+
+    Args:
+        recipe: from :func:`isoglot.pretraining.check.load_recipe`.
+        out: the run's folder.
+        resume: go on with an unfinished run; starts one where there is none.
+        progress: told what happens; with one, losses are shown on standard error while training.
+        cache: where prepared corpora, tokenizers and streams are kept;
+            :func:`~isoglot.pretraining.streams.cache_folder` by default.
+
+    Returns:
+        The checkpoint's folder.
+
+    Raises:
+        ConfigurationError: a recipe that cannot work, or a folder that holds something else.
+        InputError: bad input, as ``file:line``.
+        TrainingError: training cannot go on.
+    """
+    out, report = Path(out), progress or Silent()
+    place = cache_folder() if cache is None else Path(cache)
+    existed = out.exists()
+    state = run_folder.state_of(out, recipe, resume=resume)
+    args = training_arguments(recipe, out, silent=progress is None)
+    main = args.process_index == 0
+    report = report if main else Silent()
+    with args.main_process_first(local=True, desc="preparing"):
+        corpora = prepared(recipe, place, report)
+        inputs = input_hashes(recipe, corpora)
+        if state != "new":
+            _same_data(out, inputs)
+        if state == "finished":
+            report.note(f"nothing to do: {out} is finished, by this recipe from this data")
+            return out / run_folder.CHECKPOINT
+        tokenizer = load_tokenizer(
+            recipe, corpora, place, report, kept=_kept_tokenizer(out) if state == "unfinished" else None
+        )
+        built = build_model(recipe, tokenizer, corpora)
+        streams = encoded(recipe, corpora, tokenizer, place, report)
+        check_streams(built.views, streams)
+    try:
+        if main and state == "new":
+            run_folder.claim(out, recipe, resolved=dump_yaml(explicit(recipe)), inputs=inputs)
+        trainer = build_trainer(recipe, built, streams, tokenizer, args)
+        report.note(f"training {recipe.name}: {trainer.batches.steps:,} steps, run folder {out}")
+        outcome = trainer.train(resume_from_checkpoint=state == "unfinished" or None)
+    except BaseException:
+        if main and state == "new" and not checkpoints_in(out):
+            run_folder.clear(out, existed=existed)  # nothing was trained: leave nothing behind
+        raise
+    checkpoint = _export(trainer, recipe, out, streams)
+    if main:
+        summary = {"steps": trainer.batches.steps, "metrics": outcome.metrics, "devices": args.world_size}
+        run_folder.finish(out, recipe, {**summary, "checkpoint_hash": run_folder.hash_checkpoint(checkpoint)})
+    trainer.accelerator.wait_for_everyone()
+    report.note(f"wrote {checkpoint}")
+    return checkpoint
+
+
+def training_arguments(recipe: Recipe, out: Path, *, silent: bool = True) -> TrainingArguments:
+    """The recipe's ``train`` section as the library's arguments.
+
+    Raises:
+        ConfigurationError: the library refuses them, or this machine cannot do what they ask for.
+    """
+    settings: dict[str, Any] = {
+        "report_to": "none",
+        "ddp_timeout": _PATIENCE,
+        "disable_tqdm": silent,  # the library would decide by its log level
+        **recipe.train,
+    }
+    if not torch.accelerator.is_available():
+        settings.setdefault(
+            "use_cpu", True
+        )  # without it the library refuses bf16 on a CPU that computes in it
+    try:
+        return TrainingArguments(
+            output_dir=str(out),
+            seed=recipe.seed,
+            data_seed=recipe.seed,
+            max_steps=recipe.steps or -1,
+            remove_unused_columns=False,
+            **settings,
+        )
+    except (TypeError, ValueError, ImportError) as error:
+        raise ConfigurationError(
+            f"train: {error}; change the setting, for example --set train.NAME=VALUE"
+        ) from error
+
+
+def build_trainer(
+    recipe: Recipe,
+    built: Built,
+    streams: Mapping[str, Dataset],
+    tokenizer: PreTrainedTokenizerFast,
+    args: TrainingArguments,
+) -> AlignmentTrainer:
+    """The trainer of a run, ready to train.
+
+    Raises:
+        ConfigurationError: batches that the streams cannot fill.
+    """
+    batch = batch_options(recipe, built.views, streams)
+    mixture = build_mixture(recipe, streams, batch, group=args.world_size * args.gradient_accumulation_steps)
+    collator = Collator(
+        built.views,
+        seed=recipe.seed,
+        pad_token_id=int(tokenizer.pad_token_id or 0),
+        pad_to_multiple_of=recipe.batch.pad_to_multiple_of,
+    )
+    return AlignmentTrainer(
+        built.model, args, mixture=mixture, batch=batch, collator=collator, tokenizer=tokenizer
+    )
+
+
+def build_mixture(
+    recipe: Recipe, streams: Mapping[str, Dataset], batch: BatchOptions, *, group: int
+) -> Mixture:
+    """Which example stands where: the epochs of the named stream, or of the first one where steps are counted.
+
+    Args:
+        recipe: checked.
+        streams: encoded.
+        batch: the size of a batch.
+        group: batches in one optimiser step: ranks times accumulation.
+    """
+    primary = recipe.epochs.stream if recipe.epochs is not None else next(iter(streams))
+    if primary not in streams:
+        raise ConfigurationError(
+            f"epochs.stream: no view reads {primary!r}; count the epochs of one of {', '.join(streams)}"
+        )
+    length = None if recipe.epochs is None else max(1, round(recipe.epochs.count * len(streams[primary])))
+    lengths = {name: stream.with_format("numpy")["length"][:] for name, stream in streams.items()}
+    # Without `bucket` a window holds one optimiser step: which examples share a step stays random.
+    bucket = bucket_positions(lengths, batch, batches=recipe.batch.bucket or 1, group=group)
+    return Mixture(streams, primary=primary, length=length, seed=recipe.seed, bucket=bucket, least=group)
+
+
+def _kept_tokenizer(out: Path) -> Path | None:
+    """The newest complete checkpoint, which has the tokenizer that the run began with."""
+    return next((path for path in reversed(checkpoints_in(out)) if why_incomplete(path) is None), None)
+
+
+def _same_data(out: Path, inputs: Mapping[str, str]) -> None:
+    """A run that is there was made from the data that the recipe names now.
+
+    Raises:
+        ConfigurationError: it was not.
+    """
+    held = (run_folder.read_json(out / run_folder.RUN) or {}).get("inputs", {})
+    changed = sorted(n for n, value in inputs.items() if held.get(n) != value)
+    if changed:
+        raise ConfigurationError(
+            f"{out}: holds a run of this recipe on other data (changed: {', '.join(changed)}); "
+            "choose another --out, or delete it"
+        )
+
+
+def _export(trainer: AlignmentTrainer, recipe: Recipe, out: Path, streams: Mapping[str, Dataset]) -> Path:
+    """The encoder as a plain folder with its card, and the objectives' own state beside it."""
+    folder = out / run_folder.CHECKPOINT
+    if trainer.is_world_process_zero():
+        run_folder.clear(folder, existed=False)
+        written = recipe.as_written()
+        card = {
+            "name": recipe.name,
+            "base_model": written["model"]["path"],
+            "languages": _languages(recipe),
+            "objectives": {n: o.model_dump(mode="json") for n, o in recipe.objectives.items()},
+            "data": {n: {"examples": len(s), **_source(recipe, n)} for n, s in streams.items()},
+            "steps": trainer.batches.steps,
+            "seed": recipe.seed,
+            "recipe": written,
+        }
+        export_encoder(trainer, folder, card={k: v for k, v in card.items() if v is not None})
+        save_objectives(trainer.accelerator.unwrap_model(trainer.model, keep_torch_compile=False), folder)
+    trainer.accelerator.wait_for_everyone()
+    return folder
+
+
+def _languages(recipe: Recipe) -> list[str]:
+    keys = ("language", "source_language", "target_language")
+    entries = [e for s in recipe.streams.values() for e in (s.options, *(s.sources or []))]
+    return sorted({str(e[k]) for e in entries for k in keys if e.get(k)})
+
+
+def _source(recipe: Recipe, name: str) -> dict[str, Any]:
+    stream = recipe.streams[name]
+    paths = stream.paths or [str(entry.get("path")) for entry in stream.sources or []]
+    return {"kind": stream.kind, "files": ", ".join(Path(p).name for p in paths)}

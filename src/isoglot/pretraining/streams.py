@@ -1,0 +1,289 @@
+"""From a recipe's streams to encoded streams: prepare raw files, train or load the tokenizer, encode, pack."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, cast
+
+import datasets
+from datasets import Dataset
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+from isoglot.corpus.encode.encode import EncodeOptions, encode_stream
+from isoglot.corpus.encode.store import content_hash, stream_manifest
+from isoglot.corpus.encode.tokenizer import TokenizerOptions, train_tokenizer
+from isoglot.corpus.manifest import MANIFEST, load_corpus, read_manifest
+from isoglot.corpus.options import PrepareOptions
+from isoglot.corpus.pack.packing import PackOptions, pack_stream
+from isoglot.corpus.prepare import Progress, prepare
+from isoglot.corpus.read.sources import Source, sources_from
+from isoglot.errors import ConfigurationError
+from isoglot.recipe.sections import Recipe, StreamSection
+from isoglot.runs.reporter import Reporter
+
+__all__ = [
+    "cache_folder",
+    "encode_options",
+    "encoded",
+    "input_hashes",
+    "is_prepared",
+    "load_tokenizer",
+    "prepare_values",
+    "prepared",
+    "stream_sources",
+    "tokenizer_options",
+]
+
+_MEASURED = ("min_pieces", "max_pieces", "max_pair_pieces")
+_LOST = ("empty", "overlong")
+_TEXT_COLUMNS = ("text", "source", "target")
+
+
+def cache_folder() -> Path:
+    """Where prepared corpora, tokenizers and streams are kept: ``ISOGLOT_CACHE``, or in the data-set cache."""
+    given = os.environ.get("ISOGLOT_CACHE")
+    return Path(given) if given else Path(datasets.config.HF_DATASETS_CACHE) / "isoglot"
+
+
+def is_prepared(path: str) -> bool:
+    """Whether a path is a folder that ``isoglot prepare`` wrote."""
+    return (Path(path) / MANIFEST).is_file() and read_manifest(path) is not None
+
+
+def stream_sources(stream: StreamSection) -> list[Source]:
+    """The sources that a stream's section names; its own keys hold for all of them.
+
+    Raises:
+        pydantic.ValidationError: a source's keys or values are wrong.
+    """
+    shared = {k: v for k, v in stream.options.items() if k in Source.model_fields}
+    if stream.sources is not None:
+        return [Source.model_validate({**shared, **entry}) for entry in stream.sources]
+    options = {k: v for k, v in shared.items() if k not in ("language", "source_language", "target_language")}
+    pair = (shared.get("source_language"), shared.get("target_language"))
+    languages = [shared.get("language")] if stream.kind == "text" else list(pair)
+    return sources_from(stream.paths, kind=stream.kind, languages=cast(Sequence[str], languages), **options)
+
+
+def prepare_values(recipe_values: Mapping[str, Any], kind: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """A stream's keys that are options of preparing; filters by pieces measure with the run's tokenizer by default.
+
+    Args:
+        recipe_values: the whole recipe's values, to find its tokenizer.
+        kind: of the stream.
+        options: the stream's keys.
+    """
+    values = {"kind": kind, **{k: v for k, v in options.items() if k in PrepareOptions.model_fields}}
+    if values.get("tokenizer") is None and any(values.get(name) is not None for name in _MEASURED):
+        for section in ("tokenizer", "model"):
+            entry = recipe_values.get(section)
+            if isinstance(entry, Mapping) and entry.get("path"):
+                values["tokenizer"] = str(entry["path"])
+                break
+    return values
+
+
+def prepared(recipe: Recipe, cache: Path, report: Reporter) -> dict[str, Dataset]:
+    """Each stream's corpus: opened where it is prepared already, else prepared into the cache.
+
+    Raises:
+        ConfigurationError, InputError: as :func:`isoglot.corpus.prepare.prepare`; the message names the stream.
+    """
+    found = {}
+    for name, stream in recipe.streams.items():
+        if len(stream.paths) == 1 and is_prepared(stream.paths[0]):
+            found[name] = load_corpus(stream.paths[0])
+            continue
+        found[name] = _prepare(recipe, name, cache, report)
+    return found
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Runs that share a cache make a folder one after the other: the second finds it there."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / f".{folder.name}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _prepare(recipe: Recipe, name: str, cache: Path, report: Reporter) -> Dataset:
+    stream = recipe.streams[name]
+    options = PrepareOptions.model_validate(prepare_values(recipe.model_dump(), stream.kind, stream.options))
+    sources = stream_sources(stream)
+    key = json.dumps([s.model_dump(mode="json") for s in sources] + [options.model_dump(mode="json")])
+    folder = cache / "corpora" / f"{stream.kind}-{_short_hash(key)}"
+
+    def show(state: Progress) -> None:
+        report.progress(f"prepare {name}", state.bytes_read, state.bytes_total)
+
+    with _alone(folder):
+        summary = prepare(sources, folder, options=options, progress=show, overwrite=True)
+        corpus = load_corpus(folder)
+    if not summary.skipped:
+        dropped = ", ".join(f"{filter_} {rows:,}" for filter_, rows in summary.removed.items() if rows)
+        report.note(
+            f"{name}: {summary.rows:,} rows of {summary.read:,}"
+            + (f" (dropped: {dropped})" if dropped else "")
+        )
+        for text in summary.notes:
+            report.note(f"{name}: note: {text}")
+    return corpus
+
+
+def input_hashes(recipe: Recipe, corpora: Mapping[str, Dataset]) -> dict[str, str]:
+    """A hash of each stream's prepared content: what a finished run is compared by."""
+    return {name: content_hash(corpora[name], corpora[name].column_names) for name in recipe.streams}
+
+
+def tokenizer_options(recipe: Recipe) -> TokenizerOptions | None:
+    """Options of the tokenizer that the recipe trains, ``None`` where it loads one.
+
+    Raises:
+        pydantic.ValidationError: the section's keys or values are wrong.
+    """
+    section = recipe.tokenizer
+    if section is None or section.path is not None:
+        return None
+    values = {"algorithm": section.algorithm, **section.options}
+    if (recipe.model.architecture or "") in ("roberta", "xlm-roberta"):
+        values.setdefault("family", "roberta")
+    return TokenizerOptions.model_validate(values)
+
+
+def load_tokenizer(
+    recipe: Recipe,
+    corpora: Mapping[str, Dataset],
+    cache: Path,
+    report: Reporter,
+    *,
+    kept: Path | None = None,
+) -> PreTrainedTokenizerFast:
+    """The run's tokenizer: the one named, the model's own, or one trained on the streams' text.
+
+    Args:
+        recipe: checked.
+        corpora: prepared, by stream.
+        cache: keeps trained tokenizers.
+        report: told of training.
+        kept: folder of a checkpoint of this run, whose tokenizer is used instead of training one again.
+
+    Raises:
+        ConfigurationError: it cannot be loaded or trained, or is not a fast one.
+    """
+    options = tokenizer_options(recipe)
+    if options is not None and kept is not None:
+        return cast(PreTrainedTokenizerFast, AutoTokenizer.from_pretrained(str(kept)))
+    if options is not None:
+        return _trained(options, recipe, corpora, cache, report)
+    path = recipe.tokenizer.path if recipe.tokenizer is not None else recipe.model.checkpoint
+    if path is None:
+        raise ConfigurationError(
+            "a model from scratch needs a tokenizer; add `tokenizer: {algorithm: wordpiece, vocab_size: 16000}`"
+        )
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(path)
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(
+            f"tokenizer: {path!r} cannot be loaded ({str(error).splitlines()[0]}); a folder with tokenizer.json or a "
+            "hub name that this machine can reach is needed"
+        ) from error
+    if not tokenizer.is_fast:
+        raise ConfigurationError(f"tokenizer: {path!r} has no fast version; save one with tokenizer.json")
+    return cast(PreTrainedTokenizerFast, tokenizer)
+
+
+def _trained(
+    options: TokenizerOptions,
+    recipe: Recipe,
+    corpora: Mapping[str, Dataset],
+    cache: Path,
+    report: Reporter,
+) -> PreTrainedTokenizerFast:
+    used = {n: c for n, c in corpora.items() if recipe.streams[n].kind != "lexicon"}
+    content = [content_hash(c, [x for x in _TEXT_COLUMNS if x in c.column_names]) for c in used.values()]
+    key = json.dumps([options.model_dump(mode="json"), sorted(content), version("tokenizers")])
+    folder = cache / "tokenizers" / f"{options.algorithm}-{_short_hash(key)}"
+    if not folder.is_dir():
+        report.note(f"tokenizer: training {options.algorithm} with {options.vocab_size:,} pieces")
+        tokenizer = train_tokenizer(_Texts(list(used.values())), options)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        try:
+            tokenizer.save_pretrained(str(unfinished))
+            if not folder.is_dir():  # else another run was quicker, with the same result
+                unfinished.rename(folder)
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+    return cast(PreTrainedTokenizerFast, AutoTokenizer.from_pretrained(str(folder)))
+
+
+class _Texts:
+    """All sentences of some corpora, which can be read more than once."""
+
+    def __init__(self, corpora: list[Dataset]) -> None:
+        self.corpora = corpora
+
+    def __iter__(self) -> Iterator[str]:
+        for corpus in self.corpora:
+            for batch in corpus.iter(batch_size=1000):
+                for column in _TEXT_COLUMNS:
+                    yield from batch.get(column, ())
+
+
+def encode_options(recipe: Recipe, name: str) -> EncodeOptions:
+    """How a stream is encoded.
+
+    Where ``encode.max_length`` is not given it is the largest ``max_length`` of the views that read the stream (an
+    example that no view shows whole is dropped), and unlimited where the stream is packed.
+    """
+    stream = recipe.streams[name]
+    values = {"kind": stream.kind, **stream.encode}
+    if "max_length" not in values:
+        views = [v.options.get("max_length") for v in recipe.views.values() if v.stream == name]
+        lengths = [length for length in views if isinstance(length, int)]
+        if stream.pack is not None:
+            values["max_length"] = None
+        elif lengths and len(lengths) == len(views):
+            values["max_length"] = max(lengths)
+    return EncodeOptions.model_validate(values)
+
+
+def encoded(
+    recipe: Recipe,
+    corpora: Mapping[str, Dataset],
+    tokenizer: PreTrainedTokenizerFast,
+    cache: Path,
+    report: Reporter,
+) -> dict[str, Dataset]:
+    """The streams that views read, encoded and where asked for packed; each is kept in the cache."""
+    streams = {}
+    for name in dict.fromkeys(view.stream for view in recipe.views.values()):
+
+        def show(done: int, total: int, name: str = name) -> None:
+            report.progress(f"encode {name}", done, total)
+
+        options = encode_options(recipe, name)
+        place = cache / "streams"
+        stream = encode_stream(corpora[name], tokenizer, options=options, cache_dir=place, progress=show)
+        counts = stream_manifest(stream)["counts"]
+        lost = [f"{k} {n:,}" for k, n in counts.items() if k in _LOST and n]
+        dropped = f" (encoding dropped: {', '.join(lost)})" if lost else ""
+        if (pack := recipe.streams[name].pack) is not None:
+            stream = pack_stream(stream, tokenizer, options=PackOptions.model_validate(pack), cache_dir=place)
+        report.note(f"{name}: {len(stream):,} {'blocks' if pack is not None else 'examples'}{dropped}")
+        streams[name] = stream
+    return streams
+
+
+def _short_hash(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=10).hexdigest()

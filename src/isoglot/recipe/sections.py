@@ -1,0 +1,231 @@
+"""The sections of a recipe: fixed ones that know all their keys, open ones that hand the rest on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
+
+from isoglot.recipe.source import Location, dump_yaml
+
+__all__ = [
+    "LENGTH_NEEDED",
+    "BatchSection",
+    "EpochsSection",
+    "ModelSection",
+    "ObjectiveSection",
+    "Recipe",
+    "StreamSection",
+    "TokenizerSection",
+    "ViewSection",
+    "WeightSection",
+]
+
+
+LENGTH_NEEDED = "it needs exactly one of `epochs: {stream: NAME, count: 2}` and `steps: 1000`"
+
+
+class _Section(BaseModel):
+    """A section whose keys are all known here."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class _OpenSection(BaseModel):
+    """A section that hands its other keys on; whoever takes them checks them."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", strict=True)
+    one_of: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The keys that this section hands on."""
+        return dict(self.model_extra or {})
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> _OpenSection:
+        given = [name for name in self.one_of if getattr(self, name) is not None]
+        if self.one_of and len(given) != 1:
+            have = " and ".join(repr(g) for g in given) or "neither"
+            raise ValueError(f"{have} given; it needs exactly one of {' | '.join(self.one_of)}")
+        return self
+
+
+class ModelSection(_OpenSection):
+    """The encoder: a ``path`` (folder or hub name), or an ``architecture`` from scratch.
+
+    ``path`` may be the folder of a finished run. The other keys set its configuration (``hidden_size``,
+    ``hidden_dropout_prob``).
+    """
+
+    one_of: ClassVar[tuple[str, ...]] = ("path", "architecture")
+    path: str | None = None
+    architecture: str | None = None
+
+    @property
+    def checkpoint(self) -> str | None:
+        """``path``, or the checkpoint in it where it is the folder of a finished run."""
+        if self.path is None:
+            return None
+        inner = Path(self.path) / "checkpoint"
+        is_run = not (Path(self.path) / "config.json").is_file() and (inner / "config.json").is_file()
+        return str(inner) if is_run else self.path
+
+
+class TokenizerSection(_OpenSection):
+    """The tokenizer: a ``path``, or an ``algorithm`` trained on the recipe's streams."""
+
+    one_of: ClassVar[tuple[str, ...]] = ("path", "algorithm")
+    path: str | None = None
+    algorithm: str | None = None
+
+
+class StreamSection(_OpenSection):
+    """One stream: its files, how they are prepared (other keys), encoded and packed.
+
+    ``path``: one file or several of the same format and languages; ``sources``: several that differ, each with its
+    own keys (``{path: ..., source_language: en, target_language: de}``).
+    """
+
+    one_of: ClassVar[tuple[str, ...]] = ("path", "sources")
+    kind: Literal["text", "bitext", "aligned", "lexicon"]
+    path: str | list[str] | None = None
+    sources: list[dict[str, Any]] | None = None
+    encode: dict[str, Any] = {}
+    pack: dict[str, Any] | None = None
+
+    @property
+    def paths(self) -> list[str]:
+        """``path`` as a list."""
+        return [self.path] if isinstance(self.path, str) else list(self.path or [])
+
+
+class ViewSection(_OpenSection):
+    """One view: ``type`` names it, ``stream`` feeds it, the other keys are its own options."""
+
+    type: str
+    stream: str
+
+
+class WeightSection(_Section):
+    """A weight that is 0 before ``start_step`` and grows to ``value`` over ``ramp_steps`` optimiser steps."""
+
+    value: Annotated[float, Field(ge=0)] = 1.0
+    start_step: Annotated[int, Field(ge=0)] = 0
+    ramp_steps: Annotated[int, Field(ge=0)] = 0
+
+
+class ObjectiveSection(_OpenSection):
+    """One objective: ``type`` names it, ``weight`` scales it, the other keys are its own options."""
+
+    type: str
+    weight: Annotated[float, Field(ge=0)] | WeightSection = 1.0
+
+
+class BatchSection(_Section):
+    """Batch size on one device: ``examples``, or ``tokens`` with padding.
+
+    ``bucket``: batches in one window of examples that are sorted by length; ``null``: the order stays random.
+    ``pad_to_multiple_of``: round the padded length up, 8 for tensor cores.
+    """
+
+    examples: Annotated[int, Field(ge=1)] | None = None
+    tokens: Annotated[int, Field(ge=1)] | None = None
+    bucket: Annotated[int, Field(ge=1)] | None = None
+    pad_to_multiple_of: Annotated[int, Field(ge=1)] | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> BatchSection:
+        if (self.examples is None) == (self.tokens is None):
+            raise ValueError("it needs exactly one of examples | tokens, for example {examples: 32}")
+        return self
+
+
+class EpochsSection(_Section):
+    """How often one named stream is read; the others are drawn alongside."""
+
+    stream: str
+    count: Annotated[float, Field(gt=0)]
+
+
+class Recipe(_Section):
+    """One run, checked and immutable.
+
+    Args:
+        name: a label for results; no part of the hash.
+        seed: of every random choice.
+        model: the encoder.
+        tokenizer: default: the model's own.
+        streams: corpora by name.
+        views: encoder inputs by name.
+        objectives: losses by name.
+        normalisation: what divides the losses: the items of the whole step per objective (``token``), all
+            objectives' items together (``joint_token``), or each batch's own (``batch_mean``).
+        batch: batch size per device.
+        epochs: length of the run in epochs of one stream, or
+        steps: in optimiser steps.
+        train: handed to ``transformers.TrainingArguments``.
+    """
+
+    name: str
+    purpose: str = ""
+    seed: Annotated[int, Field(ge=0)] = 1
+    model: ModelSection
+    tokenizer: TokenizerSection | None = None
+    streams: Annotated[dict[str, StreamSection], Field(min_length=1)]
+    views: Annotated[dict[str, ViewSection], Field(min_length=1)]
+    objectives: Annotated[dict[str, ObjectiveSection], Field(min_length=1)]
+    normalisation: Literal["token", "joint_token", "batch_mean"] = "token"
+    batch: BatchSection
+    epochs: EpochsSection | None = None
+    steps: Annotated[int, Field(ge=1)] | None = None
+    train: dict[str, Any] = {}
+
+    _raw: dict[Location, str] = PrivateAttr(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _length(self) -> Recipe:
+        if (self.epochs is None) == (self.steps is None):
+            raise ValueError(LENGTH_NEEDED)
+        return self
+
+    def remember_raw(self, raw: Mapping[Location, str]) -> None:
+        """Keep strings as they were written, where a variable was expanded in them: the hash reads those."""
+        self._raw.update(raw)
+
+    @property
+    def hash(self) -> str:
+        """16 hexadecimal digits of everything but its name and purpose.
+
+        Environment variables count as they are written, so the hash is the same on every machine.
+        """
+        values = self.as_written()
+        del values["name"], values["purpose"]
+        canonical = json.dumps(values, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+    def as_written(self) -> dict[str, Any]:
+        """All values, with ``${NAME}`` where the recipe has it: fit to be shown to others."""
+        values = self.model_dump(mode="json")
+        for location, text in self._raw.items():
+            _replace(values, location, text)
+        return values
+
+    def resolved(self) -> str:
+        """The recipe as YAML with everything explicit: defaults, variables, overrides, what it extends."""
+        return dump_yaml(self.model_dump(mode="json"))
+
+
+def _replace(values: Any, location: Location, text: str) -> None:
+    """Put ``text`` at ``location``, if the tree still has that place."""
+    for part in location[:-1]:
+        inside = isinstance(values, dict) and part in values
+        inside = inside or (isinstance(values, list) and isinstance(part, int) and part < len(values))
+        if not inside:
+            return
+        values = values[part]
+    values[location[-1]] = text

@@ -1,0 +1,168 @@
+"""A callable's own signature as the schema of its section in a recipe."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import inspect
+import types
+import typing
+from collections.abc import Callable, Collection, Mapping
+from importlib import import_module
+from typing import Any
+
+from datasets import Dataset
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
+
+from isoglot.errors import ConfigurationError
+from isoglot.recipe.source import Document, Location, did_you_mean
+
+__all__ = ["check_options", "dataset_options", "hints_of", "mismatch", "options_of", "resolve"]
+
+
+def resolve(registry: Mapping[str, Any], name: str, *, kind: str) -> Callable[..., Any]:
+    """What a ``type`` stands for: a name in a registry, or ``package.module:Name``.
+
+    Args:
+        registry: name to callable.
+        name: as it stands in the recipe.
+        kind: ``view`` or ``objective``, for the message.
+
+    Raises:
+        ConfigurationError: neither; the message has the closest name.
+    """
+    if name in registry:
+        return registry[name]  # type: ignore[no-any-return]
+    module, colon, attribute = name.partition(":")
+    if not colon:
+        raise ConfigurationError(
+            f"no {kind} is named {name!r}; {did_you_mean(name, registry)} (or package.module:Name for your own)"
+        )
+    try:
+        found = getattr(import_module(module), attribute)
+    except ImportError as error:
+        raise ConfigurationError(
+            f"{name!r} cannot be imported ({error}); is it on the Python path?"
+        ) from error
+    except AttributeError as error:
+        raise ConfigurationError(
+            f"module {module!r} has no {attribute!r}; write package.module:Name"
+        ) from error
+    if not callable(found):
+        raise ConfigurationError(f"{name!r} is a {type(found).__name__}; a class or function is needed")
+    return found  # type: ignore[no-any-return]
+
+
+def options_of(callable_: Callable[..., Any], *, supplied: Collection[str]) -> dict[str, inspect.Parameter]:
+    """The parameters that a recipe may give, beside those that isoglot supplies."""
+    parameters = inspect.signature(callable_).parameters
+    keyword = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return {n: p for n, p in parameters.items() if n not in supplied and p.kind in keyword}
+
+
+def takes_any(callable_: Callable[..., Any]) -> bool:
+    """Whether the callable has ``**kwargs``."""
+    parameters = inspect.signature(callable_).parameters.values()
+    return any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
+
+
+def hints_of(callable_: Callable[..., Any]) -> dict[str, Any]:
+    """Parameter types, resolved where their names can be; a dataclass's inherited fields in their own module."""
+    found: dict[str, Any] = {}
+    if not inspect.isclass(callable_):
+        targets: tuple[Any, ...] = (callable_,)
+    elif dataclasses.is_dataclass(callable_) or hasattr(callable_, "model_fields"):
+        targets = tuple(reversed(inspect.getmro(callable_)))
+    else:
+        targets = (callable_.__init__,)
+    for base in targets:
+        try:
+            found.update(typing.get_type_hints(base))
+        except (NameError, TypeError):  # a name that only a type checker imports: this part stays unchecked
+            continue
+    return {
+        name: hint.type if isinstance(hint, dataclasses.InitVar) else hint for name, hint in found.items()
+    }
+
+
+def dataset_options(callable_: Callable[..., Any]) -> set[str]:
+    """Parameters that take a corpus; in a recipe their value is the name of a stream."""
+    return {name for name, hint in hints_of(callable_).items() if _mentions(hint, Dataset)}
+
+
+def mismatch(hint: Any, value: Any) -> str | None:
+    """Why a value from YAML does not fit a type, or ``None`` where it fits or the type cannot be checked.
+
+    Example:
+        >>> mismatch(float, 1) is None, mismatch(int, "many")
+        (True, 'input should be a valid integer')
+    """
+    if hint is inspect.Parameter.empty or _mentions(hint, Dataset):
+        return None
+    try:
+        adapter = TypeAdapter(hint, config=ConfigDict(strict=True, arbitrary_types_allowed=False))
+    except (PydanticSchemaGenerationError, PydanticUserError):
+        return None
+    names = [member.value for one in typing.get_args(hint) if _is_enum(one) for member in one]
+    if names and isinstance(value, str):
+        return None if value in names else did_you_mean(value, map(str, names))
+    try:
+        adapter.validate_python(_as_tuples(hint, value))
+    except ValidationError as error:
+        messages = [str(e["msg"]) for e in error.errors()]
+        return " or ".join(dict.fromkeys(m[0].lower() + m[1:] for m in messages))
+    return None
+
+
+def check_options(
+    document: Document,
+    location: Location,
+    callable_: Callable[..., Any],
+    options: Mapping[str, Any],
+    *,
+    supplied: Collection[str],
+    others: Collection[str] = (),
+) -> None:
+    """Check a section's keys and values against a callable; mistakes are added to the document.
+
+    Args:
+        document: holds lines and mistakes.
+        location: of the section.
+        callable_: what the section's ``type`` stands for.
+        options: the section's keys, without ``type`` and the like.
+        supplied: parameters that isoglot fills in.
+        others: keys of the section that are no options; named where one was misspelt.
+    """
+    known = options_of(callable_, supplied=supplied)
+    hints = hints_of(callable_)
+    for name, value in options.items():
+        if name not in known:
+            if not takes_any(callable_):
+                document.problem(
+                    (*location, name), f"unknown option; {did_you_mean(name, {*known, *others})}"
+                )
+            continue
+        reason = mismatch(hints.get(name, inspect.Parameter.empty), value)
+        if reason is not None:
+            document.problem((*location, name), f"{value!r} given; {reason}")
+    for name, parameter in known.items():
+        if parameter.default is inspect.Parameter.empty and name not in options:
+            document.problem(location, f"option {name!r} is missing; add `{name}: ...`")
+
+
+def _is_enum(hint: Any) -> bool:
+    return inspect.isclass(hint) and issubclass(hint, enum.Enum)
+
+
+def _mentions(hint: Any, wanted: type) -> bool:
+    return hint is wanted or any(_mentions(inner, wanted) for inner in typing.get_args(hint))
+
+
+def _as_tuples(hint: Any, value: Any) -> Any:
+    """YAML has lists only: where a tuple is asked for, a list will do."""
+    origin = typing.get_origin(hint)
+    if origin in (typing.Union, types.UnionType):
+        wants_tuple = any(typing.get_origin(a) is tuple or a is tuple for a in typing.get_args(hint))
+        return tuple(value) if wants_tuple and isinstance(value, list) else value
+    return tuple(value) if origin is tuple and isinstance(value, list) else value

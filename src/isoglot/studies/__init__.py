@@ -1,0 +1,1 @@
+"""Studies: every table and figure of the papers as a program."""

@@ -1,0 +1,248 @@
+"""``isoglot world``: the miniature world's data on disk, in the formats that real data come in."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from datasets import Dataset
+
+from isoglot.errors import ConfigurationError
+from isoglot.runs.whole_folder import held_already, whole_folder, write_manifest
+from isoglot.synthetic import World
+
+__all__ = ["WORLD_MANIFEST", "WorldRequest", "WorldSummary", "write_world"]
+
+WORLD_MANIFEST = "world.json"
+"""Not ``manifest.json``, by which the readers of tasks tell a corpus: here each task has a folder of its own."""
+
+SPLITS = ("train", "dev", "test")
+LANGUAGE = "en"
+
+
+@dataclass(frozen=True)
+class WorldRequest:
+    """How much of what.
+
+    Args:
+        seed: of the world; see :class:`isoglot.synthetic.World`.
+        size: lexemes; all by default.
+        held_out: share of the open-class words that no training sentence uses.
+        text: lines of plain text to train on; 0 leaves this kind out, as for the others.
+        pos: trees to train on.
+        ner: sentences with names to train on.
+        nli: sentence pairs to train on.
+        paws: pairs of wordings to train on.
+        qa: questions to train on.
+        dev: rows of the development set of every kind.
+        test: rows of the test set of every kind.
+        sentences: sentences a line of text; a line of several is a paragraph, and has no tree beside it.
+    """
+
+    seed: int = 0
+    size: int | None = None
+    held_out: float = 0.0
+    text: int = 20_000
+    pos: int = 4_000
+    ner: int = 4_000
+    nli: int = 12_000
+    paws: int = 8_000
+    qa: int = 4_000
+    dev: int = 500
+    test: int = 1_000
+    sentences: int = 1
+
+    def rows(self, kind: str, split: str) -> int:
+        """How many rows a file has."""
+        train: int = getattr(self, kind)
+        return 0 if not train else train if split == "train" else int(getattr(self, split))
+
+
+@dataclass(frozen=True)
+class WorldSummary:
+    """What was written.
+
+    Attributes:
+        path: the folder.
+        files: rows by file, relative to the folder.
+        seconds: time taken.
+        skipped: the folder held the same already.
+    """
+
+    path: Path
+    files: dict[str, int]
+    seconds: float
+    skipped: bool = False
+
+
+Make = Callable[[int, str], Dataset]
+Render = Callable[[Dataset, str], Iterator[str]]
+
+
+class _File(NamedTuple):
+    name: str
+    split: str
+    rows: int
+    make: Make
+    render: Render
+
+
+def write_world(
+    out: str | Path, request: WorldRequest | None = None, *, overwrite: bool = False, progress: Any = None
+) -> WorldSummary:
+    """Write data sets of every task, each in the format of its usual benchmark and with train, dev and test splits.
+
+    ======== ============================= ==================================================
+    kind     files                         format
+    ======== ============================= ==================================================
+    text     ``text/en.SPLIT.txt``         plain text, a sentence (or paragraph) a line
+    pos      ``pos/en.SPLIT.conllu``       Universal Dependencies, ``Entity=`` in the last column
+    ner      ``ner/en/SPLIT``              WikiANN, as PAN-X has it: ``en:word TAB tag``
+    nli      ``nli/en.SPLIT.tsv``          XNLI
+    paws     ``paws/en.SPLIT.tsv``         PAWS-X
+    qa       ``qa/en.SPLIT.json``          SQuAD 1.1
+    trees    ``trees/KIND.SPLIT.conllu``   the trees of all sentences of the others, for ``isoglot derive --parses``
+    ======== ============================= ==================================================
+
+    No sentence is in two splits. The folder appears when it is complete; the same is not made again.
+
+    Args:
+        out: the folder.
+        request: how much.
+        overwrite: replace a world that was made otherwise.
+        progress: object with ``progress(label, done, total)``.
+
+    Raises:
+        ConfigurationError: counts out of range, or ``out`` is in use.
+    """
+    began = time.monotonic()
+    request = request or WorldRequest()
+    _check(request)
+    target = Path(out)
+    wanted = {"world": asdict(request)}
+    done = held_already(target, wanted, what="world", mark="world", overwrite=overwrite, name=WORLD_MANIFEST)
+    if done is not None:
+        return WorldSummary(target, done["files"], 0.0, skipped=True)
+    world = World(request.seed, request.size, held_out=request.held_out)
+    files: dict[str, int] = {}
+    with whole_folder(target) as folder:
+        planned = _plan(world, request)
+        for number, plan in enumerate(planned):
+            if progress is not None:
+                progress.progress("files of the world", number, len(planned))
+            made = plan.make(plan.rows, plan.split)
+            path = folder / plan.name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("w", encoding="utf-8", newline="\n") as file:
+                file.writelines(plan.render(made, plan.split))
+            files[plan.name] = len(made)
+        write_manifest(folder, {**wanted, "files": files}, name=WORLD_MANIFEST)
+    return WorldSummary(target, files, time.monotonic() - began)
+
+
+def _check(request: WorldRequest) -> None:
+    kinds = ("text", "pos", "ner", "nli", "paws", "qa")
+    negative = [name for name in (*kinds, "dev", "test") if getattr(request, name) < 0]
+    if negative:
+        raise ConfigurationError(
+            f"{negative[0]} {getattr(request, negative[0])} given; it is a number of rows, 0 for none"
+        )
+    if request.sentences < 1:
+        raise ConfigurationError(f"sentences {request.sentences} given; a line has at least 1")
+    if not any(request.rows(kind, split) for kind in kinds for split in SPLITS):
+        raise ConfigurationError("nothing is asked for; give for example --text 20000 --pos 4000")
+
+
+def _plan(world: World, request: WorldRequest) -> list[_File]:
+    """The files to write."""
+
+    def text(n: int, split: str) -> Dataset:
+        return world.text(n, split=split, sentences=request.sentences)
+
+    def trees(of: str) -> Make:
+        return lambda n, split: world.treebank(n, split=split, of=of)
+
+    def plain(made: Dataset, split: str) -> Iterator[str]:
+        del split
+        return (f"{line}\n" for line in made["text"])
+
+    kinds: list[tuple[str, str, Make, Render]] = [
+        ("text", "text/en.{}.txt", text, plain),
+        ("pos", "pos/en.{}.conllu", trees("pos"), _conllu),
+        ("ner", "ner/en/{}", lambda n, split: world.ner(n, split=split), _panx),
+        ("nli", "nli/en.{}.tsv", lambda n, split: world.nli(n, split=split), _xnli),
+        ("paws", "paws/en.{}.tsv", lambda n, split: world.paws(n, split=split), _paws),
+        ("qa", "qa/en.{}.json", lambda n, split: world.qa(n, split=split), _squad),
+    ]
+    parsed = [*(("text",) if request.sentences == 1 else ()), "ner", "nli", "paws", "qa"]
+    kinds += [(kind, f"trees/{kind}.{{}}.conllu", trees(kind), _conllu) for kind in parsed]
+    return [
+        _File(name.format(split), split, request.rows(kind, split), make, render)
+        for kind, name, make, render in kinds
+        for split in SPLITS
+        if request.rows(kind, split)
+    ]
+
+
+def _conllu(rows: Dataset, split: str) -> Iterator[str]:
+    del split
+    for number, row in enumerate(rows, 1):
+        yield f"# sent_id = {number}\n# text = {row['text']}\n"
+        columns = (row["words"], row["upos"], row["heads"], row["deprels"], row["entities"])
+        for i, (word, tag, head, relation, entity) in enumerate(zip(*columns, strict=True), 1):
+            note = "_" if entity == "O" else f"Entity={entity}"
+            yield f"{i}\t{word}\t_\t{tag}\t_\t_\t{head}\t{relation}\t_\t{note}\n"
+        yield "\n"
+
+
+def _panx(rows: Dataset, split: str) -> Iterator[str]:
+    del split
+    for row in rows:
+        for word, tag in zip(row["words"], row["tags"], strict=True):
+            yield f"{LANGUAGE}:{word}\t{tag}\n"
+        yield "\n"
+
+
+def _xnli(rows: Dataset, split: str) -> Iterator[str]:
+    yield "language\tgold_label\tsentence1\tsentence2\tpairID\n"
+    for number, row in enumerate(rows, 1):
+        yield f"{LANGUAGE}\t{row['label']}\t{row['first']}\t{row['second']}\t{split}-{number}\n"
+
+
+def _paws(rows: Dataset, split: str) -> Iterator[str]:
+    del split
+    yield "id\tsentence1\tsentence2\tlabel\n"
+    for number, row in enumerate(rows, 1):
+        yield f"{number}\t{row['first']}\t{row['second']}\t{row['label']}\n"
+
+
+def _squad(rows: Dataset, split: str) -> Iterator[str]:
+    del split
+    articles = [
+        {
+            "title": row["id"],
+            "paragraphs": [
+                {
+                    "context": row["context"],
+                    "qas": [
+                        {
+                            "id": row["id"],
+                            "question": row["question"],
+                            "answers": [
+                                {"text": text, "answer_start": start}
+                                for text, start in zip(
+                                    row["answers"]["text"], row["answers"]["start"], strict=True
+                                )
+                            ],
+                        }
+                    ],
+                }
+            ],
+        }
+        for row in rows
+    ]
+    yield json.dumps({"version": "1.1", "data": articles}, ensure_ascii=False) + "\n"

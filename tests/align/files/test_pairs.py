@@ -1,0 +1,55 @@
+"""Pairs as users have them: with marks of other systems, and with slips in all lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from isoglot.align.align_file import AlignRequest, align_file
+from isoglot.align.files.pairs import bitext_sources, read_pairs
+from isoglot.errors import InputError
+
+TAGS = ("en", "de")
+
+
+def write(path: Path, text: str, encoding: str = "utf-8") -> str:
+    path.write_bytes(text.encode(encoding))
+    return str(path)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path: Path) -> None:
+    source = write(tmp_path / "a.en", "the house\r\na house\r\n", "utf-8-sig")
+    target = write(tmp_path / "a.de", "das haus\nein haus\n", "utf-8-sig")
+    warned: list[int] = []
+    pairs = read_pairs(
+        bitext_sources([source, target], languages=TAGS),
+        mode="whitespace",
+        warn=lambda n, _: warned.append(n),
+    )
+    assert [p.words for p in pairs] == [
+        (["the", "house"], ["das", "haus"]),
+        (["a", "house"], ["ein", "haus"]),
+    ]
+    assert not warned
+
+
+@pytest.mark.parametrize(("name", "separator"), [("one.txt", r"\|\|\|"), ("one.tsv", r"\\t")])
+def test_a_file_with_one_side_alone_is_a_mistake(tmp_path: Path, name: str, separator: str) -> None:
+    path = write(tmp_path / name, "the house\n" * 3)
+    out = tmp_path / "links.txt"
+    with pytest.raises(InputError, match=rf"{name}:1: no line has '{separator}' between two sentences"):
+        align_file(bitext_sources([path], languages=TAGS), out, AlignRequest())
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+
+
+def test_of_very_many_odd_lines_the_first_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = write(tmp_path / "odd.txt", "a b ||| c d\n" + "no bars\n" * 50)
+    with caplog.at_level("WARNING", logger="isoglot"):
+        assert (
+            align_file(bitext_sources([path], languages=TAGS), tmp_path / "links.txt", AlignRequest()) == 51
+        )
+    told = [record.getMessage() for record in caplog.records]
+    assert told[:20] == [f"pair {n}: no '|||' between two sentences; it gets no links" for n in range(2, 22)]
+    assert len(told) == 21 and told[-1].endswith("more warnings of this kind; look at the input")
+    assert (tmp_path / "links.txt").read_text().count("\n") == 51

@@ -1,0 +1,335 @@
+"""``isoglot align`` and ``isoglot score`` as users call them, on files."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from isoglot.align.align_file import AlignRequest, align_file
+from isoglot.align.alignment import Alignment
+from isoglot.align.files.pairs import prepared_pairs, read_pairs
+from isoglot.cli import app
+from isoglot.corpus.manifest import load_corpus
+from isoglot.corpus.read.sources import Source
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
+
+LINES = 40
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return tiny_aligned(LINES, seed=1)
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("encoder")
+    tiny_model("bert").save_pretrained(folder)
+    tiny_tokenizer("bert").save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def bitext(tmp_path, corpus):
+    path = tmp_path / "pairs.txt"
+    rows = zip(corpus["source_words"], corpus["target_words"], strict=True)
+    path.write_text("".join(f"{' '.join(s)} ||| {' '.join(t)}\n" for s, t in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def gold(tmp_path, corpus):
+    path = tmp_path / "gold.jsonl"
+    rows = zip(corpus["source_words"], corpus["target_words"], corpus["links"], strict=True)
+    path.write_text(
+        "".join(json.dumps({"src": s, "tgt": t, "sure": links}) + "\n" for s, t, links in rows),
+        encoding="utf-8",
+    )
+    return path
+
+
+def run(*arguments, fails=None):
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    if fails is not None:
+        assert isinstance(result.exception, fails)
+        return str(result.exception)
+    assert result.exception is None, result.output
+    return result.stdout
+
+
+def test_statistical_links_score_well_against_the_gold(tmp_path, bitext, gold):
+    out = tmp_path / "links.txt"
+    run("align", bitext, "-o", out, "--symmetrise", "intersect", "--lowercase")
+    assert len(out.read_text().splitlines()) == LINES
+    report = json.loads(run("score", out, "--gold", gold, "--json", "--sentences", tmp_path / "each.tsv"))
+    assert report["aer"] < 0.35
+    assert report["hint"] is None
+    each = (tmp_path / "each.tsv").read_text().splitlines()
+    assert len(each) == LINES + 1
+    assert each[0].startswith("sentence\tprecision")
+
+
+def test_two_files_and_one_are_the_same(tmp_path, bitext, corpus):
+    for side in ("source", "target"):
+        text = "".join(" ".join(words) + "\n" for words in corpus[f"{side}_words"])
+        (tmp_path / side).write_text(text, encoding="utf-8")
+    assert run("align", tmp_path / "source", tmp_path / "target") == run("align", bitext)
+
+
+def test_saved_model_gives_the_same_links_and_a_lexicon(tmp_path, bitext):
+    saved, table = tmp_path / "model", tmp_path / "lexicon.tsv"
+    first = run("align", bitext, "--save", saved, "--lexicon", table)
+    assert run("align", bitext, "--load", saved) == first
+    word, translation, probability = table.read_text(encoding="utf-8").splitlines()[0].split("\t")
+    assert word
+    assert translation
+    assert 0 < float(probability) <= 1
+
+
+def test_more_training_text_is_learned_from_but_not_written(tmp_path, bitext, corpus):
+    few = tmp_path / "few.txt"
+    few.write_text(
+        "".join(bitext.read_text(encoding="utf-8").splitlines(keepends=True)[:3]), encoding="utf-8"
+    )
+    alone, helped = run("align", few), run("align", few, "--train-on", bitext)
+    assert len(alone.splitlines()) == len(helped.splitlines()) == 3
+    whole = run("align", few, "--train-on", bitext, "--train-on", bitext)
+    links = [Alignment.from_pharaoh(line) for line in whole.splitlines()]
+    assert all(i < len(corpus["source_words"][n]) for n, a in enumerate(links) for i, _ in a.links)
+
+
+def test_an_encoder_streams_in_every_format(tmp_path, bitext, encoder, corpus):
+    plain = run("align", bitext, "-m", "argmax", "--model", encoder, "--layer", 2, "--precision", "float32")
+    rows = [json.loads(line) for line in run(
+        "align", bitext, "-m", "argmax", "--model", encoder, "--layer", 2, "-f", "jsonl", "--precision", "float32",
+    ).splitlines()]  # fmt: skip
+    assert [Alignment.from_pharaoh(line) for line in plain.splitlines()] == [
+        Alignment(frozenset(map(tuple, row["links"]))) for row in rows
+    ]
+    assert [row["src"] for row in rows] == corpus["source_words"]
+    spans = [json.loads(line) for line in run(
+        "align", bitext, "-m", "argmax", "--model", encoder, "--layer", 2, "-f", "offsets", "--words", "unicode"
+    ).splitlines()]  # fmt: skip
+    first = spans[0]
+    a, b, c, d = first["spans"][0]
+    assert first["source"][a:b] in corpus["source_words"][0]
+    assert first["target"][c:d] in corpus["target_words"][0]
+    pairs = run("align", bitext, "-f", "words").splitlines()[0].split("\t")
+    assert all(pair.count("|||") == 1 for pair in pairs)
+
+
+def test_parquet_and_prepared_folders_are_read(tmp_path, bitext, corpus, encoder):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    method = ("-m", "argmax", "--model", encoder, "--layer", 2, "--precision", "float32")
+    expected = run("align", bitext, *method)
+    sides = {side: [" ".join(words) for words in corpus[f"{side}_words"]] for side in ("source", "target")}
+    pq.write_table(pa.table(sides), tmp_path / "pairs.parquet")
+    assert run("align", tmp_path / "pairs.parquet", *method) == expected
+    run("align", bitext, "-f", "corpus", "-o", tmp_path / "one", "--source-lang", "en", "--target-lang", "xx")
+    assert run("align", tmp_path / "one", *method) == expected
+    both = run("align", tmp_path / "one", bitext, *method, "--input-format", "bars")
+    assert both == expected * 2
+    (tmp_path / "one" / next(p.name for p in (tmp_path / "one").glob("*.parquet"))).write_bytes(b"PAR1")
+    assert "--overwrite" in run("align", tmp_path / "one", *method, fails=InputError)
+
+
+def test_a_range_of_a_prepared_folder_is_its_rows(tmp_path, bitext):
+    run("align", bitext, "-f", "corpus", "-o", tmp_path / "one", "--source-lang", "en", "--target-lang", "xx")
+    every = list(prepared_pairs(tmp_path / "one", mode="whitespace"))
+    assert len(every) == LINES
+    assert every[0].languages == ("en", "xx")
+    for start, stop in ((0, 7), (7, 8), (8, LINES), (LINES - 3, LINES + 9), (5, 5)):
+        assert (
+            list(prepared_pairs(tmp_path / "one", mode="whitespace", start=start, stop=stop))
+            == every[start:stop]
+        )
+
+
+def test_standard_input_is_read(tmp_path, bitext, monkeypatch):
+    with bitext.open(encoding="utf-8") as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        source = Source(path="-", format="bars", source_language="en", target_language="xx")
+        assert align_file([source], tmp_path / "out.txt", AlignRequest()) == LINES
+    assert (tmp_path / "out.txt").read_text() == run("align", bitext)
+
+
+def test_a_corpus_folder_is_written_for_training(tmp_path, bitext, corpus):
+    out = tmp_path / "aligned"
+    run("align", bitext, "-f", "corpus", "-o", out, "--source-lang", "en", "--target-lang", "xx")
+    loaded = load_corpus(out)
+    assert loaded["source_words"][:] == corpus["source_words"]
+    assert sum(map(len, loaded["links"])) > LINES
+    assert set(loaded["target_language"]) == {"xx"}
+
+
+EFLOMAL = """#!{python}
+import sys
+values = dict(a.split("=", 1) for a in sys.argv[1:] if "=" in a)
+pairs = list(zip(open(values["--source"]), open(values["--target"])))
+for side in ("--forward-links", "--reverse-links"):
+    with open(values[side], "w") as file:
+        for source, target in pairs:
+            print(*[f"{{k}}-{{k}}" for k in range(min(len(source.split()), len(target.split())))], file=file)
+"""
+
+
+def test_eflomal_is_a_method_like_the_others(tmp_path, bitext, corpus):
+    program = tmp_path / "eflomal-align"
+    program.write_text(EFLOMAL.format(python=sys.executable))
+    program.chmod(0o755)
+    method = ("-m", "eflomal", "--set", f"program={program}")
+    assert "eflomal" in run("align", bitext, "--methods")
+    lines = run("align", bitext, *method, "--train-on", bitext).splitlines()
+    shortest = [
+        min(map(len, pair)) for pair in zip(corpus["source_words"], corpus["target_words"], strict=True)
+    ]
+    assert lines == [" ".join(f"{k}-{k}" for k in range(n)) for n in shortest]
+    rows = [json.loads(line) for line in run("align", bitext, *method, "-f", "jsonl").splitlines()]
+    assert all(row["score"] is None and row["probabilities"] == [] for row in rows)
+    missing = run(
+        "align", tmp_path / "none", "-m", "eflomal", "--set", "program=none", fails=ConfigurationError
+    )
+    assert "pip install eflomal" in missing
+    assert "modle" in run("align", bitext, *method, "--set", "modle=2", fails=ConfigurationError)
+    assert "--save" in run("align", bitext, *method, "--save", tmp_path / "m", fails=ConfigurationError)
+    assert "--engine ray" in run("align", bitext, *method, "--engine", "ray", fails=ConfigurationError)
+
+
+@pytest.mark.parametrize("by_encoder", [False, True])
+def test_improbable_links_and_pairs_are_left_out(bitext, encoder, by_encoder):
+    method = ("-m", "argmax", "--model", encoder, "--layer", 2) if by_encoder else ("-m", "hmm")
+
+    def rows(*flags):
+        return [
+            json.loads(line) for line in run("align", bitext, *method, "-f", "jsonl", *flags).splitlines()
+        ]
+
+    whole = rows()
+    probabilities = sorted(p for row in whole for p in row["probabilities"])
+    middle = probabilities[len(probabilities) // 2]
+    for row, kept in zip(whole, rows("--min-probability", middle), strict=True):
+        pairs = zip(row["links"], row["probabilities"], strict=True)
+        assert kept["links"] == [link for link, p in pairs if p > middle or link in kept["links"]]
+        assert all(p >= middle - 1e-6 for p in kept["probabilities"])
+        assert kept["score"] <= row["score"]
+    limit = sorted(row["score"] for row in whole)[LINES // 2]
+    sure = rows("--min-score", limit + 1e-5)
+    assert [bool(row["links"]) for row in sure] == [row["score"] > limit + 1e-5 for row in whole]
+    assert 0 < sum(bool(row["links"]) for row in sure) < LINES
+
+
+def test_a_loaded_model_streams(tmp_path, bitext, monkeypatch):
+    saved = tmp_path / "model"
+    expected = run("align", bitext, "-m", "hmm", "--save", saved)
+    monkeypatch.setattr("isoglot.align.align_file._LOADED_WINDOW", 7)
+    assert run("align", bitext, "--load", saved) == expected
+    precise = run("align", bitext, "--load", saved, "--set", "threshold=0.9")
+    assert len(precise.split()) < len(expected.split())
+
+
+def test_flags_that_would_do_nothing_are_refused(tmp_path, bitext, encoder):
+    saved = tmp_path / "model"
+    run("align", bitext, "--save", saved)
+    for flags, named in (
+        (("-m", "argmax", "--model", encoder, "--symmetrise", "union"), "--symmetrise"),
+        (("--layer", 3), "--layer"),
+        (("-m", "hmm", "--precision", "float32"), "--precision"),
+        (("--load", saved, "--lowercase"), "--lowercase"),
+        (("--load", saved, "--set", "iterations=3"), "iterations"),
+        (("--load", saved, "-m", "hmm"), "a model of fast_align"),
+        (("--load", saved, "--set", "threshold=0.5"), "grow-diag-final-and, which has none"),
+        (("--set", "threshold=0.5"), "--symmetrise agreement"),
+        (("-m", "hmm", "--symmetrise", "union", "--set", "threshold=0.5"), "--symmetrise agreement"),
+        (("-m", "argmax", "--model", encoder, "--set", "threshold=0.5"), "threshold=0.5"),
+        (("-m", "ot", "--model", encoder, "--set", "passes=3", "--set", "null_cost=0.5"), "passes=3"),
+        (("--min-score", 2), "--min-score 2"),
+        (("-f", "words", "--base", 1), "--base"),
+        (("-f", "offsets", "--base", 0), "--base"),
+        (("-f", "corpus", "--base", 1), "--base"),
+        (("-f", "corpus", "--reverse"), "--reverse"),
+    ):
+        assert named in run("align", bitext, *flags, fails=ConfigurationError)
+
+
+def test_odd_lines_keep_their_place(tmp_path, caplog):
+    path = tmp_path / "odd.txt"
+    path.write_bytes(b"a b ||| c d\nno bars\n\xff ||| c\n ||| d\na ||| c\n")
+    with caplog.at_level("WARNING", logger="isoglot"):
+        lines = run("align", path).splitlines()
+    assert len(lines) == 5
+    assert lines[1] == lines[3] == ""
+    numbered = [record.getMessage() for record in caplog.records]
+    assert any("pair 2: no '|||'" in m for m in numbered)
+    assert any("pair 3" in m and "odd.txt:3: invalid UTF-8" in m for m in numbered)
+    assert any("pair 4: the source side is empty" in m for m in numbered)
+
+
+def test_tables_with_a_header_are_read_by_its_names(tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text("id\tde\ten\n1\tdas haus\tthe house\n2\tein haus\ta house\n", encoding="utf-8")
+    source = Source(path=str(path), header=True, columns={"source": "en", "target": "de"}, source_language="en",
+                    target_language="de")  # fmt: skip
+    pairs = list(read_pairs([source], mode="whitespace", warn=lambda *_: None))
+    assert [pair.texts for pair in pairs] == [("the house", "das haus"), ("a house", "ein haus")]
+    with pytest.raises(InputError, match="header: true"):
+        list(
+            read_pairs([source.model_copy(update={"header": False})], mode="whitespace", warn=lambda *_: None)
+        )
+
+
+def test_layers_are_scored(gold, encoder):
+    rows = json.loads(run("score", "--gold", gold, "--layers", "all", "--model", encoder, "--json"))
+    assert [row["layer"] for row in rows] == [0, 1, 2, 3]
+    one = json.loads(run("score", "--gold", gold, "--layers", "2", "--model", encoder, "--json"))
+    for flags, said in (
+        ((gold, "--base", 1, "--layers", "2", "--model", encoder), "LINKS, --base: is for a file"),
+        (("--layers", "2", "--model", encoder, "--set", "layer=1"), "--set layer"),
+        ((gold, "--model", encoder, "-m", "argmax"), "--model, --method: is for --layers"),
+    ):
+        assert said in run("score", "--gold", gold, *flags, fails=ConfigurationError)
+    assert "threshold=0.1 given" in run(
+        "score", "--gold", gold, "--layers", "2", "--model", encoder, "--set", "threshold=0.1",
+        fails=ConfigurationError,
+    )  # fmt: skip
+    assert one == [rows[2]]
+
+
+def test_a_wrong_base_is_said_loudly(tmp_path, gold, corpus):
+    shifted = tmp_path / "one-based.txt"
+    shifted.write_text(
+        "".join(" ".join(f"{i + 1}-{j + 1}" for i, j in links) + "\n" for links in corpus["links"])
+    )
+    result = CliRunner().invoke(app, ["score", str(shifted), "--gold", str(gold)])
+    assert "LOOK OUT" in result.stderr
+    assert "--base 1" in result.stderr
+    right = json.loads(run("score", shifted, "--gold", gold, "--base", 1, "--json"))
+    assert right["aer"] == 0
+    assert right["hint"] is None
+
+
+def test_mistakes_are_named_and_leave_nothing(tmp_path, bitext, gold):
+    out = tmp_path / "out.txt"
+    assert "--model" in run("align", bitext, "-m", "itermax", "-o", out, fails=ConfigurationError)
+    assert "statistical: fast_align" in run("align", bitext, "-m", "itermaxx", fails=ConfigurationError)
+    assert "no encoder" in run("align", bitext, "--model", "x", fails=ConfigurationError)
+    assert "did you mean" in run(
+        "align", bitext, "-m", "argmax", "--model", "x", "--set", "levle=word", fails=ConfigurationError
+    )
+    assert "no such file" in run(
+        "align", tmp_path / "none.txt", "-o", out, fails=(InputError, ConfigurationError)
+    )
+    short = tmp_path / "short"
+    short.write_text("a\n")
+    (tmp_path / "long").write_text("b\nc\n")
+    assert "short:2" in run("align", short, tmp_path / "long", "-o", out, fails=InputError)
+    assert not out.exists()
+    assert not list(tmp_path.glob(".*tmp"))
+    links = tmp_path / "links.txt"
+    links.write_text("0-0\n")
+    assert f"but {gold} has {LINES}" in run("score", links, "--gold", gold, fails=InputError)

@@ -1,0 +1,365 @@
+"""Analyses of checkpoints end to end: what they write is what the report reads, with the numbers of the parts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from isoglot.align.embedding.aligner import EmbeddingAligner
+from isoglot.align.score_file import score_layers
+from isoglot.analysis.alignment_score import Subset
+from isoglot.analysis.analyse import (
+    AlignmentRequest,
+    analyse_alignment,
+    asked_layers,
+    corpus_rows,
+    subjects,
+)
+from isoglot.analysis.analyse_correlation import (
+    CorrelationRequest,
+    analyse_correlation,
+)
+from isoglot.analysis.analyse_links import (
+    AlignmentsRequest,
+    LayersRequest,
+    analyse_alignments,
+    analyse_layers,
+)
+from isoglot.analysis.analyse_map import MapRequest, analyse_map
+from isoglot.analysis.analyse_vectors import (
+    GeometryRequest,
+    SimilarityRequest,
+    analyse_geometry,
+    analyse_similarity,
+)
+from isoglot.analysis.checkpoint_score import ScoreOptions
+from isoglot.analysis.similarity import linear_cka
+from isoglot.analysis.vectors import sentence_vectors
+from isoglot.analysis.word_map import Projection
+from isoglot.derive.vocabulary import VocabularyCopy
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.report.alignment_files import read_alignments
+from isoglot.report.figure_files import EmbeddingMap, Lines, Scatter, read_figure
+from isoglot.report.plots import draw
+from isoglot.report.render import render
+from isoglot.results import read
+from isoglot.testing import tiny_aligned, tiny_lexicon, tiny_model, tiny_tokenizer
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two checkpoints, an aligned corpus, gold links and a lexicon."""
+    folder = tmp_path_factory.mktemp("world")
+    tokenizer = tiny_tokenizer("bert")
+    for seed, name in enumerate(("before", "after")):
+        tiny_model("bert", tokenizer=tokenizer, seed=seed).save_pretrained(folder / name / "checkpoint")
+        tokenizer.save_pretrained(folder / name / "checkpoint")
+        (folder / name / "run.json").write_text(
+            json.dumps({"name": name, "seed": 7, "recipe_hash": f"r{seed}"})
+        )
+    corpus = list(tiny_aligned(24))
+    rows = [
+        {"source": " ".join(r["source_words"]), "target": " ".join(r["target_words"]), "links": r["links"]}
+        for r in corpus
+    ]
+    (folder / "aligned.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    gold = [
+        {"id": f"s{k}", "src": r["source_words"], "tgt": r["target_words"], "sure": r["links"][1:],
+         "possible": r["links"][:1]}
+        for k, r in enumerate(corpus[:8])
+    ]  # fmt: skip
+    (folder / "en-xx.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in gold))
+    (folder / "other.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in gold[:3]))
+    lexicon = tiny_lexicon()
+    lines = [f"{s}\t{t}\n" for s, t in zip(lexicon["source"], lexicon["target"], strict=True)]
+    (folder / "lexicon.txt").write_text("".join(lines))
+    return folder
+
+
+def figure(path: Path) -> Lines | EmbeddingMap | Scatter:
+    found = read_figure(path)
+    draw(found)
+    return found
+
+
+def test_alignment_by_lexicon_leaves_rows_once(world: Path, tmp_path: Path) -> None:
+    request = AlignmentRequest(
+        lexicon=str(world / "lexicon.txt"), languages=("en", "xx"), induction=True, words="0:0"
+    )
+    rows = analyse_alignment([world / "before", world / "after"], request, out=tmp_path)
+    analyse_alignment([world / "before"], request, out=tmp_path)
+    assert read(tmp_path / "results.jsonl") == rows
+    score = next(r for r in rows if r.metric == "alignment_score" and r.run == "after")
+    assert (score.task, score.language, score.seed, score.recipe_hash) == (
+        "embedding_alignment",
+        "en-xx",
+        7,
+        "r1",
+    )
+    assert len(score.checkpoint_hash) == 16
+    induced = {
+        (r.language, r.metric): r.value for r in rows if r.task == "lexicon_induction" and r.run == "after"
+    }
+    assert {language for language, _ in induced} == {"en-xx", "xx-en"}
+    assert {"precision_at_1", "csls_precision_at_1"} <= {metric for _, metric in induced}
+    # Entries that are alike in both languages (punctuation) are right in MUSE's measure and left out of the score.
+    alike = sum(e["source"] == e["target"] for e in tiny_lexicon())
+    hits = induced["en-xx", "precision_at_1"] * (score.examples + alike) / 100
+    assert hits - alike <= score.value * score.examples / 100 + 1e-6
+
+
+def test_alignment_of_a_copied_vocabulary_is_found_from_the_recipe(tmp_path: Path) -> None:
+    copy = VocabularyCopy(tiny_tokenizer("bert"))
+    model = tiny_model("bert", tokenizer=copy.tokenizer)
+    with torch.no_grad():
+        table = model.get_input_embeddings().weight
+        table[copy.size :] = table[: copy.size]
+    run, derived = tmp_path / "run", tmp_path / "derived"
+    model.save_pretrained(run / "checkpoint")
+    copy.tokenizer.save_pretrained(run / "checkpoint")
+    copy.save(derived / "tokenizer")
+    ids = torch.tensor([[i] for i, _ in copy.pairs()[:5]])
+    tensors = {"objectives.d.source_pieces": ids, "objectives.d.target_pieces": ids + copy.size}
+    save_file(tensors, run / "checkpoint" / "objectives.safetensors")
+    (derived / "manifest.json").write_text(json.dumps({"language": "en-x-trans"}))
+    values = {"name": "align", "values": {"tokenizer": {"path": str(derived / "tokenizer")}}}
+    (run / "run.json").write_text(json.dumps(values))
+    rows = {r.metric: r for r in analyse_alignment([run], AlignmentRequest(), out=tmp_path / "out")}
+    assert rows["alignment_score"].value == rows["alignment_held_out"].value == 100
+    assert rows["alignment_score"].language == "en-x-trans"
+    assert rows["alignment_trained"].examples == 5
+    assert rows["alignment_score"].examples == len(copy.pairs())
+    half = AlignmentRequest(copied_from=copy.size, name="x", options=ScoreOptions(subset=Subset(0.5)))
+    few = {r.metric: r for r in analyse_alignment([run], half, out=tmp_path / "out")}
+    assert few["alignment_score"].examples == len(copy.pairs()) // 2
+    assert few["alignment_score"].language == "x"
+
+
+def test_layers_are_those_of_score_and_their_mean(world: Path, tmp_path: Path) -> None:
+    gold = [str(world / "en-xx.jsonl"), str(world / "other.jsonl")]
+    request = LayersRequest(gold=gold, methods=("itermax", "ot"))
+    written = analyse_layers([world / "before", world / "after"], request, out=tmp_path)
+    assert sorted(p.name for p in written) == ["layers-en-xx.json", "layers-mean.json", "layers-other.json"]
+    figures = {path.stem: figure(path) for path in written}
+    lines = figures["layers-en-xx"]
+    assert isinstance(lines, Lines)
+    assert [s.label for s in lines.series] == ["before, itermax", "before, ot", "after, itermax", "after, ot"]
+    by_score = score_layers(
+        world / "en-xx.jsonl", model=str(world / "after" / "checkpoint"), layers="all", method="ot"
+    )
+    assert lines.series[3].x == [0, 1, 2, 3]
+    assert lines.series[3].y == pytest.approx([100 * total.aer for _, total in by_score])
+    other = figures["layers-other"]
+    middle = [(a + b) / 2 for a, b in zip(lines.series[3].y, other.series[3].y, strict=True)]
+    assert figures["layers-mean"].series[3].y == pytest.approx(middle)
+    one = analyse_layers(
+        [world / "after"], LayersRequest(gold=gold[:1], layers="1,-1", metric="recall"), out=tmp_path / "one"
+    )
+    (path,) = one
+    assert (figure(path).series[0].label, figure(path).series[0].x) == ("after", [1, 3])
+    assert figure(path).better == "higher"
+
+
+def test_alignments_to_look_at_hold_links_and_gold(world: Path, tmp_path: Path) -> None:
+    request = AlignmentsRequest(gold=str(world / "en-xx.jsonl"), method="argmax", layer=2, limit=5)
+    (path,) = analyse_alignments([world / "after"], request, out=tmp_path, labels=["our best"])
+    assert path.name == "alignments_our-best.jsonl"
+    sentences = read_alignments(path)
+    assert [s.pair.id for s in sentences] == [f"s{k}" for k in range(5)]
+    assert (sentences[0].pair.src_language, sentences[0].pair.tgt_language) == ("en", "xx")
+    aligner = EmbeddingAligner(str(world / "after" / "checkpoint"), method="argmax", layer=2)
+    for sentence in sentences:
+        links = aligner.align_words(sentence.pair.src, sentence.pair.tgt).links
+        assert sorted(sentence.pair.links) == links
+        assert sentence.pair.sure
+
+
+@pytest.mark.parametrize("layer", [None, 2])
+def test_map_has_a_panel_each_checkpoint(world: Path, tmp_path: Path, layer: int | None) -> None:
+    request = MapRequest(
+        corpus=[str(world / "aligned.jsonl")], languages=("en", "xx"), count=6, layer=layer, distinct=True,
+        projection=Projection(method="tsne" if layer is None else "pca", perplexity=4 if layer is None else None),
+    )  # fmt: skip
+    (path,) = analyse_map([world / "before", world / "after"], request, out=tmp_path)
+    found = figure(path)
+    assert isinstance(found, EmbeddingMap)
+    assert [panel.title for panel in found.panels] == ["before", "after"]
+    lexicon = dict(zip(tiny_lexicon()["source"], tiny_lexicon()["target"], strict=True))
+    for panel in found.panels:
+        assert len(panel.pairs) == 6
+        words = [[panel.points[i].word for i in pair] for pair in panel.pairs]
+        assert all(lexicon[source] == target for source, target in words)
+        assert not {"the", "a", "every", "this", "."} & {source for source, _ in words}
+        assert {point.language for point in panel.points} == {"en", "xx"}
+    assert found.panels[0].points != found.panels[1].points
+
+
+def test_stop_words_of_each_kind(world: Path, tmp_path: Path) -> None:
+    own = tmp_path / "stop.txt"
+    own.write_text("The\nriver\n")
+    notes = {}
+    for wanted in ("frequent:3", "none", str(own), "english"):
+        request = MapRequest(
+            corpus=[str(world / "aligned.jsonl")], languages=("en", "xx"), stop_words=wanted, count=60,
+            projection=Projection(method="pca"),
+        )  # fmt: skip
+        (path,) = analyse_map([world / "after"], request, out=tmp_path / f"map {wanted.rpartition('/')[2]}")
+        found = figure(path)
+        notes[wanted] = (found.note, {p.word for p in found.panels[0].points})
+    assert "the" in notes["none"][1]
+    assert "the" not in notes[str(own)][1] | notes["english"][1]
+    assert "river" not in notes[str(own)][1]
+    assert "river" in notes["english"][1]
+    assert "3 most frequent" in notes["frequent:3"][0]
+    for wanted, message in (("nowhere.txt", "a file with a word a line"), ("english", "the corpus is xx-yy")):
+        request = MapRequest(corpus=[str(world / "aligned.jsonl")], languages=("xx", "yy"), stop_words=wanted)
+        with pytest.raises(ConfigurationError, match=message):
+            analyse_map([world / "after"], request, out=tmp_path)
+
+
+def test_single_pieces_are_those_of_all_checkpoints(world: Path, tmp_path: Path) -> None:
+    request = MapRequest(
+        corpus=[str(world / "aligned.jsonl")], languages=("en", "xx"), pieces="single", stop_words="none",
+        count=60, projection=Projection(method="pca"),
+    )  # fmt: skip
+    (path,) = analyse_map([world / "after"], request, out=tmp_path)
+    tokenizer = tiny_tokenizer("bert")
+    words = {p.word for p in figure(path).panels[0].points}
+    assert words
+    assert all(len(tokenizer(w, add_special_tokens=False)["input_ids"]) == 1 for w in words)
+
+
+def test_similarity_by_sentences_is_that_of_the_parts(world: Path, tmp_path: Path) -> None:
+    request = SimilarityRequest(corpus=[str(world / "aligned.jsonl")], languages=("en", "xx"), neighbours=4)
+    written = analyse_similarity([world / "before", world / "after"], request, out=tmp_path)
+    assert [p.stem for p in written] == ["similarity-cka", "similarity-neighbours", "similarity-retrieval"]
+    rows = list(corpus_rows([str(world / "aligned.jsonl")], "bitext", languages=("en", "xx")))
+    model, tokenizer = tiny_model("bert", seed=1), tiny_tokenizer("bert")
+    sides = [
+        sentence_vectors(model, tokenizer, [r[side] for r in rows], layers=[0, 1, 2, 3])
+        for side in ("source", "target")
+    ]
+    cka = figure(written[0])
+    assert [s.label for s in cka.series] == ["before", "after"]
+    expected = [linear_cka(sides[0][n], sides[1][n]) for n in range(4)]
+    assert cka.series[1].y == pytest.approx(expected, abs=1e-4)
+    assert all(0 <= y <= 100 for path in written[1:] for s in figure(path).series for y in s.y)
+
+
+def test_similarity_by_linked_words(world: Path, tmp_path: Path) -> None:
+    request = SimilarityRequest(
+        corpus=[str(world / "aligned.jsonl")],
+        languages=("en", "xx"),
+        level="word",
+        measures=["retrieval"],
+        limit=30,
+    )
+    (path,) = analyse_similarity([world / "after"], request, out=tmp_path)
+    assert "30 pairs of linked words" in figure(path).note
+
+
+@pytest.mark.parametrize("unit", ["sentence", "word", "piece"])
+def test_geometry_has_a_line_a_language_or_direction(world: Path, tmp_path: Path, unit: str) -> None:
+    request = GeometryRequest(
+        corpus=[str(world / "aligned.jsonl")],
+        languages=("en", "xx"),
+        unit=unit,
+        neighbours=3,
+        limit=40,
+        layers="0,-1",
+    )
+    written = analyse_geometry([world / "before", world / "after"], request, out=tmp_path)
+    figures = {path.stem: figure(path) for path in written}
+    assert list(figures) == [f"geometry-{m}" for m in ("anisotropy", "variance", "hubness", "anti-hubs")]
+    assert [s.label for s in figures["geometry-anisotropy"].series] == [
+        "before, en", "before, xx", "after, en", "after, xx",
+    ]  # fmt: skip
+    assert figures["geometry-hubness"].series[3].label == "after, xx to en"
+    assert all(s.x == [0, 3] for f in figures.values() for s in f.series)
+    assert all(-1 <= y <= 1 for s in figures["geometry-anisotropy"].series for y in s.y)
+
+
+def test_report_draws_all_of_it(world: Path, tmp_path: Path) -> None:
+    corpus = [str(world / "aligned.jsonl")]
+    run = [world / "after"]
+    analyse_layers(run, LayersRequest(gold=[str(world / "en-xx.jsonl")]), out=tmp_path)
+    analyse_alignments(run, AlignmentsRequest(gold=str(world / "en-xx.jsonl")), out=tmp_path)
+    similarity = SimilarityRequest(corpus=corpus, languages=("en", "xx"), measures=["cka"])
+    analyse_similarity(run, similarity, out=tmp_path)
+    analyse_correlation([], CorrelationRequest(tasks=["pos"], with_paper=True), out=tmp_path)
+    page = render([tmp_path], out=tmp_path / "report.html").read_text()
+    for text in (
+        "Alignment error rate by layer",
+        "Linear CKA by layer",
+        "Alignment and transfer: pos",
+        "alignments after",
+    ):
+        assert text in page
+
+
+def test_names_tell_checkpoints_apart(world: Path) -> None:
+    both = subjects([world / "after", world / "after" / "checkpoint"])
+    assert [s.label for s in both] == [str(world / "after"), str(world / "after" / "checkpoint")]
+    assert [s.label for s in subjects([world / "after", world / "before"])] == ["after", "before"]
+    for checkpoints, labels, message in (
+        ([], [], "no checkpoint"),
+        ([world / "after"], ["a", "b"], "2 labels"),
+    ):
+        with pytest.raises(ConfigurationError, match=message):
+            subjects(checkpoints, labels)
+
+
+def test_mistakes_are_told_before_anything_is_written(world: Path, tmp_path: Path) -> None:
+    corpus, run = [str(world / "aligned.jsonl")], [world / "after"]
+    (tmp_path / "empty.txt").write_text("")
+    (tmp_path / "bare.links").write_text("0-0 1-1\n")
+    out = tmp_path / "out"
+    gold = str(world / "en-xx.jsonl")
+    calls = {
+        "method 'itermx'": lambda: analyse_layers(
+            run, LayersRequest(gold=[gold], methods=["itermx"]), out=out
+        ),
+        "metric 'bleu'": lambda: analyse_layers(run, LayersRequest(gold=[gold], metric="bleu"), out=out),
+        "layers 0": lambda: analyse_layers(run, LayersRequest(gold=[gold], layers="9"), out=out),
+        "`all` or numbers": lambda: analyse_layers(run, LayersRequest(gold=[gold], layers="top"), out=out),
+        "links without words": lambda: analyse_alignments(
+            run, AlignmentsRequest(gold=str(tmp_path / "bare.links")), out=out
+        ),
+        "measure bleu": lambda: analyse_similarity(
+            run, SimilarityRequest(corpus=corpus, measures=["bleu"]), out=out
+        ),
+        "measure skew": lambda: analyse_geometry(
+            run, GeometryRequest(corpus=corpus, measures=["skew"]), out=out
+        ),
+        "unit 'page'": lambda: analyse_geometry(run, GeometryRequest(corpus=corpus, unit="page"), out=out),
+        "pieces 'first'": lambda: analyse_map(run, MapRequest(corpus=corpus, pieces="first"), out=out),
+        "the file is empty": lambda: analyse_similarity(
+            run, SimilarityRequest(corpus=[str(tmp_path / "empty.txt")]), out=out
+        ),
+        "induction given without a lexicon": lambda: analyse_alignment(
+            run, AlignmentRequest(induction=True), out=out
+        ),
+        "single given without a lexicon": lambda: analyse_alignment(
+            run, AlignmentRequest(options=ScoreOptions(single=True)), out=out
+        ),
+        "add --induction": lambda: analyse_alignment(run, AlignmentRequest(words="0:0"), out=out),
+        "no special tokens": lambda: analyse_alignment(
+            run, AlignmentRequest(lexicon="x", options=ScoreOptions(include_special=True)), out=out
+        ),
+        "nothing says": lambda: analyse_alignment(run, AlignmentRequest(), out=out),
+        "is a file": lambda: analyse_layers(run, LayersRequest(gold=[gold]), out=tmp_path / "empty.txt"),
+    }
+    for message, call in calls.items():
+        with pytest.raises((ConfigurationError, InputError), match=message):
+            call()
+    assert not out.exists()
+
+
+def test_layers_count_from_the_end_too() -> None:
+    model = tiny_model("bert")
+    assert asked_layers("all", model) == [0, 1, 2, 3]
+    assert asked_layers("3,-4,-1", model) == [0, 3]

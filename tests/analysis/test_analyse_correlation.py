@@ -1,0 +1,91 @@
+"""The correlation of alignment with transfer: the papers' own, a study's, and both in one figure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from isoglot.analysis.analyse import Findings
+from isoglot.analysis.analyse_correlation import (
+    CorrelationRequest,
+    analyse_correlation,
+    paper_points,
+    study_points,
+)
+from isoglot.errors import ConfigurationError
+from isoglot.report.figure_files import Scatter, read_figure
+from isoglot.report.plots import draw
+from isoglot.results import Result
+
+
+def scatter(path: Path) -> Scatter:
+    found = read_figure(path)
+    assert isinstance(found, Scatter)
+    return found
+
+
+def test_correlations_of_the_paper_are_its_own(tmp_path: Path) -> None:
+    found = analyse_correlation([], CorrelationRequest(with_paper=True), out=tmp_path)
+    values = {task: round(next(iter(groups.values())).rho, 3) for task, groups in found.items()}
+    assert values == {"xnli": 0.727, "ner": 0.781, "pos": 0.734}
+    assert all(next(iter(groups.values())).p < 0.01 for groups in found.values())
+    pos = scatter(tmp_path / "figures" / "correlation-pos.json")
+    assert len(pos.points) == 12
+    assert {p.group for p in pos.points} == {"MLM", "XLM", "DICT-MLM", "ALIGN-MLM"}
+    assert "ρ = 0.734" in draw(pos).caption
+    with pytest.raises(ConfigurationError, match="xnli, ner, pos"):
+        paper_points("mlqa")
+
+
+def result(run: str, metric: str, value: float, *, seed: int | None = None, **more: str) -> Result:
+    defaults = {"task": "pos", "language": "en-x-inv", "recipe_hash": ""}
+    return Result(run=run, metric=metric, value=value, seed=seed, examples=1, **{**defaults, **more})
+
+
+def test_points_of_a_study_are_means_over_seeds_of_one_run_and_language() -> None:
+    rows = [
+        *(result(f"mlm-seed{s}", "alignment_score", v, seed=s, task="a") for s, v in ((1, 10.0), (2, 30.0))),
+        *(result(f"mlm-seed{s}", "chunk_f1_delta", v, seed=s) for s, v in ((1, 5.0), (2, 7.0))),
+        result("mlm-seed1", "chunk_f1_zero_shot", 50.0, seed=1),
+        result("xlm", "alignment_score", 90.0, task="a", language="en-en-x-inv"),
+        result("xlm", "alignment_score", 91.0, task="a", language="en-en-x-trans"),
+        result("xlm", "accuracy_delta", 2.0, task="nli", language="en-x-trans"),
+        result("other", "alignment_score", 1.0, task="a", recipe_hash="abc"),
+        result("tuned", "chunk_f1_delta", 3.0, recipe_hash="abc"),
+        result("lonely", "chunk_f1_delta", 3.0),
+    ]
+    found = study_points(rows)
+    assert {task: [(p.alignment, p.delta) for p in points] for task, points in found.items()} == {
+        "pos": [(20.0, 6.0), (1.0, 3.0)],
+        "nli": [(91.0, 2.0)],
+    }
+    seeds = study_points(rows, each_seed=True)["pos"]
+    assert [(p.alignment, p.delta) for p in seeds] == [(10.0, 5.0), (30.0, 7.0), (1.0, 3.0)]
+    for part, message in (
+        (rows[:2], "no drops"),
+        (rows[2:4], "no alignment_score"),
+        ([rows[0], rows[-1]], "belongs"),
+    ):
+        with pytest.raises(ConfigurationError, match=message):
+            study_points(part)
+
+
+def test_ours_and_the_papers_points_are_correlated_apart(tmp_path: Path) -> None:
+    rows = []
+    for k, (x, y) in enumerate([(10.0, 1.0), (20.0, 2.0), (30.0, 3.0), (40.0, 4.0)]):
+        rows += [result(f"r{k}", "alignment_score", x, task="a"), result(f"r{k}", "f1_delta", y)]
+    Findings(tmp_path / "study").rows(rows)
+    found = analyse_correlation(
+        [tmp_path / "study"], CorrelationRequest(tasks=["pos"], with_paper=True), out=tmp_path
+    )
+    ours, theirs = found["pos"].values()
+    assert (ours.rho, ours.points) == (pytest.approx(-1), 4)
+    assert theirs.points == 12
+    caption = draw(scatter(tmp_path / "figures" / "correlation-pos.json")).caption
+    assert "Ours: Spearman ρ = −1.000" in caption
+    assert "ρ = 0.734" in caption
+    with pytest.raises(ConfigurationError, match="no results given"):
+        analyse_correlation([], CorrelationRequest(), out=tmp_path)
+    with pytest.raises(ConfigurationError, match="'mlqa'"):
+        analyse_correlation([tmp_path / "study"], CorrelationRequest(tasks=["mlqa"]), out=tmp_path)

@@ -1,0 +1,80 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isoglot.corpus.encode import words as module
+from isoglot.corpus.encode.words import locate_words, split_words, word_of_piece, word_spans
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Don't stop, well-known.", ["Don't", "stop", ",", "well-known", "."]),
+        ("d’aujourd’hui 1,000.5 10:30", ["d’aujourd’hui", "1,000.5", "10:30"]),
+        ("wait... what?!", ["wait", "...", "what", "?", "!"]),
+        ("हिन्दी में बोलती हैं।", ["हिन्दी", "में", "बोलती", "हैं", "।"]),
+        ("日本語、カー", ["日", "本", "語", "、", "カ", "ー"]),
+        ("A日B 12年", ["A", "日", "B", "12", "年"]),
+        ("กำ", ["กำ"]),
+        ("န်မ ខ្មែ", ["န်", "မ", "ខ្មែ"]),
+        ("👩\u200d👩\u200d👧 👍🏽 🇩🇪🇫🇷", ["👩\u200d👩\u200d👧", "👍🏽", "🇩🇪", "🇫🇷"]),
+        ("می\u200cخواهم", ["می\u200cخواهم"]),
+        ("a\u200bb \ufeffc x\u00ady", ["a", "b", "c", "x\u00ady"]),
+        ("e\u0301te\u0301", ["e\u0301te\u0301"]),
+        ("\x00\u200b \t", []),
+        ("", []),
+    ],
+)
+def test_unicode_words(text, expected):
+    assert split_words(text) == expected
+
+
+def test_whitespace_words_keep_punctuation_and_break_at_zero_width_spaces():
+    assert split_words("Don't, stop\u200bnow  。日本", mode="whitespace") == [
+        "Don't,",
+        "stop",
+        "now",
+        "。日本",
+    ]
+
+
+@given(st.text(max_size=40))
+def test_words_cover_every_visible_character_once_and_read_back(text):
+    spans = word_spans(text)
+    assert all(0 <= a < b <= len(text) for a, b in spans)
+    assert all(spans[i][1] <= spans[i + 1][0] for i in range(len(spans) - 1))
+    assert locate_words(text, [text[a:b] for a, b in spans]) == spans
+
+
+@given(st.text(alphabet=st.sampled_from("".join(module._LATIN) + "ab1'-.,: \u00ad·" * 8), max_size=15))
+def test_plain_and_full_patterns_agree_on_latin_text(text):
+    full = [match.span() for match in module._UNICODE.finditer(text)]
+    assert word_spans(text) == full
+
+
+def test_locate_words():
+    assert locate_words("a  bc,", ["a", "", "bc", ","]) == [(0, 1), (1, 1), (3, 5), (5, 6)]
+    assert locate_words("a b", ["a"]) is None, "text is left over"
+    assert locate_words("a x b", ["a", "b"]) is None, "a word is skipped"
+    assert locate_words("a b", ["b", "a"]) is None
+    assert locate_words("a\u200b b", ["a", "b"]) == [(0, 1), (3, 4)]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 4)), max_size=12),
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), max_size=10),
+)
+def test_word_of_piece_is_the_first_that_overlaps(pieces, gaps):
+    words, position = [], 0
+    for gap, size in gaps:
+        words.append((position + gap, position + gap + size))
+        position += gap + size
+    starts = np.array([s for s, _ in pieces], dtype=np.int64)
+    ends = starts + np.array([n for _, n in pieces], dtype=np.int64)
+    edges = np.array(words, dtype=np.int64).reshape(-1, 2)
+    expected = [
+        next((w for w, (a, b) in enumerate(words) if max(a, s) < min(b, e)), -1)
+        for s, e in zip(starts, ends, strict=True)
+    ]
+    assert word_of_piece(starts, ends, edges[:, 0], edges[:, 1]).tolist() == expected

@@ -1,0 +1,238 @@
+"""Filters against plain loops, PPA's length rule, and what counts as held out or in the right script."""
+
+import hashlib
+import unicodedata
+from collections import Counter
+
+import numpy as np
+import pytest
+import regex
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+from isoglot.corpus.filter.duplicates import HashSet, hash_texts
+from isoglot.corpus.filter.filters import Filters, clean, held_out_key
+from isoglot.corpus.filter.scripts import script_share, scripts_of
+from isoglot.corpus.options import FILTERS, PrepareOptions
+from isoglot.corpus.read.records import Records
+from isoglot.errors import ConfigurationError
+
+
+def word_tokenizer() -> str:
+    """One piece a word, three special tokens for a pair."""
+    tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0, "[CLS]": 1, "[SEP]": 2, "a": 3}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
+    )
+    tokenizer.enable_truncation(4)
+    tokenizer.enable_padding()
+    return tokenizer.to_str()
+
+
+def pairs(*rows, flags=None):
+    return Records({"source": [r[0] for r in rows], "target": [r[1] for r in rows]}, flags)
+
+
+def apply(records, languages=("en", "de"), held_out=(), **options):
+    if any(k in options for k in ("min_pieces", "max_pieces", "max_pair_pieces")):
+        options["tokenizer"] = "given"
+    filters = Filters(
+        PrepareOptions(**options),
+        tokenizer=word_tokenizer(),
+        held_out=np.unique(hash_texts(map(held_out_key, held_out))),
+    )
+    outcome = filters.apply(records, languages)
+    return list(zip(outcome.columns["source"], outcome.columns["target"], strict=True)), outcome
+
+
+def test_empty_sides_go():
+    kept, outcome = apply(pairs(("a", "b"), ("", "b"), ("a", " \t"), ("\u3000", "\u00a0")))
+    assert kept == [("a", "b")]
+    assert outcome.removed == {"empty": 3}
+
+
+@pytest.mark.parametrize("specials", [True, False])
+def test_ppa_lengths_at_their_borders(specials):
+    def of(n):
+        return " ".join("a" * n)
+
+    border = 125 if specials else 128
+    rows = [
+        (of(9), of(50)),
+        (of(50), of(9)),
+        (of(10), of(10)),
+        (of(60), of(border - 60)),
+        (of(60), of(border - 59)),
+    ]
+    kept, outcome = apply(pairs(*rows), min_pieces=10, max_pair_pieces=128, count_specials=specials)
+    assert kept == rows[2:4]
+    assert outcome.removed == {"length": 3}
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    lengths=st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, max_size=12),
+    least=st.integers(1, 4),
+    most=st.integers(2, 9),
+    both=st.integers(4, 16),
+    ratio=st.sampled_from([1.5, 2.0, 3.0]),
+    unit=st.sampled_from(["characters", "words", "pieces"]),
+)
+def test_filters_equal_a_loop_over_rows(lengths, least, most, both, ratio, unit):
+    rows = [(" ".join("a" * s), " ".join(["bb"] * t)) for s, t in lengths]
+    kept, removed = [], Counter()
+    for (s, t), row in zip(lengths, rows, strict=True):
+        measure = {"characters": tuple(map(len, row)), "words": (s, t), "pieces": (s, t)}[unit]
+        if not s or not t:
+            removed["empty"] += 1
+        elif min(s, t) < least or max(s, t) + 2 > most or s + t + 3 > both:
+            removed["length"] += 1
+        elif max(measure) > ratio * min(measure):
+            removed["ratio"] += 1
+        else:
+            kept.append(row)
+    found, outcome = apply(
+        pairs(*rows),
+        min_pieces=least,
+        max_pieces=most,
+        max_pair_pieces=both,
+        max_length_ratio=ratio,
+        ratio_unit=unit,
+    )
+    assert found == kept
+    assert outcome.removed == removed
+    assert list(outcome.removed) == [n for n in FILTERS if n in removed]
+
+
+def test_held_out_sentences_match_lightly():
+    rows = [
+        ("Hello,  World!", "x"),
+        ("x", "straße"),
+        ("Hello worlds", "x"),
+        ("ﬁne", "x"),
+        ("?!", "x"),
+        ("!?", "x"),
+    ]
+    kept, outcome = apply(pairs(*rows), held_out=["hello world", "STRASSE", "fine", "?!"])
+    assert kept == [("Hello worlds", "x"), ("!?", "x")]
+    assert outcome.removed == {"held_out": 4}
+
+
+def test_held_out_flags():
+    records = pairs(*[(str(i), "x") for i in range(4)], flags=["", "ntrex", "ntrex,laser_tatoeba", "ntrex2"])
+    kept, outcome = apply(records, held_out_flags=("ntrex",))
+    assert [s for s, _ in kept] == ["0", "3"]
+    assert outcome.flags_seen == {"ntrex", "laser_tatoeba", "ntrex2"}
+    records = pairs(*[(str(i), "x") for i in range(3)], flags=["", "a", "b"])
+    assert [s for s, _ in apply(records, held_out_flags=("*",))[0]] == ["0"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.text(alphabet="aéжδ中のﾊ한ー1 ,़क", max_size=8), min_size=1, max_size=6))
+def test_script_share_equals_a_loop(texts):
+    def share(text, names):
+        letters = [
+            c for c in text if regex.match(r"(?V1)[\p{L}--[\p{Script=Common}\p{Script=Inherited}]]", c)
+        ]
+        inside = [c for c in letters if any(regex.match(rf"\p{{Script={n}}}", c) for n in names)]
+        return len(inside) / len(letters) if letters else 1.0
+
+    for names in (("Latin",), ("Han", "Hiragana", "Katakana"), ("Devanagari",)):
+        np.testing.assert_allclose(script_share(texts, names), [share(t, names) for t in texts])
+
+
+def test_wrong_script_goes():
+    rows = [("House", "Дом"), ("Дом", "Дом"), ("42", "42"), ("the word дома", "слово дом")]
+    kept, outcome = apply(pairs(*rows), languages=("en", "ru"), min_script_share=0.7)
+    assert kept == [rows[0], rows[2]]
+    assert outcome.removed == {"script": 2}
+
+
+def test_scripts_of_languages():
+    assert scripts_of("pt-BR") == ("Latin",)
+    assert scripts_of("uz_Cyrl") == ("Cyrillic",)
+    assert scripts_of("cmn") == ("Han",)
+    assert scripts_of("tlh", {"tlh": ["Latin"]}) == ("Latin",)
+    with pytest.raises(ConfigurationError, match=r"scripts: \{tlh: \[Latin\]\}"):
+        scripts_of("tlh")
+    with pytest.raises(ConfigurationError, match="not all are Unicode scripts"):
+        script_share(["a"], ("Latn1",))
+
+
+def test_cleaning():
+    options = PrepareOptions(unicode_form="NFC")
+    assert clean(" a\u00a0\u3000b\x00\ufeff\t\x07c ", options) == "a b c"
+    assert clean(unicodedata.normalize("NFD", "é"), options) == "é"
+    assert clean("a \n\n b  c\n", options) == "a\n\nb c"
+    assert clean("क्\u200dष", options) == "क्\u200dष"
+    off = PrepareOptions(clean_whitespace=False)
+    assert clean("  a ", off) == "  a "
+
+
+def test_words_of_aligned_rows_stay_where_they_are():
+    words = ["e\u0301", "\u00a0x"]
+    records = Records(
+        {
+            "source": ["?"],
+            "target": ["?"],
+            "source_words": [words],
+            "target_words": [["b"]],
+            "links": [[[0, 0]]],
+        }
+    )
+    outcome = Filters(PrepareOptions(kind="aligned", unicode_form="NFC")).apply(records, ("en", "de"))
+    assert outcome.columns["source_words"] == [["é", "\u00a0x"]]
+    assert outcome.columns["source"] == ["é \u00a0x"]
+
+
+@pytest.mark.parametrize(("by", "same"), [("pair", False), ("source", True), ("target", False)])
+def test_keys_of_duplicates(by, same):
+    _, outcome = apply(pairs(("a", "b"), ("a", "c")), duplicates=by)
+    assert (outcome.keys[0] == outcome.keys[1]) == same
+    _, other = apply(pairs(("a", "b")), languages=("en", "fr"), duplicates=by)
+    assert other.keys[0] != outcome.keys[0]
+    assert apply(pairs(("a", "b")))[1].keys is None
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 40), max_size=20), max_size=12))
+def test_hash_set_equals_a_python_set(batches):
+    ours, theirs = HashSet(), set()
+    for batch in batches:
+        expected = []
+        for number in batch:
+            expected.append(number not in theirs)
+            theirs.add(number)
+        assert ours.add(np.array(batch, dtype=np.uint64)).tolist() == expected
+        assert len(ours) == len(theirs)
+
+
+def test_hash_is_the_same_everywhere():
+    key = hashlib.blake2b(b"en\tde", digest_size=16).digest()
+    expected = [
+        int.from_bytes(hashlib.blake2b(t, digest_size=8, key=key).digest(), "little")
+        for t in (b"a", b"\xc3\xbc")
+    ]
+    assert hash_texts(["a", "ü"], salt="en\tde").tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"min_pieces": 10}, "min_pieces counts pieces of a tokenizer"),
+        ({"max_length_ratio": 2, "ratio_unit": "pieces"}, "needs a tokenizer"),
+        ({"kind": "text", "max_length_ratio": 2}, "compares two sides"),
+        ({"kind": "text", "duplicates": "source"}, "needs two sides"),
+        ({"sampling_total": 5}, "without effect"),
+        ({"scripts": {"en": ["Latin"]}}, "scripts is without effect"),
+        ({"ratio_unit": "words"}, "ratio_unit is without effect"),
+        ({"count_specials": False, "min_pieces": 3, "tokenizer": "x"}, "count_specials is without effect"),
+        ({"limt": 5}, "Extra inputs"),
+    ],
+)
+def test_options_that_cannot_work(options, message):
+    with pytest.raises(ValidationError, match=message):
+        PrepareOptions(**options)

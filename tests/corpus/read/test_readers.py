@@ -1,0 +1,339 @@
+"""Every format: what it reads, and that every mistake names its file and line."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import datasets
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from isoglot.corpus.read import line_files as streams
+from isoglot.corpus.read.readers import read
+from isoglot.corpus.read.sources import Source, resolve_format, sources_from
+from isoglot.errors import ConfigurationError, InputError
+
+PAIR = {"source_language": "en", "target_language": "de"}
+LANGUAGES = {"source_language": "en", "target_language": "de"}
+
+
+def rows(path, kind="bitext", **fields):
+    tags = PAIR if kind not in ("text", "treebank") else {"language": "en"}
+    return list(read(Source(path=str(path), **{**tags, **fields}), kind=kind))
+
+
+def write(folder: Path, name: str, text: str) -> str:
+    (folder / name).write_text(text, encoding="utf-8")
+    return str(folder / name)
+
+
+def test_moses(tmp_path):
+    en, de = write(tmp_path, "a.en", "one\ntwo\n"), write(tmp_path, "a.de", "eins\nzwei")
+    assert rows(en, target_path=de) == [
+        {"source": "one", "target": "eins", **LANGUAGES},
+        {"source": "two", "target": "zwei", **LANGUAGES},
+    ]
+
+
+@pytest.mark.parametrize("short", ["source", "target"])
+def test_moses_of_different_lengths(tmp_path, short, monkeypatch):
+    monkeypatch.setattr(streams.LineFile.take, "__defaults__", (2, 1 << 20))
+    long_, short_ = write(tmp_path, "long", "a\n" * 7), write(tmp_path, "short", "b\n" * 4)
+    first, second = (short_, long_) if short == "source" else (long_, short_)
+    with pytest.raises(InputError, match=r"short:5: no line here.*long has 7") as caught:
+        rows(first, target_path=second)
+    assert caught.value.line == 5
+
+
+def test_moses_with_an_empty_side(tmp_path):
+    with pytest.raises(InputError, match=r"b:1: "):
+        rows(write(tmp_path, "a", "x\n"), target_path=write(tmp_path, "b", ""))
+    with pytest.raises(InputError, match=r"c:1: the file is empty"):
+        rows(write(tmp_path, "c", ""), target_path=write(tmp_path, "b", ""))
+
+
+def test_moses_invalid_utf8_names_the_side(tmp_path):
+    (tmp_path / "b").write_bytes(b"ok\n\xe9\n")
+    with pytest.raises(InputError, match=r"b:2: byte 0xe9"):
+        rows(write(tmp_path, "a", "x\ny\n"), target_path=str(tmp_path / "b"))
+
+
+def test_tsv_columns_by_number_and_name(tmp_path):
+    path = write(tmp_path, "a.tsv", "n\tone\teins\nn\ttwo\tzwei\n")
+    assert [(r["source"], r["target"]) for r in rows(path, columns={"source": 1, "target": 2})] == [
+        ("one", "eins"),
+        ("two", "zwei"),
+    ]
+    named = write(tmp_path, "b.tsv", "id\ten\tde\n1\tone\teins\n")
+    assert rows(named, header=True)[0]["target"] == "eins"
+    assert rows(named, header=True, columns={"source": "id"})[0]["source"] == "1"
+
+
+def test_tsv_missing_column(tmp_path):
+    path = write(tmp_path, "a.tsv", "one\teins\n\ntwo\n")
+    with pytest.raises(InputError, match=r"a\.tsv:3: 1 columns, but column 1 .* for the target"):
+        rows(path)
+    with pytest.raises(InputError, match=r"a\.tsv:1: .* no header"):
+        rows(path, columns={"target": "de"})
+    named = write(tmp_path, "b.tsv", "english\tgerman\none\teins\n")
+    with pytest.raises(InputError, match=r"b\.tsv:1: no column 'germn'.*did you mean 'german'"):
+        rows(named, header=True, columns={"source": "english", "target": "germn"})
+
+
+def test_csv_with_line_ends_in_quotes(tmp_path):
+    path = write(tmp_path, "a.csv", 'source,target\n"a\nb","c, ""d"""\ne,f\n')
+    assert [(r["source"], r["target"]) for r in rows(path, header=True)] == [("a\nb", 'c, "d"'), ("e", "f")]
+    with pytest.raises(InputError, match=r"b\.csv:4: 1 columns"):
+        rows(write(tmp_path, "b.csv", 'source,target\n"a\nb",c\nd\n'), header=True)
+    with pytest.raises(InputError, match=r"c\.csv:2: broken CSV"):
+        rows(write(tmp_path, "c.csv", 'a,b\n"c,d\n'))
+
+
+def test_jsonl(tmp_path):
+    records = [{"source": "one", "target": "eins"}, {"source": "two", "target": None}]
+    path = write(tmp_path, "a.jsonl", "\n\n".join(map(json.dumps, records)))
+    assert [(r["source"], r["target"]) for r in rows(path)] == [("one", "eins"), ("two", "")]
+    nested = write(tmp_path, "b.jsonl", json.dumps({"translation": {"en": "one", "de": "eins"}}))
+    assert rows(nested)[0]["target"] == "eins"
+    assert rows(nested, kind="text", columns={"text": "translation.de"}) == [
+        {"text": "eins", "language": "en"}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"source": "a", "target"', "3: not JSON"),
+        ("[1, 2]", "3: a JSON list"),
+        ('{"source": "a"}', "3: no column 'target'"),
+        ('{"source": 5, "target": "b"}', "3: the source is 5"),
+    ],
+)
+def test_jsonl_mistakes(tmp_path, line, message):
+    path = write(tmp_path, "a.jsonl", f'{{"source": "a", "target": "b"}}\n\n{line}\n')
+    with pytest.raises(InputError, match=f"a.jsonl:{message}"):
+        rows(path)
+
+
+def test_parquet(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"translation": [{"en": "one", "de": "eins"}] * 3, "other": [1, 2, 3]}), path)
+    assert [r["target"] for r in rows(path)] == ["eins"] * 3
+    with pytest.raises(
+        InputError, match=r"a\.parquet:1: no column 'translation.fr'; the columns are 'translation"
+    ):
+        rows(path, columns={"target": "translation.fr"})
+    (tmp_path / "b.parquet").write_bytes(b"no")
+    with pytest.raises(InputError, match=r"b\.parquet: cannot be read as Parquet"):
+        rows(tmp_path / "b.parquet")
+
+
+def test_huggingface_folders(tmp_path):
+    data = datasets.Dataset.from_dict({"en": ["one", "two"], "de": ["eins", "zwei"]})
+    data.save_to_disk(str(tmp_path / "plain"))
+    assert [r["target"] for r in rows(tmp_path / "plain")] == ["eins", "zwei"]
+    datasets.DatasetDict({"train": data, "test": data.select([1])}).save_to_disk(str(tmp_path / "splits"))
+    assert [r["target"] for r in rows(tmp_path / "splits", split="test")] == ["zwei"]
+    (tmp_path / "files").mkdir()
+    data.to_parquet(str(tmp_path / "files" / "train.parquet"))
+    assert [r["target"] for r in rows(tmp_path / "files")] == ["eins", "zwei"]
+    with pytest.raises(InputError, match="split 'dev'"):
+        rows(tmp_path / "splits", split="dev")
+
+
+TMX = """<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE tmx SYSTEM "tmx14.dtd">
+<tmx version="1.4"><header srclang="en"/><body>
+<tu><tuv xml:lang="EN-us"><seg>one <bpt i="1">&lt;b&gt;</bpt>&amp; <hi>two</hi><ept i="1"/></seg></tuv>
+<tuv xml:lang="de"><seg>eins &amp; zwei</seg></tuv></tu>
+<tu><tuv xml:lang="en"><seg>alone</seg></tuv><tuv xml:lang="fr"><seg>seul</seg></tuv></tu>
+<tu><tuv lang="de_AT"><seg>Jänner</seg></tuv><tuv xml:lang="en-GB"><seg>January</seg></tuv></tu>
+</body></tmx>
+"""
+
+
+def test_tmx(tmp_path):
+    path = write(tmp_path, "a.tmx", TMX)
+    assert [(r["source"], r["target"]) for r in rows(path)] == [
+        ("one & two", "eins & zwei"),
+        ("January", "Jänner"),
+    ]
+    only = rows(path, source_language="en-GB")
+    assert [r["source"] for r in only] == ["January"]
+
+
+def test_tmx_mistakes(tmp_path):
+    with pytest.raises(InputError, match=r"a\.tmx:9: no unit in it; the languages are de, de-at, en, en-gb"):
+        rows(write(tmp_path, "a.tmx", TMX), target_language="it")
+    with pytest.raises(InputError, match=r"b\.tmx:7: not well-formed"):
+        rows(write(tmp_path, "b.tmx", TMX.replace("</seg></tuv></tu>\n</body>", "</tuv></tu>\n</body>")))
+    with pytest.raises(InputError, match=r"c\.tmx:4: not well-formed"):
+        rows(write(tmp_path, "c.tmx", "\n".join(TMX.split("\n")[:3]) + "\n"))
+    with pytest.raises(InputError, match=r"d\.tmx:1: the root element is <html>"):
+        rows(write(tmp_path, "d.tmx", "<html/>"))
+
+
+def test_tmx_refuses_entities(tmp_path):
+    secret = write(tmp_path, "secret", "do not read")
+    text = TMX.replace('SYSTEM "tmx14.dtd">', f'[<!ENTITY x SYSTEM "file://{secret}">]>').replace(
+        "alone", "&x;"
+    )
+    with pytest.raises(InputError, match=r"a\.tmx:2: declares the entity 'x'"):
+        rows(write(tmp_path, "a.tmx", text))
+
+
+def test_text_lines_and_documents(tmp_path):
+    path = write(tmp_path, "a.txt", "one\ntwo\n\n \nthree\n")
+    assert [r["text"] for r in rows(path, "text")] == ["one", "two", "", " ", "three"]
+    assert [r["text"] for r in rows(path, "text", documents=True)] == ["one\ntwo", "three"]
+
+
+def test_lexicon(tmp_path):
+    path = write(tmp_path, "a.txt", "the die\nnew york\tNew York\n\n")
+    assert [(r["source"], r["target"]) for r in rows(path, "lexicon")] == [
+        ("the", "die"),
+        ("new york", "New York"),
+        ("", ""),
+    ]
+    with pytest.raises(InputError, match=r"b\.txt:2: 3 entries"):
+        rows(write(tmp_path, "b.txt", "a b\na b c\n"), "lexicon")
+
+
+CONLLU = """# text = don't go
+1-2\tdon't\t_\t_\t_\t_\t_\t_\t_\t_
+1\tdo\tdo\tAUX\t_\t_\t3\taux\t_\t_
+2\tn't\tnot\tPART\t_\t_\t3\tadvmod\t_\t_
+3\tgo\tgo\tVERB\t_\t_\t0\troot\t_\t_
+3.1\tgone\t_\t_\t_\t_\t_\t_\t_\t_
+
+# next
+1\tYes\tyes\tINTJ\t_\t_\t0\troot\t_\t_
+"""
+
+
+def test_conllu(tmp_path):
+    assert rows(write(tmp_path, "a.conllu", CONLLU), "treebank") == [
+        {
+            "words": ["do", "n't", "go"],
+            "upos": ["AUX", "PART", "VERB"],
+            "heads": [3, 3, 0],
+            "deprels": ["aux", "advmod", "root"],
+            "language": "en",
+        },
+        {"words": ["Yes"], "upos": ["INTJ"], "heads": [0], "deprels": ["root"], "language": "en"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("3\tgo\tgo\tVERB", "3\tgo\tVERB", "5: 9 columns"),
+        ("_\t3\tadvmod", "_\tx\tadvmod", "4: the head is 'x'"),
+        ("_\t3\tadvmod", "_\t9\tadvmod", "4: head 9 is outside the sentence of 3"),
+        ("1\tYes", "2\tYes", "8: the words are not numbered"),
+        ("1\tYes", "a\tYes", "9: 'a' is not a number"),
+    ],
+)
+def test_conllu_mistakes(tmp_path, old, new, message):
+    with pytest.raises(InputError, match=f"a.conllu:{message}"):
+        rows(write(tmp_path, "a.conllu", CONLLU.replace(old, new)), "treebank")
+
+
+def test_aligned_three_ways(tmp_path):
+    pairs = write(tmp_path, "a.txt", "a b ||| c\nd ||| e f\n")
+    links = write(tmp_path, "a.links", "1-0 0-0 1-0\n\n")
+    beside = rows(pairs, "aligned", links_path=links)
+    assert beside[0] == {
+        "source": "a b",
+        "target": "c",
+        "source_words": ["a", "b"],
+        "target_words": ["c"],
+        "links": [[0, 0], [1, 0]],
+        **LANGUAGES,
+    }
+    assert beside[1]["links"] == []
+    inside = write(tmp_path, "b.txt", "a b ||| c ||| 0-0 1-0\nd ||| e f |||\n")
+    assert rows(inside, "aligned", format="bars") == beside
+    moses = rows(
+        write(tmp_path, "c.en", "a b\nd\n"),
+        "aligned",
+        target_path=write(tmp_path, "c.de", "c\ne f\n"),
+        links_path=links,
+    )
+    assert moses == beside
+    gold = {"src": ["a", "b"], "tgt": ["c"], "sure": [[0, 0], [1, 0]], "possible": []}
+    assert rows(write(tmp_path, "d.jsonl", json.dumps(gold)), "aligned") == beside[:1]
+
+
+def test_gold_links_count_from_one_and_may_be_possible(tmp_path):
+    pairs, links = write(tmp_path, "a.txt", "a b ||| c d\n"), write(tmp_path, "g", "1-1 2p2 2?1\n")
+    assert rows(pairs, "aligned", links_path=links, one_based=True)[0]["links"] == [[0, 0]]
+    both = rows(pairs, "aligned", links_path=links, one_based=True, possible_links=True)
+    assert both[0]["links"] == [[0, 0], [1, 0], [1, 1]]
+
+
+@pytest.mark.parametrize(
+    ("links", "message"),
+    [
+        (
+            "0-0\n0-1\n",
+            "links:2: word link 0-1 .* outside the sentence of 1 source and 1 target words; if .* one_based",
+        ),
+        ("0-0\n0:x\n", "links:2: word link '0:x' cannot be read"),
+        ("0-0\n", "links:2: no line here"),
+    ],
+)
+def test_aligned_mistakes(tmp_path, links, message):
+    pairs = write(tmp_path, "a.txt", "a ||| b\na ||| b\n")
+    with pytest.raises(InputError, match=message):
+        rows(pairs, "aligned", links_path=write(tmp_path, "links", links))
+    with pytest.raises(InputError, match=r"x\.txt:1: 1 fields, and 3 are needed"):
+        rows(write(tmp_path, "x.txt", "a b\n"), "aligned", format="bars")
+
+
+def test_standard_input(monkeypatch):
+    class Stream:
+        buffer = io.BufferedReader(io.BytesIO(b"one\teins\n"))
+
+    monkeypatch.setattr(sys, "stdin", Stream)
+    assert rows("-", format="tsv")[0]["target"] == "eins"
+
+
+def test_formats_are_told_by_name_or_refused(tmp_path):
+    assert resolve_format(Source(path="x.tsv.gz"), "bitext") == "tsv"
+    assert resolve_format(Source(path="x.en.xz", target_path="x.de.xz"), "bitext") == "moses"
+    assert resolve_format(Source(path="x.txt.zst"), "lexicon") == "lexicon"
+    with pytest.raises(ConfigurationError, match=r"format 'jsnl' .* did you mean 'jsonl'"):
+        resolve_format(Source(path="x", format="jsnl"), "bitext")
+    with pytest.raises(ConfigurationError, match="holds treebank, not a bitext"):
+        resolve_format(Source(path="x.conllu"), "bitext")
+    with pytest.raises(ConfigurationError, match="does not tell the format"):
+        resolve_format(Source(path="x.txt"), "bitext")
+
+
+def test_all_mistakes_in_a_source_are_told_at_once(tmp_path):
+    with pytest.raises(ConfigurationError) as caught:
+        list(read(Source(path=str(tmp_path / "no.tsv"), source_language="en")))
+    assert len(caught.value.problems) == 2
+    assert "no such file" in str(caught.value)
+    assert "target_language" in str(caught.value)
+
+
+def test_globs_stand_for_files(tmp_path):
+    write(tmp_path, "a-2.tsv", "c\td\n")
+    write(tmp_path, "a-1.tsv", "a\tb\n")
+    assert [r["source"] for r in rows(tmp_path / "a-*.tsv")] == ["a", "c"]
+
+
+def test_paths_of_the_command_line():
+    (pair,) = sources_from(["a.en.gz", "a.de.gz"], languages=["en", "de"])
+    assert (pair.target_path, pair.target_language) == ("a.de.gz", "de")
+    assert len(sources_from(["a.tsv", "b.tsv"], languages=["en", "de"])) == 2
+    (aligned,) = sources_from(["a.en", "a.de", "a.links"], kind="aligned", languages=["en", "de"])
+    assert aligned.links_path == "a.links"
+    assert [s.language for s in sources_from(["a.txt", "b.txt"], kind="text", languages=["en"])] == [
+        "en",
+        "en",
+    ]

@@ -1,0 +1,69 @@
+"""Slips in naming an input: languages and columns are checked before anything is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from isoglot.corpus.read.readers import read
+from isoglot.corpus.read.sources import Kind, Source, expand
+from isoglot.errors import ConfigurationError, InputError
+
+
+def pairs(folder: Path, **fields: object) -> Source:
+    path = folder / "pairs.tsv"
+    path.write_text("one\teins\n", encoding="utf-8")
+    return Source.model_validate(
+        {"path": str(path), "source_language": "en", "target_language": "de", **fields}
+    )
+
+
+@pytest.mark.parametrize("tag", ["english", "EN", "e", "en de", "en-", "en+de"])
+def test_a_name_that_is_no_language_code_is_refused(tmp_path: Path, tag: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"pairs\.tsv: source_language .* \(--source-lang en\)"):
+        expand([pairs(tmp_path, source_language=tag)], "bitext")
+
+
+@pytest.mark.parametrize(
+    "tag", ["de", "deu", "deu_Latn", "pt-BR", "zh-Hant", "en-x-trans-inv", "en-x-trans+syn", "zh_min_nan"]
+)
+def test_codes_with_variants_are_taken(tmp_path: Path, tag: str) -> None:
+    assert [s.target_language for s in expand([pairs(tmp_path, target_language=tag)], "bitext")] == [tag]
+
+
+@pytest.mark.parametrize(
+    ("kind", "column", "message"),
+    [
+        (
+            "bitext",
+            "src",
+            r"'src' given, and a bitext corpus has source, target, flags; did you mean 'source'\?",
+        ),
+        ("bitext", "links", "a bitext corpus has source, target, flags"),
+        ("text", "source", "a text corpus has text, flags"),
+        ("treebank", "words", "no columns to choose"),
+    ],
+)
+def test_a_column_for_a_field_that_is_not_there(
+    tmp_path: Path, kind: Kind, column: str, message: str
+) -> None:
+    source = pairs(
+        tmp_path, columns={column: 0}, language="en", format="conllu" if kind == "treebank" else "tsv"
+    )
+    with pytest.raises(ConfigurationError, match=message):
+        expand([source], kind)
+
+
+def test_flags_of_a_text_are_a_column(tmp_path: Path) -> None:
+    source = pairs(tmp_path, columns={"text": 0, "flags": 1}, language="en")
+    assert [row["text"] for row in read(source, kind="text")] == ["one"]
+
+
+def test_a_folder_with_a_broken_file_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "raw"
+    folder.mkdir()
+    (folder / "train.txt").write_bytes(b"good\ncaf\xe9\n")
+    source = Source(path=str(folder), source_language="en", target_language="de")
+    with pytest.raises(InputError, match=r"raw: was read as a data set, and a file of it cannot be .*0xe9"):
+        list(read(source))

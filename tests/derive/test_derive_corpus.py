@@ -1,0 +1,207 @@
+"""`isoglot derive`, from file to folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from transformers import AutoTokenizer
+
+from isoglot.corpus.encode.encode import EncodeOptions, encode_stream
+from isoglot.corpus.encode.tokenizer import train_tokenizer
+from isoglot.corpus.manifest import load_corpus
+from isoglot.derive.derive_corpus import DeriveRequest, DeriveSummary, derive_corpus
+from isoglot.derive.fit_order import OrderFitRequest, fit_order_models
+from isoglot.derive.order_model import OrderModel
+from isoglot.derive.rows import DeriverOptions
+from isoglot.derive.spec import TransformOptions
+from isoglot.derive.vocabulary import VocabularyCopy
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.testing import tiny_bitext
+
+CONLLU = """\
+1\tthe\t_\tDET\t_\t_\t2\tdet\t_\t_
+2\tcat\t_\tNOUN\t_\t_\t4\tnsubj\t_\t_
+3\told\t_\tADJ\t_\t_\t2\tamod\t_\t_
+4\tsees\t_\tVERB\t_\t_\t0\troot\t_\t_
+5\tmice\t_\tNOUN\t_\t_\t4\tobj\t_\t_
+
+"""
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text.txt"
+    lines = [f"{row['source'][:-1]} {row['source'][-1]}" for row in tiny_bitext(60)]
+    path.write_text("\n".join([*lines, f"{lines[0]} {lines[1]}"]) + "\n")
+    return path
+
+
+def run(path: Path, spec: str, **fields: Any) -> DeriveSummary:
+    request = DeriveRequest(transform=spec, languages=("en",), **fields)
+    return derive_corpus([path], path.parent / "out", request)
+
+
+def test_text_with_everything_beside_it(text: Path) -> None:
+    summary = run(text, "trans+inv", rows=DeriverOptions(split=True), lexicon=0.5)
+    out = text.parent / "out"
+    derived, original = ((out / f"{n}.txt").read_text().splitlines() for n in ("derived", "original"))
+    assert summary.rows == len(derived) == len(original) == 62
+    aligned, lexicon = load_corpus(out / "aligned"), load_corpus(out / "lexicon")
+    assert aligned["target"][:] == derived
+    assert aligned["source"][:] == original
+    assert set(aligned["target_language"]) == {"en-x-trans-inv"}
+    spelled: dict[str, str] = {}
+    for row in aligned:
+        for i, j in row["links"]:
+            assert (
+                spelled.setdefault(row["source_words"][i], row["target_words"][j]) == row["target_words"][j]
+            )
+    assert summary.entries == len(lexicon) == round(len(spelled) / 2)
+    assert all(spelled[row["source"]] == row["target"] for row in lexicon)
+    lines = (out / "lexicon.txt").read_text().splitlines()
+    assert lines == [f"{row['source']}\t{row['target']}" for row in lexicon]
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["request"]["transform"] == "trans+inv"
+    assert manifest["counts"] == {"derived": 62}
+
+
+def test_a_tokenizer_that_is_not_there_is_named(text: Path) -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"--tokenizer .*absent: cannot be loaded \(no such folder\)"
+    ):
+        run(text, "trans", tokenizer=str(text.parent / "absent"))
+    assert not (text.parent / "out").exists()
+
+
+def test_pieces_of_derived_text_are_the_originals_plus_v(text: Path) -> None:
+    original = train_tokenizer(
+        text.read_text().splitlines(), algorithm="byte_bpe", vocab_size=330, family="roberta"
+    )
+    original.save_pretrained(text.parent / "tokenizer")
+    run(text, "trans+inv", tokenizer=str(text.parent / "tokenizer"), rows=DeriverOptions(split=True))
+    out = text.parent / "out"
+    doubled = AutoTokenizer.from_pretrained(out / "tokenizer")
+    assert len(doubled) == 2 * len(original)
+    options = EncodeOptions(words="whitespace")
+    stream = encode_stream(load_corpus(out / "aligned"), doubled, options=options, cache_dir=text.parent)
+    size = len(original)
+    for row in stream:
+        assert max(row["source_ids"]) < size <= min(row["target_ids"])
+        assert sorted(row["source_ids"]) == sorted(i - size for i in row["target_ids"])
+        by_word = {(w, i) for w, i in zip(row["source_word_ids"], row["source_ids"], strict=True)}
+        assert len({w for w, _ in by_word}) == len(set(row["target_word_ids"]))
+    labelled = text.parent / "tags.jsonl"
+    labelled.write_text(json.dumps({"words": ["the", "river", "."], "tags": ["DET", "NOUN", "PUNCT"]}) + "\n")
+    request = DeriveRequest(transform="trans", languages=("en",), tokenizer=str(out / "tokenizer"))
+    derive_corpus([labelled], text.parent / "tagged", request)
+    row = json.loads((text.parent / "tagged" / "derived.jsonl").read_text())
+    copy = VocabularyCopy.load(out / "tokenizer")
+    ids = original("the river .", add_special_tokens=False)["input_ids"]
+    assert doubled(" ".join(row["words"]), add_special_tokens=False)["input_ids"] == copy.shift(ids).tolist()
+
+
+def test_the_same_is_not_done_again_and_another_is_not_overwritten(text: Path) -> None:
+    first = run(text, "inv")
+    again = run(text, "inv")
+    assert again.skipped and not first.skipped
+    assert (again.rows, again.counts) == (first.rows, first.counts)
+    assert first.entries == 0
+    with pytest.raises(ConfigurationError, match="--overwrite"):
+        run(text, "perm")
+    (text.parent / "other").mkdir()
+    (text.parent / "other" / "precious").touch()
+    with pytest.raises(ConfigurationError, match="something else"):
+        derive_corpus([text], text.parent / "other", DeriveRequest("inv", languages=("en",)), overwrite=True)
+    replaced = derive_corpus(
+        [text], text.parent / "out", DeriveRequest("perm", languages=("en",)), overwrite=True
+    )
+    assert replaced.language == "en-x-perm"
+
+
+def test_overlap_of_words_is_drawn_from_the_corpus(text: Path) -> None:
+    whole = run(text, "trans").entries
+    request = DeriveRequest("trans", languages=("en",), options=TransformOptions(overlap=0.25))
+    part = derive_corpus([text], text.parent / "part", request).entries
+    assert part == whole - round(whole * 0.25)
+
+
+def test_treebanks_fits_and_syntax(tmp_path: Path) -> None:
+    treebank = tmp_path / "fr.conllu"
+    treebank.write_text(CONLLU * 20)
+    fits = dict(fit_order_models([treebank], tmp_path / "models", OrderFitRequest(language="fr")))
+    assert [p.name for p in fits] == ["fr@N.orm", "fr@V.orm"]
+    assert all(f.bits < f.bits_before for f in fits.values())
+    english = tmp_path / "en.conllu"
+    english.write_text(
+        CONLLU.replace("2\tcat\t_\tNOUN\t_\t_\t4", "2\told\t_\tADJ\t_\t_\t3")
+        .replace("3\told\t_\tADJ\t_\t_\t2\tamod", "3\tcat\t_\tNOUN\t_\t_\t4\tnsubj")
+        .replace("3\tnsubj", "3\tamod")
+        .replace("1\tthe\t_\tDET\t_\t_\t2", "1\tthe\t_\tDET\t_\t_\t3")
+    )
+    for kind in "NV":
+        OrderModel({"BI_x_y": 0.0}).save(tmp_path / "models" / f"en@{kind}.orm")
+    options = TransformOptions(syntax="en~fr@N~fr@V", models=tmp_path / "models", best=True)
+    summary = run(english, "syn", options=options)
+    assert summary.rows == 1
+    lines = (tmp_path / "out" / "derived.conllu").read_text().splitlines()
+    assert [line.split("\t")[1] for line in lines if "\t" in line] == ["the", "cat", "old", "sees", "mice"]
+    raw = tmp_path / "raw.txt"
+    raw.write_text("the old cat sees mice\nunparsed words\n")
+    request = DeriveRequest("trans+syn", languages=("en",), options=options, parses=str(english))
+    parsed = derive_corpus([raw], tmp_path / "parsed", request)
+    assert parsed.counts == {"derived": 1, "no parse": 1}
+    with pytest.raises(ConfigurationError, match="--parses"):
+        derive_corpus([raw], tmp_path / "none", DeriveRequest("syn", languages=("en",), options=options))
+    assert not (tmp_path / "none").exists()
+
+
+def test_task_files(tmp_path: Path) -> None:
+    ner = tmp_path / "dev"
+    ner.write_text("en:New\tB-LOC\nen:York\tI-LOC\nen:won\tO\n\n")
+    assert run(ner, "inv", kind="tagged").rows == 1
+    row = json.loads((tmp_path / "out" / "derived.jsonl").read_text())
+    assert (row["words"], row["tags"]) == (["won", "York", "New"], ["O", "B-LOC", "I-LOC"])
+    nli = tmp_path / "nli.tsv"
+    nli.write_text("premise\thypothesis\tlabel\nA dog barks.\tNo\tneutral\n")
+    literal = DeriveRequest("inv", kind="nli", languages=("en",), options=TransformOptions(literal=True))
+    derive_corpus([nli], tmp_path / "nli", literal)
+    row = json.loads((tmp_path / "nli" / "derived.jsonl").read_text())
+    assert (row["first"], row["second"], row["label"]) == ("barks dog A.", " No", "neutral")
+    squad = tmp_path / "qa.json"
+    question = {"id": "1", "question": "Who won?", "answers": [{"text": "Ann Lee", "answer_start": 0}]}
+    squad.write_text(json.dumps({"data": [{"paragraphs": [{"context": "Ann Lee won.", "qas": [question]}]}]}))
+    derive_corpus([squad], tmp_path / "qa", DeriveRequest("inv", languages=("en",)))
+    row = json.loads((tmp_path / "qa" / "derived.jsonl").read_text())
+    assert row["context"] == "won Lee Ann ."
+    assert row["answers"] == {"text": ["Lee Ann"], "start": [4]}
+
+
+def test_prepared_corpora_and_bitext(tmp_path: Path, text: Path) -> None:
+    run(text, "trans+inv")
+    again = DeriveRequest("inv", rows=DeriverOptions(side="target"))
+    summary = derive_corpus([tmp_path / "out" / "aligned"], tmp_path / "back", again)
+    assert summary.rows == 61
+    row = json.loads((tmp_path / "back" / "derived.jsonl").read_text().splitlines()[0])
+    assert row["target_language"] == "en-x-trans-inv-x-inv"
+    assert [i for i, _ in row["links"]] == sorted(i for i, _ in row["links"])
+    sides = [tmp_path / "a.en", tmp_path / "a.de"]
+    for path, line in zip(sides, ("a b", "c d"), strict=True):
+        path.write_text(line + "\n")
+    derive_corpus(sides, tmp_path / "bi", DeriveRequest("inv", kind="bitext", languages=("en", "de")))
+    assert json.loads((tmp_path / "bi" / "derived.jsonl").read_text())["source"] == "b a"
+
+
+def test_mistakes_leave_nothing_behind(tmp_path: Path, text: Path) -> None:
+    with pytest.raises(ConfigurationError, match="--kind"):
+        derive_corpus([tmp_path / "x.bin"], tmp_path / "out", DeriveRequest("inv"))
+    with pytest.raises(ConfigurationError, match="--kind nli"):
+        run(text, "inv", options=TransformOptions(literal=True))
+    bad = tmp_path / "bad.conllu"
+    bad.write_text("1\tword\n\n")
+    with pytest.raises((InputError, ConfigurationError), match=r"bad\.conllu:1"):
+        run(bad, "inv")
+    assert not (tmp_path / "out").exists()
+    assert not list(tmp_path.glob(".*partial*"))

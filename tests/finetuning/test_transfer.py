@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isoglot.errors import ConfigurationError
+from isoglot.finetuning.evaluate import EvaluateOptions, evaluate
+from isoglot.finetuning.finetune import finetune
+from isoglot.finetuning.options import FinetuneOptions
+from isoglot.finetuning.transfer import TransferOptions, run_folders, transfer
+from isoglot.report.runs import gather
+from isoglot.report.scores import Measure, collect
+from isoglot.results import read
+from isoglot.tasks import build_task
+from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Callable[[], Any]:
+    """A model, and tags by the length of words in English and two languages that share none of its words."""
+    tokenizer = tiny_tokenizer("bert")
+    tiny_model("bert", tokenizer=tokenizer).save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    pairs = tiny_bitext(40)
+    sides = {"en": pairs["source"], "en-x-trans": pairs["target"], "en-x-trans-inv": pairs["target"]}
+    for language, sentences in sides.items():
+        words = [s.split()[::-1] if language.endswith("inv") else s.split() for s in sentences]
+        lines = ["".join(f"{w}\t{'DET' if len(w) < 5 else 'NOUN'}\n" for w in own) for own in words]
+        for split in ("train", "dev"):
+            (tmp_path / f"{split}-{language}.tsv").write_text("\n".join(lines))
+    return lambda: build_task("pos", [f"{tmp_path}/{{split}}-{{language}}.tsv"])
+
+
+def test_the_gap_is_supervised_minus_zero_shot_and_one_source_model_serves_all(
+    tmp_path: Path, world: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = TransferOptions(FinetuneOptions.build(learning_rate=5e-3, batch_size=8, epochs=3))
+    out, languages = tmp_path / "out", ("en", "en-x-trans", "en-x-trans-inv")
+    rows = transfer(tmp_path / "model", world, languages=languages, options=settings, out=out)
+    values = {(row.language, row.metric): row.value for row in rows}
+    gaps = []
+    for target in languages[1:]:
+        gap = values[target, "f1_supervised"] - values[target, "f1_zero_shot"]
+        assert values[target, "f1_delta"] == pytest.approx(gap)
+        gaps.append(gap)
+    assert max(gaps) > 0, "words that were never seen are harder"
+    folders = sorted(p.name for p in out.iterdir() if p.is_dir())
+    assert folders == [f"trained-on-{language}" for language in languages]
+    assert {row.seed for row in rows} == {1} and {row.split for row in rows} == {"dev"}
+    assert not list(out.rglob("*.safetensors")), "weights are deleted"
+    monkeypatch.setattr("isoglot.finetuning.transfer.finetune", None)
+    assert transfer(tmp_path / "model", world, languages=languages, options=settings, out=out) == rows
+    assert len(read(out / "results.jsonl")) == 6, "done once"
+    material = gather([out])
+    assert len(material.rows) == 6, "nothing is shown twice"
+    found = collect(material.rows)
+    assert not found.repeated
+    assert found.measures()[0] == Measure("pos", "dev", "f1_zero_shot")
+
+
+def test_a_further_language_is_added_and_weights_are_kept_if_asked_for(
+    tmp_path: Path, world: Callable[[], Any]
+) -> None:
+    train = FinetuneOptions.build(learning_rate=5e-3, batch_size=8, epochs=1)
+    out, languages = tmp_path / "out", ("en", "en-x-trans", "en-x-trans-inv")
+    first = transfer(
+        tmp_path / "model", world, languages=languages[:2], options=TransferOptions(train), out=out
+    )
+    both = transfer(
+        tmp_path / "model", world, languages=languages, options=TransferOptions(train, keep=True), out=out
+    )
+    assert [row.model_copy(update={"checkpoint_hash": ""}) for row in both[:3]] == [
+        row.model_copy(update={"checkpoint_hash": ""}) for row in first
+    ], "trained anew, with the same result"
+    weights = {path.parent.parent.name for path in out.rglob("*.safetensors")}
+    assert weights == {"trained-on-en", "trained-on-en-x-trans-inv"}, (
+        "the other one was tested and deleted before"
+    )
+
+
+@pytest.mark.parametrize("languages", [(), ("en",), ("en", "en"), ("en", "de", "de")])
+def test_one_language_is_refused(
+    tmp_path: Path, world: Callable[[], Any], languages: tuple[str, ...]
+) -> None:
+    with pytest.raises(ConfigurationError, match="two or more different"):
+        transfer(tmp_path / "model", world, languages=languages, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_runs_are_called_by_their_names_and_must_differ(tmp_path: Path, world: Callable[[], Any]) -> None:
+    model = tmp_path / "model"
+    assert run_folders([model]) == {"model": model}
+    assert run_folders([model, model], ["a", "b"]) == {"a": model, "b": model}
+    with pytest.raises(ConfigurationError, match="both called model"):
+        run_folders([model, model])
+    with pytest.raises(ConfigurationError, match="1 names given for 2"):
+        run_folders([model, model], ["a"])
+
+
+def test_several_processes_are_refused_before_anything_is_written(
+    tmp_path: Path, world: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ConfigurationError, match="without torchrun"):
+        transfer(tmp_path / "model", world, languages=("en", "en-x-trans"), out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_callers_task_keeps_its_length(tmp_path: Path, world: Callable[[], Any]) -> None:
+    task = world()
+    before = copy.copy(task)
+    settings = FinetuneOptions.build(max_length=16, batch_size=8, epochs=1)
+    tuned = finetune(tmp_path / "model", task, language="en", train=settings, out=tmp_path / "tuned")
+    assert task == before
+    evaluate(tuned, task, languages=["en"], split="dev", options=EvaluateOptions(out=tmp_path / "rows.jsonl"))
+    assert task == before

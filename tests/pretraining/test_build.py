@@ -1,0 +1,109 @@
+"""From sections to objects: seeds, limits, costs and language tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from datasets import Dataset
+from transformers import PreTrainedConfig
+
+from isoglot.errors import ConfigurationError
+from isoglot.pretraining.build import batch_options, build_model, encoder_config, longest_input
+from isoglot.pretraining.check import load_recipe
+from isoglot.pretraining.streams import cache_folder, load_tokenizer, prepared
+from isoglot.recipe.sections import ViewSection
+from isoglot.runs.reporter import Silent
+from isoglot.testing import FAMILIES, tiny_model, tiny_tokenizer
+from isoglot.views import VIEWS
+
+
+def built(recipe_file: Path, *overrides: str):  # type: ignore[no-untyped-def]
+    recipe = load_recipe(recipe_file, overrides)
+    corpora = prepared(recipe, cache_folder(), Silent())
+    tokenizer = load_tokenizer(recipe, corpora, cache_folder(), Silent())
+    return build_model(recipe, tokenizer, corpora), recipe, tokenizer
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_longest_input_is_what_the_encoder_takes(family: str) -> None:
+    model = tiny_model(family).eval()
+    limit = longest_input(model.config)
+    if limit is None:
+        return
+    ids = torch.full((1, limit), 7)
+    model(input_ids=ids)
+    if family in ("bert", "roberta", "xlm-roberta", "distilbert"):
+        with pytest.raises((IndexError, RuntimeError)):
+            model(input_ids=torch.full((1, limit + 1), 7))
+
+
+def test_a_models_limit_is_its_views_default(tiny_recipe: Path) -> None:
+    tiny_recipe.write_text(tiny_recipe.read_text().replace("max_length: 64, ", ""))
+    result, recipe, tokenizer = built(tiny_recipe)
+    assert result.views["pair"][1].max_length == 64
+    assert encoder_config(recipe, tokenizer).max_position_embeddings == 64
+    assert longest_input(PreTrainedConfig()) is None
+
+
+def test_new_heads_follow_from_seed_and_name_alone(tiny_recipe: Path) -> None:
+    contrast = "objectives.sentence={type: sentence_contrast, view: both, queue_size: 16}"
+    view = "views.both={type: sentence_pair, stream: bitext, max_length: 64}"
+    other = "objectives.another={type: sentence_contrast, view: both, queue_size: 16}"
+    alone = built(tiny_recipe, view, contrast)[0].model.objectives["sentence"].state_dict()
+    torch.manual_seed(123)
+    beside = built(tiny_recipe, view, other, contrast)[0].model.objectives
+    again = beside["sentence"].state_dict()
+    assert alone.keys() == again.keys()
+    assert all(torch.equal(alone[k], again[k]) for k in alone)
+    assert any(not torch.equal(again[k], beside["another"].state_dict()[k]) for k in again)
+
+
+def test_language_tables_cover_the_highest_number(tiny_recipe: Path) -> None:
+    assert built(tiny_recipe)[0].model.language_embeddings is None
+    table = built(tiny_recipe, "views.pair.language_ids={en: 2, xx: 3}")[0].model.language_embeddings
+    assert table.num_embeddings == 4 and table.embedding_dim == 32
+
+
+def test_weights_and_costs(tiny_recipe: Path) -> None:
+    both = "views.both={type: sentence_pair, stream: bitext, max_length: 40}"
+    reader = "objectives.near={type: sentence_contrast, view: both, queue_size: 16}"
+    weight = "objectives.masked_lm.weight={value: 2.0, start_step: 3}"
+    result, recipe, _ = built(tiny_recipe, both, reader, weight)
+    result.model.step = 2
+    assert result.model.weight("masked_lm") == 0.0
+    result.model.step = 3
+    assert result.model.weight("masked_lm") == 2.0
+    stream = Dataset.from_dict({"source_ids": [[1]], "target_ids": [[1]], "length": [2]})
+    cost = batch_options(recipe, result.views, {"bitext": stream}).costs["bitext"]
+    assert (cost.views, cost.limit, cost.specials) == (2, 64, 3 + 4), (
+        "[CLS] S [SEP] T [SEP], and each side alone"
+    )
+    packed = stream.add_column("attention_mask", [[1, 1]])
+    assert batch_options(recipe, result.views, {"bitext": packed}).costs["bitext"].specials == 0
+
+
+@pytest.mark.parametrize(("family", "pair"), [("bert", 3), ("xlm-roberta", 4)])
+def test_views_say_how_many_special_tokens_they_add(family: str, pair: int) -> None:
+    tokenizer = tiny_tokenizer(family)
+    example = {"source_ids": [7, 8], "target_ids": [9], "input_ids": [7, 8, 9], "coin": False}
+    for name, expected in (("masked_pair", pair), ("masked_text", 2), ("sentence_pair", 4)):
+        view = VIEWS[name](tokenizer)
+        tensors = view.build(example, generator=torch.Generator())
+        inputs = sum(v.numel() for k, v in tensors.items() if k.endswith("input_ids"))
+        assert view.special_tokens == expected == inputs - 3
+
+
+def test_what_views_and_objectives_refuse_is_told_together(tiny_recipe: Path) -> None:
+    recipe = load_recipe(tiny_recipe)
+    corpora = prepared(recipe, cache_folder(), Silent())
+    tokenizer = load_tokenizer(recipe, corpora, cache_folder(), Silent())
+    views = {
+        "pair": ViewSection(type="masked_pair", stream="bitext", probability=7),
+        "long": ViewSection(type="masked_text", stream="bitext", max_length=640),
+    }
+    with pytest.raises(ConfigurationError) as caught:
+        build_model(recipe.model_copy(update={"views": views}), tokenizer, corpora)
+    told = "\n".join(caught.value.problems)
+    assert "views.pair: " in told and "views.long.max_length: 640 given" in told

@@ -1,0 +1,166 @@
+"""All mistakes of a recipe in one list: those of its shape and those that only views and settings can tell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from isoglot.corpus.options import PrepareOptions
+from isoglot.corpus.prepare import prepare
+from isoglot.corpus.read.sources import Source
+from isoglot.errors import ConfigurationError
+from isoglot.pretraining.check import OWNED_SETTINGS, explicit, load_recipe
+from isoglot.recipe.load import builtin_recipes
+
+
+def complaints(path: Path, *overrides: str) -> str:
+    with pytest.raises(ConfigurationError) as caught:
+        load_recipe(path, overrides)
+    return "\n".join(caught.value.problems)
+
+
+def test_a_good_recipe_loads_and_its_defaults_can_be_spelt_out(tiny_recipe: Path) -> None:
+    recipe = load_recipe(tiny_recipe)
+    view = explicit(recipe)["views"]["pair"]
+    assert view["probability"] == 0.3, "given values stay"
+    assert view["count"] == "bernoulli" and view["pair_template"] == "hf", (
+        "defaults come from the view's signature"
+    )
+
+
+def test_shape_and_options_are_told_together_in_the_order_of_lines(tiny_recipe: Path) -> None:
+    text = tiny_recipe.read_text()
+    for old, new in (
+        ("name: tiny", "nam: tiny"),
+        ("hidden_size: 32", "hiden_size: 32"),
+        ("vocab_size: 150", "vocab: 150"),
+        ("kind: bitext, ", "kind: bitext, limt: 3, encode: {max_lenght: 4}, pack: {blocks: 3}, "),
+        ("bitext.tsv", "bitext.tvs"),
+        ("probability: 0.3", "probabilty: 0.3, order: shuffled"),
+        ("type: masked_lm", "type: masked_ml"),
+        ("learning_rate: 1e-3", "learning_rat: 1e-3, max_steps: 3, lr_scheduler_type: lineer"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    tiny_recipe.write_text(text)
+    with pytest.raises(ConfigurationError) as caught:
+        load_recipe(tiny_recipe)
+    found = "\n".join(caught.value.problems)
+    for expected in (
+        ":2: nam: unknown key; did you mean 'name'?",
+        ":5: model.hiden_size: bert has no such setting, did you mean 'hidden_size'",
+        ":10: tokenizer.vocab: unknown key; did you mean 'vocab_size'?",
+        ":12: streams.bitext.limt: unknown key; did you mean 'limit'?",
+        ":12: streams.bitext.encode.max_lenght: unknown key; did you mean 'max_length'?",
+        ":12: streams.bitext.pack.blocks: unknown key; did you mean 'block'?",
+        ":14: views.pair.probabilty: unknown option; did you mean 'probability'?",
+        ":14: views.pair.order: 'shuffled' given; input should be",
+        ":16: objectives.masked_lm.type: no objective is named 'masked_ml'; did you mean 'masked_lm'?",
+        ":19: train.learning_rat: no setting of TrainingArguments; did you mean 'learning_rate'?",
+        ":19: train.max_steps: another part of a recipe decides this; write `steps: 1000`",
+        ":19: train.lr_scheduler_type: 'lineer' given; did you mean 'linear'?",
+    ):
+        assert f"{tiny_recipe}{expected}" in found, f"{expected}\nnot in\n{found}"
+    lines = [int(p.removeprefix(f"{tiny_recipe}:").split(":")[0]) for p in caught.value.problems if ":" in p]
+    assert lines == sorted(lines)
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("streams.bitext.path=nowhere/x.tsv", "nowhere/x.tsv: no such file; check the path"),
+        ("streams.bitext.target_language=null", "target_language is not given"),
+        ("streams.bitext.min_pieces=3", "min_pieces counts pieces of a tokenizer"),
+        ("views.pair.probability=high", "input should be a valid number"),
+        ("views.pair.stream=null", "views.pair.stream"),
+        ("objectives.masked_lm={type: masked_lm}", "reads view 'pair' by default"),
+        ("objectives.masked_lm.type=json:dumps", "option 'obj' is missing"),
+        ("objectives.masked_lm.type=nowhere_at_all:Name", "cannot be imported"),
+        ("objectives.masked_lm.type=json:nothing", "module 'json' has no 'nothing'"),
+        ("objectives.masked_lm.weight={valu: 1}", "weight.valu: unknown key; did you mean 'value'?"),
+        ("objectives.masked_lm.weight=-1", "greater than or equal to 0"),
+        ("tokenizer=null", "a model from scratch needs a tokenizer"),
+        ("model.num_attention_head=3", "did you mean 'num_attention_heads'"),
+        ("train.logging_steps=often", "valid number"),
+        ("objectives.dict={type: embedding_alignment, lexicon: lex}", "'lex' is no stream"),
+    ],
+)
+def test_each_kind_of_mistake_is_seen(tiny_recipe: Path, override: str, expected: str) -> None:
+    if override.startswith("objectives.masked_lm={"):
+        text = tiny_recipe.read_text().replace("  pair:", "  other:")
+        tiny_recipe.write_text(text.replace("view: pair", "view: other"))
+    assert expected in complaints(tiny_recipe, override)
+
+
+@pytest.mark.parametrize("name", sorted(OWNED_SETTINGS))
+def test_settings_that_a_recipe_decides_elsewhere_say_where(tiny_recipe: Path, name: str) -> None:
+    assert f"train.{name}: another part" in complaints(tiny_recipe, f"train.{name}=1")
+
+
+def test_weights_can_be_schedules(tiny_recipe: Path) -> None:
+    recipe = load_recipe(tiny_recipe, ["objectives.masked_lm.weight={value: 2.0, start_step: 5}"])
+    weight = recipe.objectives["masked_lm"].weight
+    assert not isinstance(weight, float) and weight.start_step == 5
+
+
+@pytest.mark.parametrize("name", list(builtin_recipes()))
+def test_builtin_recipes_have_no_mistake_but_missing_data(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ISOGLOT_DATA", str(tmp_path))
+    monkeypatch.setenv("ISOGLOT_CORPORA", str(tmp_path))
+    monkeypatch.setenv("ISOGLOT_RUNS", str(tmp_path))
+    with pytest.raises(ConfigurationError) as caught:
+        load_recipe(name)
+    others = [p for p in caught.value.problems if "no such file" not in p]
+    assert not others
+
+
+def test_a_view_that_nothing_reads_is_a_mistake(tiny_recipe: Path) -> None:
+    spare = "views.spare={type: masked_pair, stream: bitext}"
+    assert "views.spare: no objective reads this view" in complaints(tiny_recipe, spare)
+    load_recipe(tiny_recipe, [spare, "objectives.more={type: masked_lm, view: spare}"])
+    load_recipe(tiny_recipe, ["objectives.masked_lm={type: masked_lm}"])  # reads `pair` by default
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("views.pair.probability=7", "views.pair.probability: 7 given; it is a share between 0 and 1"),
+        ("views.pair.mask_share=0.95", "mask_share 0.95 and random_share 0.1 add up to more than 1"),
+        ("views.pair.max_length=65", "views.pair.max_length: 65 given, the encoder has 64 positions"),
+        ("views.pair.max_length=3", "views.pair.max_length: 3 given, but the special tokens alone are 3"),
+        ("views.pair.random_pool=[9, 4]", "views.pair.random_pool: (9, 4) given"),
+        ("epochs={stream: bitext, count: 1}", "exactly one of `epochs"),
+        ("train.eval_strategy=steps", "train.eval_strategy: pre-training does not evaluate"),
+    ],
+)
+def test_values_out_of_range_are_seen_before_any_data_is(
+    tiny_recipe: Path, override: str, expected: str
+) -> None:
+    assert expected in complaints(tiny_recipe, override)
+    both = complaints(tiny_recipe, override, "batch={examples: 0}")
+    assert expected in both and "batch.examples" in both
+
+
+def test_a_range_of_ids_is_not_taken_for_the_stand_ins_specials(tiny_recipe: Path) -> None:
+    load_recipe(tiny_recipe, ["views.pair.random_pool=[0, 5]", "views.pair.pair_template=single"])
+
+
+def test_a_missing_file_is_told_beside_other_mistakes_of_its_stream(tiny_recipe: Path) -> None:
+    told = complaints(tiny_recipe, "streams.bitext.path=nowhere.tsv", "streams.bitext.encode={max_lenght: 4}")
+    assert "nowhere.tsv: no such file" in told and "max_lenght" in told
+
+
+def test_a_prepared_corpus_keeps_its_filters(tiny_recipe: Path, tmp_path: Path) -> None:
+    raw = load_recipe(tiny_recipe).streams["bitext"].paths[0]
+    source = Source(path=raw, source_language="en", target_language="xx")
+    prepare([source], tmp_path / "made", options=PrepareOptions(duplicates="pair"))
+    path = f"streams.bitext.path={tmp_path / 'made'}"
+    load_recipe(tiny_recipe, [path, "streams.bitext.duplicates=pair"])
+    assert "is prepared already, with ()" in complaints(
+        tiny_recipe, path, "streams.bitext.held_out_flags=[xnli]"
+    )
+    assert "holds a prepared bitext corpus" in complaints(tiny_recipe, path, "streams.bitext.kind=aligned")
+    assert "is prepared with en-xx" in complaints(tiny_recipe, path, "streams.bitext.target_language=de")

@@ -1,0 +1,154 @@
+"""Every recipe that comes with isoglot: no mistakes, documented values, and a run of it on made-up data."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from recipe_world import RECIPES, build_world, smaller
+from safetensors.torch import load_file
+
+from isoglot.pretraining.build import build_model, check_streams
+from isoglot.pretraining.check import load_recipe
+from isoglot.pretraining.pretrain import build_trainer, pretrain, training_arguments
+from isoglot.pretraining.streams import cache_folder, encoded, load_tokenizer, prepared
+from isoglot.recipe.load import builtin_recipes
+from isoglot.runs.reporter import Silent
+from isoglot.training.model import AlignmentModel
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("world")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in build_world(folder).items():
+            patch.setenv(name, value)
+        yield folder
+
+
+def model_and_batch(name: str, world: Path, *overrides: str):  # type: ignore[no-untyped-def]
+    """The model of a recipe and the run's first batch."""
+    recipe = load_recipe(name, [*smaller(name, world), *overrides])
+    corpora = prepared(recipe, cache_folder(), Silent())
+    tokenizer = load_tokenizer(recipe, corpora, cache_folder(), Silent())
+    built = build_model(recipe, tokenizer, corpora)
+    streams = encoded(recipe, corpora, tokenizer, cache_folder(), Silent())
+    check_streams(built.views, streams)
+    trainer = build_trainer(recipe, built, streams, tokenizer, training_arguments(recipe, world / "unused"))
+    return built.model, next(iter(trainer.get_train_dataloader()))
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_builds_and_has_a_finite_loss_with_a_gradient(name: str, world: Path) -> None:
+    model, batch = model_and_batch(name, world)
+    model.train()
+    outputs = model(batch)
+    assert torch.isfinite(outputs["loss"]), outputs["totals"]
+    assert set(outputs["totals"]) == set(model.objectives), "every objective runs"
+    assert all(int(n) > 0 for n in outputs["counts"].values()), outputs["counts"]
+    outputs["loss"].backward()
+    rows = model.model.get_input_embeddings().weight.grad
+    assert rows is not None and torch.isfinite(rows).all() and rows.abs().sum() > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_trains_and_leaves_a_checkpoint(name: str, world: Path, tmp_path: Path) -> None:
+    recipe = load_recipe(name, smaller(name, world))
+    checkpoint = pretrain(recipe, tmp_path / "run")
+    weights = load_file(checkpoint / "model.safetensors")
+    assert all(torch.isfinite(w).all() for w in weights.values())
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_opens_with_its_purpose_and_its_command(name: str) -> None:
+    text = builtin_recipes()[name].read_text()
+    lines = list(itertools.takewhile(lambda line: line.startswith("#"), text.splitlines()))
+    head = "\n".join(lines)
+    assert re.match(r"# [A-Z].{20,}[.:]", lines[0]) or lines[0].endswith((".", ":", ",")), lines[0]
+    assert f"#   isoglot pretrain {name} --out " in head, "the command that runs it"
+    named = re.findall(r"^name: (\S+)$", text, flags=re.M)
+    assert named == [name.removeprefix("small/")]
+
+
+FORWARDS = {
+    # recipe: (full encoder forwards, those that stop early) a step; a momentum encoder's are its own
+    "tlm": (1, 0),
+    "weam": (1, 0),  # masked_lm and word_exchange share the masked pair
+    "mlm": (1, 0),
+    "align_mlm": (1, 0),  # the dictionary reads embeddings alone
+    "dict_mlm": (1, 0),
+    "xlm": (2, 0),
+    "xlm_align_no_dwa": (2, 0),
+    "xlm_align": (2, 1),  # word alignment adds the labelling forward to layer 10
+    "xlm_align_no_tlm": (2, 1),
+    "moco": (1, 0),
+    "ppa": (2, 0),
+    "ppa_mlm": (3, 0),
+    "in_batch": (3, 0),
+    "xlco": (3, 0),  # text, pair, mixed queries
+    "word_l2": (2, 0),
+    "combined": (3, 1),
+    "small/xlm_align_en_de": (2, 0),  # labelled by the corpus at first
+}
+
+
+class Counted:
+    """Counts the forwards of the shared encoder's layers."""
+
+    def __init__(self, model: AlignmentModel) -> None:
+        layers = model.model.base_model.encoder.layer
+        self.first, self.last = 0, 0
+        layers[0].register_forward_pre_hook(lambda *_: self.add("first"))
+        layers[-1].register_forward_hook(lambda *_: self.add("last"))
+
+    def add(self, which: str) -> None:
+        setattr(self, which, getattr(self, which) + 1)
+
+
+@pytest.mark.parametrize("name", FORWARDS)
+def test_inputs_are_encoded_once(name: str, world: Path) -> None:
+    model, batch = model_and_batch(name, world)
+    model.train()
+    count = Counted(model)
+    model(batch)
+    assert (count.last, count.first - count.last) == FORWARDS[name]
+
+
+def test_word_exchange_pointer_and_masked_lm_share_one_forward(world: Path) -> None:
+    pointer = "objectives.pointer={type: denoising_word_alignment, view: pair, label_layer: 10}"
+    model, batch = model_and_batch("weam", world, pointer)
+    count = Counted(model)
+    model(batch)
+    assert (count.last, count.first - count.last) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "baseline", "off"),
+    [
+        ("weam", "tlm_weam", "word_exchange"),
+        ("align_mlm", "mlm_scratch", "dictionary"),
+    ],
+)
+def test_weight_zero_is_the_baseline_bit_for_bit(
+    recipe: str, baseline: str, off: str, world: Path, tmp_path: Path
+) -> None:
+    """λ = 0 WEAM is TLM, α = 0 ALIGN-MLM is MLM: the same weights after training on the same stream."""
+    unused = ["streams.words=null"] if recipe == "align_mlm" else []
+    found = []
+    for extra in ([f"objectives.{off}.weight=0"], [f"objectives.{off}=null", *unused]):
+        changed = load_recipe(recipe, [*smaller(recipe, world), *extra])
+        checkpoint = pretrain(changed, tmp_path / f"run{len(found)}")
+        found.append(load_file(checkpoint / "model.safetensors"))
+    assert all(torch.equal(found[0][k], found[1][k]) for k in found[0])
+    one, two = load_recipe(recipe, smaller(recipe, world)), load_recipe(baseline, smaller(baseline, world))
+    assert {n: v for n, v in one.views.items() if n in two.views} == two.views
+    assert one.objectives["masked_lm"] == two.objectives["masked_lm"] and one.train == two.train
+    if baseline == "mlm_scratch":  # the same files, so the runs can be compared as a whole
+        checkpoint = pretrain(load_recipe(baseline, smaller(baseline, world)), tmp_path / "baseline")
+        weights = load_file(checkpoint / "model.safetensors")
+        assert all(torch.equal(found[0][k], weights[k]) for k in weights)

@@ -1,0 +1,330 @@
+"""Recipes: YAML 1.2 typing, overrides, inheritance, and every mistake in one list with its line."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.recipe import load as recipes
+from isoglot.recipe.source import did_you_mean, dump_yaml, parse_value
+
+GOOD = """\
+# what it is for
+name: mine
+model: {path: bert-base-multilingual-cased}
+streams:
+  bitext: {kind: bitext, path: en-de.tsv, source_language: en, target_language: no}
+views:
+  pair:
+    type: masked_pair
+    stream: bitext
+    probability: 0.15
+objectives:
+  masked_lm: {type: masked_lm, view: pair}
+batch: {examples: 32}
+steps: 100
+train:
+  learning_rate: 5e-5
+"""
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Path:
+    path = tmp_path / "good.yaml"
+    path.write_text(GOOD)
+    return path
+
+
+def write(tmp_path: Path, text: str, name: str = "x.yaml") -> Path:
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+def complaints(path: Path, *overrides: str) -> list[str]:
+    with pytest.raises(ConfigurationError) as caught:
+        recipes.load(path, overrides)
+    return caught.value.problems
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("no", "no"),
+        ("yes", "yes"),
+        ("on", "on"),
+        ("5e-5", 5e-5),
+        ("1E+3", 1000.0),
+        ("010", 10),
+        ("true", True),
+        ("null", None),
+        ("~", None),
+        ("", None),
+        ("'5e-5'", "5e-5"),
+        ("2024-01-31", "2024-01-31"),
+        ("12:30:00", "12:30:00"),
+        ("[1, no, 2.5]", [1, "no", 2.5]),
+        ("{a: {b: 1}}", {"a": {"b": 1}}),
+    ],
+)
+def test_values_are_typed_as_yaml_1_2_types_them(text: str, value: object) -> None:
+    found = parse_value(text)
+    assert found == value
+    assert type(found) is type(value)
+
+
+_LEAVES = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(
+        alphabet=st.characters(
+            blacklist_categories=("Cs", "Cc"), blacklist_characters="\u2028\u2029\ufeff\x85$"
+        )
+    )
+)
+_TREES = st.recursive(
+    _LEAVES,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+
+
+@given(tree=st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), _TREES, min_size=1, max_size=4))
+def test_dumped_yaml_reads_back_equal(tree: dict[str, Any]) -> None:
+    assert parse_value(dump_yaml(tree)) == tree
+
+
+def test_a_good_recipe_keeps_norwegian_and_numbers(good: Path) -> None:
+    recipe = recipes.load(good)
+    assert recipe.streams["bitext"].options["target_language"] == "no"
+    assert recipe.train == {"learning_rate": 5e-5}
+    assert recipe.views["pair"].options == {"probability": 0.15}
+    assert recipe.objectives["masked_lm"].weight == 1.0
+    assert recipe.seed == 1 and recipe.normalisation == "token"
+    with pytest.raises(ValidationError):
+        recipe.seed = 2  # type: ignore[misc]
+
+
+def test_resolved_yaml_is_the_same_recipe_with_defaults_spelled_out(good: Path, tmp_path: Path) -> None:
+    recipe = recipes.load(good)
+    text = recipe.resolved()
+    assert "normalisation: token" in text and "weight: 1.0" in text
+    again = recipes.load(write(tmp_path, text, "resolved.yaml"))
+    assert again == recipe
+    assert again.hash == recipe.hash
+
+
+def test_all_mistakes_are_listed_together_with_their_lines(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        """\
+name: mine
+sed: 3
+model: {path: a, architecture: bert}
+streams:
+  bitext: {kind: bitexts, path: 7}
+  spare: {kind: text, path: a.txt}
+views:
+  pair: {type: masked_pair, stream: bittext}
+  other: {stream: bitext}
+objectives:
+  masked_lm: {type: masked_lm, view: pear, weight: heavy}
+  masked_lm: {type: masked_lm}
+batch: {example: 32}
+epochs: {stream: text, count: 0}
+steps: 5
+""",
+    )
+    found = "\n".join(complaints(path))
+    for expected in (
+        f"{path}:2: sed: unknown key; did you mean 'seed'?",
+        f"{path}:3: model: 'path' and 'architecture' given; it needs exactly one",
+        f"{path}:5: streams.bitext.kind: 'bitexts' given; did you mean 'bitext'?",
+        f"{path}:5: streams.bitext.path: 7 given",
+        f"{path}:6: streams.spare: no view or objective reads this stream",
+        f"{path}:8: views.pair.stream: no stream is named 'bittext'; did you mean 'bitext'?",
+        f"{path}:9: views.other.type: missing",
+        f"{path}:11: objectives.masked_lm.view: no view is named 'pear'; did you mean 'pair'?",
+        f"{path}:11: objectives.masked_lm.weight: 'heavy' given",
+        f"{path}:12: objectives.masked_lm: given twice, first in line 11",
+        f"{path}:13: batch.example: unknown key; did you mean 'examples'?",
+        f"{path}:14: epochs.count: 0 given",
+        f"{path}:14: epochs.stream: no stream is named 'text'",
+    ):
+        assert expected in found, f"{expected}\nnot in\n{found}"
+
+
+def test_length_and_batch_are_each_given_once(good: Path) -> None:
+    assert any("exactly one of `epochs" in c for c in complaints(good, "epochs={stream: bitext, count: 1}"))
+    assert any("exactly one of `epochs" in c for c in complaints(good, "steps=null"))
+    assert any("exactly one of examples | tokens" in c for c in complaints(good, "batch.tokens=4096"))
+    recipe = recipes.load(good, ["steps=null", "epochs={stream: bitext, count: 2}"])
+    assert recipe.epochs is not None and recipe.epochs.count == 2 and recipe.steps is None
+
+
+def test_overrides_are_typed_named_and_checked(good: Path) -> None:
+    recipe = recipes.load(
+        good, ["train.learning_rate=1e-4", "train.fp16=no", "views.pair.new=[1, 2]", "seed=7"]
+    )
+    assert recipe.train == {"learning_rate": 1e-4, "fp16": "no"}
+    assert recipe.views["pair"].options["new"] == [1, 2]
+    assert recipe.seed == 7
+    assert complaints(good, "sead=7")[0].startswith("--set sead=7: sead: unknown key; did you mean 'seed'?")
+    assert "type for example" in complaints(good, "seed")[0]
+    assert "name is a str, no section" in complaints(good, "name.deep=1")[0]
+    with pytest.raises(ConfigurationError, match="quote it"):
+        recipes.load(good, ["name=a: [b"])
+
+
+def test_environment_variables_expand_and_an_unset_one_is_named(
+    good: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_DATA", "/data dir")
+    monkeypatch.setenv("SOME_STEPS", "12")
+    monkeypatch.delenv("NOT_SET_ANYWHERE", raising=False)
+    overrides = ["streams.bitext.path=${SOME_DATA}/x.tsv", "steps=${SOME_STEPS}"]
+    recipe = recipes.load(good, overrides)
+    assert recipe.streams["bitext"].paths == ["/data dir/x.tsv"]
+    assert recipe.steps == 12
+    assert "/data dir/x.tsv" in recipe.resolved()
+    (message,) = complaints(good, "streams.bitext.path=${NOT_SET_ANYWHERE}/x")
+    assert "NOT_SET_ANYWHERE is not set" in message and "export NOT_SET_ANYWHERE=" in message
+
+
+def test_hash_follows_the_experiment_and_not_the_machine(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def digest(*overrides: str) -> str:
+        return recipes.load(good, overrides).hash
+
+    base = digest()
+    assert (
+        base
+        == digest("name=other")
+        == digest("normalisation=token")
+        == digest("objectives.masked_lm.weight=1.0")
+    )
+    assert base != digest("seed=2")
+    assert base != digest("views.pair.probability=0.3")
+    monkeypatch.setenv("SOME_DATA", "/here")
+    here = digest("streams.bitext.path=${SOME_DATA}/x")
+    monkeypatch.setenv("SOME_DATA", "/there")
+    assert here == digest("streams.bitext.path=${SOME_DATA}/x")
+    assert here != digest("streams.bitext.path=${SOME_DATA}/y")
+
+
+def test_extends_merges_sections_replaces_values_and_deletes_by_null(good: Path, tmp_path: Path) -> None:
+    child = write(
+        tmp_path,
+        "extends: good.yaml\nname: child\nviews:\n  pair: {probability: 0.3}\nsteps: null\n"
+        "epochs: {stream: bitext, count: 1}\n",
+        "child.yaml",
+    )
+    recipe = recipes.load(child)
+    assert recipe.name == "child"
+    assert recipe.views["pair"].options == {"probability": 0.3}
+    assert recipe.steps is None and recipe.epochs is not None
+    broken = write(tmp_path, "extends: good.yaml\nviews:\n  pair: {stream: nowhere}\nbtach: 1\n", "b.yaml")
+    found = "\n".join(complaints(broken))
+    assert f"{broken}:3: views.pair.stream: no stream is named 'nowhere'" in found
+    assert f"{broken}:4: btach: unknown key; did you mean 'batch'?" in found
+    wrong_base = write(
+        tmp_path, GOOD.replace("seed", "seed").replace("steps: 100", "steps: many"), "base.yaml"
+    )
+    over = write(tmp_path, "extends: base.yaml\nname: c\n", "c.yaml")
+    assert f"{wrong_base}:14: steps: 'many' given" in complaints(over)[0]
+
+
+def test_extends_in_a_circle_or_nowhere_is_a_mistake(good: Path, tmp_path: Path) -> None:
+    write(tmp_path, "extends: b.yaml\n", "a.yaml")
+    assert "extends itself" in complaints(write(tmp_path, "extends: a.yaml\n", "b.yaml"))[0]
+    assert "no such recipe file beside this one" in complaints(write(tmp_path, "extends: gone.yaml\n"))[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("a: [1\nb: 2\n", r"x\.yaml:2"),
+        ("- a\n", r"x\.yaml:1"),
+        ("", r"x\.yaml:1"),
+        ("a: b: c\n", r"x\.yaml:1"),
+    ],
+)
+def test_a_file_that_is_no_mapping_is_located(tmp_path: Path, text: str, place: str) -> None:
+    with pytest.raises(InputError, match=place):
+        recipes.load(write(tmp_path, text))
+
+
+def test_a_variable_in_braces_is_told_to_want_quotes(good: Path) -> None:
+    good.write_text(good.read_text() + "\nx: {path: ${DATA}/a.tsv}\n")
+    with pytest.raises(InputError, match="needs quotes"):
+        recipes.load(good)
+
+
+def test_a_binary_file_is_no_recipe(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match="UTF-8"):
+        recipes.load(path)
+
+
+def test_a_byte_that_is_no_utf8_has_its_line(good: Path) -> None:
+    good.write_bytes(good.read_bytes() + b"# caf\xe9\n")
+    line = good.read_bytes().count(b"\n")
+    with pytest.raises(InputError, match=rf":{line}: byte 0xe9 is not valid UTF-8"):
+        recipes.load(good)
+
+
+@pytest.mark.parametrize("text", ["name: [1,\n", "name: [1,", "a: {b: ", "'"])
+def test_a_bracket_that_is_never_closed_is_told_with_its_line(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"x\.yaml:1: not valid YAML"):
+        recipes.load(path)
+
+
+def test_an_unknown_name_lists_the_closest_recipe() -> None:
+    with pytest.raises(ConfigurationError, match=r"did you mean 'tlm'\?"):
+        recipes.load("tlmm")
+
+
+def test_builtin_recipes_say_what_they_are_for_and_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ISOGLOT_DATA", "/data")
+    monkeypatch.setenv("ISOGLOT_CORPORA", "/corpora")
+    monkeypatch.setenv("ISOGLOT_RUNS", "/corpora")
+    found = recipes.builtin_recipes()
+    assert {"tlm", "mlm", "small/tlm_en_de", "small/mlm_en_de"} <= set(found)
+    for name, path in found.items():
+        lines = path.read_text().splitlines()
+        opening = list(itertools.takewhile(lambda line: line.startswith("#"), lines))
+        assert any(f"isoglot pretrain {name} " in line for line in opening), name
+        assert recipes.load(name).name == name.rpartition("/")[2]
+
+
+@pytest.mark.parametrize(
+    ("word", "known", "answer"),
+    [
+        ("sed", ["seed", "steps"], "did you mean 'seed'?"),
+        ("zzz", ["a", "b"], "known: a, b"),
+        ("x", [], "none is known"),
+    ],
+)
+def test_did_you_mean(word: str, known: list[str], answer: str) -> None:
+    assert did_you_mean(word, known) == answer
+
+
+def test_an_override_of_null_takes_an_entry_out() -> None:
+    words = ["objectives.dictionary=null", "streams.words=null"]
+    variables = ["streams.text.sources=[{path: text.txt, language: en}]"]
+    recipe = recipes.load("align_mlm", [*words, *variables])
+    assert set(recipe.objectives) == {"masked_lm"} and set(recipe.streams) == {"text"}

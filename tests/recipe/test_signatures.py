@@ -1,0 +1,97 @@
+"""A callable's signature as the schema of its section."""
+
+from __future__ import annotations
+
+from dataclasses import InitVar, dataclass, field
+from typing import Literal
+
+import pytest
+from datasets import Dataset
+
+from isoglot.errors import ConfigurationError
+from isoglot.recipe.signatures import (
+    check_options,
+    dataset_options,
+    hints_of,
+    mismatch,
+    options_of,
+    resolve,
+)
+from isoglot.recipe.source import Document
+
+
+@dataclass
+class Base:
+    share: float = field(default=0.5, kw_only=True)
+
+
+@dataclass
+class Thing(Base):
+    tokenizer: InitVar[object]
+    needed: int = field(kw_only=True)
+    mode: Literal["a", "b"] = field(default="a", kw_only=True)
+    lexicon: InitVar[Dataset | None] = field(default=None, kw_only=True)
+
+
+def plain(model: object, *, layers: tuple[int, ...] = (1,), **rest: object) -> None:
+    """A function with open options."""
+
+
+def test_options_are_the_parameters_that_isoglot_does_not_supply() -> None:
+    assert list(options_of(Thing, supplied=("tokenizer",))) == ["share", "needed", "mode", "lexicon"]
+    assert list(options_of(plain, supplied=("model",))) == ["layers"]
+
+
+def test_inherited_types_and_corpora_are_found() -> None:
+    assert hints_of(Thing)["share"] is float
+    assert dataset_options(Thing) == {"lexicon"}
+    assert dataset_options(plain) == set()
+
+
+def problems(callable_: object, **options: object) -> list[str]:
+    document = Document()
+    check_options(document, ("views", "x"), callable_, options, supplied=("tokenizer", "model"))  # type: ignore[arg-type]
+    return [p.removeprefix("recipe: ") for p in document.problems]
+
+
+def test_unknown_wrong_and_missing_options() -> None:
+    assert problems(Thing, needed=1) == []
+    assert problems(Thing, needed=1, share=1, mode="b", lexicon="stream") == []
+    assert problems(Thing) == ["views.x: option 'needed' is missing; add `needed: ...`"]
+    assert problems(Thing, needed=1, mod="a") == ["views.x.mod: unknown option; did you mean 'mode'?"]
+    assert problems(Thing, needed=1, mode="c") == ["views.x.mode: 'c' given; input should be 'a' or 'b'"]
+    assert problems(plain, anything=3, layers=[1, 2]) == []
+    assert len(problems(plain, layers=["one"])) == 1
+
+
+@pytest.mark.parametrize(
+    ("hint", "value", "fits"),
+    [
+        (float, 1, True),
+        (int, 1.5, False),
+        (int, "1", False),
+        (int | None, None, True),
+        (bool, "no", False),
+        (bool, 1, False),
+        (tuple[int, ...], [1, 2], True),
+        (tuple[int, ...] | None, [1, "b"], False),
+        (object, "anything", True),
+        (Thing, "a class of ours cannot be checked", True),
+    ],
+)
+def test_mismatch(hint: object, value: object, fits: bool) -> None:
+    if hint is Thing:
+        hint = type("Opaque", (), {})
+    assert (mismatch(hint, value) is None) is fits
+
+
+def test_resolve_names_and_paths() -> None:
+    assert resolve({"thing": Thing}, "thing", kind="view") is Thing
+    assert resolve({}, "json:dumps", kind="view").__name__ == "dumps"
+    for name, message in (
+        ("thign", "did you mean 'thing'"),
+        ("json:x", "has no 'x'"),
+        ("json:__name__", "is a str"),
+    ):
+        with pytest.raises(ConfigurationError, match=message):
+            resolve({"thing": Thing}, name, kind="view")

@@ -1,0 +1,134 @@
+"""The miniature world on disk, read back by the readers of real data."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from isoglot.corpus.labelled.places import DataSource
+from isoglot.derive.derive_corpus import DeriveRequest, derive_corpus
+from isoglot.derive.input import read_rows
+from isoglot.derive.spec import TransformOptions
+from isoglot.errors import ConfigurationError
+from isoglot.schema import SPAN
+from isoglot.synthetic import World
+from isoglot.synthetic.write_world import SPLITS, WorldRequest, WorldSummary, write_world
+from isoglot.tasks.pairs import PairTask
+from isoglot.tasks.questions import QuestionTask
+from isoglot.tasks.tagging import TaggingTask
+
+SMALL = WorldRequest(seed=3, text=60, pos=20, ner=25, nli=30, paws=15, qa=12, dev=8, test=9)
+WORLD = World(seed=3)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> WorldSummary:
+    return write_world(tmp_path_factory.mktemp("made") / "world", SMALL)
+
+
+def test_rows_of_every_file(made: WorldSummary) -> None:
+    on_disk = {p.relative_to(made.path).as_posix() for p in made.path.rglob("*") if p.is_file()}
+    assert set(made.files) | {"world.json"} == on_disk
+    assert made.files["text/en.train.txt"] == made.files["trees/text.train.conllu"] == 60
+    assert made.files["ner/en/train"] == 25
+    assert {made.files[f"qa/en.{split}.json"] for split in ("dev", "test")} == {8, 9}
+    assert json.loads((made.path / "world.json").read_text())["world"]["seed"] == 3
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_tasks_read_what_the_world_made(made: WorldSummary, split: str) -> None:
+    def source(kind: str) -> DataSource:
+        return DataSource([str(made.path / kind)])
+
+    for kind in ("pos", "ner"):
+        found = TaggingTask(source(kind), kind=kind).load("en", split)
+        assert found.to_list() == getattr(WORLD, kind)(SMALL.rows(kind, split), split=split).to_list()
+    for kind, name in (("nli", "xnli"), ("paws", "pawsx")):
+        pairs = PairTask(source(kind), kind=name).load("en", split).remove_columns("id")
+        assert pairs.to_list() == getattr(WORLD, kind)(SMALL.rows(kind, split), split=split).to_list()
+    asked = QuestionTask(source("qa")).load("en", split).select_columns(list(SPAN))
+    assert asked.to_list() == WORLD.qa(SMALL.rows("qa", split), split=split).to_list()
+
+
+def test_trees_are_those_of_the_text_and_of_the_names(made: WorldSummary) -> None:
+    def rows(name: str) -> list[dict[str, object]]:
+        return list(read_rows([str(made.path / name)], "treebank", languages=("en",), options={}))
+
+    lines = (made.path / "text/en.train.txt").read_text().splitlines()
+    trees = rows("trees/text.train.conllu")
+    assert ["".join(t["words"]) for t in trees] == ["".join(x.split()) for x in lines]  # type: ignore[arg-type]
+    assert len(rows("trees/nli.dev.conllu")) == made.files["trees/nli.dev.conllu"] == 16
+    names = [r["words"] for r in WORLD.ner(9, split="test")]
+    assert [t["words"] for t in rows("trees/ner.test.conllu")] == names
+
+
+def test_every_file_can_be_derived(made: WorldSummary, tmp_path: Path) -> None:
+    kinds = {"text/en.dev.txt": None, "pos/en.dev.conllu": None, "ner/en/dev": "tagged", "nli/en.dev.tsv": "nli",
+             "paws/en.dev.tsv": "paws", "qa/en.dev.json": None}  # fmt: skip
+    for number, (name, kind) in enumerate(kinds.items()):
+        request = DeriveRequest("trans+inv", kind=kind, languages=("en",))
+        summary = derive_corpus([made.path / name], tmp_path / str(number), request)
+        assert summary.counts["derived"] == 8
+
+
+def test_everything_has_a_head_final_copy(made: WorldSummary, tmp_path: Path) -> None:
+    """Trans∘Syn of every task, offline: parses are at hand for every sentence."""
+    options = TransformOptions(syntax="en~head-final@N~head-final@V", models="built-in", oversize="keep")
+    kinds = {"text/en.dev.txt": "text", "pos/en.dev.conllu": "treebank", "ner/en/dev": "tagged",
+             "nli/en.dev.tsv": "nli", "paws/en.dev.tsv": "paws", "qa/en.dev.json": "qa"}  # fmt: skip
+    for name, kind in kinds.items():
+        trees = None if kind == "treebank" else str(made.path / f"trees/{name.partition('/')[0]}.dev.conllu")
+        request = DeriveRequest("trans+syn", kind=kind, languages=("en",), options=options, parses=trees)
+        summary = derive_corpus([made.path / name], tmp_path / kind, request)
+        kept = summary.counts["derived"]
+        assert kept == 8 or (kind == "qa" and kept >= 5), summary.counts
+    row = json.loads((tmp_path / "nli" / "derived.jsonl").read_text().splitlines()[0])
+    original = World(seed=3).nli(1, split="dev")[0]
+    assert row["label"] == original["label"]
+    assert len(row["first"].replace(" ", "")) == len(original["first"].replace(" ", ""))
+
+
+def test_what_is_not_asked_for_is_not_written(tmp_path: Path) -> None:
+    request = WorldRequest(text=5, pos=0, ner=0, nli=4, paws=0, qa=0, dev=2, test=0, sentences=3)
+    summary = write_world(tmp_path / "w", request)
+    assert [n for n in summary.files if n.startswith("trees")] == [
+        "trees/nli.train.conllu",
+        "trees/nli.dev.conllu",
+    ]
+    assert {n for n in summary.files if not n.startswith("trees")} == {
+        f"{k}.{s}.{x}" for k, x in (("text/en", "txt"), ("nli/en", "tsv")) for s in ("train", "dev")
+    }
+    paragraph = (tmp_path / "w/text/en.train.txt").read_text().splitlines()[0]
+    assert paragraph == World().text(5, sentences=3)["text"][0]
+
+
+def test_the_same_is_not_made_again_and_another_is_not_overwritten(
+    made: WorldSummary, tmp_path: Path
+) -> None:
+    again = write_world(made.path, SMALL)
+    assert again.skipped and again.files == made.files
+    other = replace(SMALL, seed=4)
+    with pytest.raises(ConfigurationError, match="another world; choose another --out, or add --overwrite"):
+        write_world(made.path, other)
+    (tmp_path / "precious").touch()
+    with pytest.raises(ConfigurationError, match="something else"):
+        write_world(tmp_path, other, overwrite=True)
+    small = replace(other, nli=0, paws=0, qa=0, ner=0)
+    write_world(tmp_path / "w", small)
+    replaced = write_world(tmp_path / "w", replace(small, dev=0), overwrite=True)
+    assert not (tmp_path / "w/text/en.dev.txt").exists() and "text/en.dev.txt" not in replaced.files
+
+
+def test_mistakes_leave_nothing_behind(tmp_path: Path) -> None:
+    for wrong, said in (
+        ({"text": -1}, "text -1 given"),
+        ({"sentences": 0}, "at least 1"),
+        ({"size": 5}, "use World"),
+        (dict.fromkeys(("text", "pos", "ner", "nli", "paws", "qa"), 0), "nothing is asked for"),
+    ):
+        with pytest.raises(ConfigurationError, match=said):
+            write_world(tmp_path / "w", replace(SMALL, **wrong))
+    assert not list(tmp_path.iterdir())
