@@ -1,0 +1,124 @@
+"""Cells of tables: the border between a study, which fills a paper's table, and the report, which shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from isoglot.errors import InputError
+
+__all__ = ["FILE_NAME", "Cell", "read_cells", "write_cells"]
+
+FILE_NAME = "cells.jsonl"
+"""The name of the cells in the folder of a study."""
+
+Label = Annotated[str, Field(min_length=1)]
+
+
+class Cell(BaseModel):
+    """One measured figure and its place in a table.
+
+    Several cells with one place and different seeds are shown as their mean and standard deviation. A cell with
+    neither a value nor a reason is planned, and not measured yet.
+
+    Args:
+        table: ``align_mlm:Table3``, as ``isoglot report papers`` lists them; any other name is a table without a
+            paper's figures.
+        row: labels that together single out one row of the paper's table: its label, or values of its attributes in
+            ``report/data/papers.json`` (``("align_mlm", "trans+inv")``, ``("translate-train", "250k", "- MoCo")``).
+        column: labels that single out one column: its id, or its task, metric, language, quantity and
+            system (``("xnli", "zs")``).
+        value: the figure, in the unit that the paper prints; never NaN or infinite.
+        seed: of the runs behind the figure; ``None`` where it rests on none.
+        unavailable: why there cannot be a value (``WikiANN has no trees``).
+        scale: which scale it was measured at (``tiny``).
+        note: what a reader has to know about the figure.
+
+    Example:
+        >>> Cell(table="align_mlm:Table3", row=("mlm", "trans"), column=("xnli", "zs"), value=71.3, seed=1).seed
+        1
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    table: Label
+    row: Annotated[tuple[Label, ...], Field(min_length=1)]
+    column: Annotated[tuple[Label, ...], Field(min_length=1)]
+    value: float | None = None
+    seed: int | None = None
+    unavailable: Label | None = None
+    scale: str = ""
+    note: str = ""
+
+    @model_validator(mode="after")
+    def _value_or_reason(self) -> Self:
+        if self.value is not None and self.unavailable is not None:
+            raise ValueError("a cell has a value or a reason why it is unavailable, not both")
+        return self
+
+
+def write_cells(path: str | Path, cells: Iterable[Cell]) -> Path:
+    """Write cells as JSON lines, in one go; an existing file is replaced.
+
+    Args:
+        path: the file; its folder is created where it is missing.
+        cells: in the order in which rows and columns should appear where no paper's table gives one.
+
+    Returns:
+        The file.
+    """
+    path = Path(path)
+    text = "".join(f"{cell.model_dump_json(exclude_defaults=True)}\n" for cell in cells)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.tmp")
+    unfinished.write_text(text, encoding="utf-8")
+    unfinished.replace(path)
+    return path
+
+
+def read_cells(paths: str | Path | Iterable[str | Path]) -> list[Cell]:
+    """Read cells, in the order of the files and their lines.
+
+    Args:
+        paths: JSONL files, or folders: every ``cells.jsonl`` below a folder is read, sorted by path.
+
+    Returns:
+        The cells; blank lines are skipped.
+
+    Raises:
+        InputError: a file is missing, a folder has no cells, or a line is not a cell (``file:line``).
+    """
+    several = [paths] if isinstance(paths, str | Path) else list(paths)
+    return [cell for path in several for file in _files(Path(path)) for cell in _read_file(file)]
+
+
+def _files(path: Path) -> list[Path]:
+    found = sorted(path.rglob(FILE_NAME)) if path.is_dir() else [path] if path.is_file() else []
+    if not found:
+        reason = f"has no {FILE_NAME}" if path.is_dir() else "file of cells not found"
+        raise InputError(f"{reason}; type `isoglot study NAME` to make one", path=path)
+    return found
+
+
+def _read_file(path: Path) -> list[Cell]:
+    cells = []
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                cells.append(Cell.model_validate_json(line))
+            except ValidationError as error:
+                first = error.errors()[0]
+                place = ".".join(str(part) for part in first["loc"])
+                reason = f"{place}: {first['msg']}" if place else first["msg"]
+                fields = ", ".join(Cell.model_fields)
+                raise InputError(
+                    f"not a cell ({reason}); a cell is one JSON object with {fields}; delete or correct the line",
+                    path=path,
+                    line=number,
+                ) from error
+    return cells
