@@ -128,6 +128,15 @@ def test_overlap_of_words_is_drawn_from_the_corpus(text: Path) -> None:
     assert part == whole - round(whole * 0.25)
 
 
+def test_a_fit_that_stops_early_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    treebank = tmp_path / "fr.conllu"
+    treebank.write_text(CONLLU * 20)
+    fit_order_models([treebank], tmp_path / "models", OrderFitRequest(language="fr"))
+    assert not caplog.records
+    fit_order_models([treebank], tmp_path / "models", OrderFitRequest(language="fr", iterations=1))
+    assert "fr@N.orm is not at its optimum after 1 iterations" in caplog.text
+
+
 def test_treebanks_fits_and_syntax(tmp_path: Path) -> None:
     treebank = tmp_path / "fr.conllu"
     treebank.write_text(CONLLU * 20)

@@ -186,6 +186,7 @@ def test_a_fit_recovers_the_model_that_made_the_data() -> None:
     assert sum(sum(c.values()) for c in counts.values()) == 2500
     found = fit(counts, l2=0.1)
     assert found.converged
+    assert not fit(counts, l2=0.1, iterations=1).converged
     assert found.bits < found.bits_before == pytest.approx(4.585, abs=1e-3)
     group = ["DET&det", "ADJ&amod", "@NOUN&@", "PUNCT&punct"]
     expected = OrderModel(truth).distribution(group).probabilities

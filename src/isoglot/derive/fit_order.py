@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from isoglot.errors import ConfigurationError
 
 __all__ = ["OrderFitRequest", "fit_order_models"]
 
+_LOGGER = logging.getLogger(__name__)
 _HEADS = {"N": "noun, name or pronoun", "V": "verb"}
 
 
@@ -71,6 +73,10 @@ def fit_order_models(
     for kind, fitted in fits.items():
         path = folder / f"{request.language}@{kind}.orm"
         fitted.model.save(path)
+        if not fitted.converged:
+            _LOGGER.warning(
+                "%s is not at its optimum after %d iterations; give more iterations", path, request.iterations
+            )
         found.append((path, fitted))
     return found
 

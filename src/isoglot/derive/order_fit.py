@@ -23,6 +23,14 @@ __all__ = ["OrderFit", "fit", "observed_groups"]
 SMALLEST, LARGEST = 2, 6
 """Sizes of the groups that models are fit to, head included."""
 
+TOLERANCE = 1e-4
+"""A fit has converged when no feature's slope, per observed order, is steeper than this.
+
+A slope is the difference between how often a feature was observed and how often the model expects it, so the unit is
+one order in ten thousand. The optimiser's own verdict is of no use: at the optimum its line search may stop at the
+rounding of the processor.
+"""
+
 Counts = dict[tuple[str, ...], Counter[tuple[int, ...]]]
 """By the members of a group, the head first and then sorted, how often each order was seen."""
 
@@ -35,14 +43,19 @@ class OrderFit(NamedTuple):
         groups: observed groups that it was fit to.
         bits_before: bits an order under uniform orders.
         bits: bits an order under the model (on the data it was fit to).
-        converged: whether the optimiser came to an end by itself.
+        slope: largest component of the objective's gradient, per observed order.
     """
 
     model: OrderModel
     groups: int
     bits_before: float
     bits: float
-    converged: bool
+    slope: float
+
+    @property
+    def converged(self) -> bool:
+        """Whether the fit is at its optimum, see :data:`TOLERANCE`."""
+        return self.slope <= TOLERANCE
 
 
 def observed_groups(trees: Iterable[Sentence], kind: str) -> Counts:
@@ -115,7 +128,8 @@ def fit(counts: Counts, *, l2: float = 1.0, high_order: float = 0.1, iterations:
     end = result.fun - l2 / 2 * float(result.x @ result.x)
     weights = dict(zip(ids, result.x.tolist(), strict=True))
     bits = np.log(2) * total
-    return OrderFit(OrderModel(weights), total, float(start / bits), float(end / bits), bool(result.success))
+    slope = float(np.abs(result.jac).max()) / total
+    return OrderFit(OrderModel(weights), total, float(start / bits), float(end / bits), slope)
 
 
 def _run_names(members: tuple[str, ...], table: Arrangements) -> list[str]:
