@@ -50,7 +50,7 @@ def test_help_imports_nothing_heavy() -> None:
     code = (
         "import sys\nfrom isoglot.cli import app\n"
         "try: app(['--help'])\nexcept SystemExit: pass\n"
-        "heavy = {'torch', 'transformers', 'datasets', 'numpy', 'pyarrow', 'pydantic', 'ruamel'} & set(sys.modules)\n"
+        "heavy = {'torch', 'transformers', 'datasets', 'numpy', 'pyarrow', 'ruamel'} & set(sys.modules)\n"
         "print('HEAVY', sorted(heavy))"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -146,7 +146,7 @@ def test_prepare_reads_named_columns_flags_and_scripts(isoglot: Isoglot, tmp_pat
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--column", "source"], "type for example --column source=0"),
+        (["--column", "source"], "expected NAME=VALUE, for example --column source=0"),
         (["--duplicates", "both"], "--duplicates 'both'"),
         (["--min-pieces", "3"], "min_pieces counts pieces of a tokenizer"),
         (["--format", "tvs"], "did you mean 'tsv'"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import inspect
 import sys
 
 import typer
@@ -23,6 +22,7 @@ from isoglot.cli import (
     transfer,
     world,
 )
+from isoglot.cli.help import GroupedCommand, help_text
 from isoglot.errors import IsoglotError
 
 __all__ = ["app", "main"]
@@ -33,7 +33,7 @@ app = typer.Typer(
     epilog="Start with: isoglot recipes",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for group in (
@@ -53,9 +53,10 @@ for group in (
     group.register(app)
 
 
-for command in app.registered_commands:  # a line end inside a paragraph is the source's, not the reader's
-    text = inspect.getdoc(command.callback) or ""
-    command.help = "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
+for typer_app in (app, *(g.typer_instance for g in app.registered_groups)):
+    for command in typer_app.registered_commands if typer_app is not None else ():
+        if command.callback is not None:
+            command.cls, command.help = GroupedCommand, help_text(command.callback)
 
 
 def _version(wanted: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 from typing import Any
 
@@ -58,15 +57,12 @@ def register(app: typer.Typer) -> None:
     """Add this group's commands."""
     group = typer.Typer(
         no_args_is_help=True,
-        help="Look into encoders: alignment, layers, maps. Then: [bold]isoglot report OUT --out report.html[/bold]",
-        rich_markup_mode="rich",
+        help="Look into encoders: alignment, layers, maps. Then: isoglot report OUT --out report.html",
     )
     commands = (alignment, correlation, map_words, layers, similarity, geometry, alignments)
     for command in commands:
         name = "map" if command is map_words else command.__name__
-        # A line end inside a paragraph is the source's, not the reader's.
-        text = inspect.getdoc(command) or ""
-        group.command(name, help="\n\n".join(" ".join(part.split()) for part in text.split("\n\n")))(command)
+        group.command(name)(command)
     app.add_typer(group, name="analyse")
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from isoglot.cli.flags import with_flags
+from isoglot.corpus.options import PrepareOptions
+from isoglot.corpus.read.sources import Reading, sources_from
+from isoglot.options import Options, option
 
 if TYPE_CHECKING:
     from isoglot.corpus.prepare import PrepareSummary
 
 __all__ = ["prepare", "register"]
-
-_READING, _FILTERS, _LANGUAGES, _RUN = "How to read", "What to drop", "Mixing languages", "Running"
 
 
 def register(app: typer.Typer) -> None:
@@ -21,134 +24,52 @@ def register(app: typer.Typer) -> None:
     app.command()(prepare)
 
 
-def prepare(  # noqa: PLR0917 - one parameter a flag
-    ctx: typer.Context,
-    inputs: list[str] = typer.Argument(
-        ...,
-        metavar="INPUT...",
-        help="Two files of a bitext (line i translates line i), a third with word links, or one TSV, CSV, JSONL, TMX, "
-        "Parquet, CoNLL-U or text file, a data-set name, or - for standard input. .gz .xz .zst .bz2 are unpacked.",
-    ),
-    out: Path = typer.Option(..., "--out", "-o", help="Folder to write: Parquet shards and a manifest."),
-    kind: str = typer.Option("bitext", help="What it holds: text, bitext, lexicon, aligned or treebank."),
-    language: str | None = typer.Option(
-        None, "--lang", "--language", help="Language of a text or treebank: en; en,de for two inputs."
-    ),
-    source_language: str = typer.Option(
-        None, "--source-lang", "--source-language", help="Language of the source side: en."
-    ),
-    target_language: str = typer.Option(
+class Languages(Options):
+    """Languages of the inputs; ``de,fr`` divides them into as many equal parts, in that order."""
+
+    language: str | None = option(
         None,
-        "--target-lang",
-        "--target-language",
-        help="Language of the target side: de; de,fr for two inputs in that order.",
-    ),
-    # How to read
-    format: str = typer.Option(  # noqa: A002 - the name of the flag
+        "Language of a text or treebank: en; en,de for two inputs.",
+        flags=["--lang", "--language"],
+    )
+    source_language: str | None = option(
+        None, "Language of the source side: en.", flags=["--source-lang", "--source-language"]
+    )
+    target_language: str | None = option(
         None,
-        help="moses, bars, tsv, csv, jsonl, parquet, huggingface, tmx, text, lexicon, conllu; else by name.",
-        rich_help_panel=_READING,
-    ),
-    columns: list[str] = typer.Option(
-        None,
-        "--column",
-        metavar="FIELD=COLUMN",
-        help="Where a field stands: source=0, target=1, flags=3, text=body, links=alignment. Several times.",
-        rich_help_panel=_READING,
-    ),
-    header: bool = typer.Option(
-        False, help="TSV and CSV: the first line names the columns.", rich_help_panel=_READING
-    ),
-    documents: bool = typer.Option(
-        False, help="Text: blank lines separate documents.", rich_help_panel=_READING
-    ),
-    one_based: bool = typer.Option(False, help="Word links count from 1.", rich_help_panel=_READING),
-    possible_links: bool = typer.Option(
-        False, help="Keep possible links (3p4) too.", rich_help_panel=_READING
-    ),
-    subset: str | None = typer.Option(None, help="Configuration of a data set.", rich_help_panel=_READING),
-    split: str = typer.Option("train", help="Split of a data set.", rich_help_panel=_READING),
-    revision: str | None = typer.Option(None, help="Revision of a data set.", rich_help_panel=_READING),
-    unicode_form: str = typer.Option(
-        None, help="NFC or NFKC; else text stays as it is.", rich_help_panel=_READING
-    ),
-    clean_whitespace: bool = typer.Option(
-        True, help="Trim, one blank for any white space, no control characters.", rich_help_panel=_READING
-    ),
-    # What to drop
-    held_out_files: list[str] = typer.Option(
-        None,
-        "--held-out",
-        help="Drop rows with a sentence of this file. Several times.",
-        rich_help_panel=_FILTERS,
-    ),
-    held_out_flags: list[str] = typer.Option(
-        None,
-        "--held-out-flag",
-        help="Drop rows whose flags column names this set. Several times.",
-        rich_help_panel=_FILTERS,
-    ),
-    min_script_share: float = typer.Option(
-        None, help="Least share of letters in a script of the language.", rich_help_panel=_FILTERS
-    ),
-    scripts: list[str] = typer.Option(
-        None,
-        "--script",
-        metavar="LANG=NAME,...",
-        help="Scripts of a language: zh=Han. Several times.",
-        rich_help_panel=_FILTERS,
-    ),
-    tokenizer: str = typer.Option(
-        None,
-        help="Fast tokenizer that counts pieces: a folder, tokenizer.json or hub name.",
-        rich_help_panel=_FILTERS,
-    ),
-    min_pieces: int = typer.Option(
-        None, help="Drop rows with a shorter side (PPA: 10).", rich_help_panel=_FILTERS
-    ),
-    max_pieces: int | None = typer.Option(
-        None, help="Drop rows with a longer side.", rich_help_panel=_FILTERS
-    ),
-    max_pair_pieces: int = typer.Option(
-        None, help="Drop pairs longer than this together (PPA: 128).", rich_help_panel=_FILTERS
-    ),
-    count_specials: bool = typer.Option(
-        True, help="The maxima include special tokens.", rich_help_panel=_FILTERS
-    ),
-    max_length_ratio: float = typer.Option(
-        None, help="Drop pairs whose longer side is over so many times the other.", rich_help_panel=_FILTERS
-    ),
-    ratio_unit: str = typer.Option(
-        "characters", help="characters, words or pieces.", rich_help_panel=_FILTERS
-    ),
-    duplicates: str = typer.Option(
-        "keep", help="keep, or drop repeated rows by pair, source or target.", rich_help_panel=_FILTERS
-    ),
-    limit: int = typer.Option(
-        None,
-        help="First so many rows of each language (pair), after all other filters.",
-        rich_help_panel=_FILTERS,
-    ),
-    # Mixing languages
-    sampling_exponent: float = typer.Option(
-        None, help="Shares become n^a / sum n^a: 1 as they are, 0 equal.", rich_help_panel=_LANGUAGES
-    ),
-    sampling_total: int | None = typer.Option(None, help="Rows after sampling.", rich_help_panel=_LANGUAGES),
-    seed: int = typer.Option(1, help="Seed of the sampling.", rich_help_panel=_LANGUAGES),
-    # Running
-    shard_rows: int = typer.Option(200_000, help="Rows in one Parquet file.", rich_help_panel=_RUN),
-    processes: int = typer.Option(
-        None, min=1, help="Worker processes; else one a core.", rich_help_panel=_RUN
-    ),
-    overwrite: bool = typer.Option(
-        False, "--overwrite", help="Replace a corpus that was made otherwise.", rich_help_panel=_RUN
-    ),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="Say nothing but errors.", rich_help_panel=_RUN),
+        "Language of the target side: de; de,fr for two inputs in that order.",
+        flags=["--target-lang", "--target-language"],
+    )
+
+
+class Running(Options):
+    """How the command runs."""
+
+    processes: int | None = option(None, "Worker processes; by default one per core.", group="Running", ge=1)
+    overwrite: bool = option(False, "Replace a corpus made with other options.", group="Running")
+    quiet: bool = option(False, "Only print errors.", flags=["--quiet", "-q"], group="Running")
+
+
+@with_flags
+def prepare(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="INPUT",
+            help="Two files of a bitext (line i translates line i), a third with word links, or one TSV, CSV, JSONL, "
+            "TMX, Parquet, CoNLL-U or text file, a dataset name, or - for standard input.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write: Parquet shards and a manifest.")],
+    languages: Languages,
+    reading: Reading,
+    options: PrepareOptions,
+    running: Running,
 ) -> None:
     """Read parallel or plain text in any common format, filter it, and write a corpus that training reads.
 
-    Every filter's drops are counted and printed. Bad input (other line counts, broken UTF-8, a cut-off .gz) is an
-    error that names file and line, and leaves nothing behind. The same command run again does nothing.
+    Every filter's drops are counted and printed. Bad input (different line counts, broken UTF-8, a truncated .gz) is
+    an error that names file and line, and leaves nothing behind. Running the same command again does nothing.
 
     For example:
 
@@ -159,34 +80,35 @@ def prepare(  # noqa: PLR0917 - one parameter a flag
     isoglot prepare pairs.tsv --column source=0 --column target=1 --source-lang en --target-lang de --out data/en-de
     """
     from isoglot.cli.console import Console
-    from isoglot.corpus.options import PrepareOptions
     from isoglot.corpus.prepare import Progress
     from isoglot.corpus.prepare import prepare as run
-    from isoglot.corpus.read.sources import Source, sources_from
 
-    given = dict(ctx.params)
-    given["columns"] = _pairs(columns, "--column")
-    given["scripts"] = {k: tuple(str(v).split(",")) for k, v in _pairs(scripts, "--script").items()}
-    for name in ("held_out_files", "held_out_flags"):
-        given[name] = tuple(given[name] or ())
-    options = _validated(PrepareOptions, {k: given[k] for k in PrepareOptions.model_fields})
-    named = {"path", "target_path", "links_path", "language", "source_language", "target_language"}
-    reading = {k: given[k] for k in Source.model_fields if k not in named}
-    tags: list[Any] = [language] if kind in ("text", "treebank") else [source_language, target_language]
+    tags = (
+        [languages.language]
+        if options.kind in ("text", "treebank")
+        else [languages.source_language, languages.target_language]
+    )
     sources = [
         source
-        for paths, languages in _by_language(inputs, tags)
-        for source in sources_from(paths, kind=options.kind, languages=languages, **reading)
+        for paths, part in _by_language(inputs, tags)
+        for source in sources_from(paths, kind=options.kind, languages=part, **dict(reading))
     ]
-    with Console(quiet=quiet) as console:
+    with Console(quiet=running.quiet) as console:
 
         def show(state: Progress) -> None:
             console.progress(
                 f"{state.read:,} rows read, {state.passed:,} kept", state.bytes_read, state.bytes_total
             )
 
-        summary = run(sources, out, options=options, processes=processes, overwrite=overwrite, progress=show)
-    if not quiet:
+        summary = run(
+            sources,
+            out,
+            options=options,
+            processes=running.processes,
+            overwrite=running.overwrite,
+            progress=show,
+        )
+    if not running.quiet:
         _print_summary(summary)
 
 
@@ -228,33 +150,3 @@ def _by_language(inputs: list[str], tags: Sequence[str | None]) -> list[tuple[li
         (inputs[i * size : (i + 1) * size], [names[i if len(names) > 1 else 0] or None for names in named])
         for i in range(parts)
     ]
-
-
-def _pairs(texts: Sequence[str] | None, flag: str) -> dict[str, int | str]:
-    """``name=value`` arguments; numbers become numbers."""
-    from isoglot.errors import ConfigurationError
-
-    found: dict[str, int | str] = {}
-    for text in texts or ():
-        name, equals, value = text.partition("=")
-        if not equals or not name or not value:
-            raise ConfigurationError(f"{flag} {text}: no NAME=VALUE; type for example {flag} source=0")
-        found[name] = int(value) if value.isdigit() else value
-    return found
-
-
-def _validated(model: Any, values: dict[str, Any]) -> Any:
-    """The options, or all that is wrong with them in the words of the command line."""
-    from pydantic import ValidationError
-
-    from isoglot.errors import ConfigurationError
-
-    try:
-        return model.model_validate(values)
-    except ValidationError as error:
-        problems = []
-        for item in error.errors():
-            flag = "--" + str(item["loc"][0]).replace("_", "-") if item["loc"] else ""
-            reason = str(item["ctx"]["error"]) if item["type"] == "value_error" else str(item["msg"])
-            problems.append(f"{flag} {item['input']!r}: {reason}" if flag else reason)
-        raise ConfigurationError(problems) from error

@@ -2,109 +2,113 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, model_validator
 
-from isoglot.corpus.read.sources import Kind
+from isoglot.corpus.read.sources import READING, Kind
+from isoglot.options import Options, option
 
 __all__ = ["FILTERS", "PrepareOptions"]
 
 FILTERS = ("incomplete", "empty", "held_out", "script", "length", "ratio", "duplicates", "limit")
 """The filters in the order in which they run, cheap ones first; a row counts for the first one that drops it.
 
-`incomplete` counts units of a translation memory that lack a language. Before them rows are cleaned; after them,
-language sampling repeats or drops rows. The first N are taken after everything else, so N rows are N rows in the
-output (paper of PPA: the corpus is filtered first, then capped).
+`incomplete` counts units of a translation memory that lack a language. Rows are cleaned before the filters run;
+language sampling repeats or drops rows after them. The limit comes last, so N rows are N rows in the output (PPA: the
+corpus is filtered first, then capped).
 """
 
 
-class PrepareOptions(BaseModel):
+_FILTERS, _LANGUAGES, _RUN = "What to drop", "Mixing languages", "Running"
+
+
+def _names(value: object) -> object:
+    """``Han,Hani`` as the command line writes several names."""
+    return tuple(value.split(",")) if isinstance(value, str) else value
+
+
+class PrepareOptions(Options):
     """Options of :func:`isoglot.corpus.prepare`, which are also keys of a recipe's stream.
 
     Filters run in the fixed order of :data:`FILTERS`, whatever the order of the options.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    kind: Kind = Field(
-        default="bitext", description="What the corpus holds: text, bitext, lexicon, aligned or treebank."
+    kind: Kind = option("bitext", "What the corpus holds: text, bitext, lexicon, aligned or treebank.")
+    unicode_form: Literal["NFC", "NFKC"] | None = option(
+        None, "Convert text to this Unicode normal form.", group=READING
     )
-    unicode_form: Literal["NFC", "NFKC"] | None = Field(
-        default=None, description="Bring text to this Unicode normal form; by default it stays as it is."
+    clean_whitespace: bool = option(
+        True,
+        "Trim text, collapse white space, remove control characters (documents keep their line ends).",
+        group=READING,
     )
-    clean_whitespace: bool = Field(
-        default=True,
-        description="Trim text, make one blank of any run of white space, and drop control characters. Line ends in "
-        "documents stay. Words of aligned corpora and treebanks are not touched.",
+    held_out_files: tuple[str, ...] = option(
+        (),
+        "Drop rows with a sentence of this file on either side (case and punctuation ignored).",
+        flags=["--held-out"],
+        group=_FILTERS,
     )
-    held_out_files: tuple[str, ...] = Field(
-        default=(),
-        description="Files of sentences, one a line: a row with one of them on either side is dropped. They match "
-        "whatever their case, punctuation, blanks and Unicode form.",
+    held_out_flags: tuple[str, ...] = option(
+        (),
+        "Drop rows whose `flags` column names this evaluation set; `*` matches any name.",
+        flags=["--held-out-flag"],
+        group=_FILTERS,
     )
-    held_out_flags: tuple[str, ...] = Field(
-        default=(),
-        description="Names of evaluation sets: a row whose `flags` column names one is dropped; `*` is any name.",
+    min_script_share: float | None = option(
+        None, "Minimum share of a side's letters in a script of its language.", group=_FILTERS, gt=0, le=1
     )
-    min_script_share: float | None = Field(
-        default=None,
-        gt=0,
-        le=1,
-        description="Least share of each side's letters that are in a script of its language.",
+    scripts: dict[str, Annotated[tuple[str, ...], BeforeValidator(_names)]] = option(
+        {},
+        "Scripts of a language that the built-in table lacks: zh=Han.",
+        flags=["--script"],
+        metavar="LANG=NAME,...",
+        group=_FILTERS,
     )
-    scripts: dict[str, tuple[str, ...]] = Field(
-        default_factory=dict,
-        description="Unicode scripts of languages that the built-in table lacks or has otherwise: {zh: [Han]}.",
+    tokenizer: str | None = option(
+        None,
+        "Fast tokenizer that measures length in pieces: folder, tokenizer.json or hub name.",
+        group=_FILTERS,
     )
-    tokenizer: str | None = Field(
-        default=None,
-        description="Fast tokenizer that measures length in pieces: a folder, a tokenizer.json, or a hub name.",
-    )
-    min_pieces: int | None = Field(
-        default=None,
+    min_pieces: int | None = option(
+        None,
+        "Drop a row if a side has fewer pieces, special tokens not counted (PPA: 10).",
+        group=_FILTERS,
         ge=1,
-        description="Drop a row if any side has fewer pieces, without special tokens (PPA: 10).",
     )
-    max_pieces: int | None = Field(
-        default=None, ge=1, description="Drop a row if any one side has more pieces."
+    max_pieces: int | None = option(None, "Drop a row if a side has more pieces.", group=_FILTERS, ge=1)
+    max_pair_pieces: int | None = option(
+        None, "Drop a pair if both sides together have more pieces (PPA: 128).", group=_FILTERS, ge=1
     )
-    max_pair_pieces: int | None = Field(
-        default=None, ge=1, description="Drop a pair if both sides together have more pieces (PPA: 128)."
+    count_specials: bool = option(
+        True, "Include special tokens in both maxima, so that nothing kept is truncated.", group=_FILTERS
     )
-    count_specials: bool = Field(
-        default=True,
-        description="The two maxima include the special tokens that the tokenizer adds (3 for a BERT pair), so that "
-        "nothing that is kept is ever truncated.",
+    max_length_ratio: float | None = option(
+        None, "Drop pairs whose length ratio exceeds this value.", group=_FILTERS, gt=1
     )
-    max_length_ratio: float | None = Field(
-        default=None, gt=1, description="Drop a pair whose longer side is over so many times the shorter one."
+    ratio_unit: Literal["characters", "words", "pieces"] = option(
+        "characters", "Unit of the length ratio; words are separated by white space.", group=_FILTERS
     )
-    ratio_unit: Literal["characters", "words", "pieces"] = Field(
-        default="characters", description="What the ratio counts; words are what blanks separate."
+    duplicates: Literal["keep", "pair", "source", "target"] = option(
+        "keep",
+        "Drop later rows with the same text as an earlier one: whole pair, or one side.",
+        group=_FILTERS,
     )
-    duplicates: Literal["keep", "pair", "source", "target"] = Field(
-        default="keep",
-        description="Drop all but the first row with the same text: of the whole row (`pair`), or of one side. Rows "
-        "of different languages are never duplicates.",
+    limit: int | None = option(
+        None, "Keep the first N rows of each language (pair) that pass all filters.", group=_FILTERS, ge=1
     )
-    limit: int | None = Field(
-        default=None,
-        ge=1,
-        description="Take the first so many rows of each language (pair) that pass all other filters.",
-    )
-    sampling_exponent: float | None = Field(
-        default=None,
+    sampling_exponent: float | None = option(
+        None,
+        "Exponent α: shares become n^α / Σ n^α; 1 keeps them, 0 makes them equal.",
+        group=_LANGUAGES,
         ge=0,
         le=1,
-        description="α: with n_l rows of language (pair) l, its share becomes n_l^α / Σ n^α by dropping or repeating "
-        "rows; 1 leaves the shares as they are, 0 makes them equal.",
     )
-    sampling_total: int | None = Field(
-        default=None, ge=1, description="Rows after sampling; by default as many as before."
+    sampling_total: int | None = option(
+        None, "Rows after sampling; by default as many as before.", group=_LANGUAGES, ge=1
     )
-    seed: int = Field(default=1, ge=0, description="Seed of the language sampling.")
-    shard_rows: int = Field(default=200_000, ge=1, description="Rows in one Parquet file, about.")
+    seed: int = option(1, "Seed for language sampling.", group=_LANGUAGES, ge=0)
+    shard_rows: int = option(200_000, "Approximate rows per Parquet file.", group=_RUN, ge=1)
 
     @model_validator(mode="after")
     def _consistent(self) -> PrepareOptions:

@@ -9,11 +9,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from isoglot.errors import ConfigurationError
+from isoglot.options import Options, option
 
-__all__ = ["FORMAT_NAMES", "Kind", "Source", "expand", "resolve_format", "sources_from"]
+__all__ = ["FORMAT_NAMES", "READING", "Kind", "Reading", "Source", "expand", "resolve_format", "sources_from"]
 
 Kind = Literal["text", "bitext", "lexicon", "aligned", "treebank"]
 """What a prepared corpus can hold: the name of a schema in :mod:`isoglot.schema`."""
@@ -59,59 +58,59 @@ _FIELDS: dict[Kind, tuple[str, ...]] = {
 _TAG = re.compile(r"[a-z]{2,3}([-_]\S+)?")  # what stands behind the code is free: en-x-trans+inv
 
 
-class Source(BaseModel):
+READING = "How to read"
+"""Heading of the flags that say how inputs are read."""
+
+
+class Reading(Options):
+    """How an input is read."""
+
+    format: str | None = option(
+        None, f"{', '.join(FORMAT_NAMES)}; by default from the file's name.", group=READING
+    )
+    columns: dict[str, int | str] = option(
+        {},
+        "Where a field stands: source=0, target=1, links=2, text=body, source=translation.de.",
+        flags=["--column"],
+        metavar="FIELD=COLUMN",
+        group=READING,
+    )
+    header: bool = option(False, "TSV and CSV: the first line names the columns.", group=READING)
+    documents: bool = option(
+        False, "Text: blank lines separate documents; a document is one row.", group=READING
+    )
+    one_based: bool = option(False, "Word links count from 1, as in most gold files.", group=READING)
+    possible_links: bool = option(False, "Keep possible links (3p4) as well as sure ones.", group=READING)
+    subset: str | None = option(None, "Configuration name of a Hugging Face dataset.", group=READING)
+    split: str = option("train", "Split of a Hugging Face dataset.", group=READING)
+    revision: str | None = option(None, "Revision of a Hugging Face dataset.", group=READING)
+
+
+class Source(Reading):
     """One input of :func:`isoglot.corpus.prepare`.
+
+    Columns are numbers from 0 for TSV and CSV, names for JSONL, Parquet, datasets and TSV or CSV with a header
+    (``translation.de`` reaches into a record). Fields: text; source, target; links; flags.
 
     Example:
         >>> Source(path="europarl.en.gz", target_path="europarl.de.gz", source_language="en", target_language="de")
         ... # doctest: +SKIP
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    path: str = Field(
-        description="File (a glob pattern stands for all files that match), `-` for standard input, a data-set "
-        "folder, or a Hugging Face data-set name. `.gz .xz .zst .bz2` are unpacked while reading."
+    path: str = option(
+        ...,
+        "File (a glob pattern stands for all matching files), `-` for standard input, a dataset folder, or a Hugging "
+        "Face dataset name. `.gz .xz .zst .bz2` are unpacked while reading.",
     )
-    target_path: str | None = Field(
-        default=None,
-        description="Target side of a Moses pair of files: line i is the translation of line i of `path`.",
+    target_path: str | None = option(
+        None, "Target side of a Moses pair of files: line i is the translation of line i of `path`."
     )
-    links_path: str | None = Field(
-        default=None, description="Pharaoh links (`0-0 1-2`), line i for pair i; makes an aligned corpus."
+    links_path: str | None = option(
+        None, "Pharaoh links (`0-0 1-2`), line i for pair i; makes an aligned corpus."
     )
-    format: str | None = Field(
-        default=None,
-        description=f"One of {', '.join(FORMAT_NAMES)}; found from the file's name if not given.",
-    )
-    language: str | None = Field(
-        default=None, description="Language of a text or treebank, for example `en`."
-    )
-    source_language: str | None = Field(
-        default=None, description="Language of the source side, for example `en`."
-    )
-    target_language: str | None = Field(
-        default=None, description="Language of the target side, for example `de`."
-    )
-    columns: dict[str, int | str] = Field(
-        default_factory=dict,
-        description="Where a field stands: numbers from 0 for TSV and CSV, names for JSONL, Parquet, data sets and "
-        "TSV/CSV with a header (`translation.de` reaches into a record). Fields: text; source, target; links; flags.",
-    )
-    header: bool = Field(
-        default=False, description="TSV and CSV: the first line holds the names of the columns."
-    )
-    documents: bool = Field(
-        default=False,
-        description="Plain text: blank lines separate documents, a document is one row; else one line is.",
-    )
-    one_based: bool = Field(default=False, description="Word links count from 1, as in most gold files.")
-    possible_links: bool = Field(
-        default=False, description="Keep links marked as possible (`3p4`) as well as sure ones."
-    )
-    subset: str | None = Field(default=None, description="Configuration name of a Hugging Face data set.")
-    split: str = Field(default="train", description="Split of a Hugging Face data set.")
-    revision: str | None = Field(default=None, description="Revision of a Hugging Face data set.")
+    language: str | None = option(None, "Language of a text or treebank, for example `en`.")
+    source_language: str | None = option(None, "Language of the source side, for example `en`.")
+    target_language: str | None = option(None, "Language of the target side, for example `de`.")
 
     def languages(self, kind: Kind) -> tuple[str, ...]:
         """The languages of a row: one for text and treebanks, source and target for pairs."""

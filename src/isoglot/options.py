@@ -1,0 +1,43 @@
+"""Options of verbs, declared once: a field of a model is a flag, a recipe key, a line of help and a row in the docs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = ["Options", "option"]
+
+
+class Options(BaseModel):
+    """Base of option models: frozen, and unknown names are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def option(
+    default: Any = ...,
+    description: str = "",
+    *,
+    flags: Sequence[str] = (),
+    group: str | None = None,
+    metavar: str | None = None,
+    **bounds: Any,
+) -> Any:
+    """A field of an option model.
+
+    Args:
+        default: Default value; leave it out for a required option.
+        description: One line for `--help`, the recipe reference and the docs.
+        flags: Flags on the command line; by default ``--field-name``.
+        group: Heading under which `--help` lists the flag.
+        metavar: Placeholder of the value in `--help`, where the type does not say enough.
+        **bounds: Bounds as pydantic's ``Field`` takes them: ``ge``, ``gt``, ``le``, ``lt``, ``min_length``.
+
+    Example:
+        >>> class Cut(Options):
+        ...     limit: int | None = option(None, "Keep at most this many rows.", ge=1)
+    """
+    extra: dict[str, Any] = {"flags": list(flags), "group": group, "metavar": metavar}
+    return Field(default, description=description, json_schema_extra=extra, **bounds)

@@ -1,0 +1,87 @@
+"""Flags made from option models."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from isoglot.cli.flags import with_flags
+from isoglot.cli.help import GroupedCommand
+from isoglot.errors import ConfigurationError
+from isoglot.options import Options, option
+
+
+class Inner(Options):
+    depth: int = option(3, "Depth.", ge=1, group="Inner")
+
+
+class Everything(Options):
+    """One field of each kind."""
+
+    name: str = option(..., "A name.", flags=["--name", "-n"])
+    share: float | None = option(None, "A share.", gt=0, le=1)
+    unit: Literal["words", "pieces"] = option("words", "A unit.")
+    files: tuple[str, ...] = option((), "Files.", flags=["--file"])
+    columns: dict[str, int | str] = option({}, "Columns.", flags=["--column"])
+    tags: dict[str, str] = option({}, "Tags.", flags=["--tag"])
+    keep: bool = option(True, "Keep.")
+    drop: bool = option(False, "Drop.")
+    inner: Inner = Inner()
+
+
+def run(*arguments: str, catch: bool = False) -> Any:
+    got: list[Any] = []
+    app = typer.Typer(rich_markup_mode=None)
+
+    @app.command(cls=GroupedCommand)
+    @with_flags
+    def command(options: Everything, quiet: bool = typer.Option(False, "--quiet")) -> None:
+        got.append((options, quiet))
+
+    result = CliRunner().invoke(app, list(arguments), catch_exceptions=catch, env={"COLUMNS": "80"})
+    return got[0] if got else result
+
+
+def test_defaults_are_the_models() -> None:
+    assert run("--name", "x") == (Everything(name="x"), False)
+
+
+def test_each_kind_of_field_is_read() -> None:
+    options, quiet = run(
+        *("-n", "x", "--share", "0.5", "--unit", "pieces", "--file", "a", "--file", "b"),
+        *("--column", "source=0", "--column", "text=body", "--tag", "year=2020"),
+        *("--no-keep", "--drop", "--depth", "7", "--quiet"),
+    )
+    assert quiet
+    assert options == Everything(
+        name="x", share=0.5, unit="pieces", files=("a", "b"), columns={"source": 0, "text": "body"},
+        tags={"year": "2020"}, keep=False, drop=True, inner=Inner(depth=7),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--share", "2"], r"--share 2.0: Input should be less than or equal to 1"),
+        (["--depth", "0"], r"--depth 0: Input should be greater"),
+        (["--column", "source"], r"--column source: expected NAME=VALUE"),
+    ],
+)
+def test_what_a_model_refuses_names_the_flag(arguments: list[str], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        run("--name", "x", *arguments)
+
+
+def test_a_required_field_is_a_required_flag() -> None:
+    result = run(catch=True)
+    assert result.exit_code == 2 and "--name" in result.output
+
+
+def test_help_lists_groups_defaults_and_fits_eighty_columns() -> None:
+    shown = run("--help").output
+    assert "Inner:" in shown and "--keep / --no-keep" in shown and "[default: words]" in shown
+    assert "--drop / " not in shown
+    assert max(map(len, shown.splitlines())) <= 80
