@@ -18,7 +18,7 @@ FLOORS: dict[str, int] = {
     name: floor
     for floor, names in enumerate(
         [
-            ["errors"],
+            ["errors", "options"],
             ["seeding", "schema", "results", "cells"],
             ["recipe"],
             ["runs"],
