@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
-from isoglot.errors import InputError
+from isoglot.errors import InputError, IsoglotError
 from isoglot.results import Result, append, read
 
 
@@ -84,8 +83,25 @@ def test_missing_files_say_what_to_type(tmp_path: Path) -> None:
 
 
 def test_a_value_that_is_no_number_cannot_be_stored() -> None:
-    with pytest.raises(ValidationError):
+    with pytest.raises(IsoglotError, match="f1 of pos de is nan for r; a result must be a finite number"):
         row(value=float("nan"))
+
+
+def test_a_line_with_a_value_that_is_no_number_is_named(tmp_path: Path) -> None:
+    path = append(tmp_path / "x.jsonl", [row()])
+    path.write_text(path.read_text() + path.read_text().replace("0.5", "NaN"))
+    with pytest.raises(InputError, match=r"x\.jsonl:2: .*is nan"):
+        read(path)
+
+
+def test_options_are_part_of_a_row_in_one_order_and_old_rows_have_none(tmp_path: Path) -> None:
+    own = row(options={"pooling": "cls", "layer": 3, "words": (0, 5)})
+    assert own != row() and own == row(options={"words": [0, 5], "layer": 3, "pooling": "cls"})
+    assert own.settings == "layer=3 pooling=cls words=[0, 5]" and not row().settings
+    old = {name: value for name, value in row().model_dump().items() if name != "options"}
+    path = append(tmp_path / "x.jsonl", [own])
+    path.write_text(path.read_text() + json.dumps(old))
+    assert read(path) == [own, row()]
 
 
 def _write(arguments: tuple[str, int]) -> None:

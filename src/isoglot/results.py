@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
-from isoglot.errors import InputError
+from isoglot.errors import InputError, IsoglotError
 
 __all__ = ["FILE_NAME", "Result", "append", "read"]
 
@@ -31,13 +33,18 @@ class Result(BaseModel):
         examples: how many examples the number rests on.
         checkpoint_hash: of the weights that were measured.
         recipe_hash: of the recipe that made them (:attr:`isoglot.recipe.load.Recipe.hash`).
+        options: options of the task and of the evaluation that differ from their defaults and change the figure
+            (``{"layer": 3}``), sorted by name. Rows that differ in them are different measurements.
+
+    Raises:
+        IsoglotError: The value is not finite.
 
     Example:
         >>> Result(run="tlm", task="pos", language="de", metric="accuracy", value=91.2, examples=1000).split
         'test'
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     run: Annotated[str, Field(min_length=1)]
     task: Annotated[str, Field(min_length=1)]
@@ -49,6 +56,32 @@ class Result(BaseModel):
     examples: Annotated[int, Field(ge=0)]
     checkpoint_hash: str = ""
     recipe_hash: str = ""
+    options: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("value")
+    @classmethod
+    def _is_finite(cls, value: float, info: ValidationInfo) -> float:
+        if not math.isfinite(value):
+            about = {"metric": "value", "task": "task", "language": "", "run": "run"} | info.data
+            raise IsoglotError(
+                f"{about['metric']} of {about['task']} {about['language']} is {value} for {about['run']}; a result "
+                "must be a finite number: check the checkpoint's weights and the data"
+            )
+        return value
+
+    @field_validator("options")
+    @classmethod
+    def in_order(cls, options: dict[str, Any]) -> dict[str, Any]:
+        """Options as a row holds them: sorted, with JSON's types, so that a row that is read equals the one written."""
+        return json.loads(json.dumps(options, sort_keys=True))  # type: ignore[no-any-return]
+
+    @property
+    def settings(self) -> str:
+        """The options as they are typed: ``layer=3 pooling=cls``; empty where all are the defaults."""
+        return " ".join(
+            f"{name}={value if isinstance(value, str) else json.dumps(value)}"
+            for name, value in self.options.items()
+        )
 
 
 def append(path: str | Path, results: Sequence[Result]) -> Path:
@@ -119,13 +152,15 @@ def _read_file(path: Path) -> list[Result]:
                 continue
             try:
                 rows.append(Result.model_validate_json(line))
-            except ValidationError as error:
-                first = error.errors()[0]
-                place = ".".join(str(part) for part in first["loc"])
-                reason = f"{place}: {first['msg']}" if place else first["msg"]
+            except (ValidationError, IsoglotError) as error:
+                reason = str(error)
+                if isinstance(error, ValidationError):
+                    first = error.errors()[0]
+                    place = ".".join(str(part) for part in first["loc"])
+                    reason = f"{place}: {first['msg']}" if place else first["msg"]
                 raise InputError(
                     f"no result row ({reason}); a row is one JSON object with "
-                    f"{', '.join(Result.model_fields)}; delete or mend the line",
+                    f"{', '.join(Result.model_fields)}; delete or correct the line",
                     path=path,
                     line=number,
                 ) from error

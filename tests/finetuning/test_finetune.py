@@ -67,7 +67,11 @@ def test_pos_from_training_to_results(encoder: Path, tmp_path: Path) -> None:
     rows = evaluate(out, build_task("pos", data), languages=["xx"], options=options)
     first = {r.metric: r for r in rows}
     assert (first["f1"].run, first["f1"].seed, first["f1"].examples) == ("tiny", 3, 12)
-    assert len(first["f1"].checkpoint_hash) == 16
+    assert len(first["f1"].checkpoint_hash) == 16 and not first["f1"].options
+    cut = finetune(encoder, build_task("pos", moved), language="en", out=tmp_path / "cut",
+                   train=FinetuneOptions.build(epochs=1, batch_size=8, max_length=16))  # fmt: skip
+    assert not evaluate(cut, build_task("pos", data), languages=["xx"])[0].options, "as it was trained"
+    assert evaluate(cut, build_task("pos", data, overlap=1), languages=["xx"])[0].settings == "overlap=1"
     evaluate(out, build_task("pos", data), languages=["xx"], options=options)
     assert len(read(tmp_path / "results.jsonl")) == len(rows), "measured once"
     predicted = (tmp_path / "predictions" / "udpos" / "test-xx.tsv").read_text().split("\n\n")
@@ -125,6 +129,14 @@ def test_retrieval_of_equal_sentences_is_perfect(encoder: Path, tmp_path: Path) 
     (tmp_path / "tatoeba.deu-eng.deu").write_text("x\n" + "\n".join(lines.split("\n")[1:]))
     evaluate(encoder, task, languages=["de"], options=out)
     assert len(read(tmp_path / "results.jsonl")) == 2 * len(rows), "an edited file is measured again"
+    assert {r.settings for r in rows} == {"layer=1"}
+    other = evaluate(
+        encoder, build_task("tatoeba", [str(tmp_path)], pooling="cls"), languages=["de"], options=out
+    )
+    assert {r.settings for r in other} == {"pooling=cls"}, "data and defaults are no settings"
+    known = evaluate(encoder, task, languages=["de"], options=out)
+    assert {r.settings for r in known} == {"layer=1"}, "each finds its own rows again"
+    assert len(read(tmp_path / "results.jsonl")) == 3 * len(rows)
     values = {r.metric: r.value for r in rows}
     assert values["accuracy"] == values["reverse_mrr"] == values["csls_accuracy"] == 100.0
 

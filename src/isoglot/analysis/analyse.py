@@ -30,6 +30,7 @@ from isoglot.corpus.read.sources import Kind, sources_from
 from isoglot.derive.vocabulary import COPY_FILE
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.finetuning.finetune import checkpoint_folder, origin
+from isoglot.finetuning.inputs import changed_options
 from isoglot.modules.encoder import num_layers
 from isoglot.report.figure_files import Figure
 from isoglot.results import FILE_NAME, Result, append
@@ -359,7 +360,14 @@ def _induction(subject: Subject, request: AlignmentRequest, lexicon: Dataset) ->
     for language, data in ((f"{source}-{target}", forward), (f"{target}-{source}", backward)):
         scores, nearest = task.measure(subject.source, data, language=language)
         rows += [
-            subject.row(task=task.name, language=language, metric=m, value=v, examples=len(nearest))
+            subject.row(
+                task=task.name,
+                language=language,
+                metric=m,
+                value=v,
+                examples=len(nearest),
+                options=changed_options(task, {}),
+            )
             for m, v in scores.items()
         ]
     return rows

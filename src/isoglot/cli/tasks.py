@@ -188,7 +188,8 @@ def _wide(rows: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
     languages = list(dict.fromkeys(row.language for row in rows))
     found: dict[tuple[str, str, str], dict[str, list[float]]] = {}
     for row in rows:
-        found.setdefault((row.run, row.task, row.metric), {}).setdefault(row.language, []).append(row.value)
+        task = f"{row.task} {row.settings}".strip()
+        found.setdefault((row.run, task, row.metric), {}).setdefault(row.language, []).append(row.value)
     lines = []
     for names, own in found.items():
         cells = [_cell(own.get(language, [])) for language in languages]

@@ -13,7 +13,7 @@ import torch
 
 from isoglot.errors import ConfigurationError
 from isoglot.finetuning.finetune import TASK_FILE, checkpoint_folder, origin
-from isoglot.finetuning.inputs import describe_task, identify, key_of
+from isoglot.finetuning.inputs import changed_options, describe_task, identify, key_of
 from isoglot.modules.encoder import max_length
 from isoglot.results import Result, append, read
 from isoglot.runs.folder import hash_checkpoint, read_json
@@ -27,6 +27,8 @@ from isoglot.tasks.language_vectors import attach, attached, chosen_vectors, num
 __all__ = ["EvaluateOptions", "evaluate", "require_one_process"]
 
 _INHERITED = ("max_length", "stride", "windows", "max_question_length")
+_OWN = ("language_ids", "precision")
+"""Options of an evaluation that change its figures."""
 
 
 @dataclass(frozen=True)
@@ -118,9 +120,11 @@ class _Measure:
         )
         self.run = options.run or str(self.about["run"])
         trained_with = self.about.get("options", {}) if isinstance(task, TrainableTask) else {}
-        for name in _INHERITED:
-            if name in trained_with and hasattr(task, name):
-                setattr(task, name, trained_with[name])
+        inherited = {n: trained_with[n] for n in _INHERITED if n in trained_with and hasattr(task, n)}
+        for name, value in inherited.items():
+            setattr(task, name, value)
+        own = {n: v for n in _OWN if (v := getattr(options, n)) != getattr(EvaluateOptions, n)}
+        self._changed = Result.in_order({**changed_options(task, inherited), **own})
         self._described = describe_task(task)  # before the model limits what is asked for
         self._model: Any = None
         self._tokenizer: Any = None
@@ -155,11 +159,11 @@ class _Measure:
         out = self.options.out
         if out is None or not out.is_file() or self._key(language, split) not in _lines(_journal(out)):
             return []
-        wanted = (self.run, self.task.name, language, split, self.hash)
+        wanted = (self.run, self.task.name, language, split, self.hash, self._changed)
         latest = {
             row.metric: row
             for row in read(out)
-            if (row.run, row.task, row.language, row.split, row.checkpoint_hash) == wanted
+            if (row.run, row.task, row.language, row.split, row.checkpoint_hash, row.options) == wanted
         }
         return list(latest.values())
 
@@ -217,6 +221,7 @@ class _Measure:
             examples=examples,
             checkpoint_hash=self.hash,
             recipe_hash=str(self.about.get("recipe_hash", "")),
+            options=self._changed,
         )
 
     def _key(self, language: str, split: str) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import MISSING, asdict, fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from isoglot.corpus.labelled.places import Place
 from isoglot.corpus.manifest import hash_file
 from isoglot.tasks.base import Probe, Task
 
-__all__ = ["describe_task", "identify", "key_of"]
+__all__ = ["changed_options", "describe_task", "identify", "key_of"]
 
 _NOT_OPTIONS = ("data", "allowed")
 _REMEMBERED = 1024
@@ -22,10 +23,34 @@ _REMEMBERED = 1024
 
 def describe_task(task: Any) -> dict[str, Any]:
     """A task's options as plain values, without its data."""
-    if not is_dataclass(task):
-        return {"name": getattr(task, "name", "")}
-    values = {f.name: getattr(task, f.name) for f in fields(task) if f.init and f.name not in _NOT_OPTIONS}
+    values = {name: getattr(task, name) for name in _defaults(task)}
     return {k: asdict(v) if is_dataclass(v) and not isinstance(v, type) else v for k, v in values.items()}
+
+
+def changed_options(task: Any, usual: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a task whose values are not the usual ones; of a file its name alone.
+
+    Args:
+        task: any; its name and kind are no options.
+        usual: values that take the place of the defaults, such as those that a checkpoint was trained with.
+    """
+    defaults = {**_defaults(task), **usual}
+    found = {
+        name: value
+        for name, value in describe_task(task).items()
+        if name not in ("name", "kind") and value != defaults[name]
+    }
+    return {k: Path(v).name if isinstance(v, str) and Path(v).is_file() else v for k, v in found.items()}
+
+
+def _defaults(task: Any) -> dict[str, Any]:
+    """Options of a task that can be read from it, and their defaults."""
+    made = {f.name: f.default_factory for f in fields(task)} if is_dataclass(task) else {}
+    return {
+        name: factory() if (factory := made.get(name, MISSING)) is not MISSING else parameter.default
+        for name, parameter in inspect.signature(type(task)).parameters.items()
+        if name not in _NOT_OPTIONS and hasattr(task, name)
+    }
 
 
 def identify(task: Task, language: str, split: str) -> list[tuple[str, float, float]]:
