@@ -191,7 +191,11 @@ def test_the_check_sees_a_circle(tmp_path: Path) -> None:
 
 def test_report_and_the_results_it_reads_never_import_torch() -> None:
     for name, path in modules().items():
-        if name.startswith("isoglot.report") or name in {"isoglot.results", "isoglot.cells", "isoglot.errors"}:
+        if name.startswith("isoglot.report") or name in {
+            "isoglot.results",
+            "isoglot.cells",
+            "isoglot.errors",
+        }:
             tree = ast.parse(path.read_text(encoding="utf-8"))
             roots = {
                 (node.module or "" if isinstance(node, ast.ImportFrom) else alias.name).partition(".")[0]

@@ -35,6 +35,7 @@ class Cell(BaseModel):
         seed: of the runs behind the figure; ``None`` where it rests on none.
         unavailable: why there cannot be a value (``WikiANN has no trees``).
         scale: which scale it was measured at (``tiny``).
+        run: who was measured, where several stand beside one row of the paper.
         note: what a reader has to know about the figure.
 
     Example:
@@ -51,6 +52,7 @@ class Cell(BaseModel):
     seed: int | None = None
     unavailable: Label | None = None
     scale: str = ""
+    run: str = ""
     note: str = ""
 
     @model_validator(mode="after")

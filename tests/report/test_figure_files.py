@@ -7,7 +7,8 @@ import pytest
 
 from isoglot.errors import InputError
 from isoglot.report.figure_files import Lines, Scatter, read_figure
-from isoglot.report.plots import draw, series_numbers, spearman
+from isoglot.report.plots import draw, series_numbers
+from isoglot.report.stats import rank_correlation
 
 POINT = {"x": 0, "y": 0, "word": "a"}
 
@@ -72,22 +73,22 @@ def test_a_missing_figure_is_an_input_error(tmp_path: Path) -> None:
 
 
 def test_spearman_is_of_ranks_with_ties_and_needs_three_points() -> None:
-    assert spearman([1, 2], [1, 2]) is None
-    assert spearman([1, 1, 1], [1, 2, 3]) is None
-    found = spearman([1, 2, 2, 9], [10, 30, 20, 400])
+    assert rank_correlation([1, 2], [1, 2]) is None
+    assert rank_correlation([1, 1, 1], [1, 2, 3]) is None
+    found = rank_correlation([1, 2, 2, 9], [10, 30, 20, 400])
     assert found is not None and found.rho == pytest.approx(4.5 / (4.5 * 5) ** 0.5)
     with pytest.raises(ValueError, match="3 and 2"):
-        spearman([1, 2, 3], [1, 2])
+        rank_correlation([1, 2, 3], [1, 2])
 
 
 def test_few_points_have_an_exact_p() -> None:
-    perfect = spearman([1, 2, 3, 4], [10, 20, 30, 40])
+    perfect = rank_correlation([1, 2, 3, 4], [10, 20, 30, 40])
     assert perfect is not None and perfect.p == pytest.approx(2 / 24), (
         "two of 24 orders are as far from chance"
     )
-    tied = spearman([1, 2, 2], [1, 2, 3])
+    tied = rank_correlation([1, 2, 2], [1, 2, 3])
     assert tied is not None and tied.p == pytest.approx(4 / 6)
-    many = spearman(range(12), [1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10])
+    many = rank_correlation(range(12), [1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10])
     assert many is not None and many.p < 1e-6, "Student's t, as for the papers' twelve points"
 
 

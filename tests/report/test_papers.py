@@ -4,7 +4,7 @@ import pytest
 
 from isoglot.errors import ConfigurationError
 from isoglot.report.papers import corrections, layer_sweeps, paper_table, paper_tables
-from isoglot.report.plots import spearman
+from isoglot.report.stats import rank_correlation
 
 
 def test_the_true_zero_shot_means_of_weam_take_the_place_of_the_printed_ones() -> None:
@@ -60,7 +60,7 @@ def test_spearman_of_align_mlm_follows_from_its_tables(task: str, rho: float) ->
     scores, drops = paper_table("align_mlm:8"), paper_table("align_mlm:3")
     x = [row.values["alignment"] for row in scores.rows]
     y = [-float(row.values[f"{task}.delta"]) for row in drops.rows]
-    found = spearman(x, y)
+    found = rank_correlation(x, y)
     assert found is not None and round(found.rho, 3) == rho and found.p < 0.01
 
 

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from scipy.stats import ttest_ind
 
 from isoglot.errors import ConfigurationError
-from isoglot.report.scores import Combination, Measure, Score, collect, margin, run_label
+from isoglot.report.scores import Combination, Measure, collect, run_label
+from isoglot.report.stats import Score, margin
 from isoglot.results import Result
 
 XNLI = Measure("xnli", "test", "accuracy")

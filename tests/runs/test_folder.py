@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from isoglot.errors import ConfigurationError
-from isoglot.runs import folder as run_folder
 from isoglot.recipe.load import load
+from isoglot.runs import folder as run_folder
 
 
 def test_a_folder_is_new_then_unfinished_then_finished(tiny_recipe: Path, tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from isoglot.analysis.analyse import Findings
 from isoglot.errors import ConfigurationError
 from isoglot.report.figure_files import Scatter, ScatterPoint
 from isoglot.report.papers import PAPERS, paper_table
-from isoglot.report.plots import Correlation, spearman
 from isoglot.report.scores import run_label
+from isoglot.report.stats import Correlation, rank_correlation
 from isoglot.results import Result, read
 
 __all__ = ["CorrelationRequest", "Point", "analyse_correlation", "paper_points", "study_points"]
@@ -192,7 +192,7 @@ def _sides(pair: str) -> set[str]:
 
 
 def _correlation(points: Sequence[Point]) -> Correlation | None:
-    return spearman([p.alignment for p in points], [-p.delta for p in points])
+    return rank_correlation([p.alignment for p in points], [-p.delta for p in points])
 
 
 def _scatter(task: str, points: Sequence[Point], *, several: bool) -> Scatter:

@@ -10,10 +10,11 @@ from statistics import fmean
 from isoglot.report.comparison import Comparison, RunInfo, objections, placed_lines
 from isoglot.report.papers import PAPERS, PaperTable, PaperValue
 from isoglot.report.placing import PaperLine
-from isoglot.report.scores import Measure, Score, Scores, lower_is_better, margin
-from isoglot.report.table import Cell, Column, Row, Table, figure
+from isoglot.report.scores import Measure, Scores, lower_is_better
+from isoglot.report.stats import Score, margin
+from isoglot.report.table import Column, Row, Table, TableCell, decimals, figure
 
-__all__ = ["Beside", "Slot", "add_rows", "decimals", "metric_name", "score_cell"]
+__all__ = ["Beside", "Slot", "add_rows", "metric_name", "score_cell"]
 
 _METRICS = {"em": "EM", "exact_match": "EM", "f1": "F1", "aer": "AER", "mrr": "MRR"}
 _QUANTITIES = {"zs": "ZS", "sup": "SUP", "delta": "Δ"}
@@ -93,18 +94,13 @@ def quantity_name(quantity: str) -> str:
     return _QUANTITIES.get(quantity, quantity)
 
 
-def decimals(metric: str) -> int:
-    """Places after the point, as the papers print them: two of AER, three of a correlation, one of the others."""
-    return 2 if metric.lower() == "aer" else 3 if metric.lower() in ("spearman", "rho", "cosine") else 1
-
-
-def score_cell(score: Score | None, *, missing: str = "", digits: int = 1) -> Cell:
+def score_cell(score: Score | None, *, missing: str = "", digits: int = 1) -> TableCell:
     """A cell of a score; ``missing`` says why there is none."""
     if score is None:
-        return Cell("–", title=missing)
+        return TableCell("–", title=missing)
     seeds = f"{score.seeds} seeds" if score.seeds > 1 else "1 seed"
     title = f"{score.mean:.3f}, {seeds}, n = {score.examples:,}"
-    return Cell(figure(score.mean, digits=digits), score.mean, score.sd, title=title, digits=digits)
+    return TableCell(figure(score.mean, digits=digits), score.mean, score.sd, title=title, digits=digits)
 
 
 def add_rows(table: Table, slots: Sequence[Slot], scores: Scores, beside: Beside | None) -> None:
@@ -192,17 +188,17 @@ def _under(
     for slot, (_, value) in zip(slots, theirs, strict=True):
         ours = scores.average(run, slot.parts)
         if value is None or ours is None:
-            cells.append(Cell(""))
+            cells.append(TableCell(""))
             continue
         against = objections(beside.comparison, line, slot.measures, info, assumed)
         further = "" if beside.comparison.comparable is not None else beside.objection(slot)
         against += [further] if further else []
         reasons.update(dict.fromkeys(against))
         if against:
-            cells.append(Cell("n/c", muted=True, title="not comparable: " + "; ".join(against)))
+            cells.append(TableCell("n/c", muted=True, title="not comparable: " + "; ".join(against)))
         else:
             difference, digits = ours.mean - value.value, decimals(slot.measure.metric)
-            cells.append(Cell(figure(difference, signed=True, digits=digits), difference, digits=digits))
+            cells.append(TableCell(figure(difference, signed=True, digits=digits), difference, digits=digits))
     table.rows.append(Row(line.name, tuple(cell for cell, _ in theirs), "paper", "paper"))
     note = ""
     if reasons:
@@ -224,7 +220,7 @@ def _measured(scores: Scores, run: str, slot: Slot) -> bool:
     return any(scores.values.get(m, {}).get(run, {}).get(lang) for group in slot.parts for m, lang in group)
 
 
-def _ours(scores: Scores, run: str, slot: Slot) -> Cell:
+def _ours(scores: Scores, run: str, slot: Slot) -> TableCell:
     score, digits = scores.average(run, slot.parts), decimals(slot.measure.metric)
     if score is not None or len(slot.languages) == len(slot.measures) == 1:
         return score_cell(score, missing="not measured", digits=digits)
@@ -238,20 +234,20 @@ def _ours(scores: Scores, run: str, slot: Slot) -> Cell:
     return score_cell(None, missing=why)
 
 
-def _theirs(table: Table, beside: Beside, line: PaperLine, slot: Slot) -> tuple[Cell, PaperValue | None]:
+def _theirs(table: Table, beside: Beside, line: PaperLine, slot: Slot) -> tuple[TableCell, PaperValue | None]:
     """The paper's figure; a mean is the paper's own where its parts are ours, else recomputed over the shared."""
     value = _figure(line, slot)
     if value is None:
-        return Cell("–"), None
+        return TableCell("–"), None
     digits = decimals(slot.measure.metric)
     shown = figure(value.value, digits=digits)
     if not value.reason:
-        return Cell(shown, value.value, digits=digits), value
+        return TableCell(shown, value.value, digits=digits), value
     printed = figure(value.printed, digits=digits)
     heading = metric_name(slot.measure.metric) if len(slot.measures) == 1 else ""
     where = " ".join(dict.fromkeys(part for part in (slot.group, slot.label, heading) if part))
     note = _corrected(table, beside, value.reason, f"{line.name}, {where}: {printed}")
-    return Cell(shown, value.value, note=note, title=f"printed as {printed}", digits=digits), value
+    return TableCell(shown, value.value, note=note, title=f"printed as {printed}", digits=digits), value
 
 
 def _figure(line: PaperLine, slot: Slot) -> PaperValue | None:
@@ -299,7 +295,7 @@ def _corrected(table: Table, beside: Beside, reason: str, printed: str) -> int:
     return number
 
 
-def _embolden(rows: dict[str, tuple[Cell, ...]], slots: Sequence[Slot]) -> None:
+def _embolden(rows: dict[str, tuple[TableCell, ...]], slots: Sequence[Slot]) -> None:
     """Mark the best of each column, and all that print the same as it."""
     if len(rows) < 2:
         return
@@ -311,7 +307,9 @@ def _embolden(rows: dict[str, tuple[Cell, ...]], slots: Sequence[Slot]) -> None:
         for run, cells in rows.items():
             cell = cells[place]
             if cell.value is not None and cell.text == figure(best, digits=cell.digits):
-                bold = Cell(cell.text, cell.value, cell.sd, True, cell.note, cell.title, digits=cell.digits)
+                bold = TableCell(
+                    cell.text, cell.value, cell.sd, True, cell.note, cell.title, digits=cell.digits
+                )
                 rows[run] = (*cells[:place], bold, *cells[place + 1 :])
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
-from isoglot.report.table import Cell, Row, Table
+from isoglot.report.table import Row, Table, TableCell
 
 __all__ = ["to_csv", "to_latex", "to_text", "write_tables"]
 
@@ -128,7 +128,7 @@ def _tex_row(row: Row) -> str:
     return " & ".join([indent + header, *(_tex_cell(cell) for cell in row.cells)]) + r" \\"
 
 
-def _tex_cell(cell: Cell) -> str:
+def _tex_cell(cell: TableCell) -> str:
     text = _tex(cell.text)
     if cell.best:
         text = f"\\textbf{{{text}}}"
@@ -137,7 +137,7 @@ def _tex_cell(cell: Cell) -> str:
     return text + (f"$^{{{cell.note}}}$" if cell.note else "")
 
 
-def _text(cell: Cell) -> str:
+def _text(cell: TableCell) -> str:
     spread = f" {cell.spread}" if cell.spread else ""
     star = "*" if cell.best else ""
     return f"{star}{cell.text}{spread}" + (f" [{cell.note}]" if cell.note else "")

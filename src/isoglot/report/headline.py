@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from isoglot.errors import ConfigurationError
 from isoglot.report.beside import metric_name
 from isoglot.report.grid import average_sets
-from isoglot.report.scores import Measure, Score, Scores, lower_is_better, main_measures, margin
+from isoglot.report.scores import Measure, Scores, lower_is_better, main_measures
+from isoglot.report.stats import Score, margin
 from isoglot.report.table import figure
 
 __all__ = ["Headline", "headlines", "summary"]

@@ -13,7 +13,7 @@ from isoglot.report.headline import Headline
 from isoglot.report.html import Markup, element, join
 from isoglot.report.languages import language_name
 from isoglot.report.plots import Drawn
-from isoglot.report.table import Cell, Column, Row, Table, figure
+from isoglot.report.table import Column, Row, Table, TableCell, figure
 
 __all__ = [
     "Section",
@@ -234,7 +234,7 @@ def _row(table: Table, row: Row) -> Markup:
     )
 
 
-def _cell(table: Table, place: int, cell: Cell) -> Markup:
+def _cell(table: Table, place: int, cell: TableCell) -> Markup:
     text: Markup | str = element("b", cell.text) if cell.best else element("bdi", cell.text)
     spread = None if cell.sd is None else element("span", f" {cell.spread}", class_="sd")
     note = (

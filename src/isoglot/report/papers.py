@@ -40,6 +40,8 @@ PAPERS: Mapping[str, str] = {
 """Key -> who is cited."""
 
 _SHORT = {"weam": "WEAM", "ppa": "PPA", "align_mlm": "ALIGN-MLM", "xlm_align": "XLM-Align"}
+_UNTOLD = ("source", "runs")
+"""Attributes of rows that single out none."""
 _ROUNDING = 0.501
 """How far a rounded mean of rounded figures may be off, in units of the last printed place."""
 
@@ -67,6 +69,13 @@ class PaperColumn:
     average: bool = False
     better: str = ""
     system: str = ""
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """What may single it out; a pair of languages either way round."""
+        turned = "-".join(reversed(self.language.split("-")))
+        own = (self.id, self.task, self.metric, self.language, turned, self.quantity, self.system)
+        return frozenset([*own, *self.id.split(".")]) - {""}
 
 
 @dataclass(frozen=True)
@@ -97,6 +106,12 @@ class PaperRow:
     def name(self) -> str:
         """The label with its setting, by which a comparison names the row."""
         return f"{self.setting} / {self.label}" if self.setting else self.label
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """What may single it out: as printed, and the values of its attributes."""
+        told = (str(value) for key, value in self.attributes.items() if key not in _UNTOLD)
+        return frozenset([self.name, self.label, *told]) - {""}
 
 
 @dataclass(frozen=True)
@@ -169,32 +184,59 @@ class PaperTable:
         place = f"Table {self.number}" if self.number[0].isdigit() else f"text {self.number}"
         return f"{_SHORT[self.paper]}, {place}"
 
-    def column(self, name: str) -> PaperColumn:
-        """The column with this id.
-
-        Raises:
-            ConfigurationError: there is none.
-        """
-        for column in self.columns:
-            if column.id == name:
-                return column
-        raise _unknown(f"{self.name}: column", name, [c.id for c in self.columns])
-
-    def row(self, name: str) -> PaperRow:
-        """The row with this name, or with this label or system where only one row has it.
-
-        Where rows of several settings share a label, the zero-shot one is meant.
+    def column(self, *labels: str) -> PaperColumn:
+        """The one column that has all these labels: its id, or its task, metric, language, quantity and system.
 
         Raises:
             ConfigurationError: there is none, or there are several.
         """
-        for key in ("name", "label", "system"):
-            found = [row for row in self.rows if getattr(row, key) == name]
-            zero_shot = [row for row in found if row.setting == "zero-shot"]
-            if len(found) == 1 or len(zero_shot) == 1:
-                return (found if len(found) == 1 else zero_shot)[0]
-        names = [row.name for row in self.rows]
-        raise _unknown(f"{self.name}: row", name, names)
+        exact = [column for column in self.columns if labels == (column.id,)]
+        found = exact or [column for column in self.columns if set(labels) <= column.labels]
+        if len(found) == 1:
+            return found[0]
+        raise self._unknown("column", labels, [c.id for c in found or self.columns], several=bool(found))
+
+    def row(self, *labels: str) -> PaperRow:
+        """The one row that has all these labels: as printed, with its setting, or values of its attributes.
+
+        Where rows of several settings have them, the zero-shot one is meant.
+
+        Raises:
+            ConfigurationError: there is none, or there are several.
+        """
+        found = self.rows_of(*labels)
+        zero_shot = [row for row in found if row.setting == "zero-shot"]
+        for one in (found, zero_shot):
+            if len(one) == 1:
+                return one[0]
+        names = [self.address(row) for row in found or self.rows]
+        raise self._unknown("row", labels, names, several=bool(found))
+
+    def address(self, row: PaperRow) -> str:
+        """A row's name, with what tells it from others of its name: ``zero-shot / - MoCo / 250k``."""
+        same = [other for other in self.rows if other.name == row.name]
+        told = [
+            str(value)
+            for key, value in row.attributes.items()
+            if key not in _UNTOLD and any(other.attributes.get(key) != value for other in same)
+        ]
+        return " / ".join([row.name, *told])
+
+    def rows_of(self, *labels: str) -> list[PaperRow]:
+        """Every row that has all these labels; a label as printed goes before an attribute of the same name."""
+        exact = [row for row in self.rows if len(labels) == 1 and labels[0] in (row.name, row.label)]
+        return exact or [row for row in self.rows if set(labels) <= row.labels]
+
+    def _unknown(
+        self, what: str, labels: Sequence[str], known: Sequence[str], *, several: bool
+    ) -> ConfigurationError:
+        given = " / ".join(labels)
+        if several:
+            shown = "; ".join(known[:8]) + ("; …" if len(known) > 8 else "")
+            return ConfigurationError(
+                f"{self.name}: {given!r} fits several {what}s; add what tells them apart: {shown}"
+            )
+        return _unknown(f"{self.name}: {what}", given, known)
 
     def value(self, row: PaperRow, column: PaperColumn) -> PaperValue | None:
         """The figure in a row and column, a mean recomputed; ``None`` where the paper has no number.

@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import count, permutations
+from itertools import count
 
 from isoglot.report.figure_files import EmbeddingMap, Figure, Lines, LineSeries, MapPanel, MapPoint, Scatter
 from isoglot.report.html import Markup, element, join
 from isoglot.report.languages import language_name
+from isoglot.report.stats import rank_correlation
 from isoglot.report.svg import SERIES, Axis, Frame, legend, marker, nice_ticks
-from isoglot.report.table import Cell, Column, Row, Table, slug
+from isoglot.report.table import Column, Row, Table, TableCell, slug
 
-__all__ = ["Correlation", "Drawn", "draw", "series_numbers", "spearman"]
-
-_EXACT_BELOW = 8
+__all__ = ["Drawn", "draw", "series_numbers"]
 
 _LETTER, _LINE_HEIGHT = 7.0, 12.0
 _Box = tuple[float, float, float, float]
@@ -38,43 +37,6 @@ class Drawn:
     caption: str
     data: Table
     wide: bool = False
-
-
-@dataclass(frozen=True)
-class Correlation:
-    """Spearman's rank correlation: ρ, the two-sided p of no correlation, and how many points."""
-
-    rho: float
-    p: float
-    points: int
-
-    def __str__(self) -> str:
-        p = "p < 0.001" if self.p < 0.001 else f"p = {self.p:.3f}"
-        return f"Spearman ρ = {self.rho:.3f}".replace("-", "−") + f" ({p}, {self.points} points)"
-
-
-def spearman(x: Sequence[float], y: Sequence[float]) -> Correlation | None:
-    """Rank correlation with mean ranks for ties; ``None`` for fewer than three points or where all are equal.
-
-    The two-sided p is exact, over all orders, for fewer than eight points: Student's t, which the papers' twelve
-    points are held against, calls even a perfect order of four certain.
-
-    Raises:
-        ValueError: the lengths differ.
-    """
-    if len(x) != len(y):
-        raise ValueError(f"{len(x)} and {len(y)} values")
-    if len(x) < 3 or len(set(x)) < 2 or len(set(y)) < 2:
-        return None
-    from scipy.stats import rankdata, spearmanr  # noqa: PLC0415 - slow to import, and few reports have a scatter
-
-    found = spearmanr(x, y)
-    p = float(found.pvalue)
-    if len(x) < _EXACT_BELOW:
-        left, right = (rankdata(values) - (len(x) + 1) / 2 for values in (x, y))
-        sums = [abs(sum(a * b for a, b in zip(left, order, strict=True))) for order in permutations(right)]
-        p = sum(s >= sums[0] - 1e-9 for s in sums) / len(sums)
-    return Correlation(float(found.statistic), p, len(x))
 
 
 def draw(figure: Figure, *, runs: Sequence[str] = ()) -> Drawn:
@@ -156,7 +118,7 @@ def _lines_table(figure: Lines) -> Table:
     spreads = [dict(zip(s.x, s.sd or [], strict=s.sd is not None)) for s in figure.series]
     for x in xs:
         cells = [
-            Cell(f"{v[x]:.4g}".replace("-", "−"), v[x], e.get(x)) if x in v else Cell("–")
+            TableCell(f"{v[x]:.4g}".replace("-", "−"), v[x], e.get(x)) if x in v else TableCell("–")
             for v, e in zip(values, spreads, strict=True)
         ]
         table.rows.append(Row(f"{x:g}", tuple(cells), "plain"))
@@ -182,7 +144,7 @@ def _draw_scatter(figure: Scatter, runs: Sequence[str]) -> Drawn:
     columns = [Column("group"), Column(figure.x_label), Column(figure.y_label)]
     table = Table(slug([figure.title]), figure.title, said, "point", columns)
     for p in figure.points:
-        cells = (Cell(p.group), Cell(f"{p.x:.4g}", p.x), Cell(f"{p.y:.4g}", p.y))
+        cells = (TableCell(p.group), TableCell(f"{p.x:.4g}", p.x), TableCell(f"{p.y:.4g}", p.y))
         table.rows.append(Row(p.label, cells, "plain"))
     body = join([frame.svg(figure.title, said), legend(groups, lines=False, numbers=numbers)])
     return Drawn(figure.title, body, f"{said} {figure.note}".strip(), table)
@@ -194,7 +156,7 @@ def _correlations(figure: Scatter, groups: Sequence[str]) -> str:
     parts = []
     for group in groups if figure.each_group else [None]:
         own = [p for p in figure.points if group is None or p.group == group]
-        found = spearman([p.x for p in own], [sign * p.y for p in own])
+        found = rank_correlation([p.x for p in own], [sign * p.y for p in own])
         said = "too few points for a rank correlation" if found is None else str(found)
         parts.append(said if group is None else f"{group}: {said}")
     of = f", of {figure.x_label} with the negated {figure.y_label}" if sign < 0 else ""
@@ -222,8 +184,8 @@ def _draw_map(figure: EmbeddingMap) -> Drawn:
             partners[i].append(panel.points[j].word)
             partners[j].append(panel.points[i].word)
         for i, p in enumerate(panel.points):
-            places = (Cell(f"{p.x:.2f}", p.x), Cell(f"{p.y:.2f}", p.y))
-            cells = (Cell(p.word), Cell(p.language), *places, Cell(", ".join(partners[i])))
+            places = (TableCell(f"{p.x:.2f}", p.x), TableCell(f"{p.y:.2f}", p.y))
+            cells = (TableCell(p.word), TableCell(p.language), *places, TableCell(", ".join(partners[i])))
             table.rows.append(Row(panel.title, cells, "plain"))
     joined = (
         "Dotted lines join words that are translations of each other."

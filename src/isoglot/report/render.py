@@ -28,7 +28,7 @@ from isoglot.report.placing import in_order
 from isoglot.report.plots import Drawn, draw
 from isoglot.report.runs import Material, gather
 from isoglot.report.scores import Combination, Scores, collect
-from isoglot.report.table import Cell, Column, Row, Table, slug
+from isoglot.report.table import Column, Row, Table, TableCell, slug
 from isoglot.report.viewer import alignment_table, alignment_viewer
 
 __all__ = ["ReportOptions", "render", "report_tables"]
@@ -209,11 +209,11 @@ def _results_table(material: Material) -> Table:
         "all-results", "All results", "As measured, one row a result.", "run", [Column(n) for n in names]
     )
     for row in material.rows:
-        seed = Cell("") if row.seed is None else Cell(str(row.seed), float(row.seed))
-        value = Cell(f"{row.value:.4f}".rstrip("0").rstrip("."), row.value)
-        texts = (Cell(row.task), Cell(row.language), Cell(row.split), Cell(row.metric))
-        hashes = (Cell(row.recipe_hash[:8]), Cell(row.checkpoint_hash[:8]))
-        cells = (*texts, value, seed, Cell(f"{row.examples:,}", float(row.examples)), *hashes)
+        seed = TableCell("") if row.seed is None else TableCell(str(row.seed), float(row.seed))
+        value = TableCell(f"{row.value:.4f}".rstrip("0").rstrip("."), row.value)
+        texts = (TableCell(row.task), TableCell(row.language), TableCell(row.split), TableCell(row.metric))
+        hashes = (TableCell(row.recipe_hash[:8]), TableCell(row.checkpoint_hash[:8]))
+        cells = (*texts, value, seed, TableCell(f"{row.examples:,}", float(row.examples)), *hashes)
         table.rows.append(Row(row.run, cells, "plain"))
     return table
 
@@ -227,7 +227,7 @@ def _runs_table(material: Material) -> Table:
         recipes = ", ".join(h[:8] for h in info.recipe_hash.split(", "))
         texts = [info.encoder or "not recorded", ", ".join(map(str, info.seeds)) or "–", f"{info.examples:,}",
                  recipes, checkpoints, versions, info.folder]  # fmt: skip
-        table.rows.append(Row(info.name, tuple(map(Cell, texts)), "plain"))
+        table.rows.append(Row(info.name, tuple(map(TableCell, texts)), "plain"))
     return table
 
 

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean, stdev
-
-from scipy.stats import t as student
+from statistics import fmean
 
 from isoglot.errors import ConfigurationError
+from isoglot.report.stats import Score
 from isoglot.results import Result
 
 __all__ = [
     "Combination",
     "Measure",
-    "Score",
     "Scores",
     "collect",
     "common_task",
     "lower_is_better",
     "main_measures",
-    "margin",
     "percentage",
     "run_label",
 ]
@@ -83,47 +79,6 @@ class Measure:
         own = self.metric.lower()
         bare = next((own.removesuffix(ending) for ending in _QUANTITIES if own.endswith(ending)), own)
         return _SAME_METRIC.get(bare, bare)
-
-
-@dataclass(frozen=True)
-class Score:
-    """A mean over seeds.
-
-    Args:
-        mean: over seeds, in percent where the metric is a share.
-        sd: the sample's standard deviation, n − 1 below the line; ``None`` for one seed.
-        seeds: how many.
-        examples: how many examples each seed was measured on (the fewest).
-    """
-
-    mean: float
-    sd: float | None
-    seeds: int
-    examples: int
-
-    @classmethod
-    def of(cls, values: Sequence[float], examples: int) -> Score:
-        """The mean of at least one value."""
-        return cls(fmean(values), stdev(values) if len(values) > 1 else None, len(values), examples)
-
-    @property
-    def error(self) -> float | None:
-        """Standard error of the mean, sd / √n."""
-        return None if self.sd is None else self.sd / self.seeds**0.5
-
-
-def margin(one: Score, other: Score) -> float:
-    """What a difference of two means has to exceed to be more than noise: half of Welch's 95 % interval.
-
-    t₀.₉₇₅(ν) · √(e₁² + e₂²), with e = sd / √n and ν = (e₁² + e₂²)² / (e₁⁴ / (n₁ − 1) + e₂⁴ / (n₂ − 1)). Runs count as
-    unpaired also where they share seeds. A mean of one seed counts as exact; 0 where neither has an error.
-    """
-    known = [(score.error**2, score.seeds - 1) for score in (one, other) if score.error]
-    variance = sum(squared for squared, _ in known)
-    if not variance:
-        return 0.0
-    freedom = variance**2 / sum(squared**2 / below for squared, below in known)
-    return float(student.ppf(0.975, freedom)) * math.sqrt(variance)
 
 
 @dataclass(frozen=True)

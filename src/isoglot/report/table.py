@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["Cell", "Column", "Row", "Table", "figure"]
+__all__ = ["Column", "Row", "Table", "TableCell", "decimals", "figure", "slug"]
 
 RowKind = Literal["ours", "paper", "difference", "reference", "plain"]
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """One cell.
 
     Args:
@@ -70,7 +70,7 @@ class Row:
     """
 
     header: str
-    cells: tuple[Cell, ...]
+    cells: tuple[TableCell, ...]
     kind: RowKind = "ours"
     detail: str = ""
 
@@ -116,6 +116,11 @@ def figure(value: float, *, signed: bool = False, digits: int = 1) -> str:
     if float(text) == 0:
         text = f"±{0:.{digits}f}" if signed else f"{0:.{digits}f}"
     return text.replace("-", "−")
+
+
+def decimals(metric: str) -> int:
+    """Places after the point, as the papers print them: two of AER, three of a correlation, one of the others."""
+    return 2 if metric.lower() == "aer" else 3 if metric.lower() in ("spearman", "rho", "cosine") else 1
 
 
 def slug(parts: Iterable[str]) -> str:

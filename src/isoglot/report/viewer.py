@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from isoglot.report.alignment_files import LinkClass, Sentence, quality
 from isoglot.report.html import Markup, element, join
 from isoglot.report.languages import direction
-from isoglot.report.table import Cell, Column, Row, Table, figure, slug
+from isoglot.report.table import Column, Row, Table, TableCell, figure, slug
 
 __all__ = ["KEYS", "alignment_table", "alignment_viewer"]
 
@@ -59,8 +59,8 @@ def alignment_table(title: str, sentences: Sequence[Sentence]) -> Table:
     table = Table(slug(["links", title]), f"Links: {title}", "Positions count from 0.", "pair", columns)
     for number, sentence in enumerate(sentences, 1):
         for (i, j), kind in sentence.classes.items():
-            words = (Cell(sentence.pair.src[i]), Cell(sentence.pair.tgt[j]))
-            cells = (Cell(str(i), float(i)), Cell(str(j), float(j)), *words, Cell(kind))
+            words = (TableCell(sentence.pair.src[i]), TableCell(sentence.pair.tgt[j]))
+            cells = (TableCell(str(i), float(i)), TableCell(str(j), float(j)), *words, TableCell(kind))
             table.rows.append(Row(str(sentence.pair.id or number), cells, "plain"))
     return table
 

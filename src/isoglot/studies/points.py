@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from isoglot.report.plots import spearman
-from isoglot.report.table import Cell, Column, Row, Table, figure
+from isoglot.report.stats import rank_correlation
+from isoglot.report.table import Column, Row, Table, TableCell, figure
 from isoglot.studies.plan import PlannedPoint, PlannedTable
 from isoglot.studies.units import value_of
 
@@ -40,18 +40,22 @@ def correlation_table(table: Table, planned: PlannedTable, measured: Measured) -
     for row in planned.rows:
         points = planned.correlation.points[row.label]
         own = points_of(points, measured, sign=entry.sign)
-        found = spearman([x for _, x, _ in own], [y for _, _, y in own])
+        found = rank_correlation([x for _, x, _ in own], [y for _, _, y in own])
         rho, below = (row.values.get(name) for name in ("rho", "p_below"))
         marks = sorted({p.mark for p in points if p.mark})
         note = table.note(f"left out: {'; '.join(marks)}") if marks else 0
-        count = Cell(f"{len(own)} of {len(points)}", float(len(own)), note=note)
+        count = TableCell(f"{len(own)} of {len(points)}", float(len(own)), note=note)
         if found is None:
-            table.rows.append(Row(row.label, (Cell("…"), Cell("…"), count), "ours"))
+            table.rows.append(Row(row.label, (TableCell("…"), TableCell("…"), count), "ours"))
         else:
-            rho_cell = Cell(figure(found.rho, digits=3), found.rho)
-            table.rows.append(Row(row.label, (rho_cell, Cell(f"{found.p:.3g}", found.p), count), "ours"))
-        theirs = Cell(figure(rho, digits=3), float(rho)) if isinstance(rho, int | float) else Cell("–")
-        table.rows.append(Row("paper", (theirs, Cell(f"< {below}"), Cell(str(len(points)))), "paper"))
+            rho_cell = TableCell(figure(found.rho, digits=3), found.rho)
+            table.rows.append(Row(row.label, (rho_cell, TableCell(f"{found.p:.3g}", found.p), count), "ours"))
+        theirs = (
+            TableCell(figure(rho, digits=3), float(rho)) if isinstance(rho, int | float) else TableCell("–")
+        )
+        table.rows.append(
+            Row("paper", (theirs, TableCell(f"< {below}"), TableCell(str(len(points)))), "paper")
+        )
 
 
 def scatters(planned: PlannedTable, measured: Measured) -> list[tuple[str, dict[str, Any]]]:

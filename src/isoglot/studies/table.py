@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from isoglot.report.beside import decimals
 from isoglot.report.export import to_text
 from isoglot.report.papers import PaperColumn, PaperRow
-from isoglot.report.scores import Score
-from isoglot.report.table import Cell, Column, Row, Table, figure, slug
+from isoglot.report.stats import Score
+from isoglot.report.table import Column, Row, Table, TableCell, decimals, figure, slug
 from isoglot.results import FILE_NAME, Result
 from isoglot.runs.files import write_text
 from isoglot.studies.figures import collect_figures
@@ -182,18 +181,20 @@ def _rows(table: Table, planned: PlannedTable, filled: Filled, number: int, row:
         paper, note = _paper_value(planned, row, column, filled.partial.get((number, column.id)))
         shown = "–" if paper is None else figure(paper, digits=digits)
         theirs.append(
-            Cell(shown, paper, note=table.note(note) if paper is not None and note else 0, digits=digits)
+            TableCell(shown, paper, note=table.note(note) if paper is not None and note else 0, digits=digits)
         )
         if by_seed is None:
             mark = cells[column.id].mark if column.id in cells else "its columns are not measured"
-            missing = Cell("–", note=table.note(mark)) if mark else Cell("…", title="not measured yet")
+            missing = (
+                TableCell("–", note=table.note(mark)) if mark else TableCell("…", title="not measured yet")
+            )
             ours.append(missing)
-            differences.append(Cell(""))
+            differences.append(TableCell(""))
             continue
         score = Score.of(list(by_seed.values()), 0)
         lacking = _lacking(by_seed, list(cells.values()) if column.average else [cells[column.id]])
         ours.append(
-            Cell(
+            TableCell(
                 figure(score.mean, digits=digits),
                 score.mean,
                 score.sd,
@@ -204,9 +205,9 @@ def _rows(table: Table, planned: PlannedTable, filled: Filled, number: int, row:
         )
         difference = None if paper is None else score.mean - paper
         differences.append(
-            Cell("")
+            TableCell("")
             if difference is None
-            else Cell(figure(difference, signed=True, digits=digits), difference, digits=digits)
+            else TableCell(figure(difference, signed=True, digits=digits), difference, digits=digits)
         )
     table.rows.append(Row(row.name, tuple(ours), "ours"))
     table.rows.append(Row("paper", tuple(theirs), "paper"))

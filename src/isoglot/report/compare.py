@@ -1,0 +1,285 @@
+"""The engine of every comparison: cells and the papers' own figures make tables ours / paper / difference."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from isoglot.cells import Cell
+from isoglot.report.papers import PAPERS, PaperColumn, PaperRow, PaperTable, PaperValue, paper_table
+from isoglot.report.stats import Score, margin
+from isoglot.report.table import Column, Row, Table, TableCell, decimals, figure, slug
+
+__all__ = ["Ordering", "compare", "orderings"]
+
+_TOGETHER = ("transformation", "setting", "pairs")
+"""Rows are ordered among rows that have these attributes in common."""
+
+
+@dataclass(frozen=True)
+class Ordering:
+    """How one column's pairs of rows are ordered, against the paper.
+
+    Args:
+        kept: pairs in the paper's order.
+        broken: pairs the other way round.
+        close: pairs that are no further apart than noise.
+    """
+
+    kept: int = 0
+    broken: int = 0
+    close: int = 0
+
+    def __add__(self, other: Ordering) -> Ordering:
+        return Ordering(self.kept + other.kept, self.broken + other.broken, self.close + other.close)
+
+
+@dataclass
+class _Line:
+    """What one run, or one study, measured in one row of a table."""
+
+    row: PaperRow
+    run: str
+    cells: dict[str, list[Cell]] = field(default_factory=lambda: defaultdict(list))
+    values: dict[str, dict[int | None, float]] = field(default_factory=dict)
+    over: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def seeds(self) -> set[int | None]:
+        """Measured and planned ones."""
+        return {cell.seed for own in self.cells.values() for cell in own if cell.unavailable is None}
+
+    def score(self, column: str) -> Score | None:
+        """The mean over seeds."""
+        values = self.values.get(column)
+        return Score.of(list(values.values())) if values else None
+
+
+def compare(cells: Iterable[Cell], *, others: bool = False) -> list[Table]:
+    """One table for each table and scale that the cells name.
+
+    Each measured row has the paper's row and the difference below it. Means over columns are computed here from the
+    columns measured, and the paper's over the same ones. Notes count the pairs of rows that stand in the paper's order.
+
+    Args:
+        cells: of any number of tables, runs and seeds; of several for one place and seed the last one counts.
+        others: add the paper's rows that nothing was measured for.
+
+    Raises:
+        ConfigurationError: a cell names a table, row or column that its paper does not have.
+    """
+    groups: dict[tuple[str, str], list[Cell]] = defaultdict(list)
+    for cell in cells:
+        groups[cell.table, cell.scale].append(cell)
+    return [_table(name, scale, own, others=others) for (name, scale), own in groups.items()]
+
+
+def _table(name: str, scale: str, cells: Sequence[Cell], *, others: bool) -> Table:
+    known = name.partition(":")[0] in PAPERS
+    paper = paper_table(name) if known else _own_table(name, cells)
+    lines, columns = _lines(paper, cells)
+    seeds = sorted({cell.seed for cell in cells if cell.seed is not None})
+    told = [f"Scale {scale}." if scale else "", "Ours, the paper's, ours − paper's." if known else ""]
+    if len(seeds) > 1:
+        told.append(f"Mean ± standard deviation over seeds {', '.join(map(str, seeds))}.")
+    if known and scale and scale != "paper":
+        told.append("At this scale compare the order of rows, not the figures.")
+    title = f"{paper.cited}: {paper.title}" if known else name
+    table = Table(
+        slug([name, scale]), title, " ".join(filter(None, told)), "", [], paper=paper.name if known else ""
+    )
+    table.columns = [Column(c.id, title=c.task or c.metric, average=c.average) for c in columns]
+    wrong: dict[str, list[str]] = defaultdict(list)
+    for line in lines:
+        _measured_rows(table, paper, line, columns, wrong)
+    for row in paper.rows if others else ():
+        shown = tuple(_printed(table, paper.value(row, c), c, f"{row.name}, {c.id}", wrong) for c in columns)
+        if row not in [line.row for line in lines] and any(cell.value is not None for cell in shown):
+            table.rows.append(Row(paper.address(row), shown, "reference", "paper"))
+    for reason, printed in wrong.items():
+        table.notes[table.note(reason) - 1] = (
+            f"Recomputed: {reason}. Printed: {'; '.join(dict.fromkeys(printed))}."
+        )
+    _tell_orderings(table, paper, lines, columns)
+    if paper.note:
+        table.note(paper.note)
+    return table
+
+
+def _own_table(name: str, cells: Sequence[Cell]) -> PaperTable:
+    """A table without a paper's figures, with the rows and columns that the cells name."""
+    rows = [PaperRow(" / ".join(labels), {}) for labels in dict.fromkeys(cell.row for cell in cells)]
+    columns = [PaperColumn(" / ".join(labels)) for labels in dict.fromkeys(cell.column for cell in cells)]
+    return PaperTable("", name, name, "results", tuple(columns), tuple(rows))
+
+
+def _lines(paper: PaperTable, cells: Sequence[Cell]) -> tuple[list[_Line], list[PaperColumn]]:
+    """Our rows and the columns they fill, in the paper's order, averages among them."""
+    lines: dict[tuple[str, str], _Line] = {}
+    for cell in cells:
+        if paper.paper:
+            row, column = paper.row(*cell.row), paper.column(*cell.column)
+        else:
+            row, column = paper.row(" / ".join(cell.row)), paper.column(" / ".join(cell.column))
+        line = lines.setdefault((paper.address(row), cell.run), _Line(row, cell.run))
+        line.cells[column.id].append(cell)
+        if cell.value is not None:
+            line.values.setdefault(column.id, {})[cell.seed] = cell.value
+    given = {column for line in lines.values() for column in line.cells}
+    for line in lines.values():
+        for column in paper.columns:
+            if column.average and column.id not in line.cells:
+                _average(paper, line, column)
+    filled = given | {column for line in lines.values() for column in line.values}
+    order = sorted(lines.values(), key=lambda line: paper.rows.index(line.row))
+    return order, [column for column in paper.columns if column.id in filled]
+
+
+def _average(paper: PaperTable, line: _Line, column: PaperColumn) -> None:
+    """The mean for each seed that has every column; a column without seeds counts for all of them."""
+    plain = {c.id for c in paper.columns if not c.average}
+    there = {name: values for name, values in line.values.items() if name in plain}
+    printed = {name for name, value in line.row.values.items() if isinstance(value, int | float)}
+    shared = {name: values for name, values in there.items() if name in printed} or there
+    if len(shared) < 2:
+        return
+    seeds: Sequence[int | None] = sorted(
+        {seed for values in shared.values() for seed in values if seed is not None}
+    )
+    means: dict[int | None, float] = {}
+    for seed in seeds or [None]:
+        own = {n: v.get(seed, v.get(None)) for n, v in shared.items()}
+        if None not in own.values() and (mean := paper.mean(own, column, partial=True)) is not None:
+            means[seed] = mean
+    if means:
+        line.values[column.id] = means
+        if set(shared) != plain:
+            line.over[column.id] = tuple(c.id for c in paper.columns if c.id in shared)
+
+
+def _measured_rows(
+    table: Table, paper: PaperTable, line: _Line, columns: Sequence[PaperColumn], wrong: dict[str, list[str]]
+) -> None:
+    """Three rows: ours, the paper's, the difference."""
+    ours, theirs, differences = [], [], []
+    notes = {cell.note for own in line.cells.values() for cell in own}
+    common = notes.pop() if len(notes) == 1 else ""
+    for column in columns:
+        value, score = _paper_value(paper, line, column), line.score(column.id)
+        theirs.append(_printed(table, value, column, f"{line.row.name}, {column.id}", wrong))
+        ours.append(_our_cell(table, line, column, score, common))
+        if value is None or score is None:
+            differences.append(TableCell(""))
+        else:
+            difference, digits = score.mean - value.value, decimals(column.metric)
+            text = figure(difference, signed=True, digits=digits)
+            differences.append(TableCell(text, difference, digits=digits))
+    detail = f"note {table.note(common)}" if common else ""
+    address = paper.address(line.row)
+    table.rows.append(Row(line.run or address, tuple(ours), "ours", detail))
+    if any(cell.value is not None for cell in theirs):
+        whose = (address, "paper") if line.run else ("paper", "")
+        table.rows.append(Row(whose[0], tuple(theirs), "paper", whose[1]))
+        table.rows.append(Row("difference", tuple(differences), "difference"))
+
+
+def _our_cell(table: Table, line: _Line, column: PaperColumn, score: Score | None, common: str) -> TableCell:
+    own = line.cells.get(column.id, [])
+    if score is None:
+        reasons = "; ".join(dict.fromkeys(cell.unavailable for cell in own if cell.unavailable))
+        if reasons:
+            return TableCell("–", note=table.note(f"Not available: {reasons}."), title=reasons)
+        return TableCell("…", title="not measured yet") if own else TableCell("–", title="not measured")
+    told = list(dict.fromkeys(cell.note for cell in own if cell.note and cell.note != common))
+    missing = line.seeds - set(line.values[column.id]) if None not in line.values[column.id] else set()
+    if missing - {None}:
+        seeds = ", ".join(map(str, sorted(s for s in line.values[column.id] if s is not None)))
+        told.append(f"Over seed{'s' * (score.seeds > 1)} {seeds} alone.")
+    if over := line.over.get(column.id):
+        told.append(f"Means over {', '.join(over)}, the columns measured.")
+    digits = decimals(column.metric)
+    title = f"{score.mean:.3f}, {score.seeds} seed{'s' * (score.seeds > 1)}"
+    note = table.note(" ".join(told)) if told else 0
+    return TableCell(
+        figure(score.mean, digits=digits), score.mean, score.sd, note=note, title=title, digits=digits
+    )
+
+
+def _paper_value(paper: PaperTable, line: _Line, column: PaperColumn) -> PaperValue | None:
+    """The paper's figure; of a mean over fewer columns, the paper's mean over the same."""
+    over = line.over.get(column.id)
+    if not over:
+        return paper.value(line.row, column)
+    mean = paper.mean({name: line.row.values.get(name) for name in over}, column, partial=True)
+    return None if mean is None else PaperValue(mean, mean)
+
+
+def _printed(
+    table: Table, value: PaperValue | None, column: PaperColumn, place: str, wrong: dict[str, list[str]]
+) -> TableCell:
+    if value is None:
+        return TableCell("–")
+    digits, note = decimals(column.metric), 0
+    if value.reason:
+        note = table.note(value.reason)
+        wrong[value.reason].append(f"{place}: {value.printed:g}")
+    title = f"printed as {value.printed:g}" if value.reason else ""
+    return TableCell(figure(value.value, digits=digits), value.value, note=note, title=title, digits=digits)
+
+
+def orderings(
+    rows: Sequence[PaperRow], columns: Sequence[str], ours: Mapping[tuple[int, str], Score]
+) -> dict[str, Ordering]:
+    """Compare the order of every two rows under one setting with the paper's, column by column.
+
+    Two means of several seeds are too close to order where they differ by less than Welch's 95 % margin.
+
+    Args:
+        rows: the paper's.
+        columns: ids.
+        ours: (number of a row, column) -> our figure.
+
+    Returns:
+        Column -> its pairs; columns without any are left out.
+    """
+    found: dict[str, Ordering] = {}
+    for first, second in combinations(range(len(rows)), 2):
+        if any(rows[first].attributes.get(k) != rows[second].attributes.get(k) for k in _TOGETHER):
+            continue
+        for column in columns:
+            theirs = [rows[i].values.get(column) for i in (first, second)]
+            one, two = ours.get((first, column)), ours.get((second, column))
+            if one is None or two is None or not all(isinstance(value, int | float) for value in theirs):
+                continue
+            expected, here = float(str(theirs[0])) - float(str(theirs[1])), one.mean - two.mean
+            if not expected:
+                continue
+            close = abs(here) <= margin(one, two)
+            same = expected * here > 0
+            pair = Ordering(close=1) if close else Ordering(kept=int(same), broken=int(not same))
+            found[column] = found.get(column, Ordering()) + pair
+    return found
+
+
+def _tell_orderings(
+    table: Table, paper: PaperTable, lines: Sequence[_Line], columns: Sequence[PaperColumn]
+) -> None:
+    plain = [column.id for column in columns if not column.average]
+    scores = {
+        (i, c): score for i, line in enumerate(lines) for c in plain if (score := line.score(c)) is not None
+    }
+    found = orderings([line.row for line in lines], plain, scores)
+    total = sum(found.values(), Ordering())
+    table.orderings = (total.kept, total.broken, total.close)
+    if not found:
+        return
+    each = [
+        f"{name} {o.kept} of {o.kept + o.broken}" + (f" ({o.close} within noise)" if o.close else "")
+        for name, o in found.items()
+    ]
+    noise = " Pairs within noise (Welch's t at 95 %, seeds unpaired) are not counted." if total.close else ""
+    table.note(
+        f"Pairs of rows of one setting that stand in the paper's order here too: {', '.join(each)}.{noise}"
+    )
