@@ -276,3 +276,20 @@ def test_every_public_name_resolves(name: str) -> None:
 def test_an_unknown_public_name_is_an_attribute_error_with_a_hint() -> None:
     with pytest.raises(AttributeError, match="did you mean 'load_recipe'"):
         isoglot.load_recip  # noqa: B018
+
+
+def test_models_and_tokenizers_are_loaded_in_one_place_and_without_remote_code() -> None:
+    calls = [
+        (name, call)
+        for name, path in modules().items()
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and ast.unparse(call.func).endswith(".from_pretrained")
+        if ast.unparse(call.func) != "nn.Embedding.from_pretrained"
+    ]
+    assert {name for name, _ in calls} == {
+        "isoglot.modules.checkpoint",
+        "isoglot.corpus.encode.load_tokenizer",
+    }
+    for name, call in calls:
+        given = {word.arg: ast.unparse(word.value) for word in call.keywords}
+        assert given.get("trust_remote_code") == "False", f"{name}:{call.lineno}"

@@ -69,9 +69,7 @@ def test_text_with_everything_beside_it(text: Path) -> None:
 
 
 def test_a_tokenizer_that_is_not_there_is_named(text: Path) -> None:
-    with pytest.raises(
-        ConfigurationError, match=r"--tokenizer .*absent: cannot be loaded \(no such folder\)"
-    ):
+    with pytest.raises(ConfigurationError, match="absent: does not exist"):
         run(text, "trans", tokenizer=str(text.parent / "absent"))
     assert not (text.parent / "out").exists()
 

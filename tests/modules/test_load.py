@@ -92,7 +92,7 @@ def test_the_original_deberta_head_is_recognised(tmp_path):
             {**SPEC, "num_attention_heads": 3},
             "not a multiple of the number of attention heads (3)); change them",
         ),
-        ({"path": "./nowhere"}, "there is no such folder"),
+        ({"path": "./nowhere"}, "./nowhere: does not exist"),
     ],
 )
 def test_mistakes_are_named(spec, text):
@@ -110,9 +110,10 @@ def test_an_unreachable_hub_is_named(monkeypatch):
     def offline(*args, **kwargs):
         raise OSError("We couldn't connect to 'https://huggingface.co' to load the files.\nmore")
 
-    monkeypatch.setattr("isoglot.modules.load.AutoConfig.from_pretrained", offline)
+    monkeypatch.setattr("isoglot.modules.checkpoint.AutoConfig.from_pretrained", offline)
     with pytest.raises(
-        ConfigurationError, match=r"'some/model' is no folder here.*couldn't connect.*check the name"
+        ConfigurationError,
+        match=r"some/model: config.json cannot be loaded from the hub.*couldn't connect.*check the name",
     ):
         load_masked_lm("some/model")
 
@@ -128,7 +129,7 @@ def test_a_decoder_is_an_error(tmp_path):
 def test_a_checkpoint_without_head_needs_leave(tmp_path):
     model = load_masked_lm(SPEC)
     BertModel(model.config, add_pooling_layer=False).save_pretrained(tmp_path)
-    with pytest.raises(ConfigurationError, match=r"has no masked-LM head .*`new_head: true`"):
+    with pytest.raises(ConfigurationError, match=r"has no masked-LM head; .*`new_head: true`"):
         load_masked_lm(tmp_path)
     first, second = (load_masked_lm({"path": tmp_path, "new_head": True}, seed=4) for _ in range(2))
     assert torch.equal(
@@ -140,13 +141,16 @@ def test_only_safetensors_are_read(tmp_path):
     model = load_masked_lm(SPEC)
     model.config.save_pretrained(tmp_path)
     torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
-    with pytest.raises(ConfigurationError, match=r"no model.safetensors, .*convert it"):
+    with pytest.raises(
+        ConfigurationError,
+        match=r"model.safetensors: cannot be loaded .*only safetensors are read; convert the weights",
+    ):
         load_masked_lm(tmp_path)
 
 
 def test_a_broken_folder_is_named(tmp_path):
     (tmp_path / "config.json").write_text("{")
-    with pytest.raises(ConfigurationError, match=r"cannot be read as a checkpoint"):
+    with pytest.raises(ConfigurationError, match=r"config.json: cannot be loaded \(not valid JSON"):
         load_masked_lm(tmp_path)
 
 

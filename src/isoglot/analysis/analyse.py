@@ -29,12 +29,13 @@ from isoglot.corpus.read.readers import read
 from isoglot.corpus.read.sources import Kind, sources_from
 from isoglot.derive.vocabulary import COPY_FILE
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.finetuning.finetune import checkpoint_folder, origin
+from isoglot.finetuning.finetune import origin
 from isoglot.finetuning.inputs import changed_options
 from isoglot.modules.encoder import num_layers
 from isoglot.report.figure_files import Figure
 from isoglot.results import FILE_NAME, Result, append
 from isoglot.results import read as read_results
+from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import write_text
 from isoglot.runs.folder import MANIFEST, RUN, hash_checkpoint, read_json
 from isoglot.runs.reporter import Reporter, Silent

@@ -12,11 +12,11 @@ from torch import Tensor
 
 from isoglot.analysis import word_map
 from isoglot.analysis.analyse import Findings, asked_layers, corpus_rows, open_encoder, subjects
+from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.derive.gold import word_pairs
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.report.figure_files import EmbeddingMap, MapPanel, MapPoint
 from isoglot.runs.reporter import Reporter, Silent
-from isoglot.tasks.heads import load_tokenizer
 
 __all__ = ["MapRequest", "analyse_map"]
 

@@ -21,6 +21,7 @@ import numpy as np
 import psutil
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
+from tokenizers import Tokenizer
 
 from isoglot.corpus.filter.duplicates import hash_texts
 from isoglot.corpus.filter.filters import held_out_key
@@ -34,6 +35,7 @@ from isoglot.corpus.read.readers import READERS
 from isoglot.corpus.read.sources import Kind, Source, expand
 from isoglot.corpus.shards import Ledger, ShardWriter
 from isoglot.errors import ConfigurationError, IsoglotError
+from isoglot.runs.checkpoint import reading
 from isoglot.schema import SCHEMAS
 
 __all__ = ["PrepareSummary", "Progress", "prepare"]
@@ -287,21 +289,13 @@ def _tokenizer(options: PrepareOptions) -> tuple[str | None, str | None]:
     if path.is_dir() and (path / "tokenizer.json").is_file():
         path = path / "tokenizer.json"
     if path.is_file():
-        return path.read_text(encoding="utf-8"), str(path)
-    from transformers import AutoTokenizer  # noqa: PLC0415 (seconds of import that a tokenizer.json does not need)
+        with reading(path.parent, path.name):
+            text = path.read_text(encoding="utf-8")
+            Tokenizer.from_str(text)
+        return text, str(path)
+    from isoglot.corpus.encode.load_tokenizer import load_tokenizer  # noqa: PLC0415 (seconds of import that a tokenizer.json does not need)
 
-    try:
-        loaded = AutoTokenizer.from_pretrained(options.tokenizer)
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(
-            f"tokenizer: {options.tokenizer!r} cannot be loaded ({str(error).splitlines()[0]}); a folder with a "
-            "tokenizer.json, or a name that this machine can reach, is needed: check the path"
-        ) from error
-    if not loaded.is_fast:
-        raise ConfigurationError(
-            f"tokenizer: {options.tokenizer!r} has no fast version, and one is needed: convert it to a tokenizer.json"
-        )
-    return loaded.backend_tokenizer.to_str(), options.tokenizer
+    return load_tokenizer(options.tokenizer).backend_tokenizer.to_str(), options.tokenizer
 
 
 def _held_out(options: PrepareOptions) -> NDArray[np.uint64]:

@@ -10,8 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from transformers import AutoTokenizer
-
+from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.corpus.manifest import InputFile
 from isoglot.derive.base import Composed, Transform
 from isoglot.derive.gold import gold_lexicon
@@ -224,25 +223,12 @@ def _vocabulary(request: DeriveRequest) -> VocabularyCopy | None:
         return VocabularyCopy.load(request.tokenizer)
     options = request.options
     return VocabularyCopy.draw(
-        _loaded(request.tokenizer),
+        load_tokenizer(request.tokenizer),
         overlap=options.overlap,
         seed=options.seed,
         with_replacement=options.with_replacement,
         script=options.script,
     )
-
-
-def _loaded(name: str | Path) -> Any:
-    """The tokenizer to copy."""
-    try:
-        return AutoTokenizer.from_pretrained(str(name))
-    except (OSError, ValueError) as error:
-        absent = Path(name).is_absolute() and not Path(name).exists()
-        reason = "no such folder" if absent else str(error).strip().splitlines()[0]
-        raise ConfigurationError(
-            f"--tokenizer {name}: cannot be loaded ({reason}); a folder with tokenizer.json, or a hub "
-            "name that this machine can reach, is needed: check the path"
-        ) from error
 
 
 def _fitted(request: DeriveRequest, schema: str, copy: VocabularyCopy | None) -> TransformOptions:
@@ -253,7 +239,7 @@ def _fitted(request: DeriveRequest, schema: str, copy: VocabularyCopy | None) ->
             f"the literal inversion is the paper's XNLI code, and {schema} was given; use it with --kind nli or paws"
         )
     if request.tokenizer is not None and options.tokenizer is None:
-        loaded = _loaded(request.tokenizer) if copy is None else copy.original
+        loaded = load_tokenizer(request.tokenizer) if copy is None else copy.original
         options = replace(options, tokenizer=loaded)
     whole = schema in ("bitext", "pair", "text") and not request.rows.split
     return replace(options, attached=options.attached or whole, split=options.split or schema == "span")

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from transformers import AddedToken, AutoTokenizer, PreTrainedTokenizerBase
+from transformers import AddedToken, PreTrainedTokenizerBase
 
+from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.corpus.encode.pieces import fast_backend
 from isoglot.derive.base import Derived, Sentence, in_place
 from isoglot.derive.shared_pieces import (
@@ -215,7 +216,7 @@ class VocabularyCopy:
                 "no vocabulary copy here; a folder that VocabularyCopy.save wrote is needed", path=folder
             )
         values = json.loads(path.read_text(encoding="utf-8"))
-        original = AutoTokenizer.from_pretrained(str(Path(folder) / "original"))
+        original = load_tokenizer(Path(folder) / "original")
         return cls(original, shared=values["shared"], script=values["script"])
 
     def _code(self, i: int) -> str:

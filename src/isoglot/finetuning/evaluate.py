@@ -11,17 +11,19 @@ from typing import Any
 
 import torch
 
+from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.errors import ConfigurationError
-from isoglot.finetuning.finetune import TASK_FILE, checkpoint_folder, origin
+from isoglot.finetuning.finetune import TASK_FILE, origin
 from isoglot.finetuning.inputs import changed_options, describe_task, identify, key_of
+from isoglot.modules.checkpoint import require_room_for
 from isoglot.modules.encoder import max_length
 from isoglot.results import Result, append, read
+from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.folder import hash_checkpoint, read_json
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.tasks import submission
 from isoglot.tasks.base import Predictions, Probe, Task, TrainableTask
 from isoglot.tasks.features import Collator, Precision, Step, default_device, predict_rows
-from isoglot.tasks.heads import load_tokenizer
 from isoglot.tasks.language_vectors import attach, attached, chosen_vectors, number_rows
 
 __all__ = ["EvaluateOptions", "evaluate", "require_one_process"]
@@ -186,6 +188,7 @@ class _Measure:
             attach(model, vectors)
         self._model = model.to(default_device())  # type: ignore[arg-type]
         self._tokenizer = load_tokenizer(self.source)
+        require_room_for(self._tokenizer, model, self.source)
 
     def _predict(self, task: TrainableTask, dataset: Any, step: Step) -> Predictions:
         rows = task.encode(dataset, self._tokenizer, self._model, training=False)

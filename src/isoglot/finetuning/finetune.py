@@ -15,19 +15,21 @@ import torch
 from accelerate import PartialState
 from transformers import PreTrainedTokenizerBase
 
+from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.errors import ConfigurationError
 from isoglot.finetuning.data import dev_sets, training_rows
 from isoglot.finetuning.inputs import describe_task, identify, key_of
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.finetuning.train import Outcome, TrainingData, train_head
+from isoglot.modules.checkpoint import require_room_for
+from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import write_text
 from isoglot.runs.folder import CHECKPOINT, MANIFEST, RUN, clear, hash_checkpoint, read_json, versions
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.tasks.base import Probe, Task, TrainableTask
-from isoglot.tasks.heads import load_tokenizer
 from isoglot.tasks.language_vectors import attach, chosen_vectors
 
-__all__ = ["TASK_FILE", "checkpoint_folder", "finetune", "finetune_key", "origin"]
+__all__ = ["TASK_FILE", "finetune", "finetune_key", "origin"]
 
 TASK_FILE = "isoglot_task.json"
 """Beside a fine-tuned model: what it was made from."""
@@ -211,28 +213,13 @@ class _Run:
     ) -> Outcome:
         labels = self.task.labels(data.dataset)
         model = self.task.head(self.source, labels=labels, seed=self.seed, dropout=options.dropout)
+        require_room_for(tokenizer, model, self.source)
         vectors = chosen_vectors(self.source, options.language_ids)
         if vectors is not None:
             attach(model, vectors)
         return train_head(
             model, tokenizer, self.task, data, options, seed=self.seed, folder=place, progress=self.report
         )
-
-
-def checkpoint_folder(checkpoint: str | Path) -> Path | str:
-    """A checkpoint's own folder, from it or the run's folder around it; a hub name stays as it is."""
-    folder = Path(checkpoint).expanduser()
-    if (folder / "config.json").is_file():
-        return folder
-    if (folder / CHECKPOINT / "config.json").is_file():
-        return folder / CHECKPOINT
-    name = str(checkpoint)
-    if folder.exists() or name.startswith((".", "/", "~")) or name.count("/") > 1:
-        raise ConfigurationError(
-            f"{checkpoint}: {'holds no config.json' if folder.exists() else 'does not exist'}; a checkpoint's folder, "
-            "the folder of a finished run, or a hub name is needed"
-        )
-    return name
 
 
 def origin(checkpoint: Path | str) -> dict[str, Any]:

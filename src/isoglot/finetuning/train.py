@@ -24,6 +24,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.finetuning.data import LengthOrder, grouped
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.finetuning.watch import Chooser, Watcher
+from isoglot.modules.checkpoint import quiet
 from isoglot.modules.encoder import max_length
 from isoglot.runs.files import write_text
 from isoglot.runs.folder import CHECKPOINT, read_json
@@ -32,7 +33,6 @@ from isoglot.tasks.base import TrainableTask
 from isoglot.tasks.code_switching import ORIGINAL
 from isoglot.tasks.features import Collator
 from isoglot.tasks.language_vectors import attached, number_rows, write_vectors
-from isoglot.training.export import quiet
 
 __all__ = ["Outcome", "TrainingData", "train_head"]
 

@@ -15,10 +15,11 @@ from pathlib import Path
 
 from isoglot.errors import ConfigurationError
 from isoglot.finetuning.evaluate import EvaluateOptions, evaluate, require_one_process
-from isoglot.finetuning.finetune import checkpoint_folder, finetune, finetune_key, origin
+from isoglot.finetuning.finetune import finetune, finetune_key, origin
 from isoglot.finetuning.inputs import identify, key_of
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.results import FILE_NAME, Result, append, read
+from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import write_text
 from isoglot.runs.folder import CHECKPOINT, read_json
 from isoglot.runs.reporter import Reporter, Silent

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import safe_open
 from transformers import (
     AutoConfig,
     AutoModelForMaskedLM,
@@ -19,6 +20,7 @@ from transformers import (
 from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
 from isoglot.errors import ConfigurationError
+from isoglot.modules.checkpoint import load_checkpoint, load_config, require_room_for, weight_files
 from isoglot.modules.encoder import input_embeddings
 from isoglot.seeding import seed_for
 
@@ -213,23 +215,11 @@ def _special_ids(name: str, tokenizer: PreTrainedTokenizerBase | None) -> dict[s
 
 def _from_path(settings: Mapping[str, Any]) -> PreTrainedModel:
     path = str(settings["path"])
-    folder = Path(path).expanduser()
-    local = folder.exists()
-    if not local and (path.startswith((".", "/", "~")) or path.count("/") > 1):
-        raise ConfigurationError(
-            f"model.path: {path!r} given, there is no such folder; give a folder with config.json and "
-            "model.safetensors, or a hub name such as bert-base-multilingual-cased"
-        )
     where = {
-        "pretrained_model_name_or_path": str(folder) if local else path,
-        "trust_remote_code": False,
         "revision": settings.get("revision", "main"),
         "local_files_only": bool(settings.get("local_files_only", False)),
     }
-    try:
-        config = AutoConfig.from_pretrained(**where)
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(_unreadable(path, local, error)) from error
+    config = load_config(path, **where)
     _require_masked_lm(config, path)
     changes = {k: v for k, v in settings.items() if k not in _OPTIONS}
     problems = _unknown(changes, type(config), config.model_type)
@@ -237,38 +227,28 @@ def _from_path(settings: Mapping[str, Any]) -> PreTrainedModel:
         raise ConfigurationError(problems)
     for key, value in changes.items():
         setattr(config, _ALIASES.get(config.model_type, {}).get(key, key), value)
-    return _read_weights(where, config, settings)
+    if config.model_type == "deberta-v2" and _has_original_head(path, where):
+        config.legacy = False
+    kernel = settings.get("attention")
+    return load_checkpoint(
+        AutoModelForMaskedLM,
+        path,
+        config=config,
+        new_head=bool(settings.get("new_head", False)),
+        keep_left_out=True,
+        without_head="has no masked-LM head; give a checkpoint saved with one, or `new_head: true` to start a new one",
+        **where,
+        **({} if kernel is None else {"attn_implementation": kernel}),
+    )
 
 
-def _read_weights(
-    where: dict[str, Any], config: PreTrainedConfig, settings: Mapping[str, Any]
-) -> PreTrainedModel:
-    path = str(settings["path"])
-    arguments = {**where, "use_safetensors": True, "output_loading_info": True, "dtype": torch.float32}
-    if settings.get("attention") is not None:
-        arguments["attn_implementation"] = settings["attention"]
-    try:
-        model, info = AutoModelForMaskedLM.from_pretrained(config=config, **arguments)
-        if any(
-            "lm_predictions." in key for key in info["unexpected_keys"]
-        ):  # mDeBERTa-v3: the config lacks the flag
-            config.legacy = False
-            model, info = AutoModelForMaskedLM.from_pretrained(config=config, **arguments)
-    except (OSError, ValueError, ImportError) as error:
-        raise ConfigurationError(_unreadable(path, Path(path).expanduser().exists(), error)) from error
-    prefix = f"{model.base_model_prefix}."
-    body = sorted(k for k in info["missing_keys"] if k.startswith(prefix))
-    head = sorted(k for k in info["missing_keys"] if not k.startswith(prefix))
-    if body:
-        raise ConfigurationError(
-            f"model.path: {path!r} lacks weights of the encoder ({_few(body)}); give a complete checkpoint"
-        )
-    if head and not settings.get("new_head", False):
-        raise ConfigurationError(
-            f"model.path: {path!r} has no masked-LM head ({_few(head)} missing); give a checkpoint saved with one, "
-            "or `new_head: true` to start a new one"
-        )
-    return model  # type: ignore[no-any-return]
+def _has_original_head(path: str, where: Mapping[str, Any]) -> bool:
+    """Whether a DeBERTa has the head of mDeBERTa-v3, whose published configuration lacks the flag."""
+    for file in weight_files(path, **where):
+        with safe_open(file, framework="pt") as tensors:
+            if any(name.startswith("lm_predictions.") for name in tensors.keys()):  # noqa: SIM118
+                return True
+    return False
 
 
 def _require_masked_lm(config: PreTrainedConfig, path: str) -> None:
@@ -283,15 +263,11 @@ def _require_masked_lm(config: PreTrainedConfig, path: str) -> None:
 def _fit_vocabulary(
     model: PreTrainedModel, settings: Mapping[str, Any], tokenizer: PreTrainedTokenizerBase | None
 ) -> None:
-    rows = input_embeddings(model).num_embeddings
-    if tokenizer is None or len(tokenizer) <= rows:
+    if tokenizer is None or len(tokenizer) <= input_embeddings(model).num_embeddings:
         return
     path = settings["path"]
     if not settings.get("resize_vocabulary", False):
-        raise ConfigurationError(
-            f"model.path: {path!r} has {rows} word embeddings, the tokenizer has {len(tokenizer)} entries; use the "
-            "tokenizer saved with the model, or set `resize_vocabulary: true` to add rows"
-        )
+        require_room_for(tokenizer, model, path, hint=", or set `resize_vocabulary: true` to add rows")
     if model.config.model_type == "deberta-v2" and not getattr(model.config, "legacy", True):
         raise ConfigurationError(
             f"model.path: {path!r} is a DeBERTa with the original head, which the library cannot resize; use the "
@@ -299,26 +275,3 @@ def _fit_vocabulary(
         )
     multiple = settings.get("pad_vocabulary_to")
     model.resize_token_embeddings(len(tokenizer), pad_to_multiple_of=multiple)
-
-
-def _unreadable(path: str, local: bool, error: Exception) -> str:
-    """What stands in the way of reading a checkpoint, and what to type."""
-    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    if "safetensors" in str(error):
-        return (
-            f"model.path: {path!r} has no model.safetensors, and only safetensors are read ({reason}); convert it: "
-            "AutoModelForMaskedLM.from_pretrained(...).save_pretrained(FOLDER)"
-        )
-    if local:
-        return (
-            f"model.path: {path!r} cannot be read as a checkpoint ({reason}); give a folder with config.json and "
-            "model.safetensors"
-        )
-    return (
-        f"model.path: {path!r} is no folder here, and the hub could not give it ({reason}); check the name and the "
-        "connection, or download it elsewhere and give the folder"
-    )
-
-
-def _few(names: list[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

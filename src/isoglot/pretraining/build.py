@@ -9,9 +9,10 @@ from typing import Any
 import torch
 from datasets import Dataset
 from torch import nn
-from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
+from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
 from isoglot.errors import ConfigurationError
+from isoglot.modules.checkpoint import load_config
 from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.language_embeddings import language_embeddings
 from isoglot.modules.load import load_masked_lm, model_config
@@ -123,16 +124,7 @@ def encoder_config(recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> PreTra
     if path is None:
         settings = {"architecture": recipe.model.architecture, **recipe.model.options}
         return model_config(settings, tokenizer=tokenizer)
-    try:
-        config: PreTrainedConfig = AutoConfig.from_pretrained(
-            path, revision=recipe.model.options.get("revision", "main")
-        )
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(
-            f"model.path: {path!r} cannot be loaded ({str(error).splitlines()[0]}); a folder or a hub "
-            "name that this machine can reach is needed"
-        ) from error
-    return config
+    return load_config(path, revision=recipe.model.options.get("revision", "main"))
 
 
 def longest_input(config: PreTrainedConfig) -> int | None:

@@ -16,9 +16,10 @@ from typing import Any, cast
 
 import datasets
 from datasets import Dataset
-from transformers import AutoTokenizer, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast
 
 from isoglot.corpus.encode.encode import EncodeOptions, encode_stream
+from isoglot.corpus.encode.load_tokenizer import load_tokenizer as read_tokenizer
 from isoglot.corpus.encode.store import content_hash, stream_manifest
 from isoglot.corpus.encode.tokenizer import TokenizerOptions, train_tokenizer
 from isoglot.corpus.manifest import MANIFEST, load_corpus, read_manifest
@@ -182,7 +183,7 @@ def load_tokenizer(
     """
     options = tokenizer_options(recipe)
     if options is not None and kept is not None:
-        return cast(PreTrainedTokenizerFast, AutoTokenizer.from_pretrained(str(kept)))
+        return read_tokenizer(kept)
     if options is not None:
         return _trained(options, recipe, corpora, cache, report)
     path = recipe.tokenizer.path if recipe.tokenizer is not None else recipe.model.checkpoint
@@ -190,16 +191,8 @@ def load_tokenizer(
         raise ConfigurationError(
             "a model from scratch needs a tokenizer; add `tokenizer: {algorithm: wordpiece, vocab_size: 16000}`"
         )
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(path)
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(
-            f"tokenizer: {path!r} cannot be loaded ({str(error).splitlines()[0]}); a folder with tokenizer.json or a "
-            "hub name that this machine can reach is needed"
-        ) from error
-    if not tokenizer.is_fast:
-        raise ConfigurationError(f"tokenizer: {path!r} has no fast version; save one with tokenizer.json")
-    return cast(PreTrainedTokenizerFast, tokenizer)
+    revision = recipe.model.options.get("revision") if recipe.tokenizer is None else None
+    return read_tokenizer(path, **({} if revision is None else {"revision": revision}))
 
 
 def _trained(
@@ -224,7 +217,7 @@ def _trained(
                 unfinished.rename(folder)
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
-    return cast(PreTrainedTokenizerFast, AutoTokenizer.from_pretrained(str(folder)))
+    return read_tokenizer(folder)
 
 
 class _Texts:

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import torch
 from safetensors import safe_open
-from transformers import AutoModelForMaskedLM, AutoTokenizer
+from transformers import AutoModelForMaskedLM
 
+from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.derive.vocabulary import VocabularyCopy
 from isoglot.errors import ConfigurationError
+from isoglot.modules.checkpoint import load_checkpoint
 from isoglot.modules.encoder import input_embeddings
 from isoglot.training.checkpoints import OBJECTIVES
 
@@ -50,7 +52,7 @@ def fold_language_embeddings(
             "ids of the recipe"
         )
     copy = VocabularyCopy.load(vocabulary)
-    model = AutoModelForMaskedLM.from_pretrained(source)
+    model = load_checkpoint(AutoModelForMaskedLM, source)
     first, second = table[languages[0]], table[languages[1]]
     both = sorted({*copy.shared, *copy.unshifted})
     with torch.no_grad():
@@ -59,5 +61,5 @@ def fold_language_embeddings(
         added[both] = (first + second) / 2
         weight[: 2 * copy.size] += added.to(weight)
     model.save_pretrained(target)
-    AutoTokenizer.from_pretrained(source).save_pretrained(target)
+    load_tokenizer(source).save_pretrained(target)
     return target

@@ -9,12 +9,13 @@ from typing import Literal
 import numpy as np
 import torch
 from torch import Tensor
-from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoModel
 
+from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.errors import ConfigurationError
+from isoglot.modules.checkpoint import load_checkpoint, require_room_for
 from isoglot.modules.encoder import encode_to_layer, hidden_size, input_embeddings, max_length, num_layers
 from isoglot.tasks.features import Collator, Step, default_device, length_batches
-from isoglot.tasks.heads import load_tokenizer
 
 __all__ = ["Pooling", "TextEncoder"]
 
@@ -43,17 +44,10 @@ class TextEncoder:
         pooling: Pooling = "mean",
         max_length: int | None = None,
     ) -> None:
-        self.tokenizer: PreTrainedTokenizerBase = load_tokenizer(checkpoint)
-        try:
-            model: PreTrainedModel = AutoModel.from_pretrained(
-                str(checkpoint), dtype=torch.float32, use_safetensors=True, trust_remote_code=False
-            )
-        except (OSError, ValueError) as error:
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            raise ConfigurationError(
-                f"{checkpoint}: cannot be loaded ({reason}); give a checkpoint"
-            ) from error
-        self.model = model.to(default_device()).eval()  # type: ignore[arg-type]
+        self.tokenizer = load_tokenizer(checkpoint)
+        self.model = load_checkpoint(AutoModel, checkpoint, new_head=True)
+        require_room_for(self.tokenizer, self.model, checkpoint)
+        self.model.to(default_device())  # type: ignore[arg-type]
         self.layer = self._checked(layer)
         if pooling not in ("mean", "cls"):
             raise ConfigurationError(f"pooling {pooling!r} given; it is mean or cls")

@@ -20,8 +20,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_model, save_model
 from torch import nn
 
-from isoglot.errors import TrainingError
-from isoglot.training.export import quiet
+from isoglot.errors import ConfigurationError, TrainingError
+from isoglot.modules.checkpoint import load_checkpoint
 from isoglot.training.model import AlignmentModel
 
 __all__ = [
@@ -268,11 +268,10 @@ def load_weights(model: AlignmentModel, folder: str | Path) -> None:
         TrainingError: the checkpoint was made with another encoder or other objectives.
     """
     try:
-        with quiet():
-            loaded = type(model.model).from_pretrained(str(folder), dtype="auto")
+        loaded = load_checkpoint(type(model.model), folder)
         model.model.load_state_dict(loaded.state_dict())
         load_model(_rest(model), str(Path(folder) / OBJECTIVES))
-    except (RuntimeError, FileNotFoundError) as error:
+    except (RuntimeError, FileNotFoundError, ConfigurationError) as error:
         raise TrainingError(
             f"checkpoint {folder} does not fit this model with objectives {sorted(model.objectives)}: {error}; "
             "resume with the recipe that made it (saved beside it), or start a new run from its encoder "

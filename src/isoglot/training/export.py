@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from io import StringIO
 from pathlib import Path
@@ -14,12 +13,12 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
-from transformers.utils.logging import disable_progress_bar, enable_progress_bar, is_progress_bar_enabled
 
 from isoglot.errors import ConfigurationError
+from isoglot.modules.checkpoint import left_out, quiet
 from isoglot.training.model import AlignmentModel
 
-__all__ = ["export_encoder", "model_card", "quiet", "save_encoder"]
+__all__ = ["export_encoder", "model_card", "save_encoder"]
 
 _PACKAGES = ("isoglot", "torch", "transformers", "accelerate", "datasets", "tokenizers", "numpy")
 _PREFIX = "model."
@@ -34,6 +33,8 @@ def save_encoder(
 ) -> None:
     """Write encoder and tokenizer so that ``AutoModelForMaskedLM.from_pretrained`` reads them.
 
+    What the checkpoint that the encoder was loaded from held beside it (a pooler, another head) is written with it.
+
     Args:
         model: encoder with its masked-LM head.
         folder: where to.
@@ -41,25 +42,14 @@ def save_encoder(
         state: weights of the whole alignment model, gathered from shards; ``None``: the model's own.
     """
     Path(folder).mkdir(parents=True, exist_ok=True)
-    own = None
-    if state is not None:
+    if state is None:
+        own = model.state_dict()
+    else:
         own = {name.removeprefix(_PREFIX): value for name, value in state.items() if name.startswith(_PREFIX)}
     with quiet():
-        model.save_pretrained(str(folder), state_dict=own)
+        model.save_pretrained(str(folder), state_dict={**own, **left_out(model)})
     if tokenizer is not None:
         tokenizer.save_pretrained(str(folder))
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """No bars of the library for reading and writing weights; they tear through the run's own."""
-    shown = is_progress_bar_enabled()
-    disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            enable_progress_bar()
 
 
 def export_encoder(

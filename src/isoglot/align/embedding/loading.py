@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import torch
 from safetensors import safe_open
 from torch import nn
-from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
-from transformers.utils import logging as library
+from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.align.embedding.options import EmbeddingOptions
+from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.errors import ConfigurationError
+from isoglot.modules.checkpoint import load_checkpoint, require_room_for
 from isoglot.modules.encoder import hidden_size
 from isoglot.modules.pointer import Pointer
+from isoglot.runs.checkpoint import checkpoint_folder
 
 __all__ = ["compute_dtype", "load_encoder", "load_pointer", "model_identity"]
 
@@ -40,56 +40,12 @@ def load_encoder(
         if options.dtype != "auto":
             nn.Module.to(model, dtype=getattr(torch, options.dtype))
         return model.eval(), tokenizer
-    if lacking := _lacking(str(model), with_tokenizer=tokenizer is None):
-        raise ConfigurationError(
-            f"model {str(model)!r} cannot be loaded: {lacking}. A folder with config.json, model.safetensors and "
-            "tokenizer files is needed, or a hub name; give --model FOLDER, for example a run's checkpoint"
-        )
     device = _device(options.device)
-    dtype = compute_dtype(options.dtype, device)
-    try:
-        with _quiet():
-            loaded = AutoModel.from_pretrained(
-                str(model), dtype=dtype, use_safetensors=True, trust_remote_code=False
-            )
-            if tokenizer is None:
-                tokenizer = AutoTokenizer.from_pretrained(str(model), use_fast=True, trust_remote_code=False)
-    except (OSError, ValueError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise ConfigurationError(
-            f"model {str(model)!r} cannot be loaded: {reason}. It is a folder "
-            "with config.json, model.safetensors and tokenizer files, or the name of a model on the hub; "
-            "give --model FOLDER"
-        ) from error
-    return loaded.to(device).eval(), tokenizer
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """No bar for reading weights, and no report on the masked-LM head that an aligner has no use for."""
-    verbosity, bars = library.get_verbosity(), library.is_progress_bar_enabled()
-    library.set_verbosity_error()
-    library.disable_progress_bar()
-    try:
-        yield
-    finally:
-        library.set_verbosity(verbosity)
-        if bars:
-            library.enable_progress_bar()
-
-
-def _lacking(name: str, *, with_tokenizer: bool) -> str | None:
-    """What is wrong with a folder; the library would ask the hub for it, and make up an empty tokenizer."""
-    folder = Path(name)
-    if not folder.is_dir():
-        like_a_path = folder.is_absolute() or name.startswith(".") or name.count("/") > 1
-        return "there is no such folder" if like_a_path else None
-    if not (folder / "config.json").is_file():
-        return "the folder has no config.json"
-    names = ("tokenizer*.json", "vocab.*", "*.model")
-    if with_tokenizer and not any(any(folder.glob(name)) for name in names):
-        return "the folder has no tokenizer.json"
-    return None
+    checkpoint_folder(model)  # a path that is wrong is said before anything is read
+    tokenizer = load_tokenizer(model) if tokenizer is None else tokenizer
+    loaded = load_checkpoint(AutoModel, model, new_head=True, dtype=compute_dtype(options.dtype, device))
+    require_room_for(tokenizer, loaded, model)
+    return loaded.to(device), tokenizer  # type: ignore[arg-type]
 
 
 def load_pointer(source: PreTrainedModel | str | Path, model: PreTrainedModel) -> tuple[Pointer, int | None]:

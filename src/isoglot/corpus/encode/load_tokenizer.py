@@ -1,0 +1,34 @@
+"""The one way a tokenizer is loaded: a fast one, complete, without remote code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+from isoglot.errors import ConfigurationError
+from isoglot.runs.checkpoint import checkpoint_folder, reading
+
+__all__ = ["load_tokenizer"]
+
+
+def load_tokenizer(checkpoint: str | Path, **where: Any) -> PreTrainedTokenizerFast:
+    """The fast tokenizer of a checkpoint.
+
+    Args:
+        checkpoint: a folder with a tokenizer's files, the folder of a run, or a hub name. No remote code is run.
+        **where: ``revision`` and ``local_files_only`` of a hub name.
+
+    Raises:
+        ConfigurationError: there is none, it cannot be read, or it is a slow one.
+    """
+    place = checkpoint_folder(checkpoint, file="tokenizer")
+    with reading(place, "tokenizer.json"):
+        tokenizer = AutoTokenizer.from_pretrained(str(place), use_fast=True, trust_remote_code=False, **where)
+    if not tokenizer.is_fast:
+        raise ConfigurationError(
+            f"{checkpoint}: {type(tokenizer).__name__} is a slow tokenizer (written in Python), and a fast one is "
+            "needed; convert it to a tokenizer.json"
+        )
+    return cast(PreTrainedTokenizerFast, tokenizer)

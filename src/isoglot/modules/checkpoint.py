@@ -1,0 +1,244 @@
+"""The one way a model is loaded: every weight from the file, finite, from safetensors only, without remote code."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from safetensors import safe_open
+from torch import Tensor, nn
+from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.utils import SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHTS_NAME
+from transformers.utils.hub import cached_file, get_checkpoint_shard_files
+from transformers.utils.logging import disable_progress_bar, enable_progress_bar, is_progress_bar_enabled
+
+from isoglot.errors import ConfigurationError
+from isoglot.modules.encoder import input_embeddings
+from isoglot.runs.checkpoint import checkpoint_folder, reading
+
+__all__ = [
+    "few",
+    "left_out",
+    "load_checkpoint",
+    "load_config",
+    "quiet",
+    "require_finite_weights",
+    "require_room_for",
+    "weight_files",
+]
+
+_WHERE = ("revision", "local_files_only")
+_NO_WEIGHTS = ("position_ids", "token_type_ids", "inv_freq")
+"""Last names of tensors that old checkpoints hold and that are made anew from the configuration."""
+
+
+def load_config(checkpoint: str | Path, **settings: Any) -> PreTrainedConfig:
+    """A checkpoint's configuration.
+
+    Args:
+        checkpoint: a folder, a run's folder, or a hub name.
+        **settings: ``revision`` and ``local_files_only`` of a hub name; any other replaces a value of the file.
+
+    Raises:
+        ConfigurationError: it does not exist or cannot be read, or a value in it does not fit.
+    """
+    place = checkpoint_folder(checkpoint)
+    with reading(place, "config.json"), quiet():
+        config: PreTrainedConfig = AutoConfig.from_pretrained(str(place), trust_remote_code=False, **settings)
+    return config
+
+
+def load_checkpoint(
+    auto: Any,
+    checkpoint: str | Path,
+    *,
+    config: PreTrainedConfig | None = None,
+    new_head: bool = False,
+    keep_left_out: bool = False,
+    without_head: str = "has no head; give a checkpoint saved with one",
+    dtype: torch.dtype = torch.float32,
+    **options: Any,
+) -> PreTrainedModel:
+    """A model whose every weight comes from the checkpoint's files.
+
+    Args:
+        auto: ``AutoModel``, ``AutoModelForMaskedLM`` or one of their kin.
+        checkpoint: a folder, a run's folder, or a hub name.
+        config: the configuration to use; by default the checkpoint's own.
+        new_head: start a new head, and a new pooler, where the checkpoint has none that fits. ``AutoModel`` has no
+            head, so that only a pooler may be new.
+        keep_left_out: keep the tensors that this class of model has no place for, see :func:`left_out`.
+        without_head: the error where the checkpoint has no head.
+        dtype: of the weights.
+        **options: ``revision`` and ``local_files_only`` of a hub name, ``attn_implementation``.
+
+    Returns:
+        The model in evaluation mode on the CPU.
+
+    Raises:
+        ConfigurationError: files that cannot be read; weights that are missing, that the configuration has no place
+            for, that have another shape than it says, or that are not finite.
+    """
+    place, where = checkpoint_folder(checkpoint), {k: v for k, v in options.items() if k in _WHERE}
+    config = load_config(place, **where) if config is None else config
+    with reading(place, SAFE_WEIGHTS_NAME), quiet():
+        model, found = auto.from_pretrained(
+            str(place),
+            config=config,
+            dtype=dtype,
+            use_safetensors=True,
+            trust_remote_code=False,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,  # they are reported below, by name
+            **options,
+        )
+    _require_complete(model, found, place, without_head=None if new_head else without_head)
+    require_finite_weights(model.named_parameters(), place)
+    if keep_left_out:
+        model.left_out = _read_left_out(model, found["unexpected_keys"], place, where)
+    return model  # type: ignore[no-any-return]
+
+
+def require_finite_weights(weights: Iterable[tuple[str, Tensor]], source: str | Path) -> None:
+    """Refuse weights that are NaN or infinite.
+
+    Raises:
+        ConfigurationError: names the tensors.
+    """
+    wrong = [
+        name
+        for name, tensor in weights
+        if tensor.is_floating_point()
+        and tensor.numel()
+        and not torch.isfinite(torch.stack(tensor.aminmax())).all()
+    ]  # aminmax passes NaN on and, other than isfinite, needs no memory of the tensor's size
+    if wrong:
+        raise ConfigurationError(
+            f"{source}: NaN or infinite weights in {few(wrong)}; give a checkpoint of a training that did not diverge"
+        )
+
+
+def require_room_for(
+    tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, source: str | Path, *, hint: str = ""
+) -> None:
+    """Refuse a tokenizer with more entries than the model has word embeddings; ``hint`` ends the error.
+
+    Raises:
+        ConfigurationError: names both numbers.
+    """
+    rows = input_embeddings(model).num_embeddings
+    if len(tokenizer) > rows:
+        raise ConfigurationError(
+            f"{source}: the model has {rows} word embeddings, the tokenizer has {len(tokenizer)} entries; use the "
+            f"tokenizer that was saved with the model{hint}"
+        )
+
+
+def weight_files(checkpoint: str | Path, **where: Any) -> list[Path]:
+    """The safetensors files of a checkpoint; none where the library converts other formats."""
+    place = str(checkpoint_folder(checkpoint))
+    with reading(place, SAFE_WEIGHTS_NAME), quiet():
+        found = [
+            cached_file(place, name, _raise_exceptions_for_missing_entries=False, **where)
+            for name in (SAFE_WEIGHTS_NAME, SAFE_WEIGHTS_INDEX_NAME)
+        ]
+        if found[0] is None and found[1] is not None:
+            return [Path(file) for file in get_checkpoint_shard_files(place, found[1], **where)[0]]
+    return [] if found[0] is None else [Path(found[0])]
+
+
+def left_out(model: PreTrainedModel) -> dict[str, Tensor]:
+    """The tensors of a checkpoint that the model loaded from it has no place for: a pooler, another head.
+
+    They are not trained and stand under the names that a model with its head has for them
+    (``bert.pooler.dense.weight``, also where the file was saved from the bare encoder).
+    """
+    found: dict[str, Tensor] = vars(model).get("left_out", {})
+    return found
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Neither the library's bars nor its report on weights, which are checked here."""
+    report = logging.getLogger("transformers")
+    level, bars = report.level, is_progress_bar_enabled()
+    report.setLevel(logging.ERROR)
+    disable_progress_bar()
+    try:
+        yield
+    finally:
+        report.setLevel(level)
+        if bars:
+            enable_progress_bar()
+
+
+def few(names: Sequence[str]) -> str:
+    """The first three names, and how many more there are."""
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _read_left_out(
+    model: PreTrainedModel, names: Iterable[str], place: str | Path, where: Mapping[str, Any]
+) -> dict[str, Tensor]:
+    prefix, wanted = f"{model.base_model_prefix}.", {name for name in names if not name.endswith(_NO_WEIGHTS)}
+    found: dict[str, Tensor] = {}
+    for path in weight_files(place, **where) if wanted else ():
+        with reading(place, path.name), safe_open(path, framework="pt") as tensors:
+            for name in wanted & set(tensors.keys()):
+                bare = _part(model, name) == "pooler" and not name.startswith(prefix)
+                found[f"{prefix}{name}" if bare else name] = tensors.get_tensor(name)
+    require_finite_weights(found.items(), place)
+    return found
+
+
+def _require_complete(
+    model: PreTrainedModel, found: Mapping[str, Any], place: str | Path, *, without_head: str | None
+) -> None:
+    """``without_head`` is the error for a head that is missing; with ``None`` it may be new."""
+    parts = {name: _part(model, name) for kind in ("missing_keys", "unexpected_keys") for name in found[kind]}
+    parts |= {name: _part(model, name) for name, *_ in found["mismatched_keys"]}
+    missing = sorted(found["missing_keys"])
+    if lacking := [name for name in missing if parts[name] == "encoder"]:
+        raise ConfigurationError(
+            f"{place}: lacks weights of the encoder ({few(lacking)}); give a complete checkpoint of this architecture"
+        )
+    if left := sorted(
+        k for k in found["unexpected_keys"] if parts[k] == "encoder" and not k.endswith(_NO_WEIGHTS)
+    ):
+        raise ConfigurationError(
+            f"{place}: holds weights that its config.json has no place for ({few(left)}); give the configuration "
+            "that the weights were saved with"
+        )
+    shapes = [
+        f"{name} has shape {tuple(held)} instead of {tuple(wanted)}"
+        for name, held, wanted in sorted(found["mismatched_keys"])
+        if parts[name] == "encoder" or without_head is not None
+    ]
+    if shapes:
+        raise ConfigurationError(
+            f"{place}: weights do not fit config.json ({few(shapes)}); give the configuration that they were saved with"
+        )
+    if missing and without_head is not None:
+        raise ConfigurationError(f"{place}: {without_head} (missing: {few(missing)})")
+
+
+def _part(model: PreTrainedModel, name: str) -> Literal["encoder", "pooler", "head"]:
+    """Which part of a model a tensor belongs to, whether its name has the encoder's prefix or not."""
+    prefix = f"{model.base_model_prefix}."
+    bare = name.removeprefix(prefix)
+    top = bare.split(".")[0]
+    if top.startswith("pooler"):
+        return "pooler"
+    base = _tops(model.base_model)
+    if model.base_model is model:
+        return "encoder" if top in base else "head"
+    return "encoder" if name.startswith(prefix) or top in base - _tops(model) else "head"
+
+
+def _tops(module: nn.Module) -> set[str]:
+    """First parts of the names of a module's tensors."""
+    return {name.split(".")[0] for name in module.state_dict()}

@@ -1,0 +1,103 @@
+"""Where a checkpoint is, and what to say when it cannot be read. Nothing here needs torch or transformers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+
+from isoglot.errors import ConfigurationError, IsoglotError
+from isoglot.runs.folder import CHECKPOINT
+
+__all__ = ["checkpoint_folder", "reading", "reason"]
+
+_TOKENIZER_FILES = ("tokenizer*.json", "vocab.*", "*.model")
+
+
+def checkpoint_folder(checkpoint: str | Path, *, file: str = "config.json") -> Path | str:
+    """A checkpoint's own folder, from it or the run's folder around it; a hub name stays as it is.
+
+    Args:
+        checkpoint: as the user gave it.
+        file: what the folder must hold; ``tokenizer`` stands for any file of a tokenizer.
+
+    Raises:
+        ConfigurationError: a path that does not exist, or a folder without the file.
+    """
+    folder, name = Path(checkpoint).expanduser(), str(checkpoint)
+    for place in (folder, folder / CHECKPOINT):
+        if _holds(place, file):
+            return place
+    if folder.exists() or name.startswith((".", "/", "~")) or name.count("/") > 1:
+        held = "tokenizer.json" if file == "tokenizer" else file
+        raise ConfigurationError(
+            f"{checkpoint}: {f'holds no {held}' if folder.exists() else 'does not exist'}; give a checkpoint's "
+            "folder (config.json, model.safetensors, tokenizer.json), a finished run's folder, or a hub name"
+        )
+    return name
+
+
+@contextmanager
+def reading(checkpoint: str | Path, file: str) -> Iterator[None]:
+    """Turn whatever a library raises while it reads a checkpoint into one line that names the broken file.
+
+    Args:
+        checkpoint: folder or hub name.
+        file: what is being read: ``config.json``, ``tokenizer.json`` or ``model.safetensors``.
+
+    Raises:
+        ConfigurationError: in place of any exception of the block that is not isoglot's own.
+    """
+    try:
+        yield
+    except (IsoglotError, MemoryError):
+        raise
+    except Exception as error:  # what a broken or foreign file makes of the libraries has no common class
+        folder = Path(checkpoint)
+        if not folder.is_dir():
+            raise ConfigurationError(
+                f"{checkpoint}: {file} cannot be loaded from the hub ({reason(error)}); check the name and the "
+                "connection, or download the checkpoint elsewhere and give its folder"
+            ) from error
+        broken = next(_broken(folder), None)
+        place, why = broken or (folder / file, reason(error))
+        hint = "install it, or give another checkpoint" if isinstance(error, ImportError) else _hint(place)
+        raise ConfigurationError(f"{place}: cannot be loaded ({why}); {hint}") from error
+
+
+def reason(error: BaseException) -> str:
+    """The first line of an exception's message that says something, or its class."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0].rstrip(".") if lines else type(error).__name__
+
+
+def _holds(folder: Path, file: str) -> bool:
+    patterns = _TOKENIZER_FILES if file == "tokenizer" else (file,)
+    return folder.is_dir() and any(any(folder.glob(pattern)) for pattern in patterns)
+
+
+def _broken(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Files of a checkpoint that cannot even be opened, and why."""
+    for path in sorted(folder.glob("*.json")):
+        try:
+            json.loads(path.read_text(encoding="utf-8"))
+        except (ValueError, RecursionError) as error:
+            yield path, f"not valid JSON: {reason(error)}"
+    for path in sorted(folder.glob("*.safetensors")):
+        try:
+            with safe_open(path, framework="np"):
+                pass
+        except (OSError, SafetensorError) as error:
+            yield path, reason(error)
+
+
+def _hint(place: Path) -> str:
+    if place.suffix == ".safetensors" and not place.exists():
+        return (
+            "only safetensors are read; convert the weights: "
+            "AutoModelForMaskedLM.from_pretrained(...).save_pretrained(FOLDER)"
+        )
+    return "restore the file, or give another checkpoint"

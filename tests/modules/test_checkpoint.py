@@ -1,0 +1,171 @@
+"""Every weight comes from the file, or it is an error that names what is wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import AutoModel, AutoModelForMaskedLM, AutoModelForTokenClassification
+
+from isoglot.errors import ConfigurationError
+from isoglot.modules.checkpoint import load_checkpoint, load_config, require_room_for
+from isoglot.testing import FAMILIES, tiny_model, tiny_tokenizer
+
+Tensors = dict[str, torch.Tensor]
+
+
+def rewrite(folder: Path, change: Callable[[Tensors], Tensors]) -> None:
+    path = folder / "model.safetensors"
+    save_file({n: t.clone() for n, t in change(load_file(path)).items()}, path, {"format": "pt"})
+
+
+def configure(folder: Path, **values: object) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+@pytest.fixture(params=FAMILIES)
+def checkpoint(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    tiny_model(request.param).save_pretrained(tmp_path / "model")
+    return tmp_path / "model"
+
+
+@pytest.fixture
+def bert(tmp_path: Path) -> Path:
+    tiny_model("bert").save_pretrained(tmp_path / "model")
+    return tmp_path / "model"
+
+
+@pytest.mark.parametrize("auto", [AutoModel, AutoModelForMaskedLM])
+def test_a_whole_checkpoint_is_loaded_as_it_is(checkpoint: Path, auto: type) -> None:
+    ours, theirs = load_checkpoint(auto, checkpoint, new_head=True), auto.from_pretrained(checkpoint)
+    one, other = ours.state_dict(), theirs.state_dict()
+    assert sorted(one) == sorted(other)
+    assert all(torch.equal(one[name], other[name]) for name in one if "pooler" not in name)
+    assert not ours.training
+
+
+@pytest.mark.parametrize("auto", [AutoModel, AutoModelForMaskedLM, AutoModelForTokenClassification])
+def test_renamed_tensors_are_missing_ones(checkpoint: Path, auto: type) -> None:
+    rewrite(checkpoint, lambda tensors: {f"other.{name}": t for name, t in tensors.items()})
+    with pytest.raises(ConfigurationError, match=r"lacks weights of the encoder \(.+ and \d+ more\)"):
+        load_checkpoint(auto, checkpoint, new_head=True)
+
+
+@pytest.mark.parametrize("auto", [AutoModel, AutoModelForMaskedLM, AutoModelForTokenClassification])
+def test_one_missing_tensor_is_named(checkpoint: Path, auto: type) -> None:
+    victim = next(
+        n for n in sorted(load_file(checkpoint / "model.safetensors")) if ".2." in n and "weight" in n
+    )
+    rewrite(checkpoint, lambda tensors: {n: t for n, t in tensors.items() if n != victim})
+    with pytest.raises(ConfigurationError, match=r"lacks weights of the encoder") as caught:
+        load_checkpoint(auto, checkpoint, new_head=True)
+    assert victim.split(".", 1)[1] in str(caught.value)
+
+
+@pytest.mark.parametrize("auto", [AutoModel, AutoModelForMaskedLM, AutoModelForTokenClassification])
+def test_layers_that_the_configuration_does_not_count_are_named(checkpoint: Path, auto: type) -> None:
+    for name in ("num_hidden_layers", "n_layers"):
+        if name in json.loads((checkpoint / "config.json").read_text()):
+            configure(checkpoint, **{name: 2, "layer_types": None})
+    with pytest.raises(
+        ConfigurationError, match=r"holds weights that its config.json has no place for \(.*\.2\."
+    ):
+        load_checkpoint(auto, checkpoint, new_head=True)
+
+
+@pytest.mark.parametrize("auto", [AutoModel, AutoModelForMaskedLM, AutoModelForTokenClassification])
+def test_another_shape_is_named(bert: Path, auto: type) -> None:
+    configure(bert, intermediate_size=10)
+    with pytest.raises(ConfigurationError, match=r"do not fit config.json \(.*has shape \(\d+"):
+        load_checkpoint(auto, bert, new_head=True)
+
+
+def test_a_head_is_new_only_where_one_is_asked_for(bert: Path) -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"has no head; .*missing: classifier.bias, classifier.weight"
+    ):
+        load_checkpoint(AutoModelForTokenClassification, bert)
+    config = load_config(bert, num_labels=3)
+    load_checkpoint(AutoModelForTokenClassification, bert, config=config, new_head=True).save_pretrained(bert)
+    assert load_checkpoint(AutoModelForTokenClassification, bert).num_labels == 3
+    config = load_config(bert, num_labels=5)
+    with pytest.raises(ConfigurationError, match=r"do not fit config.json \(classifier.bias"):
+        load_checkpoint(AutoModelForTokenClassification, bert, config=config)
+    assert (
+        load_checkpoint(AutoModelForTokenClassification, bert, config=config, new_head=True).num_labels == 5
+    )
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_weights_that_are_no_numbers_are_named(bert: Path, value: float) -> None:
+    name = "bert.encoder.layer.1.output.dense.weight"
+
+    def spoil(tensors: Tensors) -> Tensors:
+        tensors[name][3, 4] = value
+        return tensors
+
+    rewrite(bert, spoil)
+    with pytest.raises(
+        ConfigurationError, match=r"NaN or infinite weights in (bert\.)?encoder.layer.1.output"
+    ):
+        load_checkpoint(AutoModel, bert, new_head=True)
+
+
+def test_weights_beyond_half_precision_are_named(bert: Path) -> None:
+    rewrite(bert, lambda tensors: {n: t * 1e8 for n, t in tensors.items()})
+    assert load_checkpoint(AutoModel, bert, new_head=True).dtype == torch.float32
+    with pytest.raises(ConfigurationError, match="NaN or infinite weights"):
+        load_checkpoint(AutoModel, bert, new_head=True, dtype=torch.float16)
+
+
+def test_a_pooler_that_is_left_out_must_be_finite_too(bert: Path) -> None:
+    pooler = {"bert.pooler.dense.weight": torch.full((32, 32), torch.nan)}
+    rewrite(bert, lambda tensors: tensors | pooler)
+    with pytest.raises(ConfigurationError, match=r"NaN or infinite weights in bert.pooler.dense.weight"):
+        load_checkpoint(AutoModelForMaskedLM, bert, keep_left_out=True)
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("config.json", b"{"),
+        ("config.json", b'{"model_type": "bert", "hidden_size": "abc"}'),
+        ("config.json", b'{"model_type": "bret"}'),
+        ("config.json", b"[1]"),
+        ("config.json", b"\xff\xfe"),
+        ("model.safetensors", b""),
+        ("model.safetensors", b"\x10\x00\x00\x00\x00\x00\x00\x00garbage, no header"),
+    ],
+)
+def test_a_broken_file_is_named(bert: Path, file: str, content: bytes) -> None:
+    (bert / file).write_bytes(content)
+    with pytest.raises(ConfigurationError) as caught:
+        load_checkpoint(AutoModel, bert, new_head=True)
+    assert str(caught.value).startswith(f"{bert / file}: cannot be loaded (")
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.99])
+def test_cut_weights_are_named(bert: Path, share: float) -> None:
+    path = bert / "model.safetensors"
+    path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
+    with pytest.raises(ConfigurationError, match=r"model\.safetensors: cannot be loaded \("):
+        load_checkpoint(AutoModelForMaskedLM, bert)
+
+
+def test_a_tokenizer_larger_than_the_model_is_an_error(bert: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"160 word embeddings, the tokenizer has 190 entries; use"):
+        tokenizer = tiny_tokenizer("bert")
+        tokenizer.add_tokens([f"new{i}" for i in range(30)])
+        require_room_for(tokenizer, load_checkpoint(AutoModel, bert, new_head=True), bert)
+
+
+def test_the_folder_of_a_run_will_do(bert: Path, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    bert.rename(tmp_path / "run" / "checkpoint")
+    assert load_checkpoint(AutoModelForMaskedLM, tmp_path / "run").config.model_type == "bert"
