@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import islice
 from pathlib import Path
@@ -178,15 +179,15 @@ def _write(
     copy = _vocabulary(request)
     options = _fitted(request, schema, copy)
     transform = build(request.transform, options, vocabulary=copy, words=lambda: _words(rows()))
-    reading = request.rows
-    if request.parses is not None:
-        trees = read_rows([request.parses], "treebank", languages=("und",), options={})
-        reading = replace(reading, parse=Parses(trees, first_only=request.first_parse_only))
-    if options.literal:
-        reading = replace(reading, single_spaces=True)
-    deriver = Deriver(transform, "-".join(parse_names(request.transform)), request.derived_language, reading)
-    spelled_anew = "trans" in parse_names(request.transform)
-    with DerivedFolder(folder, schema, lexicon=request.lexicon > 0 and spelled_anew) as output:
+    steps = parse_names(request.transform)
+    with (
+        _parses(request, folder) as parse,
+        DerivedFolder(folder, schema, lexicon=request.lexicon > 0 and "trans" in steps) as output,
+    ):
+        reading = replace(request.rows, parse=parse or request.rows.parse)
+        if options.literal:
+            reading = replace(reading, single_spaces=True)
+        deriver = Deriver(transform, "-".join(steps), request.derived_language, reading)
         for image in deriver.rows(schema, _primed(rows(), transform)):
             output.add(image)
             if progress is not None and output.rows % _WINDOW == 0:
@@ -213,6 +214,17 @@ def _write(
             "language": languages[1],
             "counts": dict(deriver.counts),
         }
+
+
+@contextmanager
+def _parses(request: DeriveRequest, folder: Path) -> Iterator[Parses | None]:
+    """The trees of ``--parses``, kept in the folder while it is written."""
+    if request.parses is None:
+        yield None
+        return
+    trees = read_rows([request.parses], "treebank", languages=("und",), options={})
+    with Parses(trees, folder / ".parses.db", first_only=request.first_parse_only) as parses:
+        yield parses
 
 
 def _vocabulary(request: DeriveRequest) -> VocabularyCopy | None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from os.path import commonprefix
+from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from isoglot.derive.base import Sentence, Underivable
@@ -13,22 +18,33 @@ __all__ = ["Parses"]
 class Parses:
     """Looks a text up among parsed sentences, whatever blanks the parser added.
 
-    A parser may have cut a text into several sentences; their trees are then put side by side.
+    A parser may have cut a text into several sentences; their trees are then put side by side. The trees are kept on
+    disk, so that memory does not grow with their number. Use as a context manager.
 
     Args:
         trees: TREEBANK rows.
-        first_only: take only the first sentence of a text, as ALIGN-MLM's code does.
+        file: Where the trees are kept meanwhile; by default a temporary file of the system.
+        first_only: Take only the first sentence of a text, as ALIGN-MLM's code does.
     """
 
-    def __init__(self, trees: Iterable[Mapping[str, Any]], *, first_only: bool = False) -> None:
+    def __init__(
+        self, trees: Iterable[Mapping[str, Any]], file: Path | None = None, *, first_only: bool = False
+    ) -> None:
         self.first_only = first_only
-        self._trees: dict[str, Sentence] = {}
-        for row in trees:
-            sentence = Sentence(
-                tuple(row["words"]), tuple(row["upos"]), tuple(row["heads"]), tuple(row["deprels"])
-            )
-            self._trees.setdefault(_compact("".join(sentence.words)), sentence)
-        self._lengths = sorted({len(k) for k in self._trees}, reverse=True)
+        self._file = file
+        self._trees = sqlite3.connect(file or "")
+        self._trees.execute("PRAGMA synchronous = OFF")
+        self._trees.execute("CREATE TABLE trees (text TEXT, tree TEXT)")
+        self._trees.executemany("INSERT INTO trees VALUES (?, ?)", _records(trees))
+        self._trees.execute("CREATE INDEX by_text ON trees (text)")
+
+    def __enter__(self) -> Parses:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+        self._trees.close()
+        if self._file is not None:
+            self._file.unlink()
 
     def __call__(self, text: str) -> Sentence:
         """The tree of a text, or the trees of its sentences as one forest.
@@ -39,14 +55,38 @@ class Parses:
         rest = _compact(text)
         parts: list[Sentence] = []
         while rest:
-            found = next((self._trees[rest[:n]] for n in self._lengths if rest[:n] in self._trees), None)
-            if found is None:
-                raise Underivable("no parse")
-            parts.append(found)
+            beginning = self._longest_beginning(rest)
+            parts.append(self._tree(beginning))
             if self.first_only:
                 break
-            rest = rest[len(_compact("".join(found.words))) :]
+            rest = rest[len(beginning) :]
         return _joined(parts)
+
+    def _longest_beginning(self, text: str) -> str:
+        """The longest parsed sentence that a text begins with.
+
+        Every beginning of a text sorts before it, the longest last. So where the sentence before the text is not its
+        beginning, only what the two have in common can still be one.
+        """
+        query = "SELECT text FROM trees WHERE text <= ? ORDER BY text DESC LIMIT 1"
+        while found := self._trees.execute(query, (text,)).fetchone():
+            common = commonprefix([text, found[0]])  # noqa: RUF071 - of characters, not of paths
+            if common == found[0]:
+                return common
+            text = common
+        raise Underivable("no parse")
+
+    def _tree(self, text: str) -> Sentence:
+        """The first tree of a sentence."""
+        query = "SELECT tree FROM trees WHERE text = ? ORDER BY rowid LIMIT 1"
+        words, upos, heads, deprels = json.loads(self._trees.execute(query, (text,)).fetchone()[0])
+        return Sentence(tuple(words), tuple(upos), tuple(heads), tuple(deprels))
+
+
+def _records(trees: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    for row in trees:
+        if text := _compact("".join(row["words"])):
+            yield text, json.dumps([list(row[c]) for c in ("words", "upos", "heads", "deprels")])
 
 
 def _compact(text: str) -> str:
