@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import weakref
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -11,6 +14,7 @@ from safetensors.torch import save_file
 
 from isoglot.align.embedding.aligner import EmbeddingAligner
 from isoglot.align.score_file import score_layers
+from isoglot.analysis import analyse_map as analyse_map_module
 from isoglot.analysis.alignment_score import Subset
 from isoglot.analysis.analyse import (
     AlignmentRequest,
@@ -196,6 +200,29 @@ def test_map_has_a_panel_each_checkpoint(world: Path, tmp_path: Path, layer: int
         assert not {"the", "a", "every", "this", "."} & {source for source, _ in words}
         assert {point.language for point in panel.points} == {"en", "xx"}
     assert found.panels[0].points != found.panels[1].points
+
+
+def test_a_map_reads_its_corpus_row_by_row(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Row(dict[str, Any]):
+        __hash__ = object.__hash__  # type: ignore[assignment]
+
+    alive: weakref.WeakSet[Row] = weakref.WeakSet()
+    most = []
+
+    def rows(*_: object, **__: object) -> Iterator[dict[str, Any]]:
+        for row in tiny_aligned():
+            alive.add(one := Row(row))
+            most.append(len(alive))
+            yield one
+
+    monkeypatch.setattr(analyse_map_module, "corpus_rows", rows)
+    for layer in (None, 1):
+        request = MapRequest(corpus=["aligned"], projection=Projection(method="pca"), layer=layer)
+        analyse_map([world / "after"], request, out=tmp_path)
+    assert len(most) > 2 * len(tiny_aligned())
+    assert max(most) <= 3
 
 
 def test_stop_words_of_each_kind(world: Path, tmp_path: Path) -> None:

@@ -56,6 +56,12 @@ def test_most_frequent_pairs_without_stop_words_and_numbers() -> None:
         frequent_pairs(COUNTS, keep=lambda s, t: False)
 
 
+def test_the_words_that_the_papers_figure_shows_are_no_stop_words() -> None:
+    shown = {"our", "today", "council", "report", "mr"}  # WEAM, section 4
+    assert not shown & english_stop_words()
+    assert {"the", "of", "us", "ours"} <= english_stop_words()
+
+
 def test_stop_words_by_frequency() -> None:
     source, target = frequent_words(COUNTS, 2)
     assert source == {"the", "house"}  # 14 and 9; the full stop has no letter

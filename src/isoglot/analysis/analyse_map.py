@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -83,12 +84,8 @@ def analyse_map(
     if request.pieces not in ("mean", "single"):
         raise ConfigurationError(f"pieces {request.pieces!r} given; it is mean or single")
     compared = subjects(checkpoints, labels)
-    rows = list(corpus_rows(request.corpus, "aligned", languages=request.languages, limit=request.limit))
-    if not rows:
-        raise InputError("holds no sentence pair", path=request.corpus[0])
-    languages = (str(rows[0]["source_language"]), str(rows[0]["target_language"]))
-    counts = word_pairs(rows)
-    report.note(f"{len(rows):,} sentence pairs, {len(counts):,} different word links")
+    counts, sentences, languages = _counted(request)
+    report.note(f"{sentences:,} sentence pairs, {len(counts):,} different word links")
     stops, said = _stop_words(request.stop_words, counts, languages)
     keep = None
     if request.pieces == "single":
@@ -109,19 +106,37 @@ def analyse_map(
         else:
             (layer,) = asked_layers(str(request.layer), model)
             source, target = word_map.contextual_vectors(
-                model, tokenizer, rows, pairs, layer=layer, occurrences=request.occurrences
+                model, tokenizer, _rows(request), pairs, layer=layer, occurrences=request.occurrences
             )
         panels.append(_panel(subject.label, pairs, (source, target), languages, request))
         report.progress("panels", len(panels), len(compared))
     what = "input embeddings" if request.layer is None else f"vectors of layer {request.layer}"
     how = "t-SNE" if request.projection.method == "tsne" else "Principal components"
     note = (
-        f"{how} of the {what} of the {len(pairs)} most frequent word links in {len(rows):,} sentence pairs, {said}; "
+        f"{how} of the {what} of the {len(pairs)} most frequent word links in {sentences:,} sentence pairs, {said}; "
         "both languages projected together, each panel by itself."
     )
     title = f"Frequent aligned words, {languages[0]}-{languages[1]}"
     findings.figure(request.name, EmbeddingMap(kind="embedding_map", title=title, panels=panels, note=note))
     return findings.written
+
+
+def _rows(request: MapRequest) -> Iterator[dict[str, Any]]:
+    """The sentence pairs, read anew: a corpus may be larger than memory."""
+    return corpus_rows(request.corpus, "aligned", languages=request.languages, limit=request.limit)
+
+
+def _counted(request: MapRequest) -> tuple[Counter[tuple[str, str]], int, tuple[str, str]]:
+    """How often two words are linked, the number of sentence pairs, and the languages of their sides."""
+    counts: Counter[tuple[str, str]] = Counter()
+    languages, sentences = ("", ""), 0
+    for row in _rows(request):
+        languages = languages if sentences else (str(row["source_language"]), str(row["target_language"]))
+        counts.update(word_pairs([row]))
+        sentences += 1
+    if not sentences:
+        raise InputError("holds no sentence pair", path=request.corpus[0])
+    return counts, sentences, languages
 
 
 def _panel(
@@ -170,7 +185,10 @@ def _stop_words(
             )
         english = word_map.english_stop_words()
         source, target = (english if language == "en" else frozenset() for language in languages)
-        return (source, target), "without scikit-learn's English stop words and what they are linked with"
+        return (
+            source,
+            target,
+        ), "without scikit-learn's English stop words (but for *our*) and what they are linked with"
     if wanted.startswith("frequent:") and wanted.removeprefix("frequent:").isdigit():
         top = int(wanted.removeprefix("frequent:"))
         return word_map.frequent_words(counts, top), f"without the {top} most frequent words of either side"
