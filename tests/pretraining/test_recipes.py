@@ -152,3 +152,24 @@ def test_weight_zero_is_the_baseline_bit_for_bit(
         checkpoint = pretrain(load_recipe(baseline, smaller(baseline, world)), tmp_path / "baseline")
         weights = load_file(checkpoint / "model.safetensors")
         assert all(torch.equal(found[0][k], weights[k]) for k in weights)
+
+
+def test_xlm_shuffles_text_and_pairs_together(world: Path) -> None:
+    """A batch of the authors' run holds so many instances in all, of each kind by its share of the data."""
+    recipe = load_recipe("xlm", [*smaller("xlm", world), "batch={examples: 12}"])
+    assert (recipe.mixing, recipe.normalisation) == ("concatenate", "joint_token")
+    assert {objective.weight for objective in recipe.objectives.values()} == {1.0}
+    _, batch = model_and_batch("xlm", world, "batch={examples: 12}")
+    rows = {view: len(tensors["input_ids"]) for view, tensors in batch.items()}
+    assert sum(rows.values()) == 12 and 0 < rows["pair"] < 12
+
+
+@pytest.mark.parametrize("name", ["dict_mlm", "dict_mlm_label"])
+def test_dict_mlm_packs_whole_sentences_padded(name: str, world: Path) -> None:
+    _, batch = model_and_batch(name, world)
+    text = batch["text"]
+    ids, present, languages = text["original_ids"], text["attention_mask"], text["language_ids"]
+    ends = present.sum(1) - 1
+    assert ids.shape[1] == 64 and int(ends.min()) < 63  # a last sentence that does not fit leaves room
+    assert (ids[:, 0] == ids[0, 0]).all() and len(set(ids[torch.arange(len(ids)), ends].tolist())) == 1
+    assert (languages[present == 0] == 1).all() and set(languages[present == 1].tolist()) <= {2, 3}

@@ -32,6 +32,7 @@ def trained(
     """Gradients and losses of a short run, and its final weights."""
     watch = Gradients()
     objectives = {n: settings.pop(n) for n in ("queue", "dictionary", "normalisation") if n in settings}
+    objectives["text"] = bool(settings.get("text"))
     trainer = make_trainer(
         folder,
         model=make_model(dropout=0.0, **objectives),

@@ -26,6 +26,7 @@ from isoglot.training.mixture import Mixture
 from isoglot.training.model import AlignmentModel
 from isoglot.training.trainer import AlignmentTrainer
 from isoglot.views.masked_pair import MaskedPair
+from isoglot.views.masked_text import MaskedText
 from isoglot.views.sentence_pair import SentencePair
 
 
@@ -98,9 +99,14 @@ class Queue(Objective):
 
 
 def make_model(
-    *, queue: bool = True, dictionary: bool = False, dropout: float = 0.1, **kwargs: Any
+    *,
+    queue: bool = True,
+    dictionary: bool = False,
+    text: bool = False,
+    dropout: float = 0.1,
+    **kwargs: Any,
 ) -> AlignmentModel:
-    """A tiny BERT with masked LM and, optionally, the queue, or two more readers of its word embeddings."""
+    """A tiny BERT with masked LM and, optionally, the queue, two more readers of its word embeddings, or text."""
     model = tiny_model(
         "bert", tokenizer=tokenizer(), hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout
     )
@@ -109,6 +115,7 @@ def make_model(
         objectives: Mapping[str, Objective] = {
             "masked_lm": MaskedLM(model),
             **({"queue": Queue(model)} if queue else {}),
+            **({"text_lm": MaskedLM(model, view="text", head="literal")} if text else {}),
             **({"literal_lm": MaskedLM(model, head="literal")} if dictionary else {}),
             **({"dictionary": EmbeddingAlignment(model, copied_vocabulary=64)} if dictionary else {}),
         }
@@ -129,11 +136,18 @@ def make_trainer(
     batch: BatchOptions | None = None,
     examples: int = 96,
     epochs: int = 2,
+    text: int = 0,
     **args: Any,
 ) -> AlignmentTrainer:
-    """A trainer of a tiny model on generated pairs."""
-    primary = bitext_stream(examples)
-    mixture = Mixture({"bitext": primary}, primary="bitext", length=epochs * examples, seed=7, bucket=32)
+    """A trainer of a tiny model on generated pairs, concatenated with so many examples of text."""
+    streams = {"bitext": bitext_stream(examples), **({"text": stream(text, offset=5)} if text else {})}
+    length = epochs * (examples + text)
+    mixture = Mixture(streams, primary="bitext", length=length, seed=7, bucket=32, concatenate=text > 0)
+    views = {
+        "pair": ("bitext", MaskedPair(tokenizer(), order="shuffle")),
+        "sentences": ("bitext", SentencePair(tokenizer(), order="shuffle")),
+        **({"text": ("text", MaskedText(tokenizer()))} if text else {}),
+    }
     callbacks = args.pop("callbacks", None)
     settings: dict[str, Any] = {
         "learning_rate": 1e-3,
@@ -152,14 +166,7 @@ def make_trainer(
         TrainingArguments(output_dir=str(folder), **settings),
         mixture=mixture,
         batch=batch or BatchOptions(examples=8),
-        collator=Collator(
-            {
-                "pair": ("bitext", MaskedPair(tokenizer(), order="shuffle")),
-                "sentences": ("bitext", SentencePair(tokenizer(), order="shuffle")),
-            },
-            seed=7,
-            pad_token_id=0,
-        ),
+        collator=Collator(views, seed=7, pad_token_id=0, samples=mixture.samples() if text else None),
         tokenizer=tokenizer(),
         callbacks=callbacks,
     )

@@ -47,6 +47,26 @@ def test_two_ranks_equal_a_double_batch(tmp_path: Path, dictionary: bool) -> Non
     assert all(torch.equal(first[2][n], second[2][n]) for n in first[2])  # ranks end identical
 
 
+CONCATENATED = {"queue": False, "normalisation": "joint_token", "examples": 12, "text": 36}
+
+
+def test_concatenated_streams_accumulate_as_a_larger_batch(tmp_path: Path) -> None:
+    """Most parts of four examples have no pair at all; what they divide by is the whole step's."""
+    large = trained(tmp_path / "a", {"examples": 16}, **CONCATENATED)
+    parts = trained(tmp_path / "b", {"examples": 2}, gradient_accumulation_steps=8, **CONCATENATED)
+    assert len(large[0]) == 3
+    same(large, parts)
+
+
+def test_concatenated_streams_over_two_ranks(tmp_path: Path) -> None:
+    """A rank without a pair runs what the other one runs: no parameter is unused, none drifts."""
+    settings = {**CONCATENATED, "ddp_find_unused_parameters": False}
+    one = trained(tmp_path / "one", {"examples": 4}, **CONCATENATED)
+    first, second = two_ranks(tmp_path, free_port(), {"examples": 2}, settings)
+    same(one, first)
+    same(one, second)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("batch", "settings", "ranks_too"),

@@ -114,3 +114,58 @@ def test_positions_outside_the_run() -> None:
         mixture[6]
     endless = Mixture({"a": stream(3)}, primary="a", seed=0)
     assert len(endless) == 3 and endless[1000]["position"] == 1000
+
+
+@given(
+    a=st.integers(1, 40),
+    b=st.integers(1, 40),
+    bucket=st.none() | st.integers(1, 30),
+    seed=st.integers(0, 5),
+)
+@settings(max_examples=60, deadline=None)
+def test_concatenated_streams_are_one_data_set(a: int, b: int, bucket: int | None, seed: int) -> None:
+    sizes = {"a": a, "b": b}
+    streams = {name: stream(size, seed=size) for name, size in sizes.items()}
+    mixture = Mixture(streams, primary="a", length=2 * (a + b), seed=seed, bucket=bucket, concatenate=True)
+    orders = []
+    for epoch in range(2):
+        positions = range(epoch * (a + b), (epoch + 1) * (a + b))
+        rows = mixture.rows(positions)
+        assert np.all(
+            np.sum([rows[name] >= 0 for name in sizes], axis=0) == 1
+        )  # one example at every position
+        for name, size in sizes.items():
+            assert sorted(rows[name][rows[name] >= 0].tolist()) == list(range(size))
+        orders.append(rows["a"].tolist())
+        for position, item in zip(positions, mixture.__getitems__(positions), strict=True):
+            here = [name for name in sizes if rows[name][position - positions[0]] >= 0]
+            assert sorted(item) == sorted([*here, "position"])
+            row = int(rows[here[0]][position - positions[0]])
+            assert np.array_equal(item[here[0]]["input_ids"], streams[here[0]][row]["input_ids"])
+    if bucket is None and min(a, b) > 8:
+        assert orders[0] != orders[1]  # a new order each epoch
+
+
+def test_concatenated_batches_hold_each_stream_s_share() -> None:
+    """A fifth of pairs is about 26 of 128, and the rest is text: not half of each."""
+    streams = {"text": stream(8_000), "pairs": stream(2_000, seed=1)}
+    mixture = Mixture(streams, primary="text", length=10_000, seed=1, bucket=128, concatenate=True)
+    shares = [int((mixture.rows(range(p, p + 128))["pairs"] >= 0).sum()) for p in range(0, 9_984, 128)]
+    assert np.mean(shares) == pytest.approx(25.6, abs=0.5)
+    assert 10 < min(shares) < max(shares) < 45
+    assert len(set(shares)) > 5  # drawn, not dealt
+
+
+def test_concatenated_windows_are_sorted_as_one() -> None:
+    streams = {"a": stream(60), "b": stream(40, seed=1)}
+    mixture = Mixture(streams, primary="a", length=100, seed=1, bucket=50, concatenate=True)
+    for window in range(2):
+        lengths = np.max([*mixture.window_lengths(window).values()], axis=0)
+        assert np.all(lengths[:-1] <= lengths[1:])
+
+
+def test_samples_are_examples_of_each_stream() -> None:
+    mixture = Mixture({"a": stream(3), "b": stream(2, seed=1)}, primary="a", seed=1, concatenate=True)
+    samples = mixture.samples()
+    assert sorted(samples) == ["a", "b"]
+    assert sorted(samples["b"]) == sorted([*mixture.streams["b"].column_names, "coin"])

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 import torch
-from training_fakes import contrast_model, differing, make_trainer, weights
+from training_fakes import contrast_model, differing, make_model, make_trainer, weights
 from transformers import TrainerCallback
 
 from isoglot.training.trainer import AlignmentTrainer
@@ -36,7 +36,8 @@ class Stop(TrainerCallback):
 
 
 def trainer_of(folder: Path, *, contrast: bool = False, **settings: Any) -> AlignmentTrainer:
-    return make_trainer(folder, model=contrast_model() if contrast else None, **settings)
+    model = contrast_model() if contrast else make_model(text=True) if "text" in settings else None
+    return make_trainer(folder, model=model, **settings)
 
 
 @pytest.mark.parametrize(
@@ -45,8 +46,9 @@ def trainer_of(folder: Path, *, contrast: bool = False, **settings: Any) -> Alig
         {"dataloader_num_workers": 2, "gradient_accumulation_steps": 2},
         {"bf16": True, "gradient_accumulation_steps": 3},
         {"bf16": True, "contrast": True},
+        {"text": 48, "examples": 16, "dataloader_num_workers": 2},
     ],
-    ids=["fp32-workers", "bf16", "contrast"],
+    ids=["fp32-workers", "bf16", "contrast", "concatenated"],
 )
 def test_interrupted_anywhere_ends_the_same(tmp_path: Path, settings: dict[str, Any]) -> None:
     make = partial(trainer_of, **settings)

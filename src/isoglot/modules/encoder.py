@@ -106,7 +106,7 @@ def encode(
         inputs: ``input_ids``, ``attention_mask`` and, where there are any, ``token_type_ids``,
             ``position_ids`` (0-based), ``language_ids``, ``document_ids`` (1-based, 0 padding: several
             sequences in a row, attention confined to each). What the family does not take (segment ids in
-            DistilBERT) is left out.
+            DistilBERT) is left out. No rows give no rows, connected to the parameters all the same.
         layers: layer numbers, each from 0 to ``num_layers(model)``.
         language_embeddings: table added to the word embeddings where the input has ``language_ids``.
 
@@ -119,12 +119,15 @@ def encode(
         ConfigurationError: no such layer, an input longer than the encoder's positions, or packed rows that
             the family cannot keep apart.
     """
+    if not len(inputs["input_ids"]):
+        states = encode(model, _one_row(inputs), layers=layers, language_embeddings=language_embeddings)
+        return {layer: tensor[:0] for layer, tensor in states.items()}
     last = num_layers(model)
     for layer in layers:
         _check_layer(layer, last)
     inner = sorted({layer for layer in layers if layer != last})
     modules = layer_modules(model) if inner else []
-    states: dict[int, Tensor] = {}
+    states = {}
     with _forward_arguments(model, inputs, language_embeddings) as arguments, ExitStack() as stack:
         if modules is None:
             output = model.base_model(**arguments, output_hidden_states=True)
@@ -162,6 +165,9 @@ def encode_to_layer(
     Raises:
         ConfigurationError: as :func:`encode`.
     """
+    if not len(inputs["input_ids"]):
+        one, languages = _one_row(inputs), language_embeddings
+        return encode_to_layer(model, one, layer, training=training, language_embeddings=languages)[:0]
     last = num_layers(model)
     _check_layer(layer, last)
     modules = None if layer == last else layer_modules(model)
@@ -189,6 +195,14 @@ def dropout_off(module: nn.Module) -> Iterator[None]:
     finally:
         for part, mode in modes:
             part.training = mode
+
+
+def _one_row(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """A row in place of none: not every kernel takes an empty batch, and DDP and FSDP want every rank to run."""
+    filled = ("attention_mask", "document_ids")
+    return {
+        name: values.new_full((1, *values.shape[1:]), int(name in filled)) for name, values in inputs.items()
+    }
 
 
 def _check_layer(layer: int, last: int) -> None:

@@ -71,12 +71,19 @@ def inspect_recipe(
     check_streams(views, streams)
     group = int(recipe.train.get("gradient_accumulation_steps", 1))
     mixture = build_mixture(recipe, streams, batch_options(recipe, views, streams), group=group)
-    collate = Collator(views, seed=recipe.seed, pad_token_id=int(tokenizer.pad_token_id or 0))
+    collate = Collator(
+        views,
+        seed=recipe.seed,
+        pad_token_id=int(tokenizer.pad_token_id or 0),
+        samples=mixture.samples() if mixture.concatenate else None,
+    )
     instances = []
     for position in range(start, start + positions):
         item = mixture[position]
         for name, batch in collate([item]).items():
             stream = recipe.views[name].stream
+            if stream not in item:
+                continue  # concatenated streams: this position is another stream's
             tensors = {key: values[0] for key, values in batch.items()}
             instances.append(
                 Instance(

@@ -152,6 +152,7 @@ def build_trainer(
         seed=recipe.seed,
         pad_token_id=int(tokenizer.pad_token_id or 0),
         pad_to_multiple_of=recipe.batch.pad_to_multiple_of,
+        samples=mixture.samples() if mixture.concatenate else None,
     )
     return AlignmentTrainer(
         built.model, args, mixture=mixture, batch=batch, collator=collator, tokenizer=tokenizer
@@ -174,11 +175,23 @@ def build_mixture(
         raise ConfigurationError(
             f"epochs.stream: no view reads {primary!r}; count the epochs of one of {', '.join(streams)}"
         )
-    length = None if recipe.epochs is None else max(1, round(recipe.epochs.count * len(streams[primary])))
+    concatenate = recipe.mixing == "concatenate"
+    size = sum(map(len, streams.values())) if concatenate else len(streams[primary])
+    length = None if recipe.epochs is None else max(1, round(recipe.epochs.count * size))
     lengths = {name: stream.with_format("numpy")["length"][:] for name, stream in streams.items()}
     # Without `bucket` a window holds one optimiser step: which examples share a step stays random.
-    bucket = bucket_positions(lengths, batch, batches=recipe.batch.bucket or 1, group=group)
-    return Mixture(streams, primary=primary, length=length, seed=recipe.seed, bucket=bucket, least=group)
+    bucket = bucket_positions(
+        lengths, batch, batches=recipe.batch.bucket or 1, group=group, concatenate=concatenate
+    )
+    return Mixture(
+        streams,
+        primary=primary,
+        length=length,
+        seed=recipe.seed,
+        bucket=bucket,
+        least=group,
+        concatenate=concatenate,
+    )
 
 
 def _kept_tokenizer(out: Path) -> Path | None:

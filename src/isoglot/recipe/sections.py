@@ -163,10 +163,13 @@ class Recipe(_Section):
         streams: corpora by name.
         views: encoder inputs by name.
         objectives: losses by name.
+        mixing: how several streams make one run: every position has an example of each stream (``alongside``), or of
+            one, all streams shuffled together as one data set (``concatenate``): a batch then holds each stream's
+            share of the data.
         normalisation: what divides the losses: the items of the whole step per objective (``token``), all
             objectives' items together (``joint_token``), or each batch's own (``batch_mean``).
         batch: batch size per device.
-        epochs: length of the run in epochs of one stream, or
+        epochs: length of the run in epochs of one stream (with ``mixing: concatenate`` of all of them), or
         steps: in optimiser steps.
         train: handed to ``transformers.TrainingArguments``.
     """
@@ -179,6 +182,7 @@ class Recipe(_Section):
     streams: Annotated[dict[str, StreamSection], Field(min_length=1)]
     views: Annotated[dict[str, ViewSection], Field(min_length=1)]
     objectives: Annotated[dict[str, ObjectiveSection], Field(min_length=1)]
+    mixing: Literal["alongside", "concatenate"] = "alongside"
     normalisation: Literal["token", "joint_token", "batch_mean"] = "token"
     batch: BatchSection
     epochs: EpochsSection | None = None

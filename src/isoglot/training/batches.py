@@ -35,13 +35,13 @@ class StreamCost:
     limit: int | None = None
 
     def tokens(self, lengths: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Tokens of examples with the given numbers of pieces."""
+        """Tokens of examples with the given numbers of pieces, 0 for a length of −1 (no example)."""
         pieces = (
             lengths.astype(np.int64)
             if self.limit is None
             else np.minimum(lengths, self.limit).astype(np.int64)
         )
-        return pieces * self.views + self.specials
+        return np.where(lengths < 0, 0, np.maximum(1, pieces * self.views + self.specials))
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,12 @@ class BatchOptions:
 
 
 def bucket_positions(
-    lengths: Mapping[str, NDArray[np.int32]], options: BatchOptions, *, batches: int, group: int = 1
+    lengths: Mapping[str, NDArray[np.int32]],
+    options: BatchOptions,
+    *,
+    batches: int,
+    group: int = 1,
+    concatenate: bool = False,
 ) -> int:
     """How many positions make a window of about ``batches`` optimiser steps.
 
@@ -85,10 +90,12 @@ def bucket_positions(
         options: the size of a batch.
         batches: steps per window (``bucket`` in a recipe; usually 50).
         group: batches per optimiser step: ranks times accumulation steps.
+        concatenate: whether a position has one example of one stream, rather than one of each.
     """
     if options.examples is not None:
         return options.examples * group * max(1, batches)
-    mean = sum(float(options.costs.get(n, StreamCost()).tokens(v).mean()) for n, v in lengths.items())
+    costs = [options.costs.get(name, StreamCost()).tokens(values) for name, values in lengths.items()]
+    mean = float(np.concatenate(costs).mean()) if concatenate else sum(float(c.mean()) for c in costs)
     return max(2 * group, round((options.tokens or 0) * group * max(1, batches) / mean))
 
 
@@ -243,18 +250,17 @@ class TokenBudgetBatches(torch.utils.data.Sampler[Sequence[int]]):
 
 
 def _budget_borders(costs: Sequence[NDArray[np.int64]], budget: int) -> list[int]:
-    """Greedy cut: each range as long as Σ_streams count · longest stays within the budget."""
+    """Greedy cut: each range as long as Σ_streams count · longest stays within the budget; a cost of 0: no example."""
     size = len(costs[0])
-    cheapest = max(1, sum(int(c.min()) for c in costs))
+    cheapest = max(1, int(np.sum(costs, axis=0).min()))
     most = max(1, budget // cheapest)  # no range can be longer
-    counts = np.arange(1, most + 1)
     borders = [0]
     while borders[-1] < size:
         start = borders[-1]
         reach = slice(start, min(start + most, size))
-        longest = sum(np.maximum.accumulate(c[reach]) for c in costs)
+        padded = sum(np.maximum.accumulate(c[reach]) * np.cumsum(c[reach] > 0) for c in costs)
         # The padded size never falls as a range grows, so the first excess can be found by bisection.
-        fits = int(np.searchsorted(longest * counts[: reach.stop - start], budget, side="right"))
+        fits = int(np.searchsorted(padded, budget, side="right"))
         borders.append(start + max(1, fits))
     return borders
 

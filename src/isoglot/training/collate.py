@@ -28,6 +28,9 @@ class Collator:
         pad_token_id: the tokenizer's padding id.
         pad_to_multiple_of: round lengths up, 8 for tensor cores or 64 for few compiled shapes; ``None``: the
             longest example's length.
+        samples: stream name → an example of it, for mixtures whose items do not all have every stream
+            (:meth:`isoglot.training.mixture.Mixture.samples`): a view whose stream no item of a batch has becomes a
+            batch of no rows, with the keys that this example gives.
 
     **Shape**: each tensor (batch, length); link ids (batch, links, 2); one value an example (batch, 1). All int64.
 
@@ -52,6 +55,7 @@ class Collator:
         seed: int,
         pad_token_id: int,
         pad_to_multiple_of: int | None = None,
+        samples: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         if not views:
             raise ConfigurationError(
@@ -65,6 +69,7 @@ class Collator:
         self.seed = seed
         self.pad_token_id = pad_token_id
         self.pad_to_multiple_of = pad_to_multiple_of
+        self.samples = samples
 
     def __call__(self, items: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Tensor]]:
         """The batch: view name → batch key → padded tensor.
@@ -75,15 +80,21 @@ class Collator:
         Raises:
             ConfigurationError: an item lacks a view's stream, or its example a column.
         """
-        return {
-            name: pad(
-                [self._build(name, stream, view, item) for item in items],
-                pad_token_id=self.pad_token_id,
-                multiple=self.pad_to_multiple_of or 1,
-                view=name,
-            )
-            for name, (stream, view) in self.views.items()
-        }
+        return {name: self._batch(name, stream, view, items) for name, (stream, view) in self.views.items()}
+
+    def _batch(
+        self, name: str, stream: str, view: View, items: Sequence[Mapping[str, Any]]
+    ) -> dict[str, Tensor]:
+        chosen = items if self.samples is None else [item for item in items if stream in item]
+        if not chosen and self.samples is not None:
+            built = self._build(name, stream, view, {"position": 0, stream: self.samples[stream]})
+            return {key: values[None, :][:0] for key, values in built.items()}
+        return pad(
+            [self._build(name, stream, view, item) for item in chosen],
+            pad_token_id=self.pad_token_id,
+            multiple=self.pad_to_multiple_of or 1,
+            view=name,
+        )
 
     def _build(self, name: str, stream: str, view: View, item: Mapping[str, Any]) -> dict[str, Tensor]:
         if stream not in item:

@@ -19,15 +19,24 @@ __all__ = ["Mixture"]
 
 Rows = NDArray[np.int64]
 
+_NONE = -1
+"""Row (and length) where a position has no example of a stream."""
+
+_TOGETHER = "*"
+"""What the order of all streams together is drawn by; no stream can have this name."""
+
 
 class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
-    """Position to one example of every stream.
+    """Position to one example of every stream, or with ``concatenate`` to one example of one stream.
 
     The primary stream defines the epochs: positions ``[e·n, (e + 1)·n)`` hold each of its ``n`` examples once, in
     an order drawn anew from ``(seed, stream, e)``. The other streams are drawn alongside, each through its own
     seeded order, re-drawn whenever it has been used up. Inside every window of ``bucket`` positions each stream's
     examples are sorted by length, so that neighbouring positions have similar lengths in *every* stream; windows
     never cross an epoch of the primary stream.
+
+    With ``concatenate`` the streams are one data set: an epoch holds each example of *every* stream once, shuffled
+    together, so a batch holds each stream's share of the data instead of as many examples of one as of another.
 
     Args:
         streams: name to encoded stream, a :class:`datasets.Dataset`; ``length`` is its column for the sorting.
@@ -38,6 +47,7 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
             ``None``: no sorting, an epoch is one window.
         least: fewest positions of a window, the batches of one optimiser step (ranks times accumulation); an epoch's
             last window joins the one before it where it would have fewer.
+        concatenate: whether the streams are shuffled together as one data set.
 
     Example:
         >>> mixture = Mixture({"bitext": bitext}, primary="bitext", length=2 * len(bitext), seed=1)  # doctest: +SKIP
@@ -56,12 +66,13 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         seed: int,
         bucket: int | None = None,
         least: int = 1,
+        concatenate: bool = False,
     ) -> None:
         _check(streams, primary, bucket)
         self.streams = {name: stream.with_format("arrow") for name, stream in streams.items()}
-        self.primary, self.seed, self.bucket = primary, seed, bucket
+        self.primary, self.seed, self.bucket, self.concatenate = primary, seed, bucket, concatenate
         self.sizes = {name: len(stream) for name, stream in streams.items()}
-        self.epoch_size = self.sizes[primary]
+        self.epoch_size = sum(self.sizes.values()) if concatenate else self.sizes[primary]
         self.length = length
         self.lengths = {name: _lengths(stream) for name, stream in streams.items()}
         self._starts = _window_starts(self.epoch_size, bucket or self.epoch_size, least)
@@ -80,38 +91,33 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         for position in (min(positions), max(positions)):
             if position < 0 or (self.length is not None and position >= self.length):
                 raise IndexError(f"position {position} of a mixture with positions 0 to {len(self) - 1}")
-        rows = self.rows(positions)
-        columns = {name: _columns(self.streams[name][rows[name]]) for name in self.streams}
-        return [
-            {
-                "position": int(position),
-                **{
-                    name: {
-                        **{column: values[i] for column, values in table.items()},
-                        "coin": self.coin(name, position),
-                    }
-                    for name, table in columns.items()
-                },
-            }
-            for i, position in enumerate(positions)
-        ]
+        items: list[dict[str, Any]] = [{"position": int(position)} for position in positions]
+        for name, rows in self.rows(positions).items():
+            places = np.flatnonzero(rows != _NONE)
+            examples = self._read(name, rows[places])
+            for place, example in zip(places, examples, strict=True):
+                items[place][name] = {**example, "coin": self.coin(name, positions[int(place)])}
+        return items
+
+    def samples(self) -> dict[str, dict[str, Any]]:
+        """Each stream's first example: what a batch without any example of it would have held."""
+        return {name: {**self._read(name, np.zeros(1, np.int64))[0], "coin": False} for name in self.streams}
 
     def coin(self, stream: str, position: int) -> bool:
         """A fair coin per stream and position, for views that order an example's sides alike."""
         return bool(seed_for(self.seed, "coin", stream, int(position)) & 1)
 
     def rows(self, positions: Sequence[int]) -> dict[str, Rows]:
-        """Row numbers of each stream at the given positions."""
+        """Row numbers of each stream at the given positions, −1 where a position has no example of it."""
         found: dict[str, list[int]] = {name: [] for name in self.streams}
         for position in map(int, positions):
             if self.bucket is None:
-                for name, size in self.sizes.items():
-                    found[name].append(self._order(name, position // size)[position % size])
+                offset, table = 0, self._drawn(position, position + 1)
             else:
                 index = self.window_of(position)
-                offset = position - self.window(index)[0]
-                for name, rows in self._window(index).items():
-                    found[name].append(rows[offset])
+                offset, table = position - self.window(index)[0], self._window(index)
+            for name, rows in table.items():
+                found[name].append(rows[offset])
         return {name: np.array(rows, dtype=np.int64) for name, rows in found.items()}
 
     def window(self, index: int) -> tuple[int, int]:
@@ -127,8 +133,8 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         return epoch * windows + min(local // (self.bucket or self.epoch_size), windows - 1)
 
     def window_lengths(self, index: int) -> dict[str, NDArray[np.int32]]:
-        """Each stream's example lengths at the positions of a window."""
-        return {name: self.lengths[name][rows] for name, rows in self._window(index).items()}
+        """Each stream's example lengths at the positions of a window, −1 where a position has no example of it."""
+        return {name: self._lengths_of(name, rows) for name, rows in self._window(index).items()}
 
     def fingerprint(self) -> dict[str, Any]:
         """What the order of examples depends on; a resumed run compares it with the checkpoint's."""
@@ -136,44 +142,66 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
             "seed": self.seed,
             "primary": self.primary,
             "bucket": self.bucket,
+            "concatenate": self.concatenate,
             "streams": dict(self.sizes),
         }
 
     def _window(self, index: int) -> dict[str, Rows]:
         if index not in self._windows:
-            start, stop = self.window(index)
-            found = {name: self._drawn(name, start, stop) for name in self.streams}
+            found = self._drawn(*self.window(index))
             if self.bucket is not None:
-                found = {
-                    n: rows[np.argsort(self.lengths[n][rows], kind="stable")] for n, rows in found.items()
-                }
+                lengths = {name: self._lengths_of(name, rows) for name, rows in found.items()}
+                if self.concatenate:  # a position has one example: the longest of its lengths is that one's
+                    lengths = dict.fromkeys(lengths, np.max([*lengths.values()], axis=0))
+                found = {n: rows[np.argsort(lengths[n], kind="stable")] for n, rows in found.items()}
             self._windows[index] = found
             while len(self._windows) > 2:  # a batch lies in one window, the next one's begins the other
                 self._windows.popitem(last=False)
         self._windows.move_to_end(index)
         return self._windows[index]
 
-    def _drawn(self, stream: str, start: int, stop: int) -> Rows:
-        """A stream's rows at positions ``[start, stop)`` before sorting, its epochs strung together."""
-        size, parts = self.sizes[stream], []
+    def _lengths_of(self, stream: str, rows: Rows) -> NDArray[np.int32]:
+        return np.where(rows == _NONE, _NONE, self.lengths[stream][rows]).astype(np.int32)
+
+    def _drawn(self, start: int, stop: int) -> dict[str, Rows]:
+        """Each stream's rows at positions ``[start, stop)`` before sorting."""
+        if not self.concatenate:
+            return {name: self._strung(name, size, start, stop) for name, size in self.sizes.items()}
+        together, before = self._strung(_TOGETHER, self.epoch_size, start, stop), 0
+        found = {}
+        for name, size in self.sizes.items():
+            inside = (before <= together) & (together < before + size)
+            found[name] = np.where(inside, together - before, _NONE)
+            before += size
+        return found
+
+    def _strung(self, name: str, size: int, start: int, stop: int) -> Rows:
+        """Places ``[start, stop)`` of the orders of all epochs of ``size`` examples, strung together."""
+        parts = []
         while start < stop:
             epoch, offset = divmod(start, size)
             taken = min(stop - start, size - offset)
-            parts.append(self._order(stream, epoch)[offset : offset + taken])
+            parts.append(self._order(name, size, epoch)[offset : offset + taken])
             start += taken
         return np.concatenate(parts).astype(np.int64)
 
-    def _order(self, stream: str, epoch: int) -> NDArray[np.int32 | np.int64]:
-        key = (stream, epoch)
+    def _order(self, name: str, size: int, epoch: int) -> NDArray[np.int32 | np.int64]:
+        key = (name, epoch)
         if key not in self._orders:
-            size = self.sizes[stream]
-            generator = np.random.default_rng(seed_for(self.seed, "order", stream, epoch))
+            generator = np.random.default_rng(seed_for(self.seed, "order", name, epoch))
             order = generator.permutation(size)
             self._orders[key] = order.astype(np.int32) if size < 2**31 else order
             while len(self._orders) > 2 * len(self.streams):
                 self._orders.popitem(last=False)
         self._orders.move_to_end(key)
         return self._orders[key]
+
+    def _read(self, stream: str, rows: Rows) -> list[dict[str, Any]]:
+        """Rows of a stream as column to value each."""
+        if not rows.size:
+            return []
+        table = _columns(self.streams[stream][rows])
+        return [{column: values[i] for column, values in table.items()} for i in range(rows.size)]
 
 
 def _check(streams: Mapping[str, datasets.Dataset], primary: str, bucket: int | None) -> None:

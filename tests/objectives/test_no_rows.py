@@ -1,0 +1,67 @@
+"""A batch may have no rows of a view: concatenated streams give some batches none of a stream's examples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from isoglot.corpus.encode.encode import EncodeOptions, encode_stream
+from isoglot.modules.encodings import Encodings
+from isoglot.objectives import OBJECTIVES
+from isoglot.testing import FAMILIES, tiny_aligned, tiny_model, tiny_tokenizer
+from isoglot.training.collate import Collator
+from isoglot.training.mixture import Mixture
+from isoglot.views.masked_pair import MaskedPair
+from isoglot.views.sentence_pair import SentencePair
+
+OPTIONS: list[tuple[str, dict[str, Any]]] = [
+    *((name, {}) for name in OBJECTIVES if name != "embedding_alignment"),  # which reads no view
+    ("denoising_word_alignment", {"labels": "corpus"}),
+    ("sentence_contrast", {"variant": "in_batch"}),
+    ("sentence_contrast", {"variant": "xlco", "mixup": True}),
+]
+
+
+@pytest.fixture(scope="module")
+def collator() -> Collator:
+    tokenizer = tiny_tokenizer()
+    options = EncodeOptions(kind="aligned")
+    stream = encode_stream(tiny_aligned(8), tokenizer, options=options)
+    mixture = Mixture({"bitext": stream}, primary="bitext", seed=1, concatenate=True)
+    views = {
+        "pair": ("bitext", MaskedPair(tokenizer)),
+        "sentences": ("bitext", SentencePair(tokenizer, order="source_is_query")),
+    }
+    return Collator(views, seed=1, pad_token_id=0, samples=mixture.samples())
+
+
+@pytest.mark.parametrize(("name", "options"), OPTIONS)
+def test_every_objective_is_an_exact_zero_without_rows(
+    name: str, options: dict[str, Any], collator: Collator
+) -> None:
+    batch = collator([{"position": 0}])
+    assert all(len(tensor) == 0 for view in batch.values() for tensor in view.values())
+    model = tiny_model("bert", tokenizer=tiny_tokenizer()).train()
+    objective = OBJECTIVES[name](model, **options)
+    output = objective(Encodings(model, batch), batch)
+    assert float(output.total.detach()) == 0.0
+    assert int(output.count) == 0
+    known = objective.count(batch)
+    assert known is None or int(known) == 0
+    assert all(torch.isfinite(value).all() for value in output.metrics.values())
+    output.total.backward()
+    assert all(p.grad is not None and not p.grad.any() for p in objective.parameters() if p.requires_grad)
+    assert (
+        model.get_input_embeddings().weight.grad is not None
+    )  # ranks without rows take part in the gradient
+    assert not model.get_input_embeddings().weight.grad.any()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_encoder_gives_no_rows_for_none(family: str) -> None:
+    model = tiny_model(family)
+    encodings = Encodings(model, {"text": {"input_ids": torch.zeros(0, 7, dtype=torch.int64)}})
+    assert encodings.last("text").shape == (0, 7, model.config.hidden_size)
+    assert encodings.layer("text", 1, clean=True).shape == (0, 7, model.config.hidden_size)
