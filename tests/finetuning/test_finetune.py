@@ -169,7 +169,7 @@ def test_words_translations_are_those_of_a_loop(encoder: Path, tmp_path: Path, o
             build_task("lexicon_induction", [str(tmp_path / "en-xx.txt")], words="9"),
             languages=["en-xx"],
         )
-    with pytest.raises(ConfigurationError, match="asked or all"):
+    with pytest.raises(ConfigurationError, match="'asked' or 'all'"):
         build_task("lexicon_induction", [], csls_over="some")
 
 
@@ -236,6 +236,7 @@ def test_align_mlms_settings_are_those_of_its_table_11(task: str) -> None:
         values["learning_rate"], values["epochs"], values["batch_size"],
     )  # fmt: skip
     assert found.max_length == values["max_seq_length"]
+    assert found.select == "last", "the dev data are what the paper reports on"
 
 
 def test_xtremes_and_ppas_settings() -> None:
@@ -256,7 +257,7 @@ def test_xtremes_and_ppas_settings() -> None:
         found = preset("ppa", task)
         assert (found.learning_rate, found.batch_size, found.epochs) == (rate, 32, 2)
         assert (found.max_length, found.warmup, found.weight_decay) == (length, 1000, 0.01)
-        assert (found.schedule, found.select) == ("linear", "source")
+        assert (found.schedule, found.select, found.precision) == ("linear", "source", "mixed")
 
 
 def test_presets() -> None:
@@ -264,6 +265,14 @@ def test_presets() -> None:
     assert preset("xtreme", "xquad", epochs=1).epochs == 1
     assert len(preset("xlm_align", "mlqa").grid()) == 9
     assert preset("xlm_align", "xnli").warmup == 12_500
+    for wrong in (
+        {"epochs": 0},
+        {"learning_rate": -1},
+        {"learning_rate": float("nan")},
+        {"batch_size": (8, 0)},
+    ):
+        with pytest.raises(ConfigurationError, match=f"setting {next(iter(wrong))}="):
+            preset("xtreme", "pos", **wrong)
     with pytest.raises(ConfigurationError, match="has no settings for pos"):
         preset("ppa", "pos")
     with pytest.raises(ConfigurationError, match="did you mean 'learning_rate'"):

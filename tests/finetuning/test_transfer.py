@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Callable[[], Any]:
+def world(tmp_path: Path) -> Any:
     """A model, and tags by the length of words in English and two languages that share none of its words."""
     tokenizer = tiny_tokenizer("bert")
     tiny_model("bert", tokenizer=tokenizer).save_pretrained(tmp_path / "model")
@@ -32,11 +31,11 @@ def world(tmp_path: Path) -> Callable[[], Any]:
         lines = ["".join(f"{w}\t{'DET' if len(w) < 5 else 'NOUN'}\n" for w in own) for own in words]
         for split in ("train", "dev"):
             (tmp_path / f"{split}-{language}.tsv").write_text("\n".join(lines))
-    return lambda: build_task("pos", [f"{tmp_path}/{{split}}-{{language}}.tsv"])
+    return build_task("pos", [f"{tmp_path}/{{split}}-{{language}}.tsv"])
 
 
 def test_the_gap_is_supervised_minus_zero_shot_and_one_source_model_serves_all(
-    tmp_path: Path, world: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, world: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = TransferOptions(FinetuneOptions.build(learning_rate=5e-3, batch_size=8, epochs=3))
     out, languages = tmp_path / "out", ("en", "en-x-trans", "en-x-trans-inv")
@@ -62,9 +61,7 @@ def test_the_gap_is_supervised_minus_zero_shot_and_one_source_model_serves_all(
     assert found.measures()[0] == Measure("pos", "dev", "f1_zero_shot")
 
 
-def test_a_further_language_is_added_and_weights_are_kept_if_asked_for(
-    tmp_path: Path, world: Callable[[], Any]
-) -> None:
+def test_a_further_language_is_added_and_weights_are_kept_if_asked_for(tmp_path: Path, world: Any) -> None:
     train = FinetuneOptions.build(learning_rate=5e-3, batch_size=8, epochs=1)
     out, languages = tmp_path / "out", ("en", "en-x-trans", "en-x-trans-inv")
     first = transfer(
@@ -83,15 +80,13 @@ def test_a_further_language_is_added_and_weights_are_kept_if_asked_for(
 
 
 @pytest.mark.parametrize("languages", [(), ("en",), ("en", "en"), ("en", "de", "de")])
-def test_one_language_is_refused(
-    tmp_path: Path, world: Callable[[], Any], languages: tuple[str, ...]
-) -> None:
+def test_one_language_is_refused(tmp_path: Path, world: Any, languages: tuple[str, ...]) -> None:
     with pytest.raises(ConfigurationError, match="two or more different"):
         transfer(tmp_path / "model", world, languages=languages, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
-def test_runs_are_called_by_their_names_and_must_differ(tmp_path: Path, world: Callable[[], Any]) -> None:
+def test_runs_are_called_by_their_names_and_must_differ(tmp_path: Path, world: Any) -> None:
     model = tmp_path / "model"
     assert run_folders([model]) == {"model": model}
     assert run_folders([model, model], ["a", "b"]) == {"a": model, "b": model}
@@ -102,7 +97,7 @@ def test_runs_are_called_by_their_names_and_must_differ(tmp_path: Path, world: C
 
 
 def test_several_processes_are_refused_before_anything_is_written(
-    tmp_path: Path, world: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, world: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(ConfigurationError, match="without torchrun"):
@@ -110,8 +105,8 @@ def test_several_processes_are_refused_before_anything_is_written(
     assert not (tmp_path / "out").exists()
 
 
-def test_the_callers_task_keeps_its_length(tmp_path: Path, world: Callable[[], Any]) -> None:
-    task = world()
+def test_the_callers_task_keeps_its_length(tmp_path: Path, world: Any) -> None:
+    task = world
     before = copy.copy(task)
     settings = FinetuneOptions.build(max_length=16, batch_size=8, epochs=1)
     tuned = finetune(tmp_path / "model", task, language="en", train=settings, out=tmp_path / "tuned")

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from isoglot.corpus.labelled.places import DataSource
 from isoglot.derive.derive_corpus import DeriveRequest, derive_corpus
 from isoglot.derive.input import read_rows
 from isoglot.derive.spec import TransformOptions
@@ -16,9 +15,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.schema import SPAN
 from isoglot.synthetic import World
 from isoglot.synthetic.write_world import SPLITS, WorldRequest, WorldSummary, write_world
-from isoglot.tasks.pairs import PairTask
-from isoglot.tasks.questions import QuestionTask
-from isoglot.tasks.tagging import TaggingTask
+from isoglot.tasks import build_task
 
 SMALL = WorldRequest(seed=3, text=60, pos=20, ner=25, nli=30, paws=15, qa=12, dev=8, test=9)
 WORLD = World(seed=3)
@@ -40,16 +37,13 @@ def test_rows_of_every_file(made: WorldSummary) -> None:
 
 @pytest.mark.parametrize("split", SPLITS)
 def test_tasks_read_what_the_world_made(made: WorldSummary, split: str) -> None:
-    def source(kind: str) -> DataSource:
-        return DataSource([str(made.path / kind)])
-
     for kind in ("pos", "ner"):
-        found = TaggingTask(source(kind), kind=kind).load("en", split)
+        found = build_task(kind, [str(made.path / kind)]).load("en", split)
         assert found.to_list() == getattr(WORLD, kind)(SMALL.rows(kind, split), split=split).to_list()
     for kind, name in (("nli", "xnli"), ("paws", "pawsx")):
-        pairs = PairTask(source(kind), kind=name).load("en", split).remove_columns("id")
+        pairs = build_task(name, [str(made.path / kind)]).load("en", split).remove_columns("id")
         assert pairs.to_list() == getattr(WORLD, kind)(SMALL.rows(kind, split), split=split).to_list()
-    asked = QuestionTask(source("qa")).load("en", split).select_columns(list(SPAN))
+    asked = build_task("xquad", [str(made.path / "qa")]).load("en", split).select_columns(list(SPAN))
     assert asked.to_list() == WORLD.qa(SMALL.rows("qa", split), split=split).to_list()
 
 

@@ -1,15 +1,43 @@
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
+from statistics import fmean
 
 import pytest
+from datasets import Dataset
 
-from isoglot.errors import ConfigurationError, InputError
-from isoglot.tasks.submission import mean_scores, score_files, write
+from isoglot.tasks import build_task
+from isoglot.tasks.submission import write, written
 
 DATA = os.environ.get("ISOGLOT_DATA")
 MOCK = None if DATA is None else Path(DATA).parent / "reference" / "xtreme_mock"
+
+
+def _tags(path: Path) -> list[list[str]]:
+    return [block.split("\n") for block in path.read_text().strip().split("\n\n")]
+
+
+def _scored(task: str, predictions: Path, labels: Path) -> dict[str, float]:
+    """A file of predictions against one of labels, scored by the task."""
+    language = predictions.stem.partition("-")[2]
+    built = build_task(task, [])
+    if task in ("udpos", "panx"):
+        gold = Dataset.from_dict({"tags": _tags(labels)})
+        return dict(built.score(gold, _tags(predictions), language=language))
+    if predictions.suffix == ".tsv":
+        gold = Dataset.from_dict({"label": labels.read_text().split()})
+        return dict(built.score(gold, predictions.read_text().split(), language=language))
+    asked = [
+        (question["id"], {"text": [answer["text"] for answer in question["answers"]]})
+        for article in json.loads(labels.read_text())["data"]
+        for paragraph in article["paragraphs"]
+        for question in paragraph["qas"]
+    ]
+    names, answers = zip(*asked, strict=True)
+    gold = Dataset.from_dict({"id": names, "answers": answers})
+    return dict(built.score(gold, json.loads(predictions.read_text()), language=language))
 
 
 @pytest.mark.skipif(MOCK is None or not MOCK.is_dir(), reason="no XTREME mock data beside ISOGLOT_DATA")
@@ -27,55 +55,32 @@ MOCK = None if DATA is None else Path(DATA).parent / "reference" / "xtreme_mock"
 )
 def test_mock_submission_scores_as_xtreme_says(task: str, expected: dict[str, float]) -> None:
     assert MOCK is not None
-    scores = {}
-    for file in sorted((MOCK / "predictions" / task).iterdir()):
-        language = file.stem.partition("-")[2]
-        scores[language] = score_files(file, MOCK / "labels" / task / file.name, task, language=language)
+    files = sorted((MOCK / "predictions" / task).iterdir())
+    scores = [_scored(task, file, MOCK / "labels" / task / file.name) for file in files]
     assert len(scores) > 5
-    means = mean_scores(scores)
     for metric, value in expected.items():
-        assert means[metric] == pytest.approx(value, abs=5e-5)
+        assert fmean(row[metric] for row in scores) == pytest.approx(value, abs=5e-5)
 
 
-def test_written_predictions_are_read_back(tmp_path: Path) -> None:
-    tags = [["DET", "NOUN"], ["X"]]
-    file = write(tmp_path, "pos", "de", "test", tags)
+def test_predictions_are_written_as_xtreme_names_and_lays_them_out(tmp_path: Path) -> None:
+    pos = build_task("pos", [])
+    file = write(tmp_path, pos, "de", "test", [["DET", "NOUN"], ["X"]])
     assert file == tmp_path / "udpos" / "test-de.tsv"
     assert file.read_text() == "DET\nNOUN\n\nX\n"
-    assert score_files(file, file, "pos", language="de")["accuracy"] == 100.0
-    labels = write(tmp_path, "xnli", "de", "dev", ["neutral", "entailment"])
-    assert labels.read_text() == "neutral\nentailment\n"
-    assert score_files(labels, labels, "xnli", language="de") == {"accuracy": 100.0}
+    assert written(tmp_path, pos, "de", "test") and not written(tmp_path, pos, "de", "dev")
+    labels = write(tmp_path, build_task("xnli", [], name="mine"), "de", "dev", ["neutral", "entailment"])
+    assert (labels.parent.name, labels.read_text()) == ("mine", "neutral\nentailment\n")
+    answers = write(tmp_path, build_task("xquad", []), "de", "test", {"1": "Hund"})
+    assert (answers.name, json.loads(answers.read_text())) == ("test-de.json", {"1": "Hund"})
 
 
-def test_answers_are_scored_by_both_normalisations(tmp_path: Path) -> None:
-    gold = tmp_path / "gold.json"
-    gold.write_text(
-        '{"data": [{"paragraphs": [{"context": "c", "qas": [{"id": "1", "question": "q", '
-        '"answers": [{"text": "der Hund", "answer_start": 0}]}]}]}]}'
-    )
-    given = write(tmp_path, "xquad", "de", "test", {"1": "Hund"})
-    scores = score_files(given, gold, "xquad", language="de")
-    assert scores["exact_match"] == 0.0
-    assert scores["mlqa_exact_match"] == 100.0
-    assert "mlqa_f1" not in score_files(given, gold, "xquad", language="el")
-    assert score_files(given, gold, "mlqa", language="de")["exact_match"] == 100.0
-
-
-def test_mistakes_name_the_file(tmp_path: Path) -> None:
-    one, two = tmp_path / "one.tsv", tmp_path / "two.tsv"
-    one.write_text("a\n")
-    two.write_text("a\nb\n")
-    with pytest.raises(InputError, match=r"one\.tsv: 1 labels, .*two\.tsv has 2"):
-        score_files(one, two, "xnli", language="de")
-    with pytest.raises(InputError, match="sentence 1 has 1 tags"):
-        score_files(one, two, "ner", language="de")
-    with pytest.raises(ConfigurationError, match="no submission format"):
-        score_files(one, two, "bucc", language="de")
-    with pytest.raises(InputError, match=r"two\.tsv:1: is not JSON"):
-        score_files(two, two, "mlqa", language="de")
-
-
-def test_mean_over_the_metrics_all_languages_have() -> None:
-    assert mean_scores({"de": {"f1": 1.0, "x": 2.0}, "fr": {"f1": 3.0}}) == {"f1": 2.0}
-    assert mean_scores({}) == {}
+def test_answers_are_scored_by_both_normalisations() -> None:
+    gold = Dataset.from_dict({"id": ["1"], "answers": [{"text": ["der Hund"]}]})
+    scores = {
+        (task, language): build_task(task, []).score(gold, {"1": "Hund"}, language=language)
+        for task, language in (("xquad", "de"), ("xquad", "el"), ("mlqa", "de"), ("mlqa", "de-es"))
+    }
+    assert scores["xquad", "de"]["exact_match"] == 0.0
+    assert scores["xquad", "de"]["mlqa_exact_match"] == 100.0
+    assert "mlqa_f1" not in scores["xquad", "el"]
+    assert scores["mlqa", "de"]["exact_match"] == scores["mlqa", "de-es"]["exact_match"] == 100.0

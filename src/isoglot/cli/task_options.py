@@ -6,7 +6,12 @@ from typing import Any
 
 from isoglot.cli.settings import parse_settings
 
-__all__ = ["DATA_HELP", "divide", "seeds_of", "values_of"]
+__all__ = ["DATA_HELP", "PRESET_HELP", "TASK_HELP", "seeds_of", "values_of"]
+
+TASK_HELP = "Name of the task (--tasks lists them), or package.module:Name."
+
+PRESET_HELP = "xtreme, weam, ppa, align_mlm or xlm_align: the paper's settings."
+
 
 DATA_HELP = (
     "Where the data are: a file, a folder with the language's code and the split in its files' names, a template such "
@@ -20,15 +25,6 @@ def values_of(given: list[str] | None) -> dict[str, Any]:
     values = parse_settings(given, example="batch_size=16", lists=True)
     several = values.get("select_languages")
     return {**values, "select_languages": (several,)} if isinstance(several, str) else values
-
-
-def divide(task: str, values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Options of the task, and settings of training (``max_length`` is both: training's)."""
-    from isoglot.finetuning.options import FinetuneOptions
-    from isoglot.tasks import task_options
-
-    own = set(task_options(task)) - set(FinetuneOptions.model_fields)
-    return {k: v for k, v in values.items() if k in own}, {k: v for k, v in values.items() if k not in own}
 
 
 def seeds_of(text: str, *, option: str = "--seed") -> list[int]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 import typer
 
-from isoglot.cli.task_options import DATA_HELP, divide, seeds_of, values_of
+from isoglot.cli.task_options import DATA_HELP, PRESET_HELP, TASK_HELP, seeds_of, values_of
 
 if TYPE_CHECKING:
     from isoglot.results import Result
@@ -26,15 +26,14 @@ def register(app: typer.Typer) -> None:
     app.command()(evaluate)
 
 
-def _list_tasks(wanted: bool) -> None:
+def _list_tasks(context: typer.Context, wanted: bool) -> None:
     if not wanted:
         return
-    from isoglot.tasks import TASKS, task_options
+    from isoglot.cli.task_list import settings_list, task_list
 
-    for name in TASKS:
-        typer.echo(
-            f"{name:18s} {', '.join(o for o in task_options(name) if o not in ('name', 'primary_metric'))}"
-        )
+    typer.echo(task_list())
+    if context.info_name == "finetune":
+        typer.echo(f"\n{settings_list()}")
     raise typer.Exit
 
 
@@ -47,7 +46,7 @@ def finetune(  # noqa: PLR0917 - one parameter a flag
     checkpoint: str = typer.Argument(
         ..., metavar="CHECKPOINT", help="Folder of a checkpoint or run, or a hub name."
     ),
-    task: str = typer.Option(..., "--task", "-t", help="pos, ner, xnli, pawsx, xquad, mlqa, tydiqa, squad."),
+    task: str = typer.Option(..., "--task", "-t", help=TASK_HELP),
     data: list[str] = typer.Option(..., "--data", "-d", help=DATA_HELP),
     out: Path = typer.Option(
         ..., "--out", "-o", help="Folder of the run; with several seeds, one folder a seed in it."
@@ -55,9 +54,7 @@ def finetune(  # noqa: PLR0917 - one parameter a flag
     language: str = typer.Option(
         "en", "--language", "-l", help="Language of the training data; several with commas."
     ),
-    preset: str = typer.Option(
-        "xtreme", help="xtreme, weam, ppa, align_mlm or xlm_align: the paper's settings."
-    ),
+    preset: str = typer.Option("xtreme", help=PRESET_HELP),
     seed: str = typer.Option("1", help="Seed, or several with commas."),
     epochs: float | None = typer.Option(None, help="In place of the preset's."),
     settings: list[str] = typer.Option(
@@ -82,18 +79,15 @@ def finetune(  # noqa: PLR0917 - one parameter a flag
     del tasks
     from isoglot.cli.console import Console
     from isoglot.finetuning.finetune import finetune as run
-    from isoglot.finetuning.options import preset as settings_of
-    from isoglot.tasks import build_task
+    from isoglot.finetuning.options import task_with_settings
 
     values = values_of(settings)
     if epochs is not None:
         values["epochs"] = epochs
-    of_task, of_training = divide(task, values)
+    built, train = task_with_settings(task, data, paper=preset, **values)
     seeds = seeds_of(seed)
     with Console(quiet=quiet) as console:
         for number in seeds:
-            built = build_task(task, data, **of_task)
-            train = settings_of(preset, getattr(built, "kind", built.name), **of_training)
             folder = out if len(seeds) == 1 else out / f"seed-{number}"
             found = run(
                 checkpoint, built, language=language, seed=number, train=train, out=folder, resume=resume,
@@ -107,13 +101,7 @@ def evaluate(  # noqa: PLR0917 - one parameter a flag
     checkpoints: list[str] = typer.Argument(
         ..., metavar="CHECKPOINT...", help="Folders of checkpoints or runs."
     ),
-    task: str = typer.Option(
-        ...,
-        "--task",
-        "-t",
-        help="pos, ner, xnli, pawsx, xquad, mlqa, tydiqa (fine-tuned checkpoints); tatoeba, flores, ntrex, "
-        "lexicon_induction, word_alignment (any).",
-    ),
+    task: str = typer.Option(..., "--task", "-t", help=TASK_HELP),
     languages: str = typer.Option(..., "--languages", "-l", help="With commas; de-es for a pair."),
     data: list[str] = typer.Option(..., "--data", "-d", help=DATA_HELP),
     out: Path = typer.Option(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from isoglot.cli.task_options import DATA_HELP, divide, seeds_of, values_of
+from isoglot.cli.task_options import DATA_HELP, PRESET_HELP, TASK_HELP, seeds_of, values_of
 
 __all__ = ["register", "transfer"]
 
@@ -20,15 +20,13 @@ def transfer(  # noqa: PLR0917 - one parameter a flag
     checkpoints: list[str] = typer.Argument(
         ..., metavar="CHECKPOINT...", help="Pre-trained: folders of checkpoints or runs, or hub names."
     ),
-    task: str = typer.Option(..., "--task", "-t", help="pos, ner, xnli, pawsx, xquad, mlqa, tydiqa, squad."),
+    task: str = typer.Option(..., "--task", "-t", help=TASK_HELP.replace("--tasks", "finetune --tasks")),
     languages: str = typer.Option(
         ..., "--languages", "-l", help="With commas: the source, then the targets, such as en,en-x-trans-inv."
     ),
     data: list[str] = typer.Option(..., "--data", "-d", help=DATA_HELP),
     out: Path = typer.Option(..., "--out", "-o", help="Folder; every run and seed has one of its own in it."),
-    preset: str = typer.Option(
-        "align_mlm", help="xtreme, weam, ppa, align_mlm or xlm_align: the paper's settings."
-    ),
+    preset: str = typer.Option("align_mlm", help=PRESET_HELP),
     seed: str = typer.Option("1", help="Seed, or several with commas."),
     split: str = typer.Option("dev", help="To test on; the paper reports dev."),
     epochs: float | None = typer.Option(None, help="In place of the preset's."),
@@ -55,29 +53,25 @@ def transfer(  # noqa: PLR0917 - one parameter a flag
     [bold]isoglot report gap[/bold]; --paper align_mlm puts the paper's figures beside it.
     """
     from isoglot.cli.console import Console, print_table
-    from isoglot.finetuning.options import preset as settings_of
+    from isoglot.finetuning.options import task_with_settings
     from isoglot.finetuning.transfer import TransferOptions, run_folders
     from isoglot.finetuning.transfer import transfer as measure
-    from isoglot.tasks import build_task
 
     values = values_of(settings) | ({} if epochs is None else {"epochs": epochs})
-    of_task, of_training = divide(task, values)
-    if name is not None:
-        of_task["name"] = name
+    built, train = task_with_settings(
+        task, data, paper=preset, **values | ({} if name is None else {"name": name})
+    )
     wanted = [code.strip() for code in languages.split(",") if code.strip()]
-    built = build_task(task, data, **of_task)
-    kind = getattr(built, "kind", built.name)
     numbers, runs = seeds_of(seed), run_folders(checkpoints, run or ())
     rows = []
     with Console(quiet=quiet) as console:
         for called, checkpoint in runs.items():
-            train = settings_of(preset, kind, **{**of_training, "run": called})
-            options = TransferOptions(train, split, keep)
+            options = TransferOptions(train.changed(run=called), split, keep)
             for number in numbers:
                 console.note(f"{called}, seed {number}")
                 rows += measure(
-                    checkpoint, lambda: build_task(task, data, **of_task), languages=wanted, seed=number,
-                    options=options, out=out / called.replace("/", "--") / f"seed-{number}", progress=console,
+                    checkpoint, built, languages=wanted, seed=number, options=options,
+                    out=out / called.replace("/", "--") / f"seed-{number}", progress=console,
                 )  # fmt: skip
     if not quiet:
         heading = ("run", "language", "seed", "metric", "value")

@@ -22,13 +22,12 @@ from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.folder import hash_checkpoint, read_json
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.tasks import submission
-from isoglot.tasks.base import Predictions, Probe, Task, TrainableTask
+from isoglot.tasks.base import Facts, Predictions, Probe, Task, TrainableTask
 from isoglot.tasks.features import Collator, Precision, Step, default_device, predict_rows
 from isoglot.tasks.language_vectors import attach, attached, chosen_vectors, number_rows
 
 __all__ = ["EvaluateOptions", "evaluate", "require_one_process"]
 
-_INHERITED = ("max_length", "stride", "windows", "max_question_length")
 _OWN = ("language_ids", "precision")
 """Options of an evaluation that change its figures."""
 
@@ -98,7 +97,7 @@ def evaluate(
     rows: list[Result] = []
     for number, language in enumerate(languages, 1):
         wanted = options.predictions is not None and not submission.written(
-            options.predictions, task.name, language, split
+            options.predictions, task, language, split
         )
         known = [] if options.again or wanted else measure.known(language, split)
         if known:
@@ -122,9 +121,11 @@ class _Measure:
         )
         self.run = options.run or str(self.about["run"])
         trained_with = self.about.get("options", {}) if isinstance(task, TrainableTask) else {}
-        inherited = {n: trained_with[n] for n in _INHERITED if n in trained_with and hasattr(task, n)}
-        for name, value in inherited.items():
-            setattr(task, name, value)
+        inherited = {
+            n: trained_with[n] for n in Facts.of(task).inherited if n in trained_with and hasattr(task, n)
+        }
+        for name in inherited.keys() - changed_options(task, {}).keys():
+            setattr(task, name, inherited[name])
         own = {n: v for n in _OWN if (v := getattr(options, n)) != getattr(EvaluateOptions, n)}
         self._changed = Result.in_order({**changed_options(task, inherited), **own})
         self._described = describe_task(task)  # before the model limits what is asked for
@@ -150,7 +151,7 @@ class _Measure:
             self._result(language, split, metric, value, len(predictions)) for metric, value in scores.items()
         ]
         if self.options.predictions is not None:
-            submission.write(self.options.predictions, self.task.name, language, split, predictions)
+            submission.write(self.options.predictions, self.task, language, split, predictions)
         if self.options.out is not None:
             append(self.options.out, rows)
             self._remember(language, split)
@@ -173,11 +174,12 @@ class _Measure:
         if self._model is not None:
             return
         if isinstance(self.source, Path) and (self.source / TASK_FILE).is_file():
-            trained_on = (read_json(self.source / TASK_FILE) or {}).get("options", {}).get("kind")
-            own = getattr(task, "kind", None)
-            if trained_on is not None and own is not None and not _compatible(trained_on, own):
+            trained_on = (read_json(self.source / TASK_FILE) or {}).get("options", {})
+            own, heads = Facts.of(task), trained_on.get("heads", trained_on.get("kind"))
+            if heads is not None and heads != own.heads:
                 raise ConfigurationError(
-                    f"{self.source}: was fine-tuned for {trained_on}, task {own} given; fine-tune the encoder for it"
+                    f"{self.source}: was fine-tuned for {trained_on['kind']}, task {own.kind} given; fine-tune the "
+                    "encoder for it"
                 )
         model = task.trained(self.source)
         longest = max_length(model)
@@ -261,12 +263,6 @@ def require_one_process(command: str, work: str) -> None:
         raise ConfigurationError(
             f"{command} given to torchrun, but it {work} in one process; start it without torchrun"
         )
-
-
-def _compatible(one: str, other: str) -> bool:
-    """Whether a head of one kind does for another: all question answering is the same."""
-    questions = {"squad", "xquad", "mlqa", "tydiqa"}
-    return one == other or {one, other} <= questions
 
 
 def _journal(out: Path) -> Path:

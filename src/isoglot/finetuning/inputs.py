@@ -13,7 +13,7 @@ from typing import Any
 
 from isoglot.corpus.labelled.places import Place
 from isoglot.corpus.manifest import hash_file
-from isoglot.tasks.base import Probe, Task
+from isoglot.tasks.base import Facts, Task, places_of
 
 __all__ = ["changed_options", "describe_task", "identify", "key_of"]
 
@@ -22,8 +22,11 @@ _REMEMBERED = 1024
 
 
 def describe_task(task: Any) -> dict[str, Any]:
-    """A task's options as plain values, without its data."""
-    values = {name: getattr(task, name) for name in _defaults(task)}
+    """What a task is and its options, as plain values, without its data."""
+    facts = Facts.of(task)
+    values = {"kind": facts.kind, "heads": facts.heads} | {
+        name: getattr(task, name) for name in _defaults(task)
+    }
     return {k: asdict(v) if is_dataclass(v) and not isinstance(v, type) else v for k, v in values.items()}
 
 
@@ -31,14 +34,14 @@ def changed_options(task: Any, usual: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a task whose values are not the usual ones; of a file its name alone.
 
     Args:
-        task: any; its name and kind are no options.
+        task: any; its name is no option.
         usual: values that take the place of the defaults, such as those that a checkpoint was trained with.
     """
     defaults = {**_defaults(task), **usual}
     found = {
         name: value
         for name, value in describe_task(task).items()
-        if name not in ("name", "kind") and value != defaults[name]
+        if name in defaults and name != "name" and value != defaults[name]
     }
     return {k: Path(v).name if isinstance(v, str) and Path(v).is_file() else v for k, v in found.items()}
 
@@ -62,8 +65,7 @@ def identify(task: Task, language: str, split: str) -> list[tuple[str, float, fl
     Raises:
         ConfigurationError: there are no such data.
     """
-    places = task.places(language, split) if isinstance(task, Probe) else task.data.find(language, split)
-    return [(_content(place), place.start, place.stop) for place in places]
+    return [(_content(place), place.start, place.stop) for place in places_of(task, language, split)]
 
 
 def key_of(values: Mapping[str, Any]) -> str:

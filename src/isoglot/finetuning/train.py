@@ -193,7 +193,7 @@ def _arguments(
         max_grad_norm=options.max_grad_norm,
         use_cpu=not torch.accelerator.is_available(),  # without it bfloat16 is refused on a CPU
         bf16=options.precision == "bfloat16",
-        fp16=options.precision == "float16",
+        fp16=options.precision == "float16" or (options.precision == "mixed" and torch.cuda.is_available()),
         save_strategy=every,
         save_total_limit=1,
         logging_steps=50,

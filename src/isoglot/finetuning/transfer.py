@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,7 +51,7 @@ class TransferOptions:
 
 def transfer(
     checkpoint: str | Path,
-    build: Callable[[], TrainableTask],
+    task: TrainableTask,
     *,
     languages: Sequence[str],
     seed: int = 1,
@@ -65,7 +65,7 @@ def transfer(
 
     Args:
         checkpoint: pre-trained.
-        build: makes the task, with data of all languages; called once a fine-tuning and once a test.
+        task: with data of all languages.
         languages: source first (``en``), then the targets (``en-x-trans-inv``, …).
         seed: of all fine-tunings.
         options: settings, split, and whether weights are kept.
@@ -83,7 +83,7 @@ def transfer(
     folder = Path(out)
     known: list[Result] = []
     found: dict[tuple[str, str], Result] = {}
-    work = _Work(checkpoint, build, seed, options or TransferOptions(), progress)
+    work = _Work(checkpoint, task, seed, options or TransferOptions(), progress)
     for trained_on in (source, *targets):
         tested = targets if trained_on == source else [trained_on]
         setting = "zero_shot" if trained_on == source else "supervised"
@@ -102,14 +102,14 @@ class _Work:
     """What the fine-tunings have in common."""
 
     checkpoint: str | Path
-    build: Callable[[], TrainableTask]
+    task: TrainableTask
     seed: int
     options: TransferOptions
     progress: Reporter | None
 
     def tested(self, folder: Path, language: str, languages: Sequence[str]) -> list[Result]:
         """Results of the model trained on a language, by the task's primary metric; from file where they are."""
-        task = self.build()
+        task = self.task
         key = key_of(
             {
                 "finetune": finetune_key(
@@ -132,7 +132,7 @@ class _Work:
             options = EvaluateOptions(out=folder / _MEASURED)
             every = evaluate(
                 tuned,
-                self.build(),
+                task,
                 languages=languages,
                 split=self.options.split,
                 options=options,

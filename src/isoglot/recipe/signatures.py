@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import inspect
+import re
 import types
 import typing
 from collections.abc import Callable, Collection, Mapping
@@ -18,7 +19,15 @@ from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from isoglot.errors import ConfigurationError
 from isoglot.recipe.source import Document, Location, did_you_mean
 
-__all__ = ["check_options", "dataset_options", "hints_of", "mismatch", "options_of", "resolve"]
+__all__ = [
+    "argument_docs",
+    "check_options",
+    "dataset_options",
+    "hints_of",
+    "mismatch",
+    "options_of",
+    "resolve",
+]
 
 
 def resolve(registry: Mapping[str, Any], name: str, *, kind: str) -> Callable[..., Any]:
@@ -84,6 +93,24 @@ def hints_of(callable_: Callable[..., Any]) -> dict[str, Any]:
     return {
         name: hint.type if isinstance(hint, dataclasses.InitVar) else hint for name, hint in found.items()
     }
+
+
+def argument_docs(callable_: Callable[..., Any]) -> dict[str, str]:
+    """What the docstring says of each argument; of a class those of its bases too.
+
+    Example:
+        >>> argument_docs(argument_docs)
+        {}
+    """
+    found: dict[str, str] = {}
+    for base in reversed(inspect.getmro(callable_)) if inspect.isclass(callable_) else [callable_]:
+        _, _, rest = inspect.cleandoc(base.__doc__ or "").partition("\nArgs:\n")
+        section = re.split(r"\n\s*\n(?=\S)|\n(?=\S)", rest)[0]
+        for entry in re.split(r"\n(?=    \S)", section):
+            if match := re.fullmatch(r"\s*\**(\w+): (.*)", entry, re.DOTALL):
+                text = re.sub(r":\w+:`~?([^`]*)`|``", lambda role: role[1] or "", match[2])
+                found[match[1]] = " ".join(text.split())
+    return found
 
 
 def dataset_options(callable_: Callable[..., Any]) -> set[str]:

@@ -28,6 +28,7 @@ from isoglot.studies.units import (
     parse_entry,
 )
 from isoglot.studies.values import MISSING, expand_variables, lay_over, substitute, with_cases
+from isoglot.tasks import is_probe
 
 __all__ = ["Point", "Resolver", "UnavailableError"]
 
@@ -36,8 +37,6 @@ Point = Mapping[str, Any]
 
 LIKE = "like"
 """``like: NAME``: an entry is laid over another one of its section."""
-
-_PROBES = ("tatoeba", "flores", "ntrex", "retrieval", "lexicon_induction", "bli", "word_alignment", "aer")
 
 
 class UnavailableError(Exception):
@@ -154,7 +153,7 @@ class Resolver:
         run = self.label(system, set() if trained is None else trained.used, point)
         seed = None if trained is None else trained.seed
         needs = list(trace.needs)
-        if entry.task not in _PROBES:
+        if not is_probe(entry.task):
             tuned = self._tuned(entry, name, setting, language, (reference, run), trace, point)
             needs, reference, seed = [*needs, tuned], f"<unit:{tuned.key}>/{CHECKPOINT}", tuned.seed
         own = entry.evaluate

@@ -1,33 +1,32 @@
-"""Tasks: load, encode, head, score. One file a kind; languages are data."""
+"""Tasks: load, encode, head, score. Each is a class with its facts on it, and a line in :data:`TASKS`."""
 
 from __future__ import annotations
 
-import difflib
 import inspect
-from collections.abc import Callable, Sequence
-from importlib import import_module
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from isoglot.errors import ConfigurationError
 
-__all__ = ["ALIASES", "TASKS", "build_task", "task_options"]
+__all__ = ["ALIASES", "TASKS", "TaskOption", "build_task", "is_probe", "task_class", "task_options"]
 
-TASKS: dict[str, tuple[str, dict[str, Any]]] = {
-    "pos": ("isoglot.tasks.tagging:TaggingTask", {"kind": "pos"}),
-    "ner": ("isoglot.tasks.tagging:TaggingTask", {"kind": "ner"}),
-    "xnli": ("isoglot.tasks.pairs:PairTask", {"kind": "xnli"}),
-    "pawsx": ("isoglot.tasks.pairs:PairTask", {"kind": "pawsx"}),
-    "squad": ("isoglot.tasks.questions:QuestionTask", {"kind": "squad"}),
-    "xquad": ("isoglot.tasks.questions:QuestionTask", {"kind": "xquad"}),
-    "mlqa": ("isoglot.tasks.questions:QuestionTask", {"kind": "mlqa"}),
-    "tydiqa": ("isoglot.tasks.questions:QuestionTask", {"kind": "tydiqa"}),
-    "tatoeba": ("isoglot.tasks.retrieval:RetrievalTask", {"kind": "tatoeba"}),
-    "flores": ("isoglot.tasks.retrieval:RetrievalTask", {"kind": "flores"}),
-    "ntrex": ("isoglot.tasks.retrieval:RetrievalTask", {"kind": "ntrex"}),
-    "lexicon_induction": ("isoglot.tasks.lexicon_induction:LexiconInductionTask", {}),
-    "word_alignment": ("isoglot.tasks.word_alignment:WordAlignmentTask", {}),
+TASKS: dict[str, str] = {
+    "pos": "isoglot.tasks.tagging:PartsOfSpeech",
+    "ner": "isoglot.tasks.tagging:NamedEntities",
+    "xnli": "isoglot.tasks.pairs:XNLI",
+    "pawsx": "isoglot.tasks.pairs:PAWSX",
+    "squad": "isoglot.tasks.questions:SQuAD",
+    "xquad": "isoglot.tasks.questions:XQuAD",
+    "mlqa": "isoglot.tasks.questions:MLQA",
+    "tydiqa": "isoglot.tasks.questions:TyDiQA",
+    "tatoeba": "isoglot.tasks.retrieval:Tatoeba",
+    "flores": "isoglot.tasks.retrieval:Flores",
+    "ntrex": "isoglot.tasks.retrieval:NTREX",
+    "lexicon_induction": "isoglot.tasks.lexicon_induction:LexiconInductionTask",
+    "word_alignment": "isoglot.tasks.word_alignment:WordAlignmentTask",
 }
-"""Name of a task to what builds it."""
+"""Name of a task to its class."""
 
 ALIASES = {
     "udpos": "pos",
@@ -41,62 +40,89 @@ ALIASES = {
 """Other names of tasks."""
 
 
+@dataclass(frozen=True)
+class TaskOption:
+    """An option of a task.
+
+    Args:
+        name: As in ``--set NAME=VALUE``.
+        default: Its value where none is given.
+        meaning: From the class's docstring.
+    """
+
+    name: str
+    default: Any
+    meaning: str
+
+
 def build_task(name: str, data: Sequence[str], /, **options: Any) -> Any:
     """A task by name.
 
     Args:
-        name: one of :data:`TASKS` or :data:`ALIASES`, or ``package.module:Name``.
-        data: where the data are; see :class:`isoglot.corpus.labelled.places.DataSource`.
-        **options: of the task.
+        name: One of :data:`TASKS` or :data:`ALIASES`, or ``package.module:Name``.
+        data: Where the data are; see :class:`isoglot.corpus.labelled.places.DataSource`.
+        **options: Options of the task, see :func:`task_options`.
 
     Raises:
-        ConfigurationError: no such task or option.
+        ConfigurationError: The task or an option is unknown, or a value does not fit the option's type.
 
     Example:
         >>> build_task("pos", ["ud/{language}-ud-{split}.conllu"]).primary_metric
         'f1'
     """
-    from isoglot.corpus.labelled.places import DataSource  # noqa: PLC0415 - the names above must come without the libraries
+    from isoglot.corpus.labelled.places import DataSource  # noqa: PLC0415 - the names above load no libraries
+    from isoglot.recipe.signatures import hints_of, mismatch  # noqa: PLC0415
+    from isoglot.recipe.source import did_you_mean  # noqa: PLC0415
 
-    build, fixed = _builder(name)
-    known = [p for p in inspect.signature(build).parameters if p not in ("data", *fixed)]
-    problems = [
-        _unknown(name, option, known) for option in options if option not in known and option != "name"
-    ]
+    build = task_class(name)
+    known, hints = {o.name for o in task_options(name)}, hints_of(build)
+    problems = []
+    for option, value in options.items():
+        if option not in known:
+            problems.append(f"task {name} has no option {option!r}; {did_you_mean(option, known)}")
+        elif reason := mismatch(hints.get(option, inspect.Parameter.empty), value):
+            problems.append(f"task {name}: {option}={value!r} given; {reason}")
     if problems:
         raise ConfigurationError(problems)
     try:
-        return build(data=DataSource(tuple(data)), **{**fixed, **options})
+        return build(data=DataSource(tuple(data)), **options)
     except (TypeError, ValueError) as error:
         raise ConfigurationError(f"task {name} does not take these options: {error}; change them") from error
 
 
-def task_options(name: str) -> list[str]:
-    """Names of a task's options."""
-    build, fixed = _builder(name)
-    return [p for p in inspect.signature(build).parameters if p not in ("data", *fixed)]
+def task_class(name: str) -> Any:
+    """The class of a task.
 
+    Args:
+        name: As for :func:`build_task`.
 
-def _builder(name: str) -> tuple[Callable[..., Any], dict[str, Any]]:
-    if ":" in name:
-        target, fixed = name, dict[str, Any]()
-    else:
-        known = ALIASES.get(name, name)
-        if known not in TASKS:
-            near = difflib.get_close_matches(name, [*TASKS, *ALIASES], n=1)
-            hint = f", did you mean {near[0]!r}?" if near else ""
-            raise ConfigurationError(f"task {name!r} given{hint}; there are {', '.join(TASKS)}")
-        target, fixed = TASKS[known]
-    module, _, attribute = target.partition(":")
-    try:
-        return getattr(import_module(module), attribute), dict(fixed)
-    except (ImportError, AttributeError) as error:
+    Raises:
+        ConfigurationError: The task is unknown, or cannot be imported.
+    """
+    from isoglot.recipe.signatures import resolve  # noqa: PLC0415 - loads the libraries
+    from isoglot.recipe.source import did_you_mean  # noqa: PLC0415
+
+    known = ALIASES.get(name, name)
+    if ":" not in known and known not in TASKS:
         raise ConfigurationError(
-            f"task {name!r} cannot be imported ({error}); write package.module:Name"
-        ) from error
+            f"unknown task {name!r}; {did_you_mean(name, [*TASKS, *ALIASES])} (or package.module:Name for your own)"
+        )
+    return resolve({}, TASKS.get(known, known), kind="task")
 
 
-def _unknown(task: str, option: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(option, known, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-    return f"task {task} has no option {option!r}; {hint}"
+def is_probe(name: str) -> bool:
+    """Whether a task measures an encoder as it is; the others fine-tune a head first."""
+    return hasattr(task_class(name), "measure")
+
+
+def task_options(name: str) -> list[TaskOption]:
+    """The options of a task, with their defaults and meanings."""
+    from isoglot.recipe.signatures import argument_docs  # noqa: PLC0415 - loads the libraries
+
+    build = task_class(name)
+    meanings = argument_docs(build)
+    return [
+        TaskOption(p.name, p.default, meanings.get(p.name, ""))
+        for p in inspect.signature(build).parameters.values()
+        if p.name != "data"
+    ]

@@ -1,10 +1,11 @@
-"""What a task is, and what all tasks share: finding data, taking parts of them."""
+"""What a task is, and what all tasks share: facts, finding data, taking parts of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from datasets import Dataset, Features, concatenate_datasets
@@ -12,22 +13,64 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.corpus.labelled.hub import HubSpec, read_hub
 from isoglot.corpus.labelled.places import DataSource, Place
+from isoglot.errors import ConfigurationError
 from isoglot.tasks.features import Array, Rows, Step
 
-__all__ = ["Predictions", "Probe", "Task", "TrainableTask", "group_column", "load_places", "take_part"]
+__all__ = [
+    "Facts",
+    "Predictions",
+    "Probe",
+    "Task",
+    "TrainableTask",
+    "check_places",
+    "group_column",
+    "load_places",
+    "places_of",
+    "take_part",
+]
 
 Predictions = list[Any] | dict[str, Any]
 """One entry an example in order, or by question."""
 
 
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a task before any data. They stand on its class, as attributes of these names.
+
+    A custom task states those that it needs; the others have the defaults below.
+
+    Args:
+        kind: The task's own name, whatever it is called in results.
+        heads: Tasks of equal ``heads`` can be evaluated with each other's fine-tuned models; by default the kind.
+        languages: Languages of its data set, as XTREME has them; empty where any will do.
+        presets: Paper to its settings of fine-tuning, options of the task among them.
+        inherited: Options that an evaluation takes from the fine-tuning unless it is given others.
+        xtreme: Folder of its predictions in XTREME's submission format; by default the task's name.
+    """
+
+    kind: str = ""
+    heads: str = ""
+    languages: str = ""
+    presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    inherited: tuple[str, ...] = ("max_length",)
+    xtreme: str = ""
+
+    @classmethod
+    def of(cls, task: Any) -> Self:
+        """The facts of a task or a task's class."""
+        given = {f.name: getattr(task, f.name) for f in fields(cls) if hasattr(task, f.name)}
+        kind = given.get("kind") or getattr(task, "name", "")
+        return cls(**{**given, "kind": kind, "heads": given.get("heads") or kind})
+
+
 @runtime_checkable
 class Task(Protocol):
-    """Data of one kind and how they are scored. Languages are data: any code that the source has.
+    """Data of one kind and how they are scored; see :class:`Facts` for what its class may state beside these.
 
     Attributes:
-        name: in results and submissions.
-        primary_metric: the one that checkpoints are chosen by; larger is better unless it is ``aer``.
-        data: where the data are.
+        name: In results and submissions.
+        primary_metric: The one that checkpoints are chosen by; larger is better unless it is ``aer``.
+        data: Where the data are.
     """
 
     name: str
@@ -87,17 +130,42 @@ class TrainableTask(Task, Protocol):
 
 @runtime_checkable
 class Probe(Task, Protocol):
-    """A task that a pre-trained encoder is put to as it is."""
-
-    def places(self, language: str, split: str) -> list[Place]:
-        """What :meth:`load` reads; its own affair, for a language may be a pair of them or have two files."""
-        ...
+    """A task that measures a pre-trained encoder as it is."""
 
     def measure(
         self, checkpoint: str | Path, dataset: Dataset, *, language: str, progress: Step | None = None
     ) -> tuple[dict[str, float], Predictions]:
         """Metrics, and what was found for each example."""
         ...
+
+
+def places_of(task: Task, language: str, split: str) -> list[Place]:
+    """What :meth:`Task.load` will read for a language and split: files, folders, or data sets of the hub.
+
+    Nothing is read. A task whose languages are pairs, or have several files, has a method ``places`` of its own.
+
+    Raises:
+        ConfigurationError: There are no such data.
+    """
+    own = getattr(task, "places", None)
+    found: list[Place] = task.data.find(language, split) if own is None else own(language, split)
+    return found
+
+
+def check_places(task: Task, wanted: Sequence[tuple[str, str]]) -> None:
+    """See that there are data for each language and split, before work that takes long.
+
+    Raises:
+        ConfigurationError: Every language and split without data.
+    """
+    problems: list[str] = []
+    for language, split in wanted:
+        try:
+            places_of(task, language, split)
+        except ConfigurationError as error:
+            problems += error.problems
+    if problems:
+        raise ConfigurationError(list(dict.fromkeys(problems)))
 
 
 def load_places(

@@ -1,10 +1,10 @@
-"""Code-switched training data from translations, as in PPA §4.3.
+"""Code-switched training data from translations, as in PPA §2.3.
 
 Of an example and its original in the pivot language two are made: one sentence, or the question, is exchanged for the
 other language's. The monolingual example is dropped, both copies carry the number of their original, so that they can
 be put in one batch.
 
-Source: Pan et al. 2021, *Multilingual BERT Post-Pretraining Alignment*, §4.3 and Table 5 (−CS).
+Source: Pan et al. 2021, *Multilingual BERT Post-Pretraining Alignment*, §2.3 and Table 5 (−CS).
 """
 
 from __future__ import annotations

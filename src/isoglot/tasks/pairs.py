@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import eq
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -20,47 +21,38 @@ from isoglot.schema import PAIR
 from isoglot.tasks.base import Predictions, load_places
 from isoglot.tasks.features import Array, Rows, takes_segments
 from isoglot.tasks.heads import model_labels, new_head, trained_head
-from isoglot.tasks.submission import score_labels
+from isoglot.tasks.presets import ALIGN_MLM, PPA, XLM_ALIGN, XTREME
 
-__all__ = ["PairTask"]
+__all__ = ["PAWSX", "XNLI", "PairTask"]
 
 _COLUMNS = {"first": "premise", "second": "hypothesis", "label": "label"}
 _PAWS = {"first": "sentence1", "second": "sentence2", "label": "label"}
-_HUB = {
-    "xnli": HubSpec("facebook/xnli", "{language}", _COLUMNS),
-    "pawsx": HubSpec("google-research-datasets/paws-x", "{language}", _PAWS),
-}
-_SPELLINGS = {"xnli": NLI_LABELS, "pawsx": PARAPHRASE_LABELS}
 _ENCODED_AT_ONCE = 10_000
 
 
 @dataclass
 class PairTask:
-    """XNLI (``kind="xnli"``) or PAWS-X (``kind="pawsx"``): a label for two sentences, from the first position.
+    """A label for two sentences, from the first position.
 
     Args:
-        data: where the data are.
-        kind: ``xnli`` or ``pawsx``.
-        name: in results; by default the kind.
-        max_length: tokens of a row; the longer sentence is cut first.
-        untranslated: ``drop`` PAWS-X's rows with a sentence ``NS``, which has no translation, or ``keep`` them, as
-            XTREME does: its submissions and published scores count all rows.
+        data: Where the data are.
+        name: In results; by default the kind.
+        max_length: Tokens of a row; the longer sentence is cut first.
 
     **Metrics**: ``accuracy``.
     """
 
     data: DataSource
-    kind: str = "xnli"
     name: str = ""
     max_length: int = 128
-    untranslated: Literal["drop", "keep"] = "drop"
-    primary_metric: str = "accuracy"
+    kind: ClassVar[str]
+    hub: ClassVar[HubSpec]
+    spellings: ClassVar[Mapping[str, str]]
+    primary_metric: ClassVar[str] = "accuracy"
     group: ClassVar[tuple[str, ...]] = ("first",)
 
     def __post_init__(self) -> None:
         self.name = self.name or self.kind
-        if self.untranslated not in ("drop", "keep"):
-            raise ConfigurationError(f"untranslated {self.untranslated!r} given; rows of NS are drop or keep")
         self._allowed: tuple[str, ...] | None = None
 
     def load(self, language: str, split: str) -> Dataset:
@@ -70,23 +62,23 @@ class PairTask:
             if is_table(place.path) and not _is_raw_jsonl(place.path):
                 return read_table(place.path, PAIR, language=language, split=split, role=f"{self.name} data")
             return read_pairs(
-                place.path, language=language, labels=_SPELLINGS[self.kind], allowed=self._allowed,
+                place.path, language=language, labels=self.spellings, allowed=self._allowed,
                 untranslated=self._left_out,
             )  # fmt: skip
 
         found = load_places(
-            self.data, language, split, read=read, hub=_HUB[self.kind], schema=PAIR, group=self.group
+            self.data, language, split, read=read, hub=self.hub, schema=PAIR, group=self.group
         )
         return self._usable(found)
 
     @property
     def _left_out(self) -> str | None:
         """The sentence whose rows are left out."""
-        return UNTRANSLATED if self.kind == "pawsx" and self.untranslated == "drop" else None
+        return UNTRANSLATED if getattr(self, "untranslated", "") == "drop" else None
 
     def _usable(self, dataset: Dataset) -> Dataset:
         """Rows with a label, spelt as the head's; without PAWS-X's untranslated ones."""
-        spellings = _SPELLINGS[self.kind]
+        spellings = self.spellings
         given = list(dataset["label"])
         unknown = set(given) - set(spellings) - {NO_LABEL}
         if unknown:
@@ -113,7 +105,7 @@ class PairTask:
     def labels(self, dataset: Dataset) -> list[str]:
         """The labels of the kind, whether the data have them all or not."""
         del dataset
-        return list(dict.fromkeys(_SPELLINGS[self.kind].values()))
+        return list(dict.fromkeys(self.spellings.values()))
 
     def head(
         self,
@@ -178,7 +170,50 @@ class PairTask:
     def score(self, dataset: Dataset, predictions: Predictions, *, language: str) -> dict[str, float]:
         """Accuracy."""
         del language
-        return score_labels(list(dataset["label"]), list(predictions))
+        gold = list(dataset["label"])
+        return {"accuracy": 100 * sum(map(eq, gold, predictions)) / len(gold) if gold else 0.0}
+
+
+@dataclass
+class XNLI(PairTask):
+    """Natural language inference: XNLI, MultiNLI, SNLI."""
+
+    kind = "xnli"
+    hub = HubSpec(
+        "facebook/xnli", "{language}", {"first": "premise", "second": "hypothesis", "label": "label"}
+    )
+    spellings = NLI_LABELS
+    languages = "ar bg de el en es fr hi ru sw th tr ur vi zh"
+    presets: ClassVar = {
+        "xtreme": {**XTREME, "epochs": 5, "evaluate_every": 200},
+        "ppa": {**PPA, "learning_rate": 5e-5, "max_length": 128},
+        "align_mlm": {**ALIGN_MLM, "epochs": 5},
+        "xlm_align": {**XLM_ALIGN, "learning_rate": (5e-6, 6e-6, 7e-6, 8e-6), "epochs": 10, "warmup": 12_500},
+    }
+
+
+@dataclass
+class PAWSX(PairTask):
+    """Paraphrases: PAWS-X.
+
+    Args:
+        untranslated: Drop rows with a sentence NS, which has no translation, or keep them, as XTREME does: its
+            submissions and published scores count all rows.
+    """
+
+    untranslated: Literal["drop", "keep"] = "drop"
+    kind = "pawsx"
+    hub = HubSpec(
+        "google-research-datasets/paws-x",
+        "{language}",
+        {"first": "sentence1", "second": "sentence2", "label": "label"},
+    )
+    spellings = PARAPHRASE_LABELS
+    languages = "de en es fr ja ko zh"
+    presets: ClassVar = {
+        "xtreme": {**XTREME, "epochs": 5, "evaluate_every": 100},
+        "xlm_align": {**XLM_ALIGN, "learning_rate": (1e-5, 2e-5), "epochs": 10},
+    }
 
 
 def _is_raw_jsonl(path: str) -> bool:

@@ -21,48 +21,41 @@ from isoglot.schema import SPAN
 from isoglot.tasks.base import Predictions, load_places
 from isoglot.tasks.features import Array, Rows, takes_segments
 from isoglot.tasks.heads import new_head, trained_head
+from isoglot.tasks.metrics.answers import MLQA_LANGUAGES, answer_score
+from isoglot.tasks.presets import PPA, XLM_ALIGN, XTREME_QUESTIONS
 from isoglot.tasks.spans import SpanOptions, Window, best_answer
-from isoglot.tasks.submission import score_answers
 
-__all__ = ["QuestionTask"]
+__all__ = ["MLQA", "QuestionTask", "SQuAD", "TyDiQA", "XQuAD"]
 
-_COLUMNS = {"answers": "answers"}
-_HUB = {
-    "squad": HubSpec("rajpurkar/squad", None, _COLUMNS, {"dev": "validation", "test": "validation"}),
-    "xquad": HubSpec("google/xquad", "xquad.{language}", _COLUMNS, {"test": "validation"}),
-    "mlqa": HubSpec("google/xtreme", "MLQA.{context}.{question}", _COLUMNS, {"dev": "validation"}),
-    "tydiqa": HubSpec("google/xtreme", "tydiqa", _COLUMNS, {"dev": "validation", "test": "validation"}),
-}
+_ANSWERS = {"answers": "answers"}
 _ENCODED_AT_ONCE = 2_000
+_PPA = {**PPA, "learning_rate": 3e-5, "max_length": 386}  # as the paper prints it
+_XLM_ALIGN = {**XLM_ALIGN, "max_length": 384, "windows": "advance"}
 
 
 @dataclass
 class QuestionTask:
-    """SQuAD, XQuAD, MLQA and TyDiQA-GoldP.
-
-    A context that does not fit is read in windows that overlap by ``stride`` tokens. For MLQA a language ``de`` means
-    question and context in German (XLT); ``de-es`` means contexts in German with Spanish questions (G-XLT).
+    """Extractive question answering. A context that does not fit is read in windows that overlap.
 
     Args:
-        data: where the data are.
-        kind: ``squad``, ``xquad``, ``mlqa`` or ``tydiqa``.
-        name: in results; by default the kind.
-        max_length: tokens of a row.
-        stride: tokens that neighbouring windows share, or those between their starts.
-        windows: ``share``: neighbours share ``stride`` tokens, as in transformers' current examples; ``advance``: each
-            starts ``stride`` tokens after the one before, as in BERT's and XTREME's scripts (there ``doc_stride``),
-            which read a long context in more windows.
-        max_question_length: pieces of a question; what is over is cut off.
-        n_best: starts and ends considered.
-        max_answer_length: tokens of an answer.
-        null_threshold: see :class:`SpanOptions`.
+        data: Where the data are.
+        name: In results; by default the kind.
+        max_length: Tokens of a row.
+        stride: Tokens that neighbouring windows share, or those between their starts.
+        windows: share: neighbours share stride tokens, as in transformers' current examples; advance: each starts
+            stride tokens after the one before, as in BERT's and XTREME's scripts (there doc_stride), which read a long
+            context in more windows.
+        max_question_length: Pieces of a question; what is over is cut off.
+        n_best: Starts and ends considered.
+        max_answer_length: Tokens of an answer.
+        null_threshold: Answer nothing when the score of no answer exceeds the best answer's by more than this; null:
+            always answer.
 
     **Metrics**: ``f1`` and ``exact_match`` (MLQA's normalisation for MLQA, SQuAD's English one for the others, as in
     XTREME) and, for the others in MLQA's languages, ``mlqa_f1`` and ``mlqa_exact_match``.
     """
 
     data: DataSource
-    kind: str = "xquad"
     name: str = ""
     max_length: int = 384
     stride: int = 128
@@ -71,17 +64,20 @@ class QuestionTask:
     n_best: int = 20
     max_answer_length: int = 30
     null_threshold: float | None = None
-    primary_metric: str = "f1"
+    kind: ClassVar[str]
+    hub: ClassVar[HubSpec]
+    heads: ClassVar[str] = "questions"
+    inherited: ClassVar[tuple[str, ...]] = ("max_length", "stride", "windows", "max_question_length")
+    primary_metric: ClassVar[str] = "f1"
     group: ClassVar[tuple[str, ...]] = (ARTICLE, "context")
+    by_mlqa: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         self.name = self.name or self.kind
-        if self.windows not in ("share", "advance"):
-            raise ConfigurationError(f"windows {self.windows!r} given; they share or advance stride tokens")
 
     def load(self, language: str, split: str) -> Dataset:
-        """SPAN rows; for TyDiQA's hub data set those whose id begins with the language's name."""
-        context_language = language.partition("-")[0] if self.kind == "mlqa" else language
+        """SPAN rows."""
+        context_language = self._of_context(language)
 
         def read(place: Place) -> Dataset:
             if is_table(place.path):
@@ -90,13 +86,7 @@ class QuestionTask:
                 )
             return read_questions(place.path, language=context_language)
 
-        found = load_places(
-            self.data, language, split, read=read, hub=_HUB[self.kind], schema=SPAN, group=self.group
-        )
-        if self.kind != "tydiqa":
-            return found
-        kept = [i for i, name in enumerate(found["id"]) if language_of_id(name) in (None, language)]
-        return found if len(kept) == len(found) else found.select(kept)
+        return load_places(self.data, language, split, read=read, hub=self.hub, schema=SPAN, group=self.group)
 
     def labels(self, dataset: Dataset) -> None:
         """A span head has no labels."""
@@ -204,8 +194,76 @@ class QuestionTask:
         """F1 and exact match."""
         gold = {row_id: list(a["text"]) for row_id, a in zip(dataset["id"], dataset["answers"], strict=True)}
         given = dict(predictions) if isinstance(predictions, dict) else {}
-        context_language = language.partition("-")[0] if self.kind == "mlqa" else language
-        return score_answers(gold, given, mlqa=self.kind == "mlqa", language=context_language)
+        own = self._of_context(language)
+        scored = answer_score(gold, given, mlqa_language=own if self.by_mlqa else None)
+        scores = {"f1": scored.f1, "exact_match": scored.exact_match}
+        if not self.by_mlqa and own in MLQA_LANGUAGES:
+            other = answer_score(gold, given, mlqa_language=own)
+            scores |= {"mlqa_f1": other.f1, "mlqa_exact_match": other.exact_match}
+        return scores
+
+    def _of_context(self, language: str) -> str:
+        """The language of the contexts: of MLQA's ``de-es`` the first."""
+        return language.partition("-")[0] if self.by_mlqa else language
+
+
+@dataclass
+class SQuAD(QuestionTask):
+    """SQuAD 1.1, which the models for XQuAD and MLQA are trained on."""
+
+    kind = "squad"
+    hub = HubSpec("rajpurkar/squad", None, _ANSWERS, {"dev": "validation", "test": "validation"})
+    languages = "en"
+    presets: ClassVar = {"xtreme": XTREME_QUESTIONS, "ppa": _PPA}
+
+
+@dataclass
+class XQuAD(QuestionTask):
+    """XQuAD: SQuAD's dev data translated."""
+
+    kind = "xquad"
+    hub = HubSpec("google/xquad", "xquad.{language}", _ANSWERS, {"test": "validation"})
+    languages = "ar de el en es hi ru th tr vi zh"
+    presets: ClassVar = {
+        "xtreme": XTREME_QUESTIONS,
+        "ppa": _PPA,
+        "xlm_align": {**_XLM_ALIGN, "learning_rate": (2e-5, 3e-5, 4e-5), "epochs": 4},
+    }
+
+
+@dataclass
+class MLQA(QuestionTask):
+    """MLQA. Language de: question and context in German (XLT); de-es: German contexts, Spanish questions (G-XLT)."""
+
+    kind = "mlqa"
+    hub = HubSpec("google/xtreme", "MLQA.{context}.{question}", _ANSWERS, {"dev": "validation"})
+    languages = "ar de en es hi vi zh"
+    presets: ClassVar = {
+        "xtreme": XTREME_QUESTIONS,
+        "ppa": _PPA,
+        "xlm_align": {**_XLM_ALIGN, "learning_rate": (2e-5, 3e-5, 4e-5), "epochs": (2, 3, 4)},
+    }
+    by_mlqa = True
+
+
+@dataclass
+class TyDiQA(QuestionTask):
+    """TyDiQA-GoldP, in one file of all languages or one each."""
+
+    kind = "tydiqa"
+    hub = HubSpec("google/xtreme", "tydiqa", _ANSWERS, {"dev": "validation", "test": "validation"})
+    languages = "ar bn en fi id ko ru sw te"
+    presets: ClassVar = {
+        "xtreme": XTREME_QUESTIONS,
+        "ppa": _PPA,
+        "xlm_align": {**_XLM_ALIGN, "learning_rate": (2e-5, 3e-5), "epochs": (5, 10, 15, 20)},
+    }
+
+    def load(self, language: str, split: str) -> Dataset:
+        """SPAN rows; where ids begin with a language's name, those in the language."""
+        found = super().load(language, split)
+        kept = [i for i, name in enumerate(found["id"]) if language_of_id(name) in (None, language)]
+        return found if len(kept) == len(found) else found.select(kept)
 
 
 def _cut(questions: list[str], tokenizer: PreTrainedTokenizerBase, most: int) -> tuple[list[str], list[int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from datasets import Dataset
 
@@ -17,47 +18,35 @@ from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import Step
 from isoglot.tasks.text_vectors import Pooling, TextEncoder
 
-__all__ = ["RetrievalTask"]
-
-_HUB: dict[str, HubSpec | HubSides] = {
-    "tatoeba": HubSpec(
-        "google/xtreme",
-        "tatoeba.{language3}",
-        {"source": "source_sentence", "target": "target_sentence", "source_language": "source_lang",
-         "target_language": "target_lang"},
-        {"test": "validation", "dev": "validation"},
-    ),
-    "flores": HubSides("openlanguagedata/flores_plus", "{code}", "text", {"test": "devtest", "dev": "dev"}),
-    "ntrex": HubSides("mteb/NTREX", None, "{code}", {"dev": "test"}),
-}  # fmt: skip
+__all__ = ["NTREX", "Flores", "RetrievalTask", "Tatoeba"]
 
 
 @dataclass
 class RetrievalTask:
-    """Finds translations between a language and the pivot.
+    """Finds translations between a language and the pivot: for each sentence its translation among all of them.
 
     Args:
-        data: two files of lines (one with the language's code in its name, one with the pivot's), a folder that has
+        data: Two files of lines (one with the language's code in its name, one with the pivot's), a folder that has
             them, or a data set of BITEXT rows.
-        kind: ``tatoeba``, ``flores`` or ``ntrex``: which data set ``hub`` means.
-        name: in results; by default the kind.
-        pivot: the other language; a language written ``de-fr`` names both.
-        layer: of the hidden states; −1 the last; XTREME takes 7 of 12 for base models. ``static``: word embeddings.
-        pooling: ``mean`` or ``cls``.
-        max_length: tokens of a sentence.
+        name: In results; by default the kind.
+        pivot: The other language; a language written de-fr names both.
+        layer: Of the hidden states; −1 the last; XTREME takes 7 of 12 for base models. static: word embeddings.
+        pooling: mean or cls.
+        max_length: Tokens of a sentence.
 
     **Metrics**, language → pivot, and ``reverse_…`` back, with the cosine, and with ``csls_…`` and ``margin_…``:
     ``accuracy`` (the nearest is the translation) and ``mrr`` (mean reciprocal rank), both in per cent.
     """
 
     data: DataSource
-    kind: str = "tatoeba"
     name: str = ""
     pivot: str = "en"
     layer: int | str = -1
     pooling: Pooling = "mean"
     max_length: int = 512
-    primary_metric: str = "accuracy"
+    kind: ClassVar[str]
+    hub: ClassVar[HubSpec | HubSides]
+    primary_metric: ClassVar[str] = "accuracy"
 
     def __post_init__(self) -> None:
         self.name = self.name or self.kind
@@ -71,7 +60,7 @@ class RetrievalTask:
         """
         own, pivot = self._languages(language)
         places = self.places(language, split)
-        first, hub = places[0], _HUB[self.kind]
+        first, hub = places[0], self.hub
         if first.on_hub and isinstance(hub, HubSpec):
             return read_hub(first, hub, BITEXT, language=own, split=split)
         if first.on_hub and isinstance(hub, HubSides):
@@ -117,3 +106,37 @@ class RetrievalTask:
                 scores[f"{way}{stem}mrr"] = 100 * float((1 / ranks.double()).mean())
                 nearest = nearest or best.tolist()
         return scores, nearest
+
+
+@dataclass
+class Tatoeba(RetrievalTask):
+    """Tatoeba's sentences, as XTREME has them."""
+
+    kind = "tatoeba"
+    hub = HubSpec(
+        "google/xtreme",
+        "tatoeba.{language3}",
+        {"source": "source_sentence", "target": "target_sentence", "source_language": "source_lang",
+         "target_language": "target_lang"},
+        {"test": "validation", "dev": "validation"},
+    )  # fmt: skip
+    languages = (
+        "af ar bg bn de el es et eu fa fi fr he hi hu id it ja jv ka kk ko ml mr nl pt ru sw ta te th tl tr ur vi "
+        "zh"
+    )
+
+
+@dataclass
+class Flores(RetrievalTask):
+    """FLORES+."""
+
+    kind = "flores"
+    hub = HubSides("openlanguagedata/flores_plus", "{code}", "text", {"test": "devtest", "dev": "dev"})
+
+
+@dataclass
+class NTREX(RetrievalTask):
+    """NTREX-128."""
+
+    kind = "ntrex"
+    hub = HubSides("mteb/NTREX", None, "{code}", {"dev": "test"})

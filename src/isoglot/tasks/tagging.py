@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -22,63 +22,55 @@ from isoglot.schema import TAGGED
 from isoglot.tasks.base import Predictions, load_places
 from isoglot.tasks.features import IGNORED, Array, Rows, takes_segments
 from isoglot.tasks.heads import model_labels, new_head, trained_head
-from isoglot.tasks.submission import score_tags
+from isoglot.tasks.metrics.chunks import ChunkScore, entity_score, pos_chunk_score, tag_accuracy
+from isoglot.tasks.presets import ALIGN_MLM, XLM_ALIGN, XTREME
 
-__all__ = ["TaggingTask"]
-
-_HUB = {
-    "pos": HubSpec("google/xtreme", "udpos.{name}", {"words": "tokens", "tags": "pos_tags"}),
-    "ner": HubSpec("google/xtreme", "PAN-X.{language}", {"words": "tokens", "tags": "ner_tags"}),
-}
+__all__ = ["NamedEntities", "PartsOfSpeech", "TaggingTask"]
 
 
 @dataclass
 class TaggingTask:
-    """POS (``kind="pos"``) or NER (``kind="ner"``).
+    """One label a word, on its first piece; a word without any piece gets the unknown token.
 
-    The first piece of a word carries its label, the others none; a word without any piece gets the unknown token. A
-    sentence that is too long goes on in the next row, cut between words, so every word is tagged.
+    A sentence that is too long goes on in the next row, cut between words, so every word is tagged.
 
     Args:
-        data: where the data are.
-        kind: ``pos`` or ``ner``.
-        name: in results; by default the kind.
-        max_length: tokens of a row, special ones included.
-        overlap: words of the row before that a further row begins with, as context (XTREME: 0).
-        allowed: tags that the data may have; by default UPOS, or any IOB2 tags. A trained model sets it to its own.
-        format: of the files, one of :data:`isoglot.corpus.labelled.tags.TAG_FORMATS`; by default told from the file.
-        words: of CoNLL-U: ``syntactic`` ones, or as ``written``, which XTREME's UDPOS has: a multiword token (``zum``,
-            ``don't``) is one word with the tag of its head.
+        data: Where the data are.
+        name: In results; by default the kind.
+        max_length: Tokens of a row, special ones included.
+        overlap: Words of the row before that a further row begins with, as context (XTREME: 0).
+        allowed: Tags that the data may have; by default UPOS, or any IOB2 tags. A trained model sets it to its own.
+        format: Of the files: conllu, panx, indexed, pairs or columns; by default told from the file.
 
     **Metrics**: ``f1`` (chunks; of POS as XTREME counts them), ``precision``, ``recall``, ``accuracy`` (tokens).
     """
 
     data: DataSource
-    kind: str = "pos"
     name: str = ""
     max_length: int = 128
     overlap: int = 0
     allowed: tuple[str, ...] | None = None
     format: str | None = None
-    words: Literal["syntactic", "written"] = "syntactic"
-    primary_metric: str = "f1"
+    kind: ClassVar[str]
+    hub: ClassVar[HubSpec]
+    primary_metric: ClassVar[str] = "f1"
     group: ClassVar[tuple[str, ...]] = ()
-    _hub: HubSpec = field(init=False, repr=False)
+    chunks: ClassVar[Callable[..., ChunkScore]]
 
     def __post_init__(self) -> None:
-        self._hub = _HUB[self.kind]
         self.name = self.name or self.kind
-        if self.allowed is None and self.kind == "pos":
-            self.allowed = UPOS
-        if self.words not in ("syntactic", "written"):
-            raise ConfigurationError(f"words {self.words!r} given; they are syntactic or written")
+
+    @property
+    def _written(self) -> bool:
+        """Whether words are read as they are written."""
+        return getattr(self, "words", "") == "written"
 
     def load(self, language: str, split: str) -> Dataset:
         """TAGGED rows."""
 
         def read(place: Place) -> Dataset:
             if is_table(place.path):
-                if self.words == "written":
+                if self._written:
                     raise ConfigurationError(
                         f"{place.path}: words=written given, which only CoNLL-U files have; leave words out"
                     )
@@ -87,17 +79,17 @@ class TaggingTask:
                 )
             return read_tags(
                 place.path, language=language, labels=self.allowed, name=self.format,
-                surface=self.words == "written",
+                surface=self._written,
             )  # fmt: skip
 
         return load_places(
-            self.data, language, split, read=read, hub=self._hub, schema=TAGGED, group=self.group
+            self.data, language, split, read=read, hub=self.hub, schema=TAGGED, group=self.group
         )
 
     def labels(self, dataset: Dataset) -> list[str]:
-        """UPOS for POS; for NER the tags of the data, with both prefixes of every type, ``O`` first."""
-        if self.kind == "pos":
-            return list(self.allowed or UPOS)
+        """The allowed tags; without any, those of the data, with both prefixes of every type, ``O`` first."""
+        if self.allowed is not None:
+            return list(self.allowed)
         seen = {tag for tags in dataset["tags"] for tag in tags}
         types = sorted({tag[2:] for tag in seen if tag != "O"})
         return ["O", *(f"{prefix}-{kind}" for kind in types for prefix in "BI")]
@@ -176,7 +168,58 @@ class TaggingTask:
     def score(self, dataset: Dataset, predictions: Predictions, *, language: str) -> dict[str, float]:
         """Chunk F1, precision, recall; token accuracy."""
         del language
-        return score_tags(list(dataset["tags"]), list(predictions), bare=self.kind == "pos")
+        gold, given = list(dataset["tags"]), list(predictions)
+        chunks = self.chunks(gold, given)
+        scores = {name: getattr(chunks, name) for name in ("f1", "precision", "recall")}
+        return {**scores, "accuracy": tag_accuracy(gold, given)}
+
+
+@dataclass
+class PartsOfSpeech(TaggingTask):
+    """Universal Dependencies' parts of speech (UDPOS).
+
+    Args:
+        words: Of CoNLL-U: syntactic ones, or as written, which XTREME's UDPOS has: a multiword token (zum, don't) is
+            one word with the tag of its head.
+    """
+
+    allowed: tuple[str, ...] | None = UPOS
+    words: Literal["syntactic", "written"] = "syntactic"
+    kind = "pos"
+    xtreme = "udpos"
+    hub = HubSpec("google/xtreme", "udpos.{name}", {"words": "tokens", "tags": "pos_tags"})
+    languages = (
+        "af ar bg de el en es et eu fa fi fr he hi hu id it ja kk ko mr nl pt ru ta te th tl tr ur vi yo zh"
+    )
+    presets: ClassVar = {
+        "xtreme": {**XTREME, "epochs": 10},
+        "align_mlm": {**ALIGN_MLM, "epochs": 10},
+        "xlm_align": {
+            **XLM_ALIGN, "batch_size": (8, 16, 32), "learning_rate": (1e-5, 2e-5, 3e-5), "epochs": 10,
+        },
+    }  # fmt: skip
+    chunks = staticmethod(pos_chunk_score)
+
+
+@dataclass
+class NamedEntities(TaggingTask):
+    """Named entities in IOB2 (PAN-X, WikiANN)."""
+
+    kind = "ner"
+    xtreme = "panx"
+    hub = HubSpec("google/xtreme", "PAN-X.{language}", {"words": "tokens", "tags": "ner_tags"})
+    languages = (
+        "af ar bg bn de el en es et eu fa fi fr he hi hu id it ja jv ka kk ko ml mr ms my nl pt ru sw ta te th tl tr "
+        "ur vi yo zh"
+    )
+    presets: ClassVar = {
+        "xtreme": {**XTREME, "epochs": 10},
+        "align_mlm": {**ALIGN_MLM, "epochs": 10},
+        "xlm_align": {
+            **XLM_ALIGN, "batch_size": 8, "learning_rate": (5e-6, 6e-6, 7e-6, 8e-6, 9e-6), "epochs": 10,
+        },
+    }  # fmt: skip
+    chunks = staticmethod(entity_score)
 
 
 def _pieces_by_word(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from datasets import Dataset
 
@@ -24,15 +24,15 @@ _WINDOW = 256
 
 @dataclass
 class WordAlignmentTask:
-    """Gold alignments as JSON lines with ``src``, ``tgt``, ``sure`` and ``possible``.
+    """Alignment error rate on JSON lines with ``src``, ``tgt``, ``sure`` and ``possible``.
 
     Args:
-        data: the file; a language pair is written as in its name, ``de-en``.
-        name: in results.
-        method: how links are chosen; see ``isoglot align --methods``.
-        layer: hidden states' number; by default the method's.
-        base: what the file counts words from.
-        aligner: further options of :class:`isoglot.align.embedding.aligner.EmbeddingAligner`.
+        data: The file; a language pair is written as in its name, ``de-en``.
+        name: In results.
+        method: How links are chosen; see ``isoglot align --methods``.
+        layer: Hidden states' number; by default the method's.
+        base: What the file counts words from.
+        aligner: Further options of :class:`isoglot.align.embedding.aligner.EmbeddingAligner`.
 
     **Metrics**: ``aer``, ``precision``, ``recall``, ``f1`` in per cent.
     """
@@ -43,7 +43,7 @@ class WordAlignmentTask:
     layer: int | None = None
     base: int | None = None
     aligner: dict[str, Any] | None = None
-    primary_metric: str = "aer"
+    primary_metric: ClassVar[str] = "aer"
 
     def load(self, language: str, split: str) -> Dataset:
         """Rows of ``source_words``, ``target_words``, ``sure`` and ``possible``.

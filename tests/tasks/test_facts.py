@@ -1,0 +1,125 @@
+"""A task's facts stand on its class, also those of a task that isoglot does not have."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from isoglot.errors import ConfigurationError
+from isoglot.finetuning.evaluate import evaluate
+from isoglot.finetuning.options import PRESETS, FinetuneOptions, preset, task_with_settings
+from isoglot.tasks import TASKS, build_task, is_probe, task_class, task_options
+from isoglot.tasks.base import Facts, Probe, TrainableTask, check_places, places_of
+from isoglot.testing import tiny_model, tiny_tokenizer
+
+CUSTOM = """
+    from dataclasses import dataclass
+    from datasets import Dataset
+
+    @dataclass
+    class Lengths:
+        \"\"\"How long lines are.
+
+        Args:
+            longest: What counts as long, in
+                characters.
+        \"\"\"
+
+        data: object
+        name: str = "lengths"
+        longest: int = 3
+        primary_metric = "share"
+
+        def load(self, language, split):
+            (place,) = self.data.find(language, split)
+            return Dataset.from_dict({"text": open(place.path).read().split()})
+
+        def measure(self, checkpoint, dataset, *, language, progress=None):
+            long = [len(text) > self.longest for text in dataset["text"]]
+            return {"share": 100 * sum(long) / len(long)}, long
+"""
+
+
+@pytest.fixture
+def custom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "own_tasks_of_a_test.py").write_text(textwrap.dedent(CUSTOM))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "own_tasks_of_a_test", raising=False)
+    return "own_tasks_of_a_test:Lengths"
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_each_task_is_a_probe_or_trained_and_says_what_its_options_mean(name: str) -> None:
+    task = build_task(name, [])
+    assert is_probe(name) == isinstance(task, Probe) != isinstance(task, TrainableTask)
+    assert task.name == Facts.of(task).kind == Facts.of(task_class(name)).kind == name
+    assert isinstance(task.primary_metric, str)
+    for option in task_options(name):
+        assert option.meaning and "`" not in option.meaning, option.name
+    settings = set(FinetuneOptions.model_fields) | {option.name for option in task_options(name)}
+    for paper, values in Facts.of(task).presets.items():
+        assert paper in PRESETS and set(values) <= settings
+        assert bool(preset(paper, name)) and bool(preset(paper, task)), "a name and a task will do"
+
+
+def test_options_are_of_the_task_that_has_them() -> None:
+    assert "words" in {option.name for option in task_options("pos")}
+    with pytest.raises(ConfigurationError, match="task ner has no option 'words'"):
+        build_task("ner", [], words="written")
+    with pytest.raises(ConfigurationError, match="task xnli has no option 'untranslated'"):
+        build_task("xnli", [], untranslated="drop")
+    with pytest.raises(ConfigurationError, match="task tatoeba: layer=None given"):
+        build_task("tatoeba", [], layer=None)
+
+
+def test_a_presets_options_of_the_task_are_set_on_the_task() -> None:
+    task, train = task_with_settings("xquad", [], paper="xtreme", epochs=1)
+    assert (task.windows, train.epochs, train.warmup) == ("advance", 1, 500)
+    task, _ = task_with_settings("xquad", [], paper="xtreme", windows="share", n_best=3)
+    assert (task.windows, task.n_best) == ("share", 3)
+    assert task_with_settings("xquad", [], paper="ppa")[0].windows == "share"
+    with pytest.raises(ConfigurationError, match="has no setting 'n_bst'"):
+        task_with_settings("xquad", [], paper="xtreme", n_bst=3)
+
+
+def test_what_a_task_will_read_is_known_before(tmp_path: Path) -> None:
+    for name in ("de-test.tsv", "fr-test.tsv", "tatoeba.deu-eng.deu", "tatoeba.deu-eng.eng"):
+        (tmp_path / name).write_text("")
+    tags = build_task("ner", [f"{tmp_path}/{{language}}-{{split}}.tsv"])
+    assert [p.path for p in places_of(tags, "de", "test")] == [str(tmp_path / "de-test.tsv")]
+    pairs = build_task("tatoeba", [str(tmp_path)])
+    assert [Path(p.path).suffix for p in places_of(pairs, "de", "test")] == [".deu", ".eng"]
+    check_places(tags, [("de", "test"), ("fr", "test")])
+    with pytest.raises(ConfigurationError, match=r"(?s)'sw'.*no dev data for 'fr'"):
+        check_places(tags, [("de", "test"), ("sw", "test"), ("fr", "dev")])
+
+
+def test_a_task_of_ones_own_is_one_class(custom: str, tmp_path: Path) -> None:
+    encoder = tmp_path / "tiny"
+    tokenizer = tiny_tokenizer("bert")
+    tiny_model("bert", tokenizer=tokenizer).save_pretrained(encoder)
+    (tmp_path / "de.txt").write_text("a bb cccc ddddd")
+    assert is_probe(custom)
+    assert [(o.name, o.default, o.meaning) for o in task_options(custom)][1] == (
+        "longest", 3, "What counts as long, in characters.",
+    )  # fmt: skip
+    data = [f"{tmp_path}/{{language}}.txt"]
+    (row,) = evaluate(encoder, build_task(custom, data, longest=4), languages=["de"])
+    assert (row.task, row.value, row.options) == ("lengths", 25.0, {"longest": 4})
+    assert Facts.of(build_task(custom, data)) == Facts(kind="lengths", heads="lengths")
+    with pytest.raises(ConfigurationError, match="did you mean 'longest'"):
+        build_task(custom, data, longst=4)
+
+
+def test_a_custom_task_with_a_head_may_state_settings_or_take_the_defaults() -> None:
+    class Own:
+        name, primary_metric = "own", "f1"
+
+    assert preset("xtreme", Own()) == FinetuneOptions()
+    Own.presets = {"mine": {"epochs": 7}}  # type: ignore[attr-defined]
+    assert preset("mine", Own()).epochs == 7
+    with pytest.raises(ConfigurationError, match=r"'xtreme' has no settings for own.*--preset mine"):
+        preset("xtreme", Own())
