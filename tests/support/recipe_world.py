@@ -16,6 +16,7 @@ PAIRS = 48
 _PARALLEL = ("ar", "bg", "de", "el", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh")
 _PPA = ("europarl.en-fr", "europarl.en-es", "europarl.en-de", "europarl-eubookshop.en-bg", "multiun.en-ar",
         "multiun.en-zh", "iitb.en-hi")  # fmt: skip
+_CAO = ("bg", "de", "el", "es", "fr")
 _SMALL = ("de", "es", "fr")
 _SIZES = {"hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 64}
 
@@ -33,7 +34,12 @@ def build_world(folder: Path) -> dict[str, str]:
         with gzip.open(data / "parallel" / f"en-{code}.tsv.gz", "wt", encoding="utf-8") as file:
             file.writelines(f"{s}\t{t}\tnews\t\n" for s, t in zip(source, target, strict=True))
         (data / "lexicon" / f"muse.en-{code}.txt").write_text(entries)
-    for name in [*(f"parallel.en-{code}" for code in _PARALLEL), *_PPA, "wikitext103.pairs"]:
+    amounts = ("", "_1", "_10", "_100")
+    for name in [
+        *(f"parallel.en-{code}" for code in _PARALLEL),
+        *_PPA,
+        *(f"wikitext103.pairs{a}" for a in amounts),
+    ]:
         (corpora / f"{name}.tsv").write_text(table)
     for name in ("wikitext103.lexicon", "muse.en-de"):
         (corpora / f"{name}.txt").write_text(entries)
@@ -49,7 +55,7 @@ def build_world(folder: Path) -> dict[str, str]:
     ]
     jsonl = folder / "aligned.jsonl"
     jsonl.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    aligned = {corpora / "aligned.en-de": "de", runs / "aligned-hmm-en-de": "de"}
+    aligned = {corpora / f"aligned.en-{code}": code for code in _CAO} | {runs / "aligned-hmm-en-de": "de"}
     for out, code in (aligned | {runs / f"aligned-en-{code}": code for code in _SMALL}).items():
         one = Source(path=str(jsonl), format="jsonl", source_language="en", target_language=code)
         prepare([one], out, options=PrepareOptions(kind="aligned"))
