@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import activation_checkpointing
 import pytest
 import torch
 from hypothesis import given
@@ -79,7 +80,7 @@ def test_packed_rows_equal_separate_under_checkpointing(family, build_model):
     for checkpointing in (False, True):
         model = build_model(family, **zero).train()
         if checkpointing:
-            model.gradient_checkpointing_enable()
+            activation_checkpointing.enable(model)
         _, packed = _pack(model, (6, 9))
         encode(model, packed, layers=(4,))[4][:, :15].pow(3).sum().backward()
         grads.append(model.get_input_embeddings().weight.grad)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import activation_checkpointing
 import pytest
 import torch
 from transformers import AlbertConfig, AlbertForMaskedLM, XLMConfig, XLMWithLMHeadModel
@@ -61,7 +62,7 @@ def test_modes_are_restored_after_an_error(build_model):
 
 
 @pytest.mark.parametrize("reentrant", [False, True])
-def test_gradient_checkpointing_gives_the_same_states_and_gradients(family, reentrant, build_model, tokens):
+def test_activation_checkpointing_gives_the_same_states_and_gradients(family, reentrant, build_model, tokens):
     if reentrant and family.startswith("deberta"):
         pytest.skip(
             "the library's DeBERTa shares one graph among its layers, which reentrant checkpointing cannot do"
@@ -76,7 +77,7 @@ def test_gradient_checkpointing_gives_the_same_states_and_gradients(family, reen
         )
         model = build_model(family, **zero).train()
         if checkpointing:
-            model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": reentrant})
+            activation_checkpointing.enable(model, use_reentrant=reentrant)
         states = encode(model, inputs, layers=(2, 4))
         (states[2].pow(2).sum() + states[4].pow(2).sum()).backward()
         grads = {n: p.grad for n, p in model.base_model.named_parameters() if p.grad is not None}

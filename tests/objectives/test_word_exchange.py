@@ -125,7 +125,7 @@ def test_without_links_the_loss_is_zero_and_connected(model):
     batch["pair"]["link_ids"] = torch.full((3, 1, 2), -1)
     objective = WordExchange(model)
     output = objective(Encodings(model, batch), batch)
-    assert float(output.total) == 0.0
+    assert output.total.item() == 0.0
     assert int(output.count) == 0
     output.total.backward()
     assert objective.exchange_dense.weight.grad is not None

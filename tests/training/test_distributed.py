@@ -6,6 +6,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
+import activation_checkpointing
 import pytest
 import torch
 from ddp_run import trained, two_ranks
@@ -72,10 +73,10 @@ def test_concatenated_streams_over_two_ranks(tmp_path: Path) -> None:
     ("batch", "settings", "ranks_too"),
     [
         ({"tokens": 200}, {"queue": False, "normalisation": "joint_token"}, {}),
-        ({"tokens": 200}, {"queue": False, "normalisation": "token"}, {"gradient_checkpointing": True}),
+        ({"tokens": 200}, {"queue": False, "normalisation": "token"}, {activation_checkpointing.NAME: True}),
         ({"tokens": 200}, {"queue": False, "normalisation": "token"}, {"ddp_find_unused_parameters": False}),
     ],
-    ids=["tokens", "gradient-checkpointing", "no-unused"],
+    ids=["tokens", "activation-checkpointing", "no-unused"],
 )
 def test_two_ranks_equal_two_accumulated(
     tmp_path: Path, batch: dict[str, int], settings: dict[str, Any], ranks_too: dict[str, Any]
