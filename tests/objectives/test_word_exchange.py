@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import math
+
 import pytest
 import torch
 from torch import nn
@@ -12,6 +15,7 @@ from isoglot.modules.masked_lm_head import masked_lm_head
 from isoglot.objectives.masked_lm import MaskedLM
 from isoglot.objectives.word_exchange import WordExchange, exchange
 from isoglot.testing import tiny_model
+from isoglot.training.model import AlignmentModel
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +88,7 @@ def test_exchange_equals_the_matrix_product(model, many, unaligned):
 @pytest.mark.parametrize("many", ["sum", "mean"])
 def test_loss_equals_the_equations(model, head, many):
     torch.manual_seed(0)
-    objective = WordExchange(model, head=head, many=many, init="normal")
+    objective = WordExchange(model, head=head, many=many, init="normal", divide_by="linked")
     batch = make_batch(model)
     encodings = Encodings(model, batch)
     output = objective(encodings, batch)
@@ -103,6 +107,52 @@ def test_loss_equals_the_equations(model, head, many):
     assert int(output.count) == len(items) > 0
     torch.testing.assert_close(output.total, total, rtol=1e-4, atol=1e-4)
     assert int(objective.count(batch)) == len(items)
+
+
+@pytest.mark.parametrize(("divide_by", "items"), [("masked", 8), ("linked", 4)])
+def test_both_losses_are_divided_by_the_masked_tokens(model, divide_by, items):
+    """Eq. 10: L_cp = −(1/M) Σ log p, with M that of L_mp; golden: uniform predictions, M = 8, four of them linked."""
+    labels = torch.full((2, 9), -100)
+    labels[0, 1:6], labels[1, 2:5] = 7, 9
+    links = torch.tensor([[[1, 7], [2, 8]], [[3, 6], [4, 6]]])
+    ids = torch.full((2, 9), 5)
+    batch = {
+        "pair": {
+            "input_ids": ids,
+            "attention_mask": torch.ones_like(ids),
+            "labels": labels,
+            "link_ids": links,
+        }
+    }
+    uniform = copy.deepcopy(model)
+    with torch.no_grad():
+        uniform.get_input_embeddings().weight.zero_()
+        uniform.cls.predictions.bias.zero_()
+    vocabulary = uniform.config.vocab_size
+    losses = {
+        "masked_lm": MaskedLM(uniform),
+        "word_exchange": WordExchange(uniform, divide_by=divide_by),
+    }
+    combined = AlignmentModel(uniform, losses, {"word_exchange": 0.5})
+    outputs = combined(batch, counts=combined.step_counts([batch], lambda local: local))
+    assert int(outputs["counts"]["masked_lm"]) == 8
+    assert int(outputs["counts"]["word_exchange"]) == int(losses["word_exchange"].count(batch)) == items
+    naive = sum(
+        math.log(vocabulary)
+        * (1 / 8 + (0.5 / items if any(p in link for link in links[b].tolist()) else 0.0))
+        for b in range(2)
+        for p in range(9)
+        if labels[b, p] >= 0
+    )
+    golden = math.log(vocabulary) * (1 + 0.5 * 4 / items)
+    assert (
+        float(outputs["loss"].detach()) == pytest.approx(naive, rel=1e-5) == pytest.approx(golden, rel=1e-5)
+    )
+
+
+def test_the_sum_over_all_tokens_has_one_divisor(model):
+    with pytest.raises(ConfigurationError, match="divide_by: masked"):
+        WordExchange(model, unaligned="literal", divide_by="linked")
 
 
 def test_starts_as_swap_and_predict(model):
@@ -126,7 +176,7 @@ def test_without_links_the_loss_is_zero_and_connected(model):
     objective = WordExchange(model)
     output = objective(Encodings(model, batch), batch)
     assert output.total.item() == 0.0
-    assert int(output.count) == 0
+    assert int(output.count) == int((batch["pair"]["labels"] >= 0).sum()) > 0
     output.total.backward()
     assert objective.exchange_dense.weight.grad is not None
     assert float(objective.exchange_dense.weight.grad.abs().sum()) == 0.0

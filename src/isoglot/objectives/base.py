@@ -24,7 +24,8 @@ class ObjectiveOutput:
     Args:
         total: scalar, the *sum* of the loss over the items of this batch, with its gradient graph intact even where
             the batch has no item (then an exact 0 that is connected to the parameters).
-        count: scalar, how many items (masked tokens, links, sentence pairs) the sum runs over; no gradient.
+        count: scalar, how many items (masked tokens, links, sentence pairs) the sum is divided by, usually as many as
+            it runs over; no gradient.
         metrics: detached scalars; a name ``accuracy`` is logged as ``<objective>/accuracy``. Each is a mean over
             ``count`` items.
     """

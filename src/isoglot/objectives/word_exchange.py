@@ -26,12 +26,18 @@ class WordExchange(Objective):
     (Eq. 8), where ``A`` is the symmetric 0/1 matrix of the links and ``e`` the tied embeddings. ``A`` is never built:
     only the rows at masked positions are gathered, at a cost of (links × hidden).
 
+    Eq. 10 divides this loss by M, the number of masked tokens, as it does the masked-LM loss beside it, so that a
+    weight λ is the ratio of the two sums. Divided by the tokens that have a link instead (about 60 % of M on the
+    papers' corpora), λ = 1 weighs as much as 1.7 does in the paper.
+
     Args:
         model: encoder with its masked-LM head.
         view: a masked pair with links. The states are those that :class:`MaskedLM` on the same view reads, so the
             pair is encoded once.
         unaligned: ``exclude`` masked tokens without a link from the loss, or predict them from the biases alone
-            (``literal``: Eq. 10 sums over all masked positions, and ``A``'s zero rows give zero states).
+            (``literal``: Eq. 10 sums over all masked positions, and ``A``'s zero rows give zero states); then nothing
+            but ``divide_by: masked`` makes sense.
+        divide_by: what the sum is divided by: all ``masked`` tokens (Eq. 10), or the ``linked`` ones that are in it.
         many: what several links of one token do: ``sum`` (Eq. 5 to the letter), ``mean``, or ``one_to_one``: links of
             a position that has several are left out.
         head: ``bert``: the model's own head, copied (dense, activation, LayerNorm, tied decoder, bias); ``literal``:
@@ -45,7 +51,7 @@ class WordExchange(Objective):
 
     **Batch**: ``labels``, ``link_ids`` (batch, links, 2; −1 pads).
 
-    **Metrics**: ``accuracy``; ``aligned``, the share of masked tokens that have a link.
+    **Metrics**: ``accuracy`` of the tokens in the sum; ``aligned``, the share of masked tokens that have a link.
 
     Raises:
         ConfigurationError: an option has no such value, or the view carries no links.
@@ -59,6 +65,7 @@ class WordExchange(Objective):
         *,
         view: str = "pair",
         unaligned: Literal["exclude", "literal"] = "exclude",
+        divide_by: Literal["masked", "linked"] = "masked",
         many: Literal["sum", "mean", "one_to_one"] = "mean",
         head: Literal["bert", "literal"] = "bert",
         share_linear: bool = False,
@@ -67,13 +74,19 @@ class WordExchange(Objective):
         super().__init__()
         for name, value, known in (
             ("unaligned", unaligned, ("exclude", "literal")),
+            ("divide_by", divide_by, ("masked", "linked")),
             ("many", many, ("sum", "mean", "one_to_one")),
             ("head", head, ("bert", "literal")),
             ("init", init, ("identity", "normal")),
         ):
             if value not in known:
                 raise ConfigurationError(f"word_exchange: {name}={value!r}; it is one of {', '.join(known)}")
-        self.view, self.unaligned, self.many = view, unaligned, many
+        if unaligned == "literal" and divide_by == "linked":
+            raise ConfigurationError(
+                "word_exchange: unaligned=literal sums over all masked tokens, so divide_by=linked has no meaning; "
+                "write divide_by: masked"
+            )
+        self.view, self.unaligned, self.divide_by, self.many = view, unaligned, divide_by, many
         size = hidden_size(model)
         self.exchange_dense = nn.Linear(size, size)
         if init == "identity":
@@ -92,12 +105,10 @@ class WordExchange(Objective):
                 self.bias = nn.Parameter(own.bias.detach().clone())
 
     def count(self, batch: Batch) -> Tensor | None:
-        """Masked tokens that carry this loss: known before the forward."""
+        """What the sum is divided by: known before the forward."""
         labels: Tensor = batch[self.view]["labels"]
         masked = labels >= 0
-        if self.unaligned == "literal":
-            return masked.sum()
-        return self._linked(batch, masked)
+        return masked.sum() if self.divide_by == "masked" else self._linked(batch, masked)
 
     def forward(self, encodings: Encodings, batch: Batch) -> ObjectiveOutput:
         """Summed cross-entropy over the masked tokens that have a translation."""
@@ -111,12 +122,12 @@ class WordExchange(Objective):
         targets = labels.flatten()[position]
         table = encodings.table(masked_lm_head(encodings.model).weight)
         total, correct = vocabulary_loss(states, targets, table, self.bias)
-        count = torch.as_tensor(position.numel(), device=total.device)
         metrics = {
-            "accuracy": correct.detach().float() / count.clamp(min=1),
+            "accuracy": correct.detach().float() / max(1, position.numel()),
             "aligned": self._linked(batch, masked) / masked.sum().clamp(min=1),
         }
-        return ObjectiveOutput(total, count, metrics)
+        count = masked.sum() if self.divide_by == "masked" else torch.as_tensor(position.numel())
+        return ObjectiveOutput(total, count.to(total.device), metrics)
 
     def _linked(self, batch: Batch, masked: Tensor) -> Tensor:
         """How many masked tokens have a link."""
