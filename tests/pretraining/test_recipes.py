@@ -216,3 +216,11 @@ def differences(one: object, two: object, place: str = "") -> set[str]:
 def test_a_row_of_a_table_differs_from_its_system_in_that_alone(name: str) -> None:
     system, changed = ROWS[name]
     assert differences(read(name).values, read(system).values) - {"name"} == changed
+
+
+@pytest.mark.parametrize("name", ["mlm_scratch", "xlm", "dict_mlm", "align_mlm"])
+def test_what_align_mlm_does_not_list_is_robertas(name: str) -> None:
+    """Its Table 10: "any unlisted parameters use the same values as in RoBERTa"."""
+    train = read(name).values["train"]
+    wanted = {"adam_beta2": 0.98, "adam_epsilon": 1e-6, "weight_decay": 0.01, "lr_scheduler_type": "linear"}
+    assert {key: train[key] for key in wanted} == wanted
