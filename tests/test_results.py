@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isoglot.errors import InputError, IsoglotError
-from isoglot.results import Result, append, read
+from isoglot.results import Result, append, held, read
 
 
 def row(**values: object) -> Result:
@@ -41,6 +41,15 @@ def test_append_then_read_keeps_order_across_files(tmp_path: Path) -> None:
 
 def test_appending_nothing_makes_no_file(tmp_path: Path) -> None:
     assert not append(tmp_path / "results.jsonl", []).exists()
+
+
+def test_an_empty_file_holds_no_result(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    path.write_text("\n")
+    with pytest.raises(InputError, match=r"results\.jsonl: holds no result; type `isoglot evaluate"):
+        read(path)
+    assert held(path) == [] == held(tmp_path / "none.jsonl"), "but it can be added to"
+    assert held(append(path, [row()])) == [row()]
 
 
 def test_half_a_line_is_named_and_does_not_swallow_the_next_row(tmp_path: Path) -> None:

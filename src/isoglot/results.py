@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 
 from isoglot.errors import InputError, IsoglotError
 
-__all__ = ["FILE_NAME", "Result", "append", "read"]
+__all__ = ["FILE_NAME", "Result", "append", "held", "read"]
 
 FILE_NAME = "results.jsonl"
 """The name of the results in a run folder."""
@@ -127,10 +127,23 @@ def read(paths: str | Path | Iterable[str | Path]) -> list[Result]:
         The rows; blank lines are passed over.
 
     Raises:
-        InputError: a file is missing, a folder holds no results, or a line is no result (``file:line``).
+        InputError: a file is missing or empty, a folder holds no results, or a line is no result (``file:line``).
     """
     several = [paths] if isinstance(paths, str | Path) else list(paths)
-    return [row for path in several for file in _files(Path(path)) for row in _read_file(file)]
+    found = []
+    for file in (file for path in several for file in _files(Path(path))):
+        rows = _read_file(file)
+        if not rows:
+            raise InputError(
+                "holds no result; type `isoglot evaluate CHECKPOINT ... --out`, or delete it", path=file
+            )
+        found += rows
+    return found
+
+
+def held(path: Path) -> list[Result]:
+    """The rows of a file that is being added to; none where it is missing or empty."""
+    return _read_file(path) if path.is_file() else []
 
 
 def _files(path: Path) -> list[Path]:

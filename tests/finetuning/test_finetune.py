@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from datasets import Dataset
 
-from isoglot.errors import ConfigurationError
+from isoglot.errors import ConfigurationError, InputError
 from isoglot.finetuning.data import grouped, hold_out, training_rows
 from isoglot.finetuning.evaluate import EvaluateOptions, evaluate
 from isoglot.finetuning.finetune import finetune
@@ -171,6 +171,46 @@ def test_words_translations_are_those_of_a_loop(encoder: Path, tmp_path: Path, o
         )
     with pytest.raises(ConfigurationError, match="'asked' or 'all'"):
         build_task("lexicon_induction", [], csls_over="some")
+
+
+@pytest.mark.parametrize(
+    ("languages", "message"),
+    [
+        (["de", "sw", "yo"], "(?s)no test data for 'sw'.*no test data for 'yo'"),
+        (["de", "fr", "it"], r"(?s)fr\.tsv:1: .*it\.tsv:1: "),
+        (["de", "../de"], r"'\.\./de' is not a language code"),
+    ],
+)
+def test_all_languages_are_looked_at_before_one_is_measured(
+    encoder: Path, tmp_path: Path, languages: list[str], message: str
+) -> None:
+    for code in ("deu", "eng"):
+        _tags(tmp_path / f"{code[:2]}.tsv", 6)
+    for code in ("fr", "it"):
+        (tmp_path / f"{code}.tsv").write_text("word\tNOTAG\n")
+    data = [f"{tmp_path}/{{language}}.tsv"]
+    train = FinetuneOptions.build(epochs=1, select="last")
+    options = EvaluateOptions(out=tmp_path / "rows.jsonl")
+    tuned = finetune(encoder, build_task("pos", data), language="en", train=train, out=tmp_path / "run")
+    with pytest.raises((ConfigurationError, InputError), match=message):
+        evaluate(tuned, build_task("pos", data), languages=languages, options=options)
+    assert not (tmp_path / "rows.jsonl").exists(), "nothing was measured"
+    if "fr" not in languages:
+        with pytest.raises(ConfigurationError, match=message.replace("test", "train")):
+            finetune(
+                encoder,
+                build_task("pos", data),
+                language=",".join(languages),
+                train=train,
+                out=tmp_path / "o",
+            )
+        assert not (tmp_path / "o").exists()
+
+
+def test_a_language_is_not_its_own_pivot(encoder: Path, tmp_path: Path) -> None:
+    (tmp_path / "x.eng").write_text("a\n")
+    with pytest.raises(ConfigurationError, match="both sides are in 'en'"):
+        evaluate(encoder, build_task("tatoeba", [str(tmp_path)]), languages=["en"])
 
 
 def test_no_dev_data_is_told(encoder: Path, tmp_path: Path) -> None:

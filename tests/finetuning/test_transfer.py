@@ -86,6 +86,12 @@ def test_one_language_is_refused(tmp_path: Path, world: Any, languages: tuple[st
     assert not (tmp_path / "out").exists()
 
 
+def test_missing_data_are_told_before_anything_is_trained(tmp_path: Path, world: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"(?s)no train data for 'sw'.*no dev data for 'sw'"):
+        transfer(tmp_path / "model", world, languages=("en", "en-x-trans", "sw"), out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_runs_are_called_by_their_names_and_must_differ(tmp_path: Path, world: Any) -> None:
     model = tmp_path / "model"
     assert run_folders([model]) == {"model": model}

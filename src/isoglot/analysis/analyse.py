@@ -33,8 +33,7 @@ from isoglot.finetuning.finetune import origin
 from isoglot.finetuning.inputs import changed_options
 from isoglot.modules.encoder import num_layers
 from isoglot.report.figure_files import Figure
-from isoglot.results import FILE_NAME, Result, append
-from isoglot.results import read as read_results
+from isoglot.results import FILE_NAME, Result, append, held
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import write_text
 from isoglot.runs.folder import MANIFEST, RUN, hash_checkpoint, read_json
@@ -126,8 +125,8 @@ class Findings:
     def rows(self, rows: Sequence[Result]) -> Path:
         """Add rows to ``results.jsonl``, but for those that it has."""
         path = self.out / FILE_NAME
-        held = read_results(path) if path.is_file() else []
-        append(path, [row for row in rows if row not in held])
+        before = held(path)
+        append(path, [row for row in rows if row not in before])
         self.written.append(path)
         return path
 

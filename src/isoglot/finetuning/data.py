@@ -145,16 +145,14 @@ def dev_sets(
                 "select=joint given, which needs the languages to choose by: --set select_languages=en,de,es"
             )
         wanted = list(options.select_languages)
-    found = []
-    for code in wanted:
-        if code not in held_out and not task.data.has(code, "dev"):
-            raise ConfigurationError(
-                f"no dev data for {code!r} to choose the checkpoint by ({task.data.describe()}); add --data dev=PATH, "
-                "hold out some of the training data with --set dev_fraction=0.05, or keep the last one with "
-                "--set select=last"
-            )
-        found.append((code, held_out[code] if code in held_out else task.load(code, "dev")))
-    return found
+    missing = [code for code in wanted if code not in held_out and not task.data.has(code, "dev")]
+    if missing:
+        raise ConfigurationError(
+            f"no dev data for {', '.join(map(repr, missing))} to choose the checkpoint by ({task.data.describe()}); "
+            "add --data dev=PATH, hold out some of the training data with --set dev_fraction=0.05, or keep the last "
+            "one with --set select=last"
+        )
+    return [(code, held_out[code] if code in held_out else task.load(code, "dev")) for code in wanted]
 
 
 def hold_out(dataset: Dataset, share: float, *, group: str | None, seed: int) -> tuple[Dataset, Dataset]:

@@ -10,19 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from datasets import Dataset
 
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
-from isoglot.errors import ConfigurationError
+from isoglot.errors import ConfigurationError, InputError, IsoglotError
 from isoglot.finetuning.finetune import TASK_FILE, origin
 from isoglot.finetuning.inputs import changed_options, describe_task, identify, key_of
 from isoglot.modules.checkpoint import require_room_for
 from isoglot.modules.encoder import max_length
-from isoglot.results import Result, append, read
+from isoglot.results import Result, append, held
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.folder import hash_checkpoint, read_json
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.tasks import submission
-from isoglot.tasks.base import Facts, Predictions, Probe, Task, TrainableTask
+from isoglot.tasks.base import Facts, Predictions, Probe, Task, TrainableTask, check_places
 from isoglot.tasks.features import Collator, Precision, Step, default_device, predict_rows
 from isoglot.tasks.language_vectors import attach, attached, chosen_vectors, number_rows
 
@@ -93,20 +94,22 @@ def evaluate(
             f"language_ids given, but {task.name} measures an encoder without its language embeddings; leave them out"
         )
     source = checkpoint_folder(checkpoint)
+    check_places(task, [(language, split) for language in languages])
     measure = _Measure(source, task, options, report)
-    rows: list[Result] = []
-    for number, language in enumerate(languages, 1):
+    known: dict[str, list[Result]] = {}
+    for language in languages:
         wanted = options.predictions is not None and not submission.written(
             options.predictions, task, language, split
         )
-        known = [] if options.again or wanted else measure.known(language, split)
-        if known:
+        known[language] = [] if options.again or wanted else measure.known(language, split)
+    datasets = measure.load([language for language in languages if not known[language]], split)
+    for number, language in enumerate(languages, 1):
+        if known[language]:
             report.note(f"{task.name} {language} {split}: already measured")
         else:
-            known = measure(language, split)
-        rows += known
+            known[language] = measure(language, split, datasets.pop(language))
         report.progress("languages", number, len(languages))
-    return rows
+    return [row for language in languages for row in known[language]]
 
 
 class _Measure:
@@ -132,11 +135,29 @@ class _Measure:
         self._model: Any = None
         self._tokenizer: Any = None
 
-    def __call__(self, language: str, split: str) -> list[Result]:
-        self.report.note(f"{self.task.name} {language} {split}")
-        if isinstance(self.task, TrainableTask):
+    def load(self, languages: Sequence[str], split: str) -> dict[str, Dataset]:
+        """All data, before any of them is measured; a fine-tuned head says which labels they may have.
+
+        Raises:
+            ConfigurationError, InputError: data that are missing or bad, of every language.
+        """
+        if languages and isinstance(self.task, TrainableTask):
             self._load_head(self.task)
-        dataset = self.task.load(language, split)
+        found: dict[str, Dataset] = {}
+        problems: list[IsoglotError] = []
+        for language in languages:
+            try:
+                found[language] = self.task.load(language, split)
+            except (ConfigurationError, InputError) as error:
+                problems.append(error)
+        if len(problems) == 1:
+            raise problems[0]
+        if problems:
+            raise ConfigurationError([str(problem) for problem in problems])
+        return found
+
+    def __call__(self, language: str, split: str, dataset: Dataset) -> list[Result]:
+        self.report.note(f"{self.task.name} {language} {split}")
         step = self._step(f"{self.task.name} {language}")
         if isinstance(self.task, TrainableTask):
             predictions = self._predict(self.task, dataset, step)
@@ -160,12 +181,12 @@ class _Measure:
     def known(self, language: str, split: str) -> list[Result]:
         """Rows that an earlier call wrote for the same checkpoint, task options and data."""
         out = self.options.out
-        if out is None or not out.is_file() or self._key(language, split) not in _lines(_journal(out)):
+        if out is None or self._key(language, split) not in _lines(_journal(out)):
             return []
         wanted = (self.run, self.task.name, language, split, self.hash, self._changed)
         latest = {
             row.metric: row
-            for row in read(out)
+            for row in held(out)
             if (row.run, row.task, row.language, row.split, row.checkpoint_hash, row.options) == wanted
         }
         return list(latest.values())

@@ -26,7 +26,7 @@ from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import write_text
 from isoglot.runs.folder import CHECKPOINT, MANIFEST, RUN, clear, hash_checkpoint, read_json, versions
 from isoglot.runs.reporter import Reporter, Silent
-from isoglot.tasks.base import Probe, Task, TrainableTask
+from isoglot.tasks.base import Probe, Task, TrainableTask, check_places
 from isoglot.tasks.language_vectors import attach, chosen_vectors
 
 __all__ = ["TASK_FILE", "finetune", "finetune_key", "origin"]
@@ -113,6 +113,7 @@ def _run(
     ranks = PartialState(cpu=not torch.accelerator.is_available())
     report = (progress or Silent()) if ranks.is_main_process else Silent()
     languages = [code.strip() for code in language.split(",") if code.strip()]
+    check_places(task, [(code, "train") for code in (*languages, *options.originals)])
     return _Run(checkpoint_folder(checkpoint), task, languages, seed, options, out, report, ranks)
 
 
@@ -132,7 +133,6 @@ class _Run:
     def key(self) -> str:
         """Names everything that the result depends on."""
         options = self.options
-        pivot = [options.pivot] if options.setting == "code_switch" else []
         chosen_by = {"source": self.languages, "joint": options.select_languages, "last": ()}[options.select]
         has_dev = [code for code in chosen_by if self.task.data.has(code, "dev")]
         return key_of(
@@ -142,7 +142,9 @@ class _Run:
                 "languages": list(self.languages),
                 "seed": self.seed,
                 "train": options.model_dump(mode="json", exclude={"run"}),
-                "data": [identify(self.task, code, "train") for code in (*self.languages, *pivot)],
+                "data": [
+                    identify(self.task, code, "train") for code in (*self.languages, *options.originals)
+                ],
                 "dev": [identify(self.task, code, "dev") for code in has_dev],
                 "ranks": self.ranks.num_processes,
             }

@@ -100,6 +100,11 @@ class FinetuneOptions(BaseModel):
         except ValidationError as error:
             raise ConfigurationError([_problem(e) for e in error.errors()]) from error
 
+    @property
+    def originals(self) -> tuple[str, ...]:
+        """The languages whose training data are read beside those asked for."""
+        return (self.pivot,) if self.setting == "code_switch" else ()
+
     def single(self, name: str) -> float:
         """A setting that may be a list, but is none in a member of :meth:`grid`.
 

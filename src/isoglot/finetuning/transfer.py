@@ -18,12 +18,12 @@ from isoglot.finetuning.evaluate import EvaluateOptions, evaluate, require_one_p
 from isoglot.finetuning.finetune import finetune, finetune_key, origin
 from isoglot.finetuning.inputs import identify, key_of
 from isoglot.finetuning.options import FinetuneOptions
-from isoglot.results import FILE_NAME, Result, append, read
+from isoglot.results import FILE_NAME, Result, append, held
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import write_text
 from isoglot.runs.folder import CHECKPOINT, read_json
 from isoglot.runs.reporter import Reporter, Silent
-from isoglot.tasks.base import TrainableTask
+from isoglot.tasks.base import TrainableTask, check_places
 
 __all__ = ["TransferOptions", "run_folders", "transfer"]
 
@@ -80,10 +80,12 @@ def transfer(
     """
     require_one_process("transfer", "tests and deletes weights")
     source, targets = _divided(languages)
+    settings = options or TransferOptions()
+    check_places(task, [(code, split) for code in languages for split in ("train", settings.split)])
     folder = Path(out)
     known: list[Result] = []
     found: dict[tuple[str, str], Result] = {}
-    work = _Work(checkpoint, task, seed, options or TransferOptions(), progress)
+    work = _Work(checkpoint, task, seed, settings, progress)
     for trained_on in (source, *targets):
         tested = targets if trained_on == source else [trained_on]
         setting = "zero_shot" if trained_on == source else "supervised"
@@ -92,8 +94,8 @@ def transfer(
     for target in targets:
         known += _three(found["zero_shot", target], found["supervised", target])
     results = folder / FILE_NAME
-    held = read(results) if results.is_file() else []
-    append(results, [row for row in known if row not in held])
+    before = held(results)
+    append(results, [row for row in known if row not in before])
     return known
 
 
@@ -120,10 +122,10 @@ class _Work:
                 "split": self.options.split,
             }
         )
-        held = read_json(folder / _TESTED)
-        if held is not None and held["key"] == key:
+        done = read_json(folder / _TESTED)
+        if done is not None and done["key"] == key:
             (self.progress or Silent()).note(f"{folder}: already done")
-            rows = [Result.model_validate(row) for row in held["rows"]]
+            rows = [Result.model_validate(row) for row in done["rows"]]
         else:
             tuned = finetune(
                 self.checkpoint, task, language=language, seed=self.seed, train=self.options.train, out=folder,

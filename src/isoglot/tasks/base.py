@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -28,6 +29,8 @@ __all__ = [
     "places_of",
     "take_part",
 ]
+
+_LANGUAGE = re.compile(r"[A-Za-z]{2,8}([-_+][A-Za-z0-9]+)*")
 
 Predictions = list[Any] | dict[str, Any]
 """One entry an example in order, or by question."""
@@ -156,10 +159,15 @@ def check_places(task: Task, wanted: Sequence[tuple[str, str]]) -> None:
     """See that there are data for each language and split, before work that takes long.
 
     Raises:
-        ConfigurationError: Every language and split without data.
+        ConfigurationError: Every language and split without data, and what is not a language code.
     """
     problems: list[str] = []
     for language, split in wanted:
+        if not _LANGUAGE.fullmatch(language):
+            problems.append(
+                f"{language!r} is not a language code; ISO codes such as de, deu, de-en or en-x-trans are accepted"
+            )
+            continue
         try:
             places_of(task, language, split)
         except ConfigurationError as error:

@@ -12,6 +12,7 @@ from isoglot.corpus.labelled.hub import HubSides, HubSpec, read_hub, read_hub_si
 from isoglot.corpus.labelled.lines import find_sides, read_sides
 from isoglot.corpus.labelled.places import DataSource, Place, is_data_set
 from isoglot.corpus.labelled.tables import is_table, read_table
+from isoglot.errors import ConfigurationError
 from isoglot.modules.neighbours import SIMILARITIES, gold_ranks, unit
 from isoglot.schema import BITEXT
 from isoglot.tasks.base import Predictions
@@ -87,7 +88,12 @@ class RetrievalTask:
 
     def _languages(self, language: str) -> tuple[str, str]:
         own, separator, pivot = language.partition("-")
-        return (own, pivot) if separator else (language, self.pivot)
+        sides = (own, pivot) if separator else (language, self.pivot)
+        if sides[0] == sides[1]:
+            raise ConfigurationError(
+                f"both sides are in {own!r}; leave the pivot out of --languages, or name another with --set pivot=LANG"
+            )
+        return sides
 
     def measure(
         self, checkpoint: str | Path, dataset: Dataset, *, language: str, progress: Step | None = None

@@ -104,8 +104,8 @@ def test_each_task_reads_its_data_set(task: str, language: str, split: str, firs
 def test_another_data_set_with_other_names() -> None:
     found = build_task("flores", ["hub:facebook/flores"]).load("de", "test")
     assert (found[0]["source"], found[0]["target"]) == ("hallo", "hi")
-    with pytest.raises(InputError, match=r"eng_Latn.*hf auth login"):
-        build_task("flores", ["hub:none/such"]).load("en", "test")
+    with pytest.raises(InputError, match=r"deu_Latn.*hf auth login"):
+        build_task("flores", ["hub:none/such"]).load("de", "test")
     with pytest.raises(InputError, match="no column deu_Latn"):
         build_task("ntrex", ["hub"]).load("de", "test")
     with pytest.raises(ConfigurationError, match="'tokens' is needed for 'words'"):

@@ -115,6 +115,7 @@ def test_untranslated_paraphrases_are_left_out_and_ids_kept(tmp_path: Path) -> N
         ("a\tb\tneutral\na\tneutral\n", r"a\.tsv:2: 2 columns"),
         ("a\tb\n", r"a\.tsv:1: 2 columns and no header"),
         ("premise\tlabel\n", r"a\.tsv:1: columns premise, label given, but second"),
+        ("label\tpremise\thypothesis\tlabel\n", r"a\.tsv:1: the header has column 'label' twice"),
         ("language\tlabel\tsentence1\tsentence2\nfr\t0\ta\tb\n", "languages there are fr"),
     ],
 )
@@ -173,7 +174,7 @@ def test_precedence_among_equally_high_parts_is_the_languages_own(tmp_path: Path
         assert read_tags(other, language=language, surface=True)["tags"][0] == [tag, "VERB", "X"]
 
 
-@pytest.mark.parametrize(("start", "found"), [(4, 4), (5, 4), (0, 0), (3, 4), (99, 8), (-3, 0)])
+@pytest.mark.parametrize(("start", "found"), [(4, 4), (5, 4), (0, 0), (3, 4), (10, 8), (-1, 0)])
 def test_answers_are_found_nearby(tmp_path: Path, start: int, found: int) -> None:
     path = _file(tmp_path, "a.json", json.dumps(_squad("abc abc abc", ("abc", start))))
     assert read_questions(path, language="en")[0]["answers"]["start"] == [found]
@@ -267,3 +268,35 @@ def test_parts_keep_groups_whole() -> None:
         "".join(take_part(data, a, b, group="context")["context"]) for a, b in ((0, 50), (50, 75), (75, 100))
     ]
     assert parts == ["aaabb", "cccc", "d"]
+
+
+@pytest.mark.parametrize("start", [-2, 9, 4000])
+def test_an_answer_outside_the_context_is_refused(tmp_path: Path, start: int) -> None:
+    path = _file(tmp_path, "q.json", json.dumps(_squad("the river", ("river", start))))
+    with pytest.raises(InputError, match=rf"answer_start is {start}, outside the context of 9 characters"):
+        read_questions(path, language="en")
+
+
+def test_answers_that_are_not_in_the_context_are_counted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = _file(tmp_path, "q.json", json.dumps(_squad("the river", ("sea", -1))))
+    assert read_questions(path, language="en")[0]["answers"]["start"] == [-1]
+    assert "1 of 1 questions have an answer that is not in the context" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        ({"text": ["river"], "start": [5]}, "answer 'river' of question '1' is not at character 5"),
+        ({"text": ["river"], "start": [4000]}, "is not at character 4000"),
+        ({"text": ["river"], "start": []}, "has 1 answers and 0 starts"),
+    ],
+)
+def test_answers_of_a_table_stand_where_they_say(
+    tmp_path: Path, answers: dict[str, object], message: str
+) -> None:
+    row = {"id": "1", "question": "q?", "context": "the river", "answers": answers}
+    path = _file(tmp_path, "q.jsonl", json.dumps(row) + "\n")
+    with pytest.raises(InputError, match=message):
+        build_task("xquad", [str(path)]).load("en", "test")

@@ -161,6 +161,11 @@ def _plan(row: list[str], path: str | Path, line: int) -> tuple[dict[str, int], 
             for field, usual in _NAMES.items()
             if any(n in names for n in usual)
         }
+        repeated = [names[at] for at in found.values() if names.count(names[at]) > 1]
+        if repeated:
+            raise InputError(
+                f"the header has column {repeated[0]!r} twice; rename one of them", path=path, line=line
+            )
         missing = [f"{f} ({' or '.join(_NAMES[f])})" for f in ("first", "second", "label") if f not in found]
         if missing:
             raise InputError(

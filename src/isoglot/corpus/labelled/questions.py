@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ __all__ = ["ARTICLE", "NOT_FOUND", "language_of_id", "read_questions"]
 
 ARTICLE = "article"
 """Column beside the schema's: number of the article that a context is from."""
+
+_LOGGER = logging.getLogger(__name__)
 
 NOT_FOUND = -1
 """Start of an answer that does not stand in its context: it counts for scoring, not for training."""
@@ -48,6 +51,12 @@ def read_questions(path: str | Path, *, language: str) -> Dataset:
             continue
         for name in features:
             rows[name].append(language if name == "language" else question[name])
+    lost = sum(NOT_FOUND in answers["start"] for answers in rows["answers"])
+    if lost:
+        _LOGGER.warning(
+            "%s: %d of %d questions have an answer that is not in the context; it counts for scoring, not for training",
+            path, lost, len(rows["id"]),
+        )  # fmt: skip
     if not rows["id"]:
         hint = f"; the languages there are {', '.join(sorted(others))}" if others else ""
         raise InputError(f"holds no question in {language!r}{hint}; check the path", path=path)
@@ -74,8 +83,14 @@ def _question(qa: Any, context: str, path: str | Path, place: str) -> dict[str, 
         where = f"{place}.answers[{number}]"
         text = str(_member(answer, "text", path, where))
         start = _member(answer, "answer_start", path, where)
-        if not isinstance(start, int):
-            raise InputError(f"{where}.answer_start is {start!r}, a number is needed; mend it", path=path)
+        if not isinstance(start, int) or isinstance(start, bool):
+            raise InputError(f"{where}.answer_start is {start!r}, a number is needed; correct it", path=path)
+        if not NOT_FOUND <= start < max(len(context), 1):
+            raise InputError(
+                f"{where}.answer_start is {start}, outside the context of {len(context)} characters; correct it, or "
+                f"give {NOT_FOUND} for an answer that does not stand there",
+                path=path,
+            )
         texts.append(text)
         starts.append(_nearest(context, text, start))
     return {

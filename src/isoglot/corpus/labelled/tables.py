@@ -63,6 +63,8 @@ def read_table(path: str, schema: Features, *, language: str, split: str, role: 
         if "language" not in found.features:
             found = found.add_column("language", [language] * len(found))
         require(found, schema, role=f"{role} {path}")
+    if "answers" in schema:
+        _check_answers(found, path)
     known = set(found.unique("language"))
     if known - {language}:
         kept = [i for i, code in enumerate(found["language"]) if code == language]
@@ -72,6 +74,24 @@ def read_table(path: str, schema: Features, *, language: str, split: str, role: 
             )
         found = found.select(kept)
     return found
+
+
+def _check_answers(dataset: Dataset, path: str) -> None:
+    """Answers stand where their starts say, or nowhere (a negative start)."""
+    for name, context, answers in zip(dataset["id"], dataset["context"], dataset["answers"], strict=True):
+        if len(answers["text"]) != len(answers["start"]):
+            raise InputError(
+                f"question {name!r} has {len(answers['text'])} answers and {len(answers['start'])} starts; one start "
+                "for every answer is needed",
+                path=path,
+            )
+        for text, start in zip(answers["text"], answers["start"], strict=True):
+            if start >= 0 and context[start : start + len(text)] != text:
+                raise InputError(
+                    f"answer {text[:60]!r} of question {name!r} is not at character {start} of its context; correct "
+                    "its start, or give -1 for an answer that does not stand there",
+                    path=path,
+                )
 
 
 def _open(path: str, split: str) -> Dataset:
