@@ -10,6 +10,7 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.modules.encoder import encode, num_layers
+from isoglot.modules.finite import require_finite
 from isoglot.modules.masked_lm_head import masked_lm_head
 from isoglot.seeding import generator_for
 
@@ -109,7 +110,7 @@ def _right(
         last = num_layers(model)
         states = encode(model, batch, layers=(last,))[last].cpu()
         chosen = gold >= 0
-        logits = head.logits(states[chosen].to(model.device))
+        logits = require_finite(head.logits(states[chosen].to(model.device)), "logits of the masked-LM head")
         right += int((logits.argmax(-1).cpu() == gold[chosen]).sum())
     return right
 

@@ -20,12 +20,13 @@ from transformers import (
 from transformers.trainer_callback import PrinterCallback, ProgressCallback
 from transformers.trainer_utils import get_last_checkpoint
 
-from isoglot.errors import ConfigurationError
+from isoglot.errors import ConfigurationError, TrainingError
 from isoglot.finetuning.data import LengthOrder, grouped
 from isoglot.finetuning.options import FinetuneOptions
-from isoglot.finetuning.watch import Chooser, Watcher
-from isoglot.modules.checkpoint import quiet
+from isoglot.finetuning.watch import LOWER, Chooser, Watcher
+from isoglot.modules.checkpoint import few, quiet
 from isoglot.modules.encoder import max_length
+from isoglot.modules.finite import all_finite, non_finite
 from isoglot.runs.files import write_text
 from isoglot.runs.folder import CHECKPOINT, read_json
 from isoglot.runs.reporter import Reporter
@@ -197,6 +198,7 @@ def _arguments(
         save_strategy=every,
         save_total_limit=1,
         logging_steps=50,
+        logging_nan_inf_filter=False,  # which would log the mean of the other losses
         report_to="none",
         disable_tqdm=True,
         remove_unused_columns=False,
@@ -218,6 +220,8 @@ def _fit_length(task: TrainableTask, model: PreTrainedModel, progress: Reporter)
 def _reducer(task: TrainableTask) -> Callable[[Any, Any], Any]:
     def reduce(logits: Any, labels: Any) -> Any:
         del labels
+        if not all(map(all_finite, logits if isinstance(logits, tuple) else [logits])):
+            raise TrainingError(f"the logits on the development data are NaN or infinite; {LOWER}")
         return task.reduce(logits)
 
     return reduce
@@ -238,6 +242,8 @@ def _save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Pa
     shutil.rmtree(unfinished, ignore_errors=True)
     vectors = attached(model)
     state = {k: v for k, v in model.state_dict().items() if not k.startswith("language_embeddings.")}
+    if wrong := non_finite(state.items()):
+        raise TrainingError(f"{few(wrong)} became NaN or infinite; {LOWER}")
     with quiet():
         model.save_pretrained(unfinished, state_dict=None if vectors is None else state)
     if vectors is not None:

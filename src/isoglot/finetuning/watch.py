@@ -23,7 +23,10 @@ from isoglot.tasks.base import TrainableTask
 from isoglot.tasks.features import Rows
 from isoglot.tasks.language_vectors import attached, number_rows
 
-__all__ = ["Chooser", "Watcher"]
+__all__ = ["LOWER", "Chooser", "Watcher"]
+
+LOWER = "lower the learning rate (--set learning_rate=1e-5) or use --set precision=float32"
+"""What to do about a training that diverged."""
 
 
 class Chooser:
@@ -85,13 +88,11 @@ class Watcher(TrainerCallback):
         logs: dict[str, float] | None = None,
         **_: Any,
     ) -> None:
-        """Stop at a loss that is no number."""
-        loss = (logs or {}).get("loss")
-        if loss is not None and not np.isfinite(loss):
-            raise TrainingError(
-                f"the loss is {loss} at step {state.global_step}; lower the learning rate (--set learning_rate=1e-5) "
-                "or use --set precision=float32"
-            )
+        """Stop at a loss that is no number, be it the mean of the last steps or of the whole training."""
+        for name in ("loss", "train_loss"):
+            loss = (logs or {}).get(name, 0.0)
+            if not np.isfinite(loss):
+                raise TrainingError(f"the loss is {loss} at step {state.global_step}; {LOWER}")
 
     def on_evaluate(
         self,

@@ -18,6 +18,7 @@ from transformers.utils.logging import disable_progress_bar, enable_progress_bar
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import input_embeddings
+from isoglot.modules.finite import non_finite
 from isoglot.runs.checkpoint import checkpoint_folder, reading
 
 __all__ = [
@@ -109,13 +110,7 @@ def require_finite_weights(weights: Iterable[tuple[str, Tensor]], source: str | 
     Raises:
         ConfigurationError: names the tensors.
     """
-    wrong = [
-        name
-        for name, tensor in weights
-        if tensor.is_floating_point()
-        and tensor.numel()
-        and not torch.isfinite(torch.stack(tensor.aminmax())).all()
-    ]  # aminmax passes NaN on and, other than isfinite, needs no memory of the tensor's size
+    wrong = non_finite(weights)
     if wrong:
         raise ConfigurationError(
             f"{source}: NaN or infinite weights in {few(wrong)}; give a checkpoint of a training that did not diverge"

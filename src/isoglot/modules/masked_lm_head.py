@@ -13,6 +13,7 @@ from transformers import PreTrainedModel
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import dropout_off, encode, num_layers
+from isoglot.modules.finite import require_finite
 
 __all__ = ["HeadTransform", "MaskedLMHead", "masked_lm_head"]
 
@@ -131,6 +132,7 @@ def _compare(model: PreTrainedModel, head: MaskedLMHead) -> None:
     ids = torch.arange(4, device=head.weight.device)[None] % model.config.vocab_size
     with torch.no_grad(), dropout_off(model):
         own = model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits[0].float()
+        require_finite(own, "logits of the masked-LM head")
         ours = head.logits(
             encode(model, {"input_ids": ids}, layers=(num_layers(model),))[num_layers(model)][0]
         )

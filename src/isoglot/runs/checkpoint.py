@@ -62,6 +62,10 @@ def reading(checkpoint: str | Path, file: str) -> Iterator[None]:
                 f"{checkpoint}: {file} cannot be loaded from the hub ({reason(error)}); check the name and the "
                 "connection, or download the checkpoint elsewhere and give its folder"
             ) from error
+        from huggingface_hub.errors import StrictDataclassError  # noqa: PLC0415 - only where something went wrong
+
+        if isinstance(error, StrictDataclassError):  # the library's own check of a configuration's values
+            file = "config.json"
         broken = next(_broken(folder), None)
         place, why = broken or (folder / file, reason(error))
         hint = "install it, or give another checkpoint" if isinstance(error, ImportError) else _hint(place)
@@ -69,9 +73,10 @@ def reading(checkpoint: str | Path, file: str) -> Iterator[None]:
 
 
 def reason(error: BaseException) -> str:
-    """The first line of an exception's message that says something, or its class."""
+    """The first line of an exception's message that says something, with the next where it ends in a colon."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0].rstrip(".") if lines else type(error).__name__
+    text = " ".join(lines[: 2 if lines and lines[0].endswith(":") else 1])
+    return text.rstrip(".") or type(error).__name__
 
 
 def _holds(folder: Path, file: str) -> bool:

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from isoglot.modules.finite import require_finite
+
 __all__ = [
     "Collator",
     "Precision",
@@ -163,7 +165,7 @@ def predict_rows(
         inputs = [{k: v for k, v in rows.inputs[i].items() if k in _MODEL_COLUMNS} for i in batch]
         with cast:
             output = model(**{k: v.to(device) for k, v in collator(inputs).items()})
-        logits = tuple(value for name, value in output.items() if name.endswith("logits"))
+        logits = tuple(require_finite(v, name) for name, v in output.items() if name.endswith("logits"))
         kept = reduce(logits[0] if len(logits) == 1 else logits)
         parts = kept if isinstance(kept, tuple) else (kept,)
         arrays = [part.float().cpu().numpy() for part in parts]

@@ -15,6 +15,7 @@ from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.errors import ConfigurationError
 from isoglot.modules.checkpoint import load_checkpoint, require_room_for
 from isoglot.modules.encoder import encode_to_layer, hidden_size, input_embeddings, max_length, num_layers
+from isoglot.modules.finite import require_finite
 from isoglot.tasks.features import Collator, Step, default_device, length_batches
 
 __all__ = ["Pooling", "TextEncoder"]
@@ -74,7 +75,7 @@ class TextEncoder:
         ids = [np.array(row, np.int32) for row in encoded["input_ids"]]
         special = [np.array(row, bool) for row in encoded["special_tokens_mask"]]
         if self.layer == "static":
-            return self._static(ids, special)
+            return require_finite(self._static(ids, special), "word embeddings")
         result = torch.zeros(len(ids), hidden_size(self.model), device=self.model.device)
         collator = Collator(self.tokenizer)
         done = 0
@@ -93,7 +94,7 @@ class TextEncoder:
             done += len(batch)
             if progress is not None:
                 progress(done, len(ids))
-        return result
+        return require_finite(result, f"hidden states of layer {self.layer}")
 
     def _static(self, ids: Sequence[np.ndarray], special: Sequence[np.ndarray]) -> Tensor:
         table = input_embeddings(self.model).weight

@@ -14,8 +14,9 @@ from typing import Any
 from ruamel.yaml import YAML
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.errors import ConfigurationError
-from isoglot.modules.checkpoint import left_out, quiet
+from isoglot.errors import ConfigurationError, TrainingError
+from isoglot.modules.checkpoint import few, left_out, quiet
+from isoglot.modules.finite import non_finite
 from isoglot.training.model import AlignmentModel
 
 __all__ = ["export_encoder", "model_card", "save_encoder"]
@@ -40,12 +41,20 @@ def save_encoder(
         folder: where to.
         tokenizer: written beside it.
         state: weights of the whole alignment model, gathered from shards; ``None``: the model's own.
+
+    Raises:
+        TrainingError: weights are NaN or infinite.
     """
     Path(folder).mkdir(parents=True, exist_ok=True)
     if state is None:
         own = model.state_dict()
     else:
         own = {name.removeprefix(_PREFIX): value for name, value in state.items() if name.startswith(_PREFIX)}
+    if wrong := non_finite(own.items()):
+        raise TrainingError(
+            f"{few(wrong)} of the encoder became NaN or infinite; a checkpoint of finite numbers is needed. Lower "
+            "train.learning_rate, raise train.warmup_steps or set train.max_grad_norm=1.0, then run again with --resume"
+        )
     with quiet():
         model.save_pretrained(str(folder), state_dict={**own, **left_out(model)})
     if tokenizer is not None:

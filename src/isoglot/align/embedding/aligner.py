@@ -26,6 +26,8 @@ from isoglot.align.embedding.word_pieces import cut_words
 from isoglot.align.words import add_links
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import num_layers
+from isoglot.modules.extraction import pair_mask
+from isoglot.modules.finite import require_finite
 
 __all__ = ["EmbeddingAligner", "PairLinks"]
 
@@ -254,6 +256,9 @@ class EmbeddingAligner:
             source, source_mask = _gather(states, 2 * batch)
             target, target_mask = _gather(states, 2 * batch + 1)
             links, probability = self._scorer(source, target, source_mask, target_mask)
+            require_finite(
+                probability[pair_mask(source_mask, target_mask)], f"link scores of {self.options.method}"
+            )
             at = links.nonzero()
             values = probability[at[:, 0], at[:, 1], at[:, 2]].float().cpu().numpy()
             b, i, j = at.cpu().numpy().T

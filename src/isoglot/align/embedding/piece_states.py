@@ -25,6 +25,7 @@ from isoglot.modules.encoder import (
     max_length,
     num_layers,
 )
+from isoglot.modules.finite import require_finite
 
 __all__ = ["PieceStates", "Pieces", "encode_jointly", "encode_separately", "layer_states", "word_states"]
 
@@ -241,7 +242,7 @@ def _encode(
         }
         place, row, column = (torch.from_numpy(a).to(device) for a in (where, rows, columns))
         for layer, states in _states(model, tensors, layers).items():
-            tables[layer][place] = states[row, column]
+            tables[layer][place] = require_finite(states[row, column], f"hidden states of layer {layer}")
     return {layer: PieceStates(table, offsets) for layer, table in tables.items()}
 
 

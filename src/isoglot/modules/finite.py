@@ -1,0 +1,43 @@
+"""The one check that what becomes a figure, a link or a checkpoint is made of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+
+from isoglot.errors import IsoglotError
+
+__all__ = ["all_finite", "non_finite", "require_finite"]
+
+
+def all_finite(values: Tensor) -> bool:
+    """Whether no value is NaN or infinite."""
+    if not values.is_floating_point() or not values.numel():
+        return True
+    # aminmax passes NaN on and, other than isfinite, needs no memory of the tensor's size
+    return bool(torch.isfinite(torch.stack(values.detach().aminmax())).all())
+
+
+def non_finite(named: Iterable[tuple[str, Tensor]]) -> list[str]:
+    """Names of the tensors in which a value is NaN or infinite."""
+    return [name for name, values in named if not all_finite(values)]
+
+
+def require_finite(values: Tensor, what: str) -> Tensor:
+    """The values themselves.
+
+    Args:
+        values: hidden states, logits or similarities.
+        what: their name in the error.
+
+    Raises:
+        IsoglotError: a value is NaN or infinite.
+    """
+    if not all_finite(values):
+        raise IsoglotError(
+            f"{what}: NaN or infinite values, from which no result can be made; use float32 (--precision float32 or "
+            "--set precision=float32), or a checkpoint of a training that did not diverge"
+        )
+    return values

@@ -1,0 +1,270 @@
+"""Every command on every kind of bad checkpoint: code 2 and one line that says what is wrong, never a figure."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from cli_outcome import Isoglot
+from safetensors.torch import load_file, save_file
+
+from isoglot.testing import tiny_aligned, tiny_lexicon, tiny_model, tiny_tokenizer
+
+RECIPE = """\
+name: bad
+model: {path: MODEL}
+streams:
+  bitext: {kind: bitext, path: FOLDER/a.tsv, source_language: en, target_language: xx}
+views:
+  pair: {type: masked_pair, stream: bitext, probability: 0.3, max_length: 64}
+objectives:
+  masked_lm: {type: masked_lm, view: pair}
+batch: {examples: 4}
+steps: 2
+train: {learning_rate: 1e-3, save_steps: 2, use_cpu: true}
+"""
+MODELS = {
+    "align": "align FOLDER/pairs.txt --model MODEL --method itermax -o OUT/links --precision float32",
+    "retrieval": "evaluate MODEL --task tatoeba --languages xx --data FOLDER/tatoeba",
+    "lexicon": "evaluate MODEL --task lexicon_induction --languages en-xx --data FOLDER/en-xx.txt --set words=0:0 "
+    "--set layer=-1",
+    "static": "evaluate MODEL --task lexicon_induction --languages en-xx --data FOLDER/en-xx.txt --set words=0:0 "
+    "--set layer=static",
+    "word alignment": "evaluate MODEL --task word_alignment --languages en-xx --data FOLDER/gold.jsonl",
+    "finetune": "finetune MODEL --task pos --data FOLDER/{language}.tsv --out OUT/run --epochs 1 --set batch_size=4",
+    "transfer": "transfer MODEL --task pos --languages en,xx --split test --data FOLDER/{language}.tsv --out OUT/run",
+    "layers": "analyse layers MODEL --gold FOLDER/gold.jsonl --out OUT/run",
+    "similarity": "analyse similarity MODEL -c FOLDER/pairs.txt --measure cka --out OUT/run",
+    "geometry": "analyse geometry MODEL -c FOLDER/pairs.txt --measure anisotropy --out OUT/run",
+    "map": "analyse map MODEL -c FOLDER/aligned.src-tgt --source-lang en --count 5 -m pca --layer 2 --out OUT/run",
+    "alignments": "analyse alignments MODEL --gold FOLDER/gold.jsonl --limit 3 --out OUT/run",
+    "alignment score": "analyse alignment MODEL --lexicon FOLDER/en-xx.txt --source-lang en --target-lang xx --out OUT",
+    "pretrain": "pretrain FOLDER/recipe.yaml --out OUT/run",
+}
+TOKENIZERS = {
+    "prepare": "prepare FOLDER/a.tsv --source-lang en --target-lang xx --tokenizer MODEL --min-pieces 1 --out OUT/c",
+    "derive": "derive FOLDER/en.txt --lang en --transform trans --tokenizer MODEL --out OUT/run",
+}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    rows = list(tiny_aligned(8))
+    gold = [{"src": r["source_words"], "tgt": r["target_words"], "sure": r["links"]} for r in rows]
+    (folder / "gold.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in gold))
+    (folder / "pairs.txt").write_text("".join(f"{r['source']} ||| {r['target']}\n" for r in rows))
+    (folder / "en.txt").write_text("".join(f"{r['source']}\n" for r in rows))
+    (folder / "a.tsv").write_text("".join(f"{r['source']}\t{r['target']}\n" for r in rows))
+    aligned = [
+        f"{' '.join(r['source_words'])} ||| {' '.join(r['target_words'])} ||| "
+        f"{' '.join(f'{i}-{j}' for i, j in r['links'])}\n"
+        for r in rows
+    ]
+    (folder / "aligned.src-tgt").write_text("".join(aligned))
+    for code, side in (("en", "source"), ("xx", "target")):
+        tagged = ["".join(f"{word}\tNOUN\n" for word in r[f"{side}_words"]) for r in rows]
+        (folder / f"{code}.tsv").write_text("\n".join(tagged))
+        (folder / "tatoeba").mkdir(exist_ok=True)
+        (folder / "tatoeba" / f"a.{code}").write_text("".join(f"{r[side]}\n" for r in rows))
+    lexicon = [f"{row['source']} {row['target']}\n" for row in tiny_lexicon() if " " not in row["target"]]
+    (folder / "en-xx.txt").write_text("".join(lexicon))
+    return folder
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    tokenizer = tiny_tokenizer("bert")
+    tiny_model("bert", tokenizer=tokenizer).save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def command(line: str, data: Path, model: Path, out: Path) -> list[str]:
+    (data / "recipe.yaml").write_text(RECIPE.replace("MODEL", str(model)).replace("FOLDER", str(data)))
+    places = {"MODEL": model, "FOLDER": data, "OUT": out}
+    words = f"{line} --out OUT/r.jsonl".split() if line.startswith("evaluate") else line.split()
+    for name, place in places.items():
+        words = [word.replace(name, str(place)) for word in words]
+    return words
+
+
+def rewrite(model: Path, change: Callable[[str, torch.Tensor], torch.Tensor], prefix: str = "") -> None:
+    path = model / "model.safetensors"
+    save_file(
+        {f"{prefix}{n}": change(n, t.clone()) for n, t in load_file(path).items()}, path, {"format": "pt"}
+    )
+
+
+def renamed(model: Path) -> None:
+    rewrite(model, lambda name, tensor: tensor, prefix="other.")
+
+
+def not_a_number(model: Path) -> None:
+    def spoil(name: str, tensor: torch.Tensor) -> torch.Tensor:
+        if name == "bert.encoder.layer.1.output.dense.weight":
+            tensor[0, 0] = torch.nan
+        return tensor
+
+    rewrite(model, spoil)
+
+
+def overflowing(model: Path) -> None:
+    def spoil(name: str, tensor: torch.Tensor) -> torch.Tensor:
+        return torch.full_like(tensor, 3e38) if name.endswith("embeddings.LayerNorm.weight") else tensor
+
+    rewrite(model, spoil)
+
+
+def another_shape(model: Path) -> None:
+    path = model / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"intermediate_size": 12}))
+
+
+def cut(model: Path) -> None:
+    path = model / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def no_size(model: Path) -> None:
+    path = model / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"hidden_size": "abc"}))
+
+
+def broken_tokenizer(model: Path) -> None:
+    (model / "tokenizer.json").write_text('{"model": ')
+
+
+def large_tokenizer(model: Path) -> None:
+    tokenizer = tiny_tokenizer("bert")
+    tokenizer.add_tokens([f"new{i}" for i in range(50)])
+    tokenizer.save_pretrained(model)
+
+
+DAMAGES: dict[Callable[[Path], None], str] = {
+    renamed: "lacks weights of the encoder",
+    not_a_number: "NaN or infinite weights in",
+    another_shape: "weights do not fit config.json",
+    cut: "model.safetensors: cannot be loaded",
+    no_size: "config.json: cannot be loaded",
+    broken_tokenizer: "tokenizer.json: cannot be loaded",
+    large_tokenizer: "word embeddings, the tokenizer has",
+}
+
+
+@pytest.mark.parametrize("name", [*MODELS, *TOKENIZERS])
+def test_a_good_checkpoint_is_taken(
+    name: str, data: Path, model: Path, tmp_path: Path, isoglot: Isoglot
+) -> None:
+    line = (MODELS | TOKENIZERS)[name]
+    done = isoglot(*command(line, data, model, tmp_path / "out"))
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+@pytest.mark.parametrize("name", MODELS)
+def test_a_bad_checkpoint_is_refused(
+    name: str, damage: Callable[[Path], None], data: Path, model: Path, tmp_path: Path, isoglot: Isoglot
+) -> None:
+    damage(model)
+    done = isoglot(*command(MODELS[name], data, model, tmp_path / "out"))
+    assert done.returncode == 2, done.stderr
+    assert DAMAGES[damage] in done.stderr.splitlines()[-1]
+    assert not list(tmp_path.glob("out/**/*.jsonl")) and not list(tmp_path.glob("out/**/*.safetensors"))
+
+
+@pytest.mark.parametrize("name", [n for n in MODELS if n not in ("static", "alignment score")])
+def test_states_that_overflow_make_no_figure(
+    name: str, data: Path, model: Path, tmp_path: Path, isoglot: Isoglot
+) -> None:
+    overflowing(model)
+    done = isoglot(*command(MODELS[name], data, model, tmp_path / "out"))
+    assert done.returncode == 2, done.stderr
+    assert any(
+        word in done.stderr.splitlines()[-1] for word in ("NaN or infinite", "has loss nan", "loss is nan")
+    )
+    assert not list(tmp_path.glob("out/**/*.jsonl")) and not (tmp_path / "out" / "links").exists()
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_a_broken_tokenizer_is_refused(
+    name: str, data: Path, model: Path, tmp_path: Path, isoglot: Isoglot
+) -> None:
+    broken_tokenizer(model)
+    done = isoglot(*command(TOKENIZERS[name], data, model, tmp_path / "out"))
+    assert done.returncode == 2, done.stderr
+    assert "tokenizer.json: cannot be loaded" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known family", "unknown family"])
+@pytest.mark.parametrize("name", [*MODELS, *TOKENIZERS])
+def test_remote_code_is_never_run(
+    name: str,
+    known: bool,
+    data: Path,
+    model: Path,
+    tmp_path: Path,
+    isoglot: Isoglot,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    marker = tmp_path / "executed"
+    (model / "evil.py").write_text(f"open({str(marker)!r}, 'w').close()\nclass Evil: pass\n")
+    for file, names in (
+        ("config.json", {f"Auto{kind}": "evil.Evil" for kind in ("Config", "Model", "ModelForMaskedLM")}),
+        ("tokenizer_config.json", {"AutoTokenizer": ["evil.Evil", "evil.Evil"]}),
+    ):
+        values = json.loads((model / file).read_text()) | {"auto_map": names}
+        if not known:
+            values |= {"model_type": "evil"} if file == "config.json" else {"tokenizer_class": "Evil"}
+        (model / file).write_text(json.dumps(values))
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n" * 100))
+    done = isoglot(*command((MODELS | TOKENIZERS)[name], data, model, tmp_path / "out"))
+    assert done.returncode in (0, 2), done.stderr
+    assert not known or done.returncode == 0, done.stderr
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize("name", [*MODELS, *TOKENIZERS])
+def test_a_tokenizer_whose_package_is_missing_is_one_line(
+    name: str, data: Path, model: Path, tmp_path: Path, isoglot: Isoglot
+) -> None:
+    for file in model.glob("tokenizer*"):
+        file.unlink()
+    (model / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "XLMTokenizer"}))
+    (model / "vocab.json").write_text(json.dumps({"<unk>": 0, "a</w>": 1}))
+    (model / "merges.txt").write_text("")
+    done = isoglot(*command((MODELS | TOKENIZERS)[name], data, model, tmp_path / "out"))
+    assert done.returncode == 2, done.stderr
+    assert "sacremoses" in done.stderr.splitlines()[-1] or "slow tokenizer" in done.stderr.splitlines()[-1]
+
+
+def test_weights_of_a_fine_tuned_model_must_be_there_too(
+    data: Path, model: Path, tmp_path: Path, isoglot: Isoglot
+) -> None:
+    assert isoglot(*command(MODELS["finetune"], data, model, tmp_path / "out")).returncode == 0
+    tuned = tmp_path / "out" / "run" / "checkpoint"
+    for damage, message in DAMAGES.items():
+        shutil.copytree(tuned, tmp_path / damage.__name__)
+        damage(tmp_path / damage.__name__)
+        line = "evaluate MODEL --task pos --languages en --data FOLDER/{language}.tsv"
+        done = isoglot(*command(line, data, tmp_path / damage.__name__, tmp_path / "measured"))
+        assert done.returncode == 2 and message in done.stderr.splitlines()[-1], done.stderr
+    done = isoglot(*command(line, data, model, tmp_path / "measured"))
+    assert done.returncode == 2 and "has no head for pos; run `isoglot finetune" in done.stderr
+    assert not (tmp_path / "measured").exists()
+
+
+def test_a_learning_rate_that_makes_no_numbers_ends_without_a_figure(
+    data: Path, model: Path, tmp_path: Path, isoglot: Isoglot
+) -> None:
+    for select in ("source", "last"):
+        line = f"{MODELS['finetune']} --set learning_rate=1e30 --set select={select}"
+        done = isoglot(*command(line, data, model, tmp_path / select))
+        assert done.returncode == 2, done.stderr
+        assert "lower the learning rate" in done.stderr.splitlines()[-1]
+        assert not list((tmp_path / select).glob("**/manifest.json"))
