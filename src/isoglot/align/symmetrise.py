@@ -10,21 +10,21 @@ candidates are visited. With ``U`` the union and ``A`` the growing result, ``A``
   adds those whose source *or* target word has no link;
 * **grow-diag-final-and** likewise, with source *and* target word without a link.
 
-All sentences of a chunk advance together: step ``k`` looks at the ``k``-th candidate of each of them.
+A link can only join once a neighbour has, so a queue of the neighbours of what has joined stands for the passes, and
+the time grows with the links, not with the words of a sentence.
 
 Source: Koehn, Och & Marcu 2003 (*Statistical phrase-based translation*); Dyer, Chahuneau & Smith 2013 (fast_align).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import heapq
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from isoglot.align.alignment import Alignment, LinkTable
+from isoglot.align.compiled import compiled
 from isoglot.errors import ConfigurationError
 
 __all__ = ["SYMMETRISERS", "Symmetriser", "symmetrise", "symmetrise_table"]
@@ -33,9 +33,6 @@ Symmetriser = Literal[
     "forward", "reverse", "intersect", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"
 ]
 SYMMETRISERS: tuple[str, ...] = get_args(Symmetriser)
-
-_Cells = npt.NDArray[np.int64]
-_Flags = npt.NDArray[np.bool_]
 
 
 def symmetrise(
@@ -53,19 +50,14 @@ def symmetrise(
 
 
 def symmetrise_table(
-    forward: LinkTable,
-    reverse: LinkTable,
-    method: Symmetriser = "grow-diag-final-and",
-    *,
-    chunk_cells: int = 1 << 23,
+    forward: LinkTable, reverse: LinkTable, method: Symmetriser = "grow-diag-final-and"
 ) -> LinkTable:
     """Symmetrise a corpus.
 
     Args:
-        forward: links with one source word at most for each target word (any links are accepted).
-        reverse: links of the other direction, also as (source, target).
-        method: one of :data:`SYMMETRISERS`; ``forward`` and ``reverse`` return that side as it is.
-        chunk_cells: bound on the source × target cells that are held at a time; bounds the memory, not the result.
+        forward: Links with at most one source word for each target word (any links are accepted).
+        reverse: Links of the other direction, also as (source, target).
+        method: One of :data:`SYMMETRISERS`; ``forward`` and ``reverse`` return that side as it is.
 
     Returns:
         The links. A link's probability is the geometric mean of the two directions' where both have it, half of the one
@@ -86,177 +78,133 @@ def symmetrise_table(
         )
     if method in ("forward", "reverse"):
         return forward if method == "forward" else reverse
-    parts = [
-        _symmetrise_chunk(_slice(forward, start, stop), _slice(reverse, start, stop), method)
-        for start, stop in _chunks(forward, reverse, chunk_cells)
-    ]
-    return LinkTable.concatenate(parts)
-
-
-@dataclass
-class _Grid:
-    """Links of many sentences as cells of one flat grid; each sentence has an empty border around its matrix."""
-
-    width: npt.NDArray[np.int64]  # per sentence: target words + 2
-    base: npt.NDArray[np.int64]  # per sentence: first cell; length sentences + 1
-    rows: npt.NDArray[np.int64]  # per sentence: first source word in `source_aligned`
-    columns: npt.NDArray[np.int64]  # per sentence: first target word in `target_aligned`
-    linked: _Flags
-    source_aligned: _Flags
-    target_aligned: _Flags
-
-    def add(self, sentence: _Cells, cells: _Cells) -> None:
-        """Put links into the result."""
-        self.linked[cells] = True
-        row, column = self.locate(sentence, cells)
-        self.source_aligned[row] = True
-        self.target_aligned[column] = True
-
-    def locate(self, sentence: _Cells, cells: _Cells) -> tuple[_Cells, _Cells]:
-        """Index of each cell's source and target word."""
-        row, column = np.divmod(cells - self.base[sentence], self.width[sentence])
-        return self.rows[sentence] + row, self.columns[sentence] + column
-
-
-def _symmetrise_chunk(forward: LinkTable, reverse: LinkTable, method: str) -> LinkTable:
-    grid = _grid(forward, reverse)
-    forward_cells, reverse_cells = _cells(grid, forward), _cells(grid, reverse)
-    union = np.union1d(forward_cells, reverse_cells)
-    both = np.intersect1d(forward_cells, reverse_cells, assume_unique=True)
-    if method == "intersect":
-        return _table(grid, both, forward, reverse)
-    if method == "union":
-        return _table(grid, union, forward, reverse)
-    grid.add(_sentence(grid, both), both)
-    _grow(grid, np.setdiff1d(union, both, assume_unique=True))
-    if method != "grow-diag":
-        either = method == "grow-diag-final"
-        for cells in (forward_cells, reverse_cells):
-            _finish(grid, cells[~grid.linked[cells]], either=either)
-    return _table(grid, union[grid.linked[union]], forward, reverse)
-
-
-def _grow(grid: _Grid, candidates: _Cells) -> None:
-    """grow-diag: passes over the candidates until one adds nothing."""
-    while len(candidates):
-        grew = np.zeros(len(grid.width), np.bool_)
-
-        def visit(sentence: _Cells, cells: _Cells, grew: _Flags = grew) -> None:
-            row, column = grid.locate(sentence, cells)
-            width = grid.width[sentence]
-            open_side = ~(grid.source_aligned[row] & grid.target_aligned[column])
-            near = np.zeros(len(cells), np.bool_)
-            for middle in (cells - width, cells, cells + width):
-                near |= grid.linked[middle - 1] | grid.linked[middle] | grid.linked[middle + 1]
-            chosen = open_side & near
-            grid.add(sentence[chosen], cells[chosen])
-            grew[sentence[chosen]] = True
-
-        _in_step(grid, candidates, visit)
-        candidates = candidates[grew[_sentence(grid, candidates)] & ~grid.linked[candidates]]
-
-
-def _finish(grid: _Grid, candidates: _Cells, *, either: bool) -> None:
-    """The ``final`` pass over one direction's links."""
-
-    def visit(sentence: _Cells, cells: _Cells) -> None:
-        row, column = grid.locate(sentence, cells)
-        source, target = grid.source_aligned[row], grid.target_aligned[column]
-        chosen = ~(source & target) if either else ~(source | target)
-        grid.add(sentence[chosen], cells[chosen])
-
-    _in_step(grid, candidates, visit)
-
-
-def _in_step(grid: _Grid, candidates: _Cells, visit: Callable[[_Cells, _Cells], None]) -> None:
-    """Visit sorted candidates in order within a sentence, the sentences side by side."""
-    sentence = _sentence(grid, candidates)
-    counts = np.bincount(sentence, minlength=len(grid.width))
-    starts = np.cumsum(counts) - counts
-    busiest = np.argsort(-counts, kind="stable")
-    active = np.searchsorted(-counts[busiest], -np.arange(counts.max(initial=0)), side="left")
-    for step, many in enumerate(active.tolist()):
-        chosen = busiest[:many]
-        visit(chosen, candidates[starts[chosen] + step])
-
-
-def _grid(forward: LinkTable, reverse: LinkTable) -> _Grid:
-    height, width = (_extent(forward, reverse, side) + 2 for side in ("source", "target"))
-    base = np.concatenate([[0], np.cumsum(height * width)])
-    return _Grid(
-        width=width,
-        base=base,
-        rows=np.cumsum(height) - height,
-        columns=np.cumsum(width) - width,
-        linked=np.zeros(base[-1], np.bool_),
-        source_aligned=np.zeros(int(height.sum()), np.bool_),
-        target_aligned=np.zeros(int(width.sum()), np.bool_),
-    )
-
-
-def _extent(
-    forward: LinkTable, reverse: LinkTable, side: Literal["source", "target"]
-) -> npt.NDArray[np.int64]:
-    """Per sentence, one more than the greatest word number that is linked."""
-    extent = np.zeros(len(forward), np.int64)
-    for table in (forward, reverse):
-        words = table.source if side == "source" else table.target
-        np.maximum.at(extent, table.sentence, words.astype(np.int64) + 1)
-    return extent
-
-
-def _cells(grid: _Grid, table: LinkTable) -> _Cells:
-    sentence = table.sentence
-    return np.asarray(
-        grid.base[sentence] + (table.source + 1) * grid.width[sentence] + table.target + 1, np.int64
-    )
-
-
-def _sentence(grid: _Grid, cells: _Cells) -> _Cells:
-    """The sentence of each cell; faster than a search because cells are sorted."""
-    counts = np.diff(np.searchsorted(cells, grid.base))
-    return np.repeat(np.arange(len(grid.width)), counts)
-
-
-def _table(grid: _Grid, cells: _Cells, forward: LinkTable, reverse: LinkTable) -> LinkTable:
-    sentence = _sentence(grid, cells)
-    row, column = np.divmod(cells - grid.base[sentence], grid.width[sentence])
-    offsets = np.searchsorted(cells, grid.base).astype(np.int64)
+    sides = [(table.offsets, table.source, table.target) for table in (forward, reverse)]
+    offsets, source, target, place = _symmetrise(*sides, SYMMETRISERS.index(method))
     probability = None
     if forward.probability is not None and reverse.probability is not None:
-        one = _lookup(cells, _cells(grid, forward), forward.probability)
-        other = _lookup(cells, _cells(grid, reverse), reverse.probability)
+        one, other = (
+            np.where(at >= 0, np.append(values, np.float32(0))[at], np.float32(0))
+            for at, values in zip(place, (forward.probability, reverse.probability), strict=True)
+        )
         probability = np.where((one > 0) & (other > 0), np.sqrt(one * other), np.maximum(one, other) / 2)
-    return LinkTable(offsets, (row - 1).astype(np.int32), (column - 1).astype(np.int32), probability)
+    return LinkTable(offsets, source, target, probability)
 
 
-def _lookup(cells: _Cells, known: _Cells, values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """``values`` at those of ``cells`` that are ``known`` (sorted), 0 elsewhere."""
-    result = np.zeros(len(cells), np.float32)
-    if len(known):
-        place = np.minimum(np.searchsorted(known, cells), len(known) - 1)
-        found = known[place] == cells
-        result[found] = values[place[found]]
-    return result
+_INTERSECT, _UNION, _GROW_DIAG, _FINAL = (
+    SYMMETRISERS.index(name) for name in ("intersect", "union", "grow-diag", "grow-diag-final")
+)
 
 
-def _chunks(forward: LinkTable, reverse: LinkTable, chunk_cells: int) -> Iterator[tuple[int, int]]:
-    area = (_extent(forward, reverse, "source") + 2) * (_extent(forward, reverse, "target") + 2)
-    ends = np.cumsum(area)
-    start = 0
-    while start < len(area):
-        done = ends[start - 1] if start else 0
-        stop = max(start + 1, int(np.searchsorted(ends, done + chunk_cells, side="right")))
-        yield start, stop
-        start = stop
+@compiled
+def _symmetrise(forward, reverse, method):
+    """Offsets, source and target words of the result, and each link's place in both tables, −1 where it is absent."""
+    count = len(forward[0]) - 1
+    most = len(forward[1]) + len(reverse[1])
+    offsets = np.zeros(count + 1, np.int64)
+    source, target = np.empty(most, np.int32), np.empty(most, np.int32)
+    place = np.empty((2, most), np.int64)
+    source_aligned, target_aligned = _marks(forward[1], reverse[1]), _marks(forward[2], reverse[2])
+    done = 0
+    for s in range(count):
+        cells, places = _union(s, forward, reverse)
+        kept = (places[0] >= 0) & (places[1] >= 0)
+        if method == _UNION:
+            kept[:] = True
+        elif method != _INTERSECT:
+            marks = (source_aligned, target_aligned, s)
+            for common in np.flatnonzero(kept):
+                _mark(marks, cells[common])
+            _grow(cells, kept, marks)
+            if method != _GROW_DIAG:
+                for side in range(2):
+                    for k in range(len(cells)):
+                        if places[side, k] >= 0 and not kept[k]:
+                            covered = _covered(marks, cells[k])
+                            if covered == 0 or (covered == 1 and method == _FINAL):
+                                kept[k] = True
+                                _mark(marks, cells[k])
+        for k in range(len(cells)):
+            if kept[k]:
+                source[done], target[done] = cells[k] >> 32, cells[k] & 0xFFFFFFFF
+                place[0, done], place[1, done] = places[0, k], places[1, k]
+                done += 1
+        offsets[s + 1] = done
+    return offsets, source[:done].copy(), target[:done].copy(), place[:, :done].copy()
 
 
-def _slice(table: LinkTable, start: int, stop: int) -> LinkTable:
-    first, last = table.offsets[start], table.offsets[stop]
-    probability = None if table.probability is None else table.probability[first:last]
-    return LinkTable(
-        table.offsets[start : stop + 1] - first,
-        table.source[first:last],
-        table.target[first:last],
-        probability,
-    )
+@compiled
+def _marks(one, other):
+    """Room for the number of the sentence in which each place was last aligned."""
+    longest = 0
+    for words in (one, other):
+        for word in words:
+            longest = max(longest, word + 1)
+    return np.full(longest, -1, np.int64)
+
+
+@compiled
+def _mark(marks, cell):
+    marks[0][cell >> 32] = marks[2]
+    marks[1][cell & 0xFFFFFFFF] = marks[2]
+
+
+@compiled
+def _covered(marks, cell):
+    """How many of a link's two words are aligned."""
+    return int(marks[0][cell >> 32] == marks[2]) + int(marks[1][cell & 0xFFFFFFFF] == marks[2])
+
+
+@compiled
+def _union(sentence, forward, reverse):
+    """A sentence's links of both tables, each one as a sortable number, and their places in the tables."""
+    one, one_end = forward[0][sentence], forward[0][sentence + 1]
+    two, two_end = reverse[0][sentence], reverse[0][sentence + 1]
+    most = one_end - one + two_end - two
+    cells, places = np.empty(most, np.int64), np.full((2, most), -1, np.int64)
+    size = 0
+    end = np.int64(0x7FFFFFFFFFFFFFFF)
+    while one < one_end or two < two_end:
+        first = (np.int64(forward[1][one]) << 32) | np.int64(forward[2][one]) if one < one_end else end
+        second = (np.int64(reverse[1][two]) << 32) | np.int64(reverse[2][two]) if two < two_end else end
+        cells[size] = min(first, second)
+        if first <= second:
+            places[0, size] = one
+            one += 1
+        if second <= first:
+            places[1, size] = two
+            two += 1
+        size += 1
+    return cells[:size], places[:, :size]
+
+
+@compiled
+def _grow(cells, kept, marks):
+    """grow-diag. An event is a pass over the candidates and the candidate that it visits, as one sortable number."""
+    size = len(cells)
+    events = [np.int64(0) for _ in range(0)]
+    for common in np.flatnonzero(kept):
+        _wake(cells, kept, common, np.int64(-1), events)
+    while events:
+        event = heapq.heappop(events)
+        k = event % size
+        if kept[k] or _covered(marks, cells[k]) == 2:
+            continue
+        kept[k] = True
+        _mark(marks, cells[k])
+        _wake(cells, kept, k, event // size, events)
+
+
+@compiled
+def _wake(cells, kept, joined, current, events):
+    """Have the candidates beside a link visited: in this pass where it has yet to come to them, else in the next."""
+    row, column = cells[joined] >> 32, cells[joined] & 0xFFFFFFFF
+    for near in range(row - 1, row + 2):
+        if near < 0:
+            continue
+        left = (near << 32) | max(column - 1, 0)
+        k = np.searchsorted(cells, left)
+        while k < len(cells) and cells[k] <= (near << 32) | (column + 1):
+            if not kept[k]:
+                turn = max(current, 0) if k > joined or current < 0 else current + 1
+                heapq.heappush(events, np.int64(turn * len(cells) + k))
+            k += 1

@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isoglot.align.statistical.cooccurrence import directed
-from isoglot.align.statistical.forward_backward import Jumps, forward_backward
-from isoglot.align.statistical.hmm import HmmOptions, posteriors
+from isoglot.align.statistical import decoding, markov
+from isoglot.align.statistical.bitext import encode
+from isoglot.align.statistical.hmm import HmmOptions, Jumps
 from isoglot.align.statistical.hmm_training import _State, estimate
-from isoglot.align.statistical.layout import chunks, encode
 from isoglot.align.statistical.model import StatisticalAligner
-from isoglot.align.statistical.posteriors import agreeing_links, best_links
+from isoglot.align.statistical.pair_table import PairTable
 from isoglot.align.statistical.prefixes import PrefixClasses, prefix
 from isoglot.errors import ConfigurationError
 
@@ -36,10 +35,14 @@ def words(lines):
 def enumerate_paths(emission, null, jumps):
     """Posteriors of one sentence by summing over every path; a state is (linked word or memory, is null)."""
     length, width = emission.shape
-    transition, start = jumps.matrices(width, np.float64)
+    limit = len(jumps.start) - 1
+    places = np.subtract.outer(np.arange(width), np.arange(width)).T
+    transition = jumps.width[np.clip(places, -limit, limit) + limit]
+    transition = transition / transition.sum(axis=1, keepdims=True)
+    start = jumps.start[np.minimum(np.arange(width), limit)]
+    start = start / start.sum()
     links, silent = np.zeros((length, width)), np.zeros(length)
     moved, started, total = np.zeros(len(jumps.width)), np.zeros(len(jumps.start)), 0.0
-    limit = len(jumps.start) - 1
     states = list(itertools.product(range(width), (False, True)))
     for path in itertools.product(states, repeat=length):
         weight = 1.0
@@ -63,35 +66,26 @@ def enumerate_paths(emission, null, jumps):
     return links / total, silent / total, moved / total, started / total, np.log(total)
 
 
-@settings(deadline=None, max_examples=15)
-@given(
-    st.integers(1, 3),
-    st.lists(st.integers(1, 4), min_size=1, max_size=3),
-    st.integers(0, 2**31),
-    st.integers(1, 3),
-)
-def test_forward_backward_equals_the_sum_over_paths(width, lengths, seed, limit):
+@settings(deadline=None, max_examples=25)
+@given(st.integers(1, 3), st.integers(1, 4), st.integers(0, 2**31), st.integers(1, 3))
+def test_forward_backward_equals_the_sum_over_paths(width, length, seed, limit):
     random = np.random.default_rng(seed)
-    (chunk,) = chunks(np.full(len(lengths), width), np.array(lengths))
-    emission, null = random.random((chunk.rows, width)), random.random(chunk.rows)
+    emission, null = random.random((length, width)), random.random(length)
     jumps = Jumps(random.random(2 * limit + 1) + 0.01, random.random(limit + 1) + 0.01, 0.3)
-    found = forward_backward(chunk, emission.copy(), null, jumps)
     moved, started = np.zeros(2 * limit + 1), np.zeros(limit + 1)
-    for member in range(len(lengths)):
-        rows = np.flatnonzero(chunk.member == member)
-        expected = enumerate_paths(emission[rows], null[rows], jumps)
-        assert found.links[rows] == pytest.approx(expected[0], abs=1e-12)
-        assert found.null[rows] == pytest.approx(expected[1], abs=1e-12)
-        assert found.log_scale[rows].sum() == pytest.approx(expected[4])
-        moved += expected[2]
-        started += expected[3]
-    assert found.jumps == pytest.approx(moved)
-    assert found.starts == pytest.approx(started)
+    silent = null.copy()
+    found, likelihood = markov.forward_backward(emission.copy(), silent, jumps.compiled, moved, started)
+    links, nulls, jumped, began, total = enumerate_paths(emission, null, jumps)
+    assert found == pytest.approx(links, abs=1e-12)
+    assert silent == pytest.approx(nulls, abs=1e-12)
+    assert likelihood == pytest.approx(total)
+    assert moved == pytest.approx(jumped)
+    assert started == pytest.approx(began)
 
 
-def train(options, source=SOURCE, target=TARGET, **layout):
-    _, forward, reverse = directed(encode(words(source)), encode(words(target)), **layout)
-    return forward, reverse, estimate(forward, reverse, options)
+def train(options, source=SOURCE, target=TARGET):
+    sides = encode(words(source)), encode(words(target))
+    return sides, estimate(*sides, options)
 
 
 def test_links_of_a_small_text():
@@ -100,66 +94,69 @@ def test_links_of_a_small_text():
     assert result.links.to_pharaoh() == diagonal * 2
 
 
-def test_agreement_shares_the_counts_and_rows_sum_to_one():
-    forward, _, (one, other) = train(HmmOptions())
-    assert one.counts.tolist() == other.counts.tolist()
-    tables = one.project(forward.types, forward.types)
-    found = posteriors(forward, tables)
-    for chunk in forward.layout:
-        rows = slice(chunk.first_row, chunk.first_row + chunk.rows)
-        total = found.links[chunk.entries].reshape(chunk.rows, chunk.width).sum(axis=1) + found.null[rows]
-        assert total == pytest.approx(np.ones(chunk.rows), abs=1e-5)
-    _, _, (alone, mirrored) = train(HmmOptions(agreement=False))
-    assert alone.counts.tolist() != mirrored.counts.tolist()
+def test_agreement_shares_the_counts():
+    _, (one, other) = train(HmmOptions())
+    given_words, generated_words, slots = one.table.pairs()
+    assert (
+        one.counts[slots].tolist() == other.counts[other.table.slots(generated_words, given_words)].tolist()
+    )
+    _, (alone, mirrored) = train(HmmOptions(agreement=False))
+    turned = mirrored.counts[mirrored.table.slots(generated_words, given_words)]
+    assert alone.counts[slots].tolist() != turned.tolist()
 
 
+@pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("length", [0, 3])
-def test_an_entry_does_not_confirm_itself(length):
+def test_an_entry_does_not_confirm_itself(length, turned):
     """The predictive probability, one entry after the other: counts of all entries but this one."""
-    options = HmmOptions(prefix_length=length, prefix_strength=2.0, alpha=0.01, agreement=False)
-    _, forward, _ = directed(encode(words(SOURCE)), encode(words(TARGET)), chunk_entries=12)
-    state = _State.of(forward, options)
+    options = HmmOptions(prefix_length=length, prefix_strength=2.0, alpha=0.01)
+    source, target = encode(words(SOURCE)), encode(words(TARGET))
+    table = PairTable.of(source, target)
+    one, other, slots = table.pairs()
     random = np.random.default_rng(0)
-    state.own[:] = random.integers(0, 65536, len(state.own))
+    sides, pairs = ((target, source), (other, one)) if turned else ((source, target), (one, other))
+    state = _State.of(*sides, pairs, options)
     state.own_null[:] = random.random(len(state.own_null))
-    given_words, generated_words = forward.given.words, forward.generated.words
-    entries, nulls = [], []
-    for chunk in forward.layout:
-        own = state.own[chunk.entries].reshape(chunk.rows, chunk.width) / 65535
-        for row, kinds in enumerate(forward.types_of(chunk)):
-            f = generated_words[forward.words_of(chunk)[row]]
-            nulls.append((f, state.own_null[chunk.first_row + row]))
-            entries += [
-                (given_words[forward.given_word[k]], f, own[row, i]) for i, k in enumerate(kinds.tolist())
-            ]
-    counts = np.zeros(len(forward.given_word))
-    np.add.at(counts, forward.entry_type, state.own / 65535)
-    rows = np.concatenate([forward.words_of(chunk) for chunk in forward.layout])
-    null = np.bincount(rows, state.own_null, len(generated_words))
-    state.update(counts, null, np.zeros(len(state.jumps.width)), np.zeros(len(state.jumps.start)))
-    found = [state.emissions(chunk) for chunk in forward.layout]
-    frequency = [f for f, _ in nulls]
+    own, entries, counts = [], [], np.zeros(len(table.key))
+    for s, t in zip(words(SOURCE), words(TARGET), strict=True):
+        own.append(random.integers(0, 65536, (len(s), len(t)), np.uint16))
+        for i, e in enumerate(s):
+            for j, f in enumerate(t):
+                place = table.slots(np.array([source.words.index(e)]), np.array([target.words.index(f)]))
+                counts[place] += own[-1][i, j] / 65535
+                entries.append((*((f, e) if turned else (e, f)), own[-1][i, j] / 65535))
+    state.update(slots, counts, np.zeros(len(state.jumps.width)), np.zeros(len(state.jumps.start)), options)
+    size, generated = len(sides[1].words), [sides[1].words[k] for k in sides[1].ids]
 
     def expected(e, f, own):
-        size = len(generated_words)
         top = sum(q for a, b, q in entries if (a, b) == (e, f)) - own + options.alpha
         bottom = sum(q for a, _, q in entries if a == e) - own + options.alpha * size
         if length:
             same = [(a, b, q) for a, b, q in entries if a[:length] == e[:length]]
             pair = sum(q for _, b, q in same if b[:length] == f[:length]) - own + options.alpha
-            classes = len({word[:length] for word in generated_words})
+            classes = len({word[:length] for word in sides[1].words})
             base = pair / (sum(q for _, _, q in same) - own + options.alpha * classes)
-            base *= frequency.count(f) / sum(word[:length] == f[:length] for word in frequency)
+            base *= generated.count(f) / sum(word[:length] == f[:length] for word in generated)
             top += options.prefix_strength * base
             bottom += options.prefix_strength
         return top / bottom
 
-    assert np.concatenate([emission.ravel() for emission, _ in found]) == pytest.approx(
-        [expected(*entry) for entry in entries], rel=1e-3
-    )
-    whole = sum(q for _, q in nulls) + options.alpha * len(generated_words)
-    share = [sum(q for word, q in nulls if word == f) - own + options.alpha for f, own in nulls]
-    assert np.concatenate([null for _, null in found]) == pytest.approx(np.array(share) / whole, rel=1e-3)
+    nulls = state.own_null
+    whole = nulls.sum(dtype=np.float64) + options.alpha * size
+    expected_links = iter(expected(*entry) for entry in entries)
+    for s in range(len(source)):
+        a, b = source.offsets[s : s + 2], target.offsets[s : s + 2]
+        pair = source.ids[slice(*a)], target.ids[slice(*b)]
+        here = table.slots(*(side.ravel() for side in np.meshgrid(*pair, indexing="ij"))).reshape(
+            own[s].shape
+        )
+        at = slice(*(a if turned else b))
+        emission, silent = markov._predict(pair, here, own[s].ravel(), nulls[at], state.compiled, turned)
+        for value in (emission if turned else emission.T).ravel():
+            assert value == pytest.approx(next(expected_links), rel=1e-9)
+        for k, (f, mine) in enumerate(zip(generated[at], nulls[at], strict=True)):
+            share = sum(q for word, q in zip(generated, nulls, strict=True) if word == f) - mine
+            assert silent[k] == pytest.approx((share + options.alpha) / whole, rel=1e-5)
 
 
 def test_prefixes_lend_translations_to_unseen_forms():
@@ -183,27 +180,26 @@ def test_prefix_classes():
     assert classes.locate(["HELPED", "cat"], 4).tolist() == [0, -1]
 
 
-@settings(deadline=None, max_examples=10)
-@given(st.integers(1, 60))
-def test_chunking_changes_nothing_but_rounding(size):
-    _, _, (whole, _) = train(HmmOptions())
-    _, _, (parts, _) = train(HmmOptions(), chunk_entries=size)
-    assert parts.counts == pytest.approx(whole.counts, abs=2e-4)
-    assert parts.log_likelihood == pytest.approx(whole.log_likelihood, rel=1e-4)
+@pytest.mark.parametrize("count", [1, 3, 7])
+def test_parts_change_nothing_but_rounding(count, monkeypatch):
+    _, (whole, _) = train(HmmOptions())
+    monkeypatch.setattr(decoding, "_PARTS", count)
+    _, (other, _) = train(HmmOptions())
+    assert other.counts == pytest.approx(whole.counts, abs=2e-4)
+    assert other.log_likelihood == pytest.approx(whole.log_likelihood, rel=1e-4)
 
 
-def test_agreeing_links_are_those_of_both_posteriors():
-    forward, reverse, (one, other) = train(HmmOptions())
-    ahead = posteriors(forward, one.project(forward.types, forward.types))
-    back = posteriors(reverse, other.project(reverse.types, reverse.types))
-    loose = agreeing_links(forward, reverse, (ahead, back), threshold=1e-9)
-    tight = agreeing_links(forward, reverse, (ahead, back), threshold=0.5)
-    assert (tight.probability >= 0.5).all()
-    for few, many in zip(tight.alignments(), loose.alignments(), strict=True):
+@pytest.mark.parametrize("method", ["hmm", "fast_align"])
+def test_agreeing_links_are_those_of_both_posteriors(method):
+    aligner = StatisticalAligner(method, symmetrisation="agreement").fit_words(words(SOURCE), words(TARGET))
+    loose = aligner.with_symmetrisation("agreement", threshold=1e-9).align_words(words(SOURCE), words(TARGET))
+    tight = aligner.with_symmetrisation("agreement", threshold=0.5).align_words(words(SOURCE), words(TARGET))
+    assert (tight.links.probability >= 0.5).all()
+    assert len(loose.links.source) > len(tight.links.source) > 0
+    sides = (tight.links, loose.links, tight.forward, tight.reverse)
+    for few, many, ahead, back in zip(*(side.alignments() for side in sides), strict=True):
         assert few.links <= many.links
-    sure = best_links(forward, ahead).alignments(), best_links(reverse, back).transpose().alignments()
-    for own, best, mirrored in zip(tight.alignments(), *sure, strict=True):
-        assert own.links <= (best | mirrored).links
+        assert few.links <= (ahead | back).links
 
 
 def test_bad_options_name_all_mistakes():

@@ -21,20 +21,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from isoglot.align.statistical.cooccurrence import DirectedBitext, DirectedTypes, find_pairs
-from isoglot.align.statistical.forward_backward import Jumps, forward_backward
-from isoglot.align.statistical.posteriors import DirectionPosteriors
+from isoglot.align.statistical.bitext import Vocabularies, locate_words
+from isoglot.align.statistical.pair_table import PairTable
 from isoglot.align.statistical.prefixes import PrefixClasses
 from isoglot.errors import ConfigurationError
 
-__all__ = ["HmmDirection", "HmmOptions", "HmmTables", "PrefixTable", "posteriors", "sums"]
+__all__ = ["HmmDirection", "HmmOptions", "Jumps", "PrefixPairs", "sums"]
 
 Doubles = npt.NDArray[np.float64]
+Words = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,27 +89,87 @@ class HmmOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class HmmTables:
-    """What one direction needs to align a given text: probabilities of its types and words, and the jumps."""
+class Jumps:
+    """Unnormalised jump weights, shared by all sentence lengths.
 
-    translation: Doubles
-    null: Doubles
-    jumps: Jumps
+    Args:
+        width: weight of a jump by −limit…limit words; longer ones count as the longest. Shape: (2 · limit + 1).
+        start: weight of the first link at word 0…limit. Shape: (limit + 1).
+        null: p0.
+    """
+
+    width: Doubles
+    start: Doubles
+    null: float
+
+    @classmethod
+    def initial(cls, limit: int, null: float) -> Jumps:
+        """Weights that fall by half a nat per word away from a jump to the next word."""
+        away = np.abs(np.arange(-limit, limit + 1) - 1)
+        return cls(np.exp(-away / 2) + 1e-3, np.exp(-np.arange(limit + 1) / 2) + 1e-3, null)
+
+    @property
+    def compiled(self) -> tuple[Doubles, Doubles, float]:
+        """As the compiled loops take them."""
+        return self.width, self.start, self.null
 
 
 @dataclass(frozen=True, slots=True)
+class PrefixPairs:
+    """The pairs of prefix classes that occur together, by given class.
+
+    Args:
+        given: classes of the given words.
+        generated: classes of the generated words.
+        table: the pairs of classes.
+        slots: slot in ``table`` of each pair of words.
+        conditions: given class of each pair of words.
+    """
+
+    given: PrefixClasses
+    generated: PrefixClasses
+    table: PairTable
+    slots: npt.NDArray[np.int64]
+    conditions: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, words: Vocabularies, pairs: tuple[Words, Words], length: int) -> PrefixPairs:
+        """The classes of the pairs of a text by prefixes of ``length`` letters."""
+        given, generated = (PrefixClasses.of(side, length) for side in words)
+        one, other = given.of_word[pairs[0]], generated.of_word[pairs[1]]
+        distinct = np.unique((one << 32) | other)
+        first, second = (distinct >> 32).astype(np.int32), (distinct & 0xFFFFFFFF).astype(np.int32)
+        table = PairTable.of_pairs(first, second, len(given.names))
+        return cls(given, generated, table, table.slots(one, other), one)
+
+    def sums(self, counts: Doubles) -> tuple[Doubles, Doubles]:
+        """Expected links of each slot of the table and of each given class, from those of each pair of words."""
+        return sums(self.slots, counts, len(self.table.key)), sums(
+            self.conditions, counts, len(self.given.names)
+        )
+
+    def frequencies(self, frequency: Doubles) -> Doubles:
+        """Occurrences of each generated class, from those of each generated word."""
+        return sums(self.generated.of_word, frequency, len(self.generated.names))
+
+
+@dataclass(frozen=True)
 class HmmDirection:
     """What one direction has learned: expected counts, from which the probabilities of any text follow.
 
     Args:
-        counts: expected links of each type. Shape: (types).
+        words: the given and the generated vocabulary that it was trained on.
+        table: the pairs that occurred.
+        counts: expected links of each slot of the table. Shape: (slots).
         null_counts: expected null links of each generated word. Shape: (generated vocabulary).
         frequency: occurrences of each generated word. Shape: (generated vocabulary).
         jumps: jump weights.
         options: priors.
-        log_likelihood: of the training text, natural logarithm, one value an iteration.
+        log_likelihood: of the training text, natural logarithm, one value per iteration.
     """
 
+    words: Vocabularies
+    table: PairTable
     counts: Doubles
     null_counts: Doubles
     frequency: Doubles
@@ -116,36 +177,66 @@ class HmmDirection:
     options: HmmOptions
     log_likelihood: tuple[float, ...] = ()
 
-    def project(self, known: DirectedTypes, new: DirectedTypes) -> HmmTables:
-        """Probabilities on another text's types; unknown words and pairs fall back to their prefixes, then to α."""
-        o, size = self.options, len(known.generated)
-        types, given, generated = known.locate(new)
-        total = _at(sums(known.given_word, self.counts, len(known.given)), given)[new.given_word]
-        translation = _at(self.counts, types) + o.alpha
+    def probabilities(self, given: Words, generated: Words) -> Doubles:
+        """p(generated | given) of pairs of known words."""
+        return self.project(self.words, (given, generated))[0]
+
+    def null_probabilities(self) -> Doubles:
+        """p(generated | null) of each generated word."""
+        size = len(self.null_counts)
+        smoothed = self.null_counts + self.options.alpha
+        return np.asarray(smoothed / (self.null_counts.sum() + self.options.alpha * size))
+
+    def project(self, new: Vocabularies, pairs: tuple[Words, Words]) -> tuple[Doubles, Doubles]:
+        """Probabilities of the pairs and of the generated words of a text.
+
+        Unknown words and pairs fall back to their prefixes, then to α.
+
+        Args:
+            new: the text's given and generated vocabulary.
+            pairs: given and generated words of its pairs, as numbers in these.
+        """
+        o, size = self.options, len(self.words[1])
+        given, generated = (locate_words(k, n) for k, n in zip(self.words, new, strict=True))
+        translation = _at(self.counts, self.table.slots(given[pairs[0]], generated[pairs[1]])) + o.alpha
         if o.prefix_length:
-            translation += o.strength * self._base(known, new, generated)
+            translation += o.strength * self._base(new, pairs, generated)
+        total = _at(self._totals, given)[pairs[0]]
         translation /= total + (o.alpha * size + o.strength)
         null = (_at(self.null_counts, generated) + o.alpha) / (self.null_counts.sum() + o.alpha * size)
-        return HmmTables(translation, null, self.jumps)
+        return translation, null
 
-    def _base(self, known: DirectedTypes, new: DirectedTypes, generated: npt.NDArray[np.int64]) -> Doubles:
-        """p_base of each new type."""
+    @cached_property
+    def _totals(self) -> Doubles:
+        given, _, slots = self.table.pairs()
+        return sums(given, self.counts[slots], len(self.words[0]))
+
+    @cached_property
+    def _classes(self) -> tuple[PrefixPairs, Doubles, Doubles]:
+        """The prefix classes, with the expected links of their pairs and of each given class."""
+        given, generated, slots = self.table.pairs()
+        classes = PrefixPairs.of(self.words, (given, generated), self.options.prefix_length)
+        return classes, *classes.sums(self.counts[slots])
+
+    def _base(
+        self, new: Vocabularies, pairs: tuple[Words, Words], generated: npt.NDArray[np.int64]
+    ) -> Doubles:
+        """p_base of each pair of a text."""
         o = self.options
-        table = PrefixTable.of(known, self.frequency, o.prefix_length)
-        pairs, totals = table.sums(self.counts, known)
-        one = table.given.locate(new.given, o.prefix_length)
-        other = table.generated.locate(new.generated, o.prefix_length)
-        class_type = find_pairs(*table.pairs, one[new.given_word], other[new.generated_word])
-        size = len(table.generated.names)
-        shared = (_at(pairs, class_type) + o.alpha) / (_at(totals, one)[new.given_word] + o.alpha * size)
-        own, whole = _at(self.frequency, generated), _at(table.frequency, other)
+        classes, links, totals = self._classes
+        one = classes.given.locate(new[0], o.prefix_length)
+        other = classes.generated.locate(new[1], o.prefix_length)
+        shared = _at(links, classes.table.slots(one[pairs[0]], other[pairs[1]])) + o.alpha
+        shared /= _at(totals, one)[pairs[0]] + o.alpha * len(classes.generated.names)
+        own = _at(self.frequency, generated)
+        whole = _at(classes.frequencies(self.frequency), other)
         share = np.where(own > 0, own / np.maximum(whole, 1.0), 1.0 / (whole + 1.0))
-        return np.asarray(shared * share[new.generated_word])
+        return np.asarray(shared * share[pairs[1]])
 
-    def arrays(self) -> dict[str, Doubles]:
-        """Everything but the options as arrays, to be saved."""
+    def arrays(self, given: Words, generated: Words) -> dict[str, npt.NDArray[Any]]:
+        """Everything but words and options as arrays, the counts of these pairs among them, to be saved."""
         return {
-            "counts": self.counts,
+            "counts": self.counts[self.table.slots(given, generated)],
             "null_counts": self.null_counts,
             "frequency": self.frequency,
             "jump_width": self.jumps.width,
@@ -154,63 +245,29 @@ class HmmDirection:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Doubles], options: HmmOptions) -> HmmDirection:
+    def from_arrays(
+        cls,
+        arrays: Mapping[str, Doubles],
+        words: Vocabularies,
+        pairs: tuple[Words, Words],
+        options: HmmOptions,
+    ) -> HmmDirection:
         """The inverse of :meth:`arrays`."""
+        table = PairTable.of_pairs(*pairs, len(words[0]))
+        counts = np.zeros(len(table.key))
+        counts[table.slots(*pairs)] = arrays["counts"]
         jumps = Jumps(arrays["jump_width"], arrays["jump_start"], options.null_probability)
         likelihoods = tuple(arrays["log_likelihood"].tolist())
-        return cls(arrays["counts"], arrays["null_counts"], arrays["frequency"], jumps, options, likelihoods)
+        return cls(
+            words, table, counts, arrays["null_counts"], arrays["frequency"], jumps, options, likelihoods
+        )
 
 
-@dataclass(frozen=True, slots=True)
-class PrefixTable:
-    """Prefix classes of a text and the pairs of classes that occur together.
-
-    Args:
-        given: classes of the given words.
-        generated: classes of the generated words.
-        pairs: given and generated class of each pair. Shapes: (pairs), (pairs).
-        of_type: pair of each type. Shape: (types).
-        frequency: occurrences of each generated class. Shape: (generated classes).
-    """
-
-    given: PrefixClasses
-    generated: PrefixClasses
-    pairs: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
-    of_type: npt.NDArray[np.int64]
-    frequency: Doubles
-
-    @classmethod
-    def of(cls, types: DirectedTypes, frequency: Doubles, length: int) -> PrefixTable:
-        """Classes of a text by prefixes of ``length`` letters; ``frequency`` is that of its generated words."""
-        given, generated = PrefixClasses.of(types.given, length), PrefixClasses.of(types.generated, length)
-        keys = (given.of_word[types.given_word] << 32) | generated.of_word[types.generated_word]
-        distinct, of_type = np.unique(keys, return_inverse=True)
-        pairs = (distinct >> 32, distinct & 0xFFFFFFFF)
-        whole = sums(generated.of_word, frequency, len(generated.names))
-        return cls(given, generated, pairs, of_type, whole)
-
-    def sums(self, counts: Doubles, types: DirectedTypes) -> tuple[Doubles, Doubles]:
-        """Expected links of each pair of classes, and of each given class."""
-        pairs = sums(self.of_type, counts, len(self.pairs[0]))
-        totals = sums(self.given.of_word[types.given_word], counts, len(self.given.names))
-        return pairs, totals
-
-
-def sums(index: npt.NDArray[np.integer], weights: npt.NDArray[Any] | None = None, size: int = 0) -> Doubles:
-    """How much weight each index has, as doubles."""
+def sums(index: npt.NDArray[np.integer], weights: npt.NDArray[Any], size: int) -> Doubles:
+    """How much weight each index has."""
     return np.asarray(np.bincount(index, weights, size), np.float64)
 
 
 def _at(values: Doubles, index: npt.NDArray[np.int64]) -> Doubles:
     """``values`` at ``index``, 0 where it is −1."""
     return np.where(index >= 0, np.append(values, 0.0)[index], 0.0)
-
-
-def posteriors(bitext: DirectedBitext, tables: HmmTables) -> DirectionPosteriors:
-    """Posterior link probabilities of a text, in double precision."""
-    result = DirectionPosteriors.empty(bitext)
-    for chunk in bitext.layout:
-        emission, null = tables.translation[bitext.types_of(chunk)], tables.null[bitext.words_of(chunk)]
-        found = forward_backward(chunk, emission, null, tables.jumps, count_jumps=False)
-        result.put(chunk, found.links, found.null, found.log_scale)
-    return result

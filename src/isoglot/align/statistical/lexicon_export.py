@@ -88,10 +88,10 @@ def write_lexicon(entries: Dataset, path: str | Path, *, probabilities: bool = T
 
 def null_probabilities(model: TranslationModel, *, side: Literal["source", "target"]) -> dict[str, float]:
     """p(word | null) of the words of one side: how readily a word stands without a counterpart."""
-    forward, reverse = model.project()
-    words, values = (
-        (model.target_words, forward.null) if side == "target" else (model.source_words, reverse.null)
+    words, direction = (
+        (model.target_words, model.forward) if side == "target" else (model.source_words, model.reverse)
     )
+    values = direction.null_probabilities()
     total = float(values.sum()) or 1.0
     return dict(zip(words, (values / total).tolist(), strict=True))
 
@@ -99,9 +99,9 @@ def null_probabilities(model: TranslationModel, *, side: Literal["source", "targ
 def _table(
     model: TranslationModel, direction: str
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float64]]:
-    source, target = model.types.source, model.types.target
-    ahead, back = model.project()
-    forward, reverse = _shares(ahead.translation, source), _shares(back.translation, target)
+    source, target = model.types
+    forward = _shares(model.forward.probabilities(source, target), source)
+    reverse = _shares(model.reverse.probabilities(target, source), target)
     match direction:
         case "forward":
             return source, target, forward

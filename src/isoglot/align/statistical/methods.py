@@ -10,51 +10,33 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from isoglot.align.alignment import LinkTable
-from isoglot.align.statistical import hmm, hmm_training, ibm2
-from isoglot.align.statistical.cooccurrence import DirectedBitext, DirectedTypes
-from isoglot.align.statistical.posteriors import agreeing_links, best_links
+from isoglot.align.statistical import diagonal, hmm, hmm_training, ibm2, markov
+from isoglot.align.statistical.bitext import Side, Vocabularies, locate_words
+from isoglot.align.statistical.decoding import BestWords, Decoded, agreeing
+from isoglot.align.statistical.pair_table import PairTable
 
-__all__ = ["METHODS", "Decoded", "Direction", "Method", "Tables"]
+__all__ = ["METHODS", "Direction", "Method"]
 
-
-class Tables(Protocol):
-    """Probabilities on the types and generated words of one text; whatever else is needed to decode it comes along."""
-
-    @property
-    def translation(self) -> npt.NDArray[np.float64]:
-        """p(generated word | given word) of each type."""
-
-    @property
-    def null(self) -> npt.NDArray[np.float64]:
-        """p(generated word | null)."""
+Words = npt.NDArray[np.int32]
+_MOST_PAIRS = 1 << 26
+"""Word pairs up to which both directions are trained at the same time; above it they would need too much memory."""
 
 
 class Direction(Protocol):
     """What a method has learned about one direction."""
 
-    def project(self, known: DirectedTypes, new: DirectedTypes) -> Tables:
-        """Probabilities on another text's types, given those that were learned."""
+    @property
+    def table(self) -> PairTable:
+        """The word pairs that it knows."""
 
-    def arrays(self) -> dict[str, npt.NDArray[np.float64]]:
-        """Everything as arrays, to be saved."""
+    def probabilities(self, given: Words, generated: Words) -> npt.NDArray[np.float64]:
+        """p(generated | given) of known pairs."""
 
+    def null_probabilities(self) -> npt.NDArray[np.float64]:
+        """p(generated | null) of each generated word."""
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
-    """Links of a text.
-
-    Args:
-        forward: each target word's best source word, as (source, target).
-        reverse: each source word's best target word, as (source, target).
-        agreeing: links whose posteriors agree; ``None`` where they were not asked for.
-        score: log probability of each target side given its source side, plus the other way round. Shape: (sentences).
-    """
-
-    forward: LinkTable
-    reverse: LinkTable
-    agreeing: LinkTable | None
-    score: npt.NDArray[np.float64]
+    def arrays(self, given: Words, generated: Words) -> dict[str, npt.NDArray[np.float64]]:
+        """Everything as arrays, with what belongs to these pairs in their order, to be saved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,77 +46,105 @@ class Method:
     Args:
         options: dataclass of its options.
         symmetrisation: what it is best decoded with.
-        read: saved arrays and options to a direction.
-        estimate: forward and reverse bitext, options, workers to both directions.
-        decode: forward and reverse bitext, both directions' tables, options, workers and the threshold of the agreeing
-            links (``None``: they are not wanted) to links.
+        read: saved arrays, vocabularies, pairs and options to a direction.
+        estimate: source and target side, options, workers to both directions.
+        decode: a text's source and target side, the vocabularies of the model, both directions, options, workers and
+            the threshold of the agreeing links (``None``: they are not wanted) to links.
     """
 
     options: type[Any]
     symmetrisation: str
-    read: Callable[[Mapping[str, npt.NDArray[np.float64]], Any], Direction]
-    estimate: Callable[[DirectedBitext, DirectedBitext, Any, int], tuple[Any, Any]]
-    decode: Callable[[DirectedBitext, DirectedBitext, tuple[Any, Any], Any, int, float | None], Decoded]
+    read: Callable[[Mapping[str, npt.NDArray[np.float64]], Vocabularies, tuple[Words, Words], Any], Direction]
+    estimate: Callable[[Side, Side, Any, int], tuple[Any, Any]]
+    decode: Callable[[Side, Side, Vocabularies, tuple[Any, Any], Any, int, float | None], Decoded]
 
 
 def _estimate_fast_align(
-    forward: DirectedBitext, reverse: DirectedBitext, options: ibm2.DiagonalOptions, workers: int
+    source: Side, target: Side, options: ibm2.DiagonalOptions, workers: int
 ) -> tuple[ibm2.DiagonalDirection, ibm2.DiagonalDirection]:
-    with ThreadPoolExecutor(workers) as pool:
-        one, other = pool.map(lambda bitext: ibm2.estimate(bitext, options), (forward, reverse))
-    return one, other
+    forward = PairTable.of(source, target)
+
+    def reverse() -> ibm2.DiagonalDirection:
+        return ibm2.estimate(target, source, PairTable.of(target, source), options, reverse=True)
+
+    with ThreadPoolExecutor(workers if len(forward) <= _MOST_PAIRS else 1) as pool:
+        one, other = pool.submit(ibm2.estimate, source, target, forward, options), pool.submit(reverse)
+        return one.result(), other.result()
 
 
 def _decode_fast_align(
-    forward: DirectedBitext,
-    reverse: DirectedBitext,
-    tables: tuple[ibm2.DiagonalDirection, ibm2.DiagonalDirection],
+    source: Side,
+    target: Side,
+    words: Vocabularies,
+    models: tuple[ibm2.DiagonalDirection, ibm2.DiagonalDirection],
     options: ibm2.DiagonalOptions,
     workers: int,
     threshold: float | None,
 ) -> Decoded:
-    sides = (forward, reverse)
-    agreeing = None
+    one, other = (_known(side, own) for side, own in zip((source, target), words, strict=True))
+
+    def run(given: Side, generated: Side, model: ibm2.DiagonalDirection) -> BestWords:
+        best = BestWords.empty(generated)
+        arrays = best.word, best.probability, best.score
+        diagonal.decode(given.flat, generated.flat, *model.compiled, options.compiled, *arrays)
+        return best
+
     with ThreadPoolExecutor(workers) as pool:
-        (links, score), (mirrored, other) = pool.map(lambda b, t: ibm2.decode(b, t, options), sides, tables)
-        if threshold is not None:
-            parts = []
-            for one_shard, other_shard in zip(forward.shards(), reverse.shards(), strict=True):
-                shards = (one_shard, other_shard)
-                ahead, back = pool.map(lambda b, t: ibm2.posteriors(b, t, options), shards, tables)
-                parts.append(agreeing_links(*shards, (ahead, back), threshold=threshold))
-            agreeing = LinkTable.merge(len(links), parts)
-    return Decoded(links, mirrored.transpose(), agreeing, score + other)
+        ahead, back = pool.map(run, (one, other), (other, one), models)
+    agreed = None
+    if threshold is not None:
+        both = (one.flat, other.flat, *(model.compiled for model in models), options.compiled, threshold)
+        agreed = agreeing(source, target, workers, lambda first, last: diagonal.agreeing(*both, first, last))
+    return Decoded.of(source, target, ahead, back, agreed)
 
 
 def _decode_hmm(
-    forward: DirectedBitext,
-    reverse: DirectedBitext,
-    tables: tuple[hmm.HmmTables, hmm.HmmTables],
+    source: Side,
+    target: Side,
+    words: Vocabularies,
+    models: tuple[hmm.HmmDirection, hmm.HmmDirection],
     options: hmm.HmmOptions,
     workers: int,
     threshold: float | None,
 ) -> Decoded:
-    count = len(forward.generated.offsets) - 1
-    score = np.zeros(count)
-    links, mirrored, agreeing = [], [], []
-    with ThreadPoolExecutor(workers) as pool:
-        for one, other in zip(forward.shards(), reverse.shards(), strict=True):
-            ahead, back = pool.map(hmm.posteriors, (one, other), tables)
-            links.append(best_links(one, ahead))
-            mirrored.append(best_links(other, back))
-            if threshold is not None:
-                agreeing.append(agreeing_links(one, other, (ahead, back), threshold=threshold))
-            score += ahead.scores + back.scores
-    agreed = None if threshold is None else LinkTable.merge(count, agreeing)
-    return Decoded(LinkTable.merge(count, links), LinkTable.merge(count, mirrored).transpose(), agreed, score)
+    del words, options
+    forward, reverse = models
+    table = PairTable.of(source, target)
+    one, other, slots = table.pairs()
+    tables = []
+    for model, sides, pairs in (
+        (forward, (source.words, target.words), (one, other)),
+        (reverse, (target.words, source.words), (other, one)),
+    ):
+        translation = np.zeros(len(table.key))
+        translation[slots], null = model.project(sides, pairs)
+        tables.append((translation, null))
+    best = BestWords.empty(target), BestWords.empty(source)
+    arrays = tuple((own.word, own.probability, own.score) for own in best)
+    jumps = tuple(model.jumps.compiled for model in models)
+    both, compiled = (source.flat, target.flat), (table.start, table.key)
+    least = 2.0 if threshold is None else threshold
+    agreed = agreeing(
+        source,
+        target,
+        workers,
+        lambda *part: markov.decode(both, part, compiled, tuple(tables), jumps, least, arrays),
+    )
+    return Decoded.of(source, target, *best, None if threshold is None else agreed)
+
+
+def _known(side: Side, words: tuple[str, ...] | Any) -> Side:
+    """A text in the numbers of a vocabulary, −1 for words that it lacks."""
+    if side.words is words:
+        return side
+    return Side(tuple(words), locate_words(words, side.words).astype(np.int32)[side.ids], side.offsets)
 
 
 METHODS: dict[str, Method] = {
     "fast_align": Method(
         ibm2.DiagonalOptions,
         "grow-diag-final-and",
-        lambda arrays, _: ibm2.DiagonalDirection.from_arrays(arrays),
+        ibm2.DiagonalDirection.from_arrays,
         _estimate_fast_align,
         _decode_fast_align,
     ),

@@ -20,9 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from isoglot.align.alignment import LinkTable
-from isoglot.align.statistical.cooccurrence import DirectedBitext, directed
-from isoglot.align.statistical.layout import Side, encode
-from isoglot.align.statistical.methods import METHODS, Tables
+from isoglot.align.statistical.bitext import Side, encode
+from isoglot.align.statistical.methods import METHODS
 from isoglot.align.statistical.translation_model import TranslationModel
 from isoglot.align.symmetrise import SYMMETRISERS, Symmetriser, symmetrise_table
 from isoglot.errors import ConfigurationError
@@ -125,13 +124,17 @@ class StatisticalAligner:
 
     def fit_words(self, source: Sentences, target: Sentences) -> Self:
         """Estimate the model from lists of words."""
-        self._fit(source, target)
+        self._fit(*self._encode(source, target))
         return self
 
     def fit_align_words(self, source: Sentences, target: Sentences) -> SentenceAlignments:
         """Estimate the model and align the same text; the links that :meth:`align_words` would give, in less time."""
-        forward, reverse = self._fit(source, target)
-        return self._decode(forward, reverse, self._trained().project())
+        return self.fit_align_sides(*self._encode(source, target))
+
+    def fit_align_sides(self, source: Side, target: Side) -> SentenceAlignments:
+        """:meth:`fit_align_words` of text in numbers, in lower case where ``lowercase`` asks for it."""
+        self._fit(source, target)
+        return self._decode(source, target)
 
     def align(self, bitext: Dataset, *, batch_size: int = 8192) -> Dataset:
         """Align a BITEXT corpus with the model as it is.
@@ -169,10 +172,8 @@ class StatisticalAligner:
         Raises:
             ConfigurationError: not trained, or sides of different length.
         """
-        model = self._trained()
-        one, other = self._encode(source, target)
-        _, forward, reverse = directed(one, other)
-        return self._decode(forward, reverse, model.project((forward.types, reverse.types)))
+        self._trained()
+        return self._decode(*self._encode(source, target))
 
     def save(self, path: str | Path) -> None:
         """Write the trained aligner into a folder, without loss.
@@ -221,25 +222,24 @@ class StatisticalAligner:
             )
         return encode(source, lowercase=self.lowercase), encode(target, lowercase=self.lowercase)
 
-    def _fit(self, source: Sentences, target: Sentences) -> tuple[DirectedBitext, DirectedBitext]:
-        one, other = self._encode(source, target)
-        types, forward, reverse = directed(one, other)
-        models = METHODS[self.method].estimate(forward, reverse, self.options, self.workers)
+    def _fit(self, source: Side, target: Side) -> None:
+        models = METHODS[self.method].estimate(source, target, self.options, self.workers)
         self.model = TranslationModel(
-            self.method, self.options, self.lowercase, one.words, other.words, types, *models
+            self.method, self.options, self.lowercase, source.words, target.words, *models
         )
-        return forward, reverse
 
-    def _decode(
-        self, forward: DirectedBitext, reverse: DirectedBitext, tables: tuple[Tables, Tables]
-    ) -> SentenceAlignments:
+    def _decode(self, source: Side, target: Side) -> SentenceAlignments:
+        model = self._trained()
         threshold = self.threshold if self.symmetrisation == AGREEMENT else None
-        found = METHODS[self.method].decode(forward, reverse, tables, self.options, self.workers, threshold)
+        words, both = (model.source_words, model.target_words), (model.forward, model.reverse)
+        found = METHODS[self.method].decode(
+            source, target, words, both, self.options, self.workers, threshold
+        )
         links = found.agreeing
         if links is None:
             links = symmetrise_table(found.forward, found.reverse, self.symmetrisation)  # type: ignore[arg-type]
-        words = np.maximum(forward.given.lengths + forward.generated.lengths, 1)
-        return SentenceAlignments(found.forward, found.reverse, links, found.score / words)
+        count = np.maximum(source.lengths + target.lengths, 1)
+        return SentenceAlignments(found.forward, found.reverse, links, found.score / count)
 
     def with_symmetrisation(
         self, symmetrisation: Symmetriser | Literal["agreement"], *, threshold: float | None = None

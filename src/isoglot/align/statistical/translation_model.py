@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from safetensors.numpy import load_file, save_file
 
-from isoglot.align.statistical.cooccurrence import DirectedTypes, Types
-from isoglot.align.statistical.methods import METHODS, Direction, Tables
+from isoglot.align.statistical.methods import METHODS, Direction
 from isoglot.errors import InputError
 
 __all__ = ["TranslationModel"]
@@ -32,7 +32,6 @@ class TranslationModel:
         lowercase: words are compared without case.
         source_words: source vocabulary.
         target_words: target vocabulary.
-        types: the word pairs of the translation tables.
         forward: p(target word | source word) and so on.
         reverse: p(source word | target word) and so on.
     """
@@ -42,24 +41,14 @@ class TranslationModel:
     lowercase: bool
     source_words: tuple[str, ...]
     target_words: tuple[str, ...]
-    types: Types
     forward: Direction
     reverse: Direction
 
-    @property
-    def directed_types(self) -> tuple[DirectedTypes, DirectedTypes]:
-        """Vocabularies and types as the forward and the reverse direction read them."""
-        source, target = self.types.source, self.types.target
-        return (
-            DirectedTypes(self.source_words, self.target_words, source, target),
-            DirectedTypes(self.target_words, self.source_words, target, source),
-        )
-
-    def project(self, new: tuple[DirectedTypes, DirectedTypes] | None = None) -> tuple[Tables, Tables]:
-        """Both directions' probabilities on another text's words and types; by default on its own."""
-        known = self.directed_types
-        forward, reverse = new or known
-        return self.forward.project(known[0], forward), self.reverse.project(known[1], reverse)
+    @cached_property
+    def types(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Source and target word of each pair in the translation tables, sorted by source, then target word."""
+        source, target, _ = self.forward.table.pairs()
+        return source, target
 
     def digest(self) -> str:
         """A hash of all that the model has learned."""
@@ -71,11 +60,12 @@ class TranslationModel:
         return state.hexdigest()
 
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        source, target = self.types
         return {
-            "types.source": self.types.source,
-            "types.target": self.types.target,
-            **{f"forward.{name}": array for name, array in self.forward.arrays().items()},
-            **{f"reverse.{name}": array for name, array in self.reverse.arrays().items()},
+            "types.source": source,
+            "types.target": target,
+            **{f"forward.{name}": array for name, array in self.forward.arrays(source, target).items()},
+            **{f"reverse.{name}": array for name, array in self.reverse.arrays(target, source).items()},
         }
 
     def save(self, path: str | Path, *, about: Mapping[str, Any]) -> None:
@@ -123,13 +113,12 @@ class TranslationModel:
         name, lowercase = about.pop("method"), about.pop("lowercase")
         method = METHODS[name]
         options = method.options(**about.pop("options"))
-        forward, reverse = (
-            method.read(
-                {key.removeprefix(f"{side}."): a for key, a in arrays.items() if key.startswith(f"{side}.")},
-                options,
-            )
-            for side in ("forward", "reverse")
-        )
-        types = Types(arrays["types.source"], arrays["types.target"])
         words = tuple(vocabulary["source"]), tuple(vocabulary["target"])
-        return cls(name, options, lowercase, *words, types, forward, reverse), about
+        types = arrays["types.source"], arrays["types.target"]
+        forward = method.read(_part(arrays, "forward."), words, types, options)
+        reverse = method.read(_part(arrays, "reverse."), (words[1], words[0]), (types[1], types[0]), options)
+        return cls(name, options, lowercase, *words, forward, reverse), about
+
+
+def _part(arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> dict[str, npt.NDArray[Any]]:
+    return {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}

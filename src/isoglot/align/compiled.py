@@ -1,0 +1,23 @@
+"""Loops over arrays that numba compiles.
+
+A loop is compiled at its first call, which takes seconds, and kept on disk for later processes: in ``__pycache__``
+beside its module, or where that cannot be written in the user's cache folder (``NUMBA_CACHE_DIR`` names another).
+Compiled loops hold no lock, so threads run them side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+
+__all__ = ["compiled"]
+
+
+def compiled(loop: Callable[..., Any]) -> Any:
+    """The compiled form of a function, kept on disk where a place for it can be written."""
+    try:
+        return numba.njit(nogil=True, cache=True)(loop)
+    except RuntimeError:  # no folder can be written: compile anew in each process
+        return numba.njit(nogil=True)(loop)

@@ -1,0 +1,96 @@
+"""A bitext as word numbers, one flat array a side."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Encoder", "Ints", "Side", "Vocabularies", "encode", "locate_words"]
+
+Ints = npt.NDArray[np.int64]
+Vocabularies = tuple[Sequence[str], Sequence[str]]
+"""The words of the given and of the generated side of a direction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of a bitext as word numbers.
+
+    Args:
+        words: the vocabulary; word number ``k`` is ``words[k]``.
+        ids: word numbers of all sentences, one after the other, −1 for a word that the vocabulary lacks.
+            Shape: (tokens).
+        offsets: sentence ``s`` owns ``ids[offsets[s]:offsets[s + 1]]``. Shape: (sentences + 1).
+    """
+
+    words: tuple[str, ...]
+    ids: npt.NDArray[np.int32]
+    offsets: Ints
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def flat(self) -> tuple[npt.NDArray[np.int32], Ints]:
+        """``ids`` and ``offsets``, as the compiled loops take a side."""
+        return self.ids, self.offsets
+
+    @property
+    def lengths(self) -> Ints:
+        """Words in each sentence. Shape: (sentences)."""
+        return np.diff(self.offsets)
+
+
+class Encoder:
+    """Numbers the words of one side in order of appearance, sentence by sentence.
+
+    Args:
+        lowercase: Whether words are compared without case.
+    """
+
+    def __init__(self, *, lowercase: bool = False) -> None:
+        self._known: dict[str, int] = {}
+        self._ids = array("i")
+        self._ends = array("q", [0])
+        self._lowercase = lowercase
+
+    def add(self, words: Sequence[str]) -> None:
+        """Append a sentence."""
+        known = self._known
+        if self._lowercase:
+            words = [word.lower() for word in words]
+        self._ids.extend([known.setdefault(word, len(known)) for word in words])
+        self._ends.append(len(self._ids))
+
+    def side(self) -> Side:
+        """All sentences so far."""
+        return Side(
+            tuple(self._known),
+            np.frombuffer(self._ids, np.int32) if self._ids else np.empty(0, np.int32),
+            np.frombuffer(self._ends, np.int64),
+        )
+
+
+def encode(sentences: Iterable[Sequence[str]], *, lowercase: bool = False) -> Side:
+    """Number the words of one side in order of appearance.
+
+    Args:
+        sentences: Lists of words; two words are the same if their strings are equal.
+        lowercase: Whether words are compared without case.
+    """
+    encoder = Encoder(lowercase=lowercase)
+    for words in sentences:
+        encoder.add(words)
+    return encoder.side()
+
+
+def locate_words(known: Sequence[str], wanted: Sequence[str]) -> Ints:
+    """Number of each wanted word among the known ones, −1 where it is not one of them."""
+    if known is wanted:
+        return np.arange(len(known))
+    numbers = {word: number for number, word in enumerate(known)}
+    return np.array([numbers.get(word, -1) for word in wanted], np.int64)

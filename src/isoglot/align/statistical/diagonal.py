@@ -1,0 +1,261 @@
+"""Compiled loops of fast_align's model, with the C++ program's double operations in the program's order.
+
+Two source words at equal distances from the diagonal, or one word that stands there twice, tie but for the last bits
+of their probabilities. So that the links are those of the program, every product, sum and logarithm here is taken as
+it takes it: see ``da.h``, ``ttables.h`` and ``fast_align.cc``. ``i`` is a given word, ``j`` a generated one, of ``n``
+and ``m`` in the sentence.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from isoglot.align.compiled import compiled
+from isoglot.align.statistical.decoding import agree, empty_links
+from isoglot.align.statistical.pair_table import find
+
+__all__ = ["agreeing", "decode", "expectations", "model_feature", "normalise"]
+
+_BUFFER = 10_000  # sentences whose sums the program adds up before it adds them to the total
+_UNSIGNED = 4294967296.0
+
+
+@compiled
+def _feature(j, i, m, n):
+    return -abs(i / n - j / m)
+
+
+@compiled
+def _normaliser(j, m, n, tension):
+    """Z of position ``j`` of ``m``, by geometric series. ``floor > n`` wraps around, as unsigned numbers do."""
+    floor = np.floor(float(j) * n / m)
+    ratio = math.exp(-tension / n)
+    above = n - floor
+    if above < 0:
+        above += _UNSIGNED
+    top = bottom = 0.0
+    if above != 0:
+        top = (
+            math.exp(_feature(j, floor + 1.0, m, n) * tension)
+            * (1.0 - math.pow(ratio, above))
+            / (1.0 - ratio)
+        )
+    if floor != 0:
+        bottom = math.exp(_feature(j, floor, m, n) * tension) * (1.0 - math.pow(ratio, floor)) / (1.0 - ratio)
+    return bottom + top
+
+
+@compiled
+def _series(first, weight, ratio, step, terms):
+    """Sum of an arithmetico-geometric series."""
+    beyond = weight * math.pow(ratio, terms)
+    last = step * (terms - 1.0) + first
+    start = first * weight
+    second = weight * ratio
+    less = ratio - 1.0
+    return (last * beyond - start) / less - step * (beyond - second) / (less * less)
+
+
+@compiled
+def _gradient(j, m, n, tension):
+    """The derivative of log Z by the tension as the program computes it, over a Z with m and n exchanged."""
+    z = _normaliser(j, n, m, tension)
+    floor = np.floor(float(j) * n / m)
+    ratio = math.exp(-tension / n)
+    step = -1.0 / n
+    above = n - floor
+    top = bottom = 0.0
+    if above != 0:
+        feature = _feature(j, floor + 1.0, m, n)
+        top = _series(feature, math.exp(feature * tension), ratio, step, above)
+    if floor != 0:
+        feature = _feature(j, floor, m, n)
+        bottom = _series(feature, math.exp(feature * tension), ratio, step, floor)
+    return (top + bottom) / z
+
+
+@compiled
+def model_feature(m, n, frequency, tension):
+    """The feature's expectation under the model, summed over all generated positions."""
+    total = 0.0
+    for k in range(len(m)):
+        for j in range(1, m[k] + 1):
+            total += frequency[k] * _gradient(j, m[k], n[k], tension)
+    return total
+
+
+@compiled
+def _digamma(x):
+    result = 0.0
+    while x < 7:
+        result -= 1 / x
+        x += 1
+    x -= 1.0 / 2.0
+    xx = 1.0 / x
+    xx2 = xx * xx
+    xx4 = xx2 * xx2
+    return result + (
+        math.log(x) + (1.0 / 24.0) * xx2 - (7.0 / 960.0) * xx4 + (31.0 / 8064.0) * xx4 * xx2
+        - (127.0 / 30720.0) * xx4 * xx4
+    )  # fmt: skip
+
+
+@compiled
+def normalise(counts, start, size, order, bayes, alpha, probability):
+    """Counts to probabilities, row by row: exp(ψ(c + α) − ψ(Σ(c + α))), or plain shares; clears the counts."""
+    done = 0
+    for row in range(len(size)):
+        first = start[row]
+        total = 0.0
+        for k in range(done, done + size[row]):
+            total += counts[first + order[k]] + (alpha if bayes else 0.0)
+        if total == 0:
+            total = 1.0
+        whole = _digamma(total) if bayes else 0.0
+        for k in range(done, done + size[row]):
+            place = first + order[k]
+            if bayes:
+                probability[place] = math.exp(_digamma(counts[place] + alpha) - whole)
+            else:
+                probability[place] = counts[place] / total
+            counts[place] = 0.0
+        done += size[row]
+
+
+@compiled
+def _joint(words, others, table, model, options, out):
+    """p(a_j = i, f_j) of a sentence pair: slot and probability of each link, probability of null, their sum.
+
+    ``out`` holds the arrays (n, m), (n, m), (m), (m) to fill.
+    """
+    start, key = table
+    translation, null, tension = model
+    diagonal, use_null, p0 = options
+    slots, joint, silent, total = out
+    n, m = len(words), len(others)
+    uniform = 1.0 / (n + use_null)
+    for j in range(m):
+        silent[j] = 0.0
+        if use_null:
+            known = null[others[j]] if others[j] >= 0 else 1e-9
+            silent[j] = known * (p0 if diagonal else uniform)
+        total[j] = silent[j]
+    for i in range(n):
+        for j in range(m):
+            slot = np.int64(-1)
+            if words[i] >= 0 and others[j] >= 0:
+                slot = find(start, key, words[i], others[j])
+            slots[i, j] = slot
+            joint[i, j] = translation[slot] if slot >= 0 else 1e-9
+    if not diagonal:
+        for i in range(n):
+            for j in range(m):
+                joint[i, j] *= uniform
+                total[j] += joint[i, j]
+        return
+    for j in range(m):
+        az = _normaliser(j + 1, m, n, tension) / (1.0 - p0)
+        for i in range(n):
+            joint[i, j] *= math.exp(_feature(j + 1, i + 1, m, n) * tension) / az
+            total[j] += joint[i, j]
+
+
+@compiled
+def _room(given_offsets, generated_offsets):
+    """Entries of the largest sentence pair, and words of the longest generated side."""
+    entries = longest = np.int64(1)
+    for s in range(len(given_offsets) - 1):
+        n = given_offsets[s + 1] - given_offsets[s]
+        m = generated_offsets[s + 1] - generated_offsets[s]
+        entries, longest = max(entries, n * m), max(longest, m)
+    return entries, longest
+
+
+@compiled
+def expectations(given, generated, table, model, options, counts, null_counts):
+    """E-step: adds up expected counts; returns the feature's sum and the log-likelihood."""
+    ids, offsets = given
+    others, other_offsets = generated
+    use_null = options[1]
+    entries, longest = _room(offsets, other_offsets)
+    slots_, joint_ = np.empty(entries, np.int64), np.empty(entries)
+    silent, total = np.empty(longest), np.empty(longest)
+    feature = likelihood = part = part_likelihood = 0.0
+    for s in range(len(offsets) - 1):
+        if s % _BUFFER == 0:
+            feature += part
+            likelihood += part_likelihood
+            part = part_likelihood = 0.0
+        a, b = offsets[s], other_offsets[s]
+        n, m = offsets[s + 1] - a, other_offsets[s + 1] - b
+        if n == 0 or m == 0:
+            continue
+        slots, joint = slots_[: n * m].reshape(n, m), joint_[: n * m].reshape(n, m)
+        _joint(ids[a : a + n], others[b : b + m], table, model, options, (slots, joint, silent, total))
+        own = 0.0
+        for j in range(m):
+            whole = total[j]
+            if use_null:
+                null_counts[others[b + j]] += silent[j] / whole
+            for i in range(n):
+                p = joint[i, j] / whole
+                counts[slots[i, j]] += p
+                part += _feature(j, i + 1, m, n) * p
+            own += math.log(whole)
+        part_likelihood += own
+    return feature + part, likelihood + part_likelihood
+
+
+@compiled
+def decode(given, generated, table, model, options, best, probability, scores):
+    """Each generated word's best given word, −1 for null; null wins ties, then the first given word."""
+    ids, offsets = given
+    others, other_offsets = generated
+    use_null = options[1]
+    entries, longest = _room(offsets, other_offsets)
+    slots_, joint_ = np.empty(entries, np.int64), np.empty(entries)
+    silent, total = np.empty(longest), np.empty(longest)
+    for s in range(len(offsets) - 1):
+        a, b = offsets[s], other_offsets[s]
+        n, m = offsets[s + 1] - a, other_offsets[s + 1] - b
+        if n == 0 or m == 0:
+            continue
+        slots, joint = slots_[: n * m].reshape(n, m), joint_[: n * m].reshape(n, m)
+        _joint(ids[a : a + n], others[b : b + m], table, model, options, (slots, joint, silent, total))
+        for j in range(m):
+            top, at = (silent[j], -1) if use_null else (-1.0, -1)
+            for i in range(n):
+                if joint[i, j] > top:
+                    top, at = joint[i, j], i
+            best[b + j] = at
+            probability[b + j] = top / total[j]
+            scores[s] += math.log(total[j])
+
+
+@compiled
+def agreeing(source, target, forward, reverse, options, threshold, first, last):
+    """Links of the sentences ``first`` to ``last`` − 1 whose posteriors in both directions agree."""
+    ids, offsets = source
+    others, other_offsets = target
+    found, used = empty_links(1024), 0
+    for s in range(first, last):
+        a, b = offsets[s], other_offsets[s]
+        n, m = offsets[s + 1] - a, other_offsets[s + 1] - b
+        if n == 0 or m == 0:
+            continue
+        words, translations = ids[a : a + n], others[b : b + m]
+        ahead = _posterior(words, translations, forward[0], forward[1], options)
+        back = _posterior(translations, words, reverse[0], reverse[1], options)
+        found, used = agree(s, ahead, back.T, threshold, found, used)
+    return found[0][:used], found[1][:used], found[2][:used], found[3][:used]
+
+
+@compiled
+def _posterior(words, others, table, model, options):
+    """p(a_j = i | sentence pair). Shape: (given, generated)."""
+    n, m = len(words), len(others)
+    joint, total = np.empty((n, m)), np.empty(m)
+    _joint(words, others, table, model, options, (np.empty((n, m), np.int64), joint, np.empty(m), total))
+    return joint / total
