@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ from isoglot.finetuning.evaluate import EvaluateOptions, evaluate
 from isoglot.finetuning.finetune import finetune
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.modules.encoder import input_embeddings
-from isoglot.tasks import build_task
-from isoglot.tasks.features import Rows, predict_rows
+from isoglot.tasks import build_task, language_vectors
+from isoglot.tasks.code_switching import code_switch
+from isoglot.tasks.features import Collator, Rows, predict_rows
 from isoglot.tasks.language_vectors import LanguageVectors, attach, attached, number_rows, read_vectors
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 
@@ -31,7 +33,9 @@ def test_each_row_gets_its_language_and_an_unknown_one_the_mean(family: str) -> 
     expected = model(inputs_embeds=embedded, attention_mask=mask).logits
     plain = model(input_ids=ids, attention_mask=mask).logits
     attach(model, vectors)
-    got = model(input_ids=ids, attention_mask=mask, language_ids=torch.tensor([1, 2, -1])).logits
+    got = model(
+        input_ids=ids, attention_mask=mask, language_ids=torch.tensor([[1], [2], [-1]]).expand(3, 4)
+    ).logits
     torch.testing.assert_close(got, expected)
     assert torch.equal(model(input_ids=ids, attention_mask=mask).logits, plain), "without ids as before"
     got.sum().backward()
@@ -42,15 +46,113 @@ def test_each_row_gets_its_language_and_an_unknown_one_the_mean(family: str) -> 
 
 
 def test_rows_are_numbered_by_their_examples_language() -> None:
-    rows = Rows([{"input_ids": [1]}] * 3, [0, 0, 1], [None] * 3)
+    rows = Rows([{"input_ids": [1] * n} for n in (1, 3, 2)], [0, 0, 1], [None] * 3)
     dataset = Dataset.from_dict({"language": ["xx", "fr"]})
     vectors = LanguageVectors({"xx": 2}, torch.zeros(3, 4))
     assert number_rows(rows, dataset, None) == set()
     assert "language_ids" not in rows[0]
     assert number_rows(rows, dataset, vectors) == {"fr"}
-    assert [row["language_ids"] for row in rows.inputs] == [2, 2, -1]
+    assert [row["language_ids"].tolist() for row in rows.inputs] == [[2], [2, 2, 2], [-1, -1]]
     with pytest.raises(ConfigurationError, match="ids 0 to 2"):
         vectors.with_ids({"de": 3})
+
+
+def _switched(kind: str, tmp_path: Path) -> tuple[Any, Dataset]:
+    """A task and code-switched data of it, in English (en) and another language (xx)."""
+    halves = {"en": ("the river", "the mountain is old"), "xx": ("a captain and a library", "old questions")}
+    sides = []
+    for language, (first, second) in halves.items():
+        if kind == "xnli":
+            row: dict[str, Any] = {"first": first, "second": second, "label": "neutral"}
+        else:
+            context = f"{second} {second} {second}"
+            row = {"id": "1", "question": first, "context": context,
+                   "answers": {"text": [context[:3]], "start": [0]}}  # fmt: skip
+        (tmp_path / f"{language}.jsonl").write_text(json.dumps({**row, "language": language}) + "\n")
+    task = build_task(kind, [f"{tmp_path}/{{language}}.jsonl"], max_length=20,
+                      **({} if kind == "xnli" else {"stride": 2, "max_question_length": 8}))  # fmt: skip
+    sides = [task.load(language, "train") for language in ("xx", "en")]
+    return task, code_switch(*sides)
+
+
+@pytest.mark.parametrize("family", ["bert", "xlm-roberta"])
+@pytest.mark.parametrize("kind", ["xnli", "xquad"])
+def test_each_half_of_a_code_switched_row_has_its_own_language(
+    kind: str, family: str, tmp_path: Path
+) -> None:
+    task, data = _switched(kind, tmp_path)
+    tokenizer = tiny_tokenizer(family)
+    model = tiny_model(family, tokenizer=tokenizer)
+    model.config.id2label = dict(enumerate(task.labels(data) or ()))
+    rows = task.encode(data, tokenizer, model, training=True)
+    assert number_rows(rows, data, LanguageVectors({"en": 4, "xx": 7}, torch.zeros(8, 4))) == set()
+    seen = set()
+    for row, example in zip(rows.inputs, rows.examples, strict=True):
+        ids, found = row["input_ids"].tolist(), row["language_ids"].tolist()
+        # [CLS] a [SEP] b, and <s> a </s></s> b
+        first = ids.index(tokenizer.sep_token_id) + (1 if family == "bert" else 2)
+        language = {"first": data[example]["first_language"], "second": data[example]["language"]}
+        assert language["first"] != language["second"]
+        number = {"en": 4, "xx": 7}
+        expected = [
+            number[language["first"]] if at < first else number[language["second"]] for at in range(len(ids))
+        ]
+        assert found == expected
+        seen.add((language["first"], language["second"]))
+    assert seen == {("en", "xx"), ("xx", "en")}
+    batch = Collator(tokenizer)(rows.inputs)
+    assert batch["language_ids"].shape == batch["input_ids"].shape
+
+
+def test_questions_and_contexts_of_mlqa_have_their_own_languages(tmp_path: Path) -> None:
+    context = "the river and the mountain " * 4
+    asked = [
+        {
+            "context": context,
+            "qas": [{"id": "1", "question": "who?", "answers": [{"text": "the", "answer_start": 0}]}],
+        }
+    ]
+    (tmp_path / "test-context-de-question-es.json").write_text(json.dumps({"data": [{"paragraphs": asked}]}))
+    task = build_task("mlqa", [str(tmp_path)], max_length=24, stride=4, max_question_length=6)
+    data = task.load("de-es", "test")
+    tokenizer = tiny_tokenizer("bert")
+    rows = task.encode(data, tokenizer, tiny_model("bert", tokenizer=tokenizer), training=False)
+    assert len(rows) > 1
+    assert number_rows(rows, data, LanguageVectors({"de": 1}, torch.zeros(2, 4))) == {"es"}
+    for row, window in zip(rows.inputs, rows.details, strict=True):
+        length = len(row["input_ids"])
+        assert row["language_ids"].tolist() == [-1] * window.first + [1] * (length - window.first)
+
+
+@pytest.mark.parametrize("kind", ["xnli", "xquad"])
+def test_fine_tuning_and_evaluation_give_the_model_each_positions_language(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _switched(kind, tmp_path)
+    run, tokenizer = tmp_path / "run", tiny_tokenizer("bert")
+    model = tiny_model("bert", tokenizer=tokenizer)
+    model.save_pretrained(run / "checkpoint")
+    tokenizer.save_pretrained(run / "checkpoint")
+    weight = torch.randn(4, input_embeddings(model).embedding_dim)
+    save_file({"language_embeddings.weight": weight}, run / "checkpoint" / "objectives.safetensors")
+    (run / "recipe.yaml").write_text("name: x\nstreams:\n  a: {pack: {language_ids: {en: 2, xx: 3}}}\n")
+    seen: list[set[int]] = []
+    add = language_vectors.add_language_embeddings
+
+    def spy(embedded: torch.Tensor, numbers: torch.Tensor, table: Any) -> torch.Tensor:
+        assert numbers.shape == embedded.shape[:2]
+        seen.append(set(numbers.unique().tolist()) - {0})
+        return add(embedded, numbers, table)
+
+    monkeypatch.setattr(language_vectors, "add_language_embeddings", spy)
+    options = {} if kind == "xnli" else {"stride": 2, "max_question_length": 8}
+    task = build_task(kind, [f"{tmp_path}/{{language}}.jsonl"], **options)
+    train = FinetuneOptions.build(setting="code_switch", select="last", batch_size=2, epochs=1, max_length=20)
+    tuned = finetune(run, task, language="xx", train=train, out=tmp_path / "tuned")
+    assert set.union(*seen) == {2, 3}, "both languages in training"
+    seen.clear()
+    evaluate(tuned, task, languages=["xx"], split="test")
+    assert seen and set.union(*seen) == {3}
 
 
 def test_an_encoder_of_a_run_with_language_embeddings_is_fine_tuned_with_them(
@@ -83,7 +185,7 @@ def test_an_encoder_of_a_run_with_language_embeddings_is_fine_tuned_with_them(
     seen: list[set[int]] = []
 
     def predict(model: Any, rows: Rows, *args: Any, **kwargs: Any) -> Any:
-        seen.append({row["language_ids"] for row in rows.inputs})
+        seen.append({int(number) for row in rows.inputs for number in row["language_ids"]})
         assert attached(model) is not None
         return predict_rows(model, rows, *args, **kwargs)
 

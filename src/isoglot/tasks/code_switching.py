@@ -16,6 +16,7 @@ from datasets import Dataset, Features, Value
 
 from isoglot.errors import ConfigurationError
 from isoglot.schema import PAIR, SPAN
+from isoglot.tasks.features import FIRST_LANGUAGE
 
 __all__ = ["ORIGINAL", "code_switch", "numbered"]
 
@@ -35,7 +36,8 @@ def code_switch(target: Dataset, pivot: Dataset) -> Dataset:
         pivot: their originals. Rows belong together by ``id`` where both have unique ones, else by their order.
 
     Returns:
-        Rows of the same schema with :data:`ORIGINAL`; copies of an original follow each other.
+        Rows of the same schema with :data:`ORIGINAL`, the language of the second half as ``language`` and that of the
+        first as :data:`FIRST_LANGUAGE`; copies of an original follow each other.
 
     Raises:
         ConfigurationError: data of another kind, originals that cannot be matched, or labels that differ.
@@ -49,6 +51,7 @@ def code_switch(target: Dataset, pivot: Dataset) -> Dataset:
             f"columns {', '.join(target.features)} given; code-switching exchanges sentences of pairs or questions: "
             "use setting translate_train for this task"
         )
+    schema = Features({**schema, FIRST_LANGUAGE: Value("string")})
     columns: dict[str, list[Any]] = {name: [] for name in (*schema, ORIGINAL)}
     number = 0
     for own, other in _matched(target, pivot):
@@ -92,13 +95,19 @@ def _pairs(own: Mapping[str, Any], other: Mapping[str, Any]) -> list[dict[str, A
             f"{own['first'][:60]!r} is labelled {own['label']} and its original {other['first'][:60]!r} "
             f"{other['label']}; give translations of the same examples in the same order"
         )
-    return [{**own, "second": other["second"]}, {**own, "first": other["first"]}]
+    return [
+        {**one, "second": two["second"], "language": two["language"], FIRST_LANGUAGE: one["language"]}
+        for one, two in ((own, other), (other, own))
+    ]
 
 
 def _questions(own: Mapping[str, Any], other: Mapping[str, Any]) -> list[dict[str, Any]]:
     if not all(row["answers"]["text"] and row["answers"]["start"][0] >= 0 for row in (own, other)):
         return []
-    return [{**other, "question": own["question"]}, {**own, "question": other["question"]}]
+    return [
+        {**two, "question": one["question"], FIRST_LANGUAGE: one["language"]}
+        for one, two in ((own, other), (other, own))
+    ]
 
 
 def _matched(target: Dataset, pivot: Dataset) -> Sequence[tuple[int, int]]:

@@ -15,6 +15,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from isoglot.modules.finite import require_finite
 
 __all__ = [
+    "FIRST_LANGUAGE",
     "Collator",
     "Precision",
     "Rows",
@@ -35,6 +36,9 @@ _MODEL_COLUMNS = ("input_ids", "token_type_ids", "language_ids")
 IGNORED = -100
 """Label of a position that does not count."""
 
+FIRST_LANGUAGE = "first_language"
+"""Column: language of the first of two texts (a pair's first sentence, a question); ``language`` is the second's."""
+
 
 class Rows(torch.utils.data.Dataset[dict[str, Any]]):
     """Inputs of an encoder, one a row; an example can have several.
@@ -43,13 +47,18 @@ class Rows(torch.utils.data.Dataset[dict[str, Any]]):
         inputs: model columns of each row: ``input_ids``, perhaps ``token_type_ids`` (arrays), and labels.
         examples: the example that each row comes from.
         details: what the task needs to decode a row's output.
+        second: position in each row at which the second of two texts begins; empty where it does not matter.
     """
 
     def __init__(
-        self, inputs: Sequence[Mapping[str, Any]], examples: Sequence[int], details: Sequence[Any]
+        self,
+        inputs: Sequence[Mapping[str, Any]],
+        examples: Sequence[int],
+        details: Sequence[Any],
+        second: Sequence[int] = (),
     ) -> None:
         self.inputs = [dict(row) for row in inputs]
-        self.examples, self.details = list(examples), list(details)
+        self.examples, self.details, self.second = list(examples), list(details), list(second)
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -68,6 +77,7 @@ class Rows(torch.utils.data.Dataset[dict[str, Any]]):
             [self.inputs[i] for i in order],
             [self.examples[i] for i in order],
             [self.details[i] for i in order],
+            [self.second[i] for i in order] if self.second else (),
         )
 
 
@@ -80,7 +90,8 @@ class Collator:
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, *, multiple: int = 1) -> None:
-        self.fill = {"input_ids": int(tokenizer.pad_token_id or 0), "token_type_ids": 0, "labels": IGNORED}
+        self.fill = {"input_ids": int(tokenizer.pad_token_id or 0), "token_type_ids": 0, "labels": IGNORED,
+                     "language_ids": -1}  # fmt: skip
         self.multiple = multiple
 
     def __call__(self, items: Sequence[Mapping[str, Any] | Sequence[Mapping[str, Any]]]) -> dict[str, Tensor]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from datasets import Dataset
 from safetensors import SafetensorError, safe_open
@@ -24,7 +25,7 @@ from isoglot.errors import ConfigurationError, InputError
 from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.language_embeddings import add_language_embeddings
 from isoglot.recipe.source import read_document
-from isoglot.tasks.features import Rows
+from isoglot.tasks.features import FIRST_LANGUAGE, Rows
 
 __all__ = [
     "LanguageVectors",
@@ -124,11 +125,12 @@ def write_vectors(vectors: LanguageVectors, checkpoint: Path) -> None:
 
 
 def attach(model: PreTrainedModel, vectors: LanguageVectors) -> None:
-    """Have a model take ``language_ids``, one a row, and add each language's vector to the word embeddings.
+    """Have a model take ``language_ids`` and add each language's vector to the word embeddings.
 
-    A row of a language that has none (−1) gets the mean of those that are known. The table is trained with the model.
+    A position in a language that has none (−1) gets the mean of those that are known. The table is trained with the
+    model.
 
-    **Shape**: ``language_ids`` (batch,).
+    **Shape**: ``language_ids`` (batch, length).
     """
     table = nn.Embedding.from_pretrained(vectors.weight.clone().float(), freeze=False)
     model.add_module(_TABLE, table)
@@ -142,7 +144,7 @@ def attach(model: PreTrainedModel, vectors: LanguageVectors) -> None:
         embedded = input_embeddings(model)(kwargs.pop("input_ids"))
         added = add_language_embeddings(embedded, numbers.clamp(min=0), table)
         mean = table(known.to(numbers.device)).mean(0).to(embedded.dtype)
-        kwargs["inputs_embeds"] = torch.where((numbers < 0)[:, None, None], embedded + mean, added)
+        kwargs["inputs_embeds"] = torch.where((numbers < 0)[..., None], embedded + mean, added)
         return args, kwargs
 
     model.register_forward_pre_hook(add, with_kwargs=True)
@@ -156,17 +158,25 @@ def attached(model: nn.Module) -> LanguageVectors | None:
 
 
 def number_rows(rows: Rows, dataset: Dataset, vectors: LanguageVectors | None) -> set[str]:
-    """Give each row the id of its example's language.
+    """Give each position of a row the id of its text's language.
+
+    A row is in its example's ``language``. Where the examples have a :data:`FIRST_LANGUAGE`, it holds up to the second
+    of two texts: code-switched pairs, and questions in another language than their contexts.
 
     Returns:
-        The languages without one; their rows get −1.
+        The languages without an id; their positions get −1.
     """
     if vectors is None:
         return set()
-    languages = list(dataset["language"])
-    for item, example in zip(rows.inputs, rows.examples, strict=True):
-        item["language_ids"] = vectors.ids.get(languages[example], _UNKNOWN)
-    return {languages[example] for example in rows.examples} - set(vectors.ids)
+    second = list(dataset["language"])
+    first = list(dataset[FIRST_LANGUAGE]) if FIRST_LANGUAGE in dataset.column_names else second
+    for number, (item, example) in enumerate(zip(rows.inputs, rows.examples, strict=True)):
+        length = len(item["input_ids"])
+        begin = 0 if first is second else rows.second[number]
+        ids = (vectors.ids.get(first[example], _UNKNOWN), vectors.ids.get(second[example], _UNKNOWN))
+        item["language_ids"] = np.repeat(np.array(ids, np.int16), (begin, length - begin))
+    used = {languages[example] for languages in (first, second) for example in rows.examples}
+    return used - set(vectors.ids)
 
 
 def _read(path: Path) -> tuple[Tensor, dict[str, str]] | None:

@@ -19,7 +19,7 @@ from isoglot.corpus.labelled.tables import is_table, jsonl_columns, read_table
 from isoglot.errors import ConfigurationError
 from isoglot.schema import PAIR
 from isoglot.tasks.base import Predictions, load_places
-from isoglot.tasks.features import Array, Rows, takes_segments
+from isoglot.tasks.features import FIRST_LANGUAGE, Array, Rows, takes_segments
 from isoglot.tasks.heads import model_labels, new_head, trained_head
 from isoglot.tasks.presets import ALIGN_MLM, PPA, XLM_ALIGN, XTREME
 
@@ -135,6 +135,7 @@ class PairTask:
         names = {label: i for i, label in enumerate(model_labels(model))}
         segments = takes_segments(model) and "token_type_ids" in tokenizer.model_input_names
         inputs: list[dict[str, Any]] = []
+        second: list[int] = []
         for start in range(0, len(dataset), _ENCODED_AT_ONCE):
             batch = dataset[start : start + _ENCODED_AT_ONCE]
             encoded = tokenizer(
@@ -153,7 +154,9 @@ class PairTask:
                 if segments:
                     item["token_type_ids"] = np.array(encoded["token_type_ids"][row], np.int8)
                 inputs.append(item)
-        return Rows(inputs, range(len(inputs)), [None] * len(inputs))
+                if FIRST_LANGUAGE in dataset.column_names:
+                    second.append(encoded.sequence_ids(row).index(1))
+        return Rows(inputs, range(len(inputs)), [None] * len(inputs), second)
 
     def reduce(self, logits: Any) -> Any:
         """All of them."""

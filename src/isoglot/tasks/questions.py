@@ -19,7 +19,7 @@ from isoglot.corpus.labelled.tables import is_table, read_table
 from isoglot.errors import ConfigurationError
 from isoglot.schema import SPAN
 from isoglot.tasks.base import Predictions, load_places
-from isoglot.tasks.features import Array, Rows, takes_segments
+from isoglot.tasks.features import FIRST_LANGUAGE, Array, Rows, takes_segments
 from isoglot.tasks.heads import new_head, trained_head
 from isoglot.tasks.metrics.answers import MLQA_LANGUAGES, answer_score
 from isoglot.tasks.presets import PPA, XLM_ALIGN, XTREME_QUESTIONS
@@ -135,7 +135,7 @@ class QuestionTask:
                 inputs.append(item)
                 examples.append(start + own)
                 details.append(window)
-        return Rows(inputs, examples, details)
+        return Rows(inputs, examples, details, [window.first for window in details])
 
     def _tokenise(
         self, batch: dict[str, Any], tokenizer: PreTrainedTokenizerBase, *, segments: bool
@@ -244,6 +244,12 @@ class MLQA(QuestionTask):
         "xlm_align": {**_XLM_ALIGN, "learning_rate": (2e-5, 3e-5, 4e-5), "epochs": (2, 3, 4)},
     }
     by_mlqa = True
+
+    def load(self, language: str, split: str) -> Dataset:
+        """SPAN rows; of ``de-es`` with the questions' language."""
+        found = super().load(language, split)
+        _, crossed, question = language.partition("-")
+        return found.add_column(FIRST_LANGUAGE, [question] * len(found)) if crossed else found
 
 
 @dataclass
