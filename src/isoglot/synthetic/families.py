@@ -37,12 +37,16 @@ def _quantifiers(pool: str, adjective: str) -> Family:
         "N.hyper.{}": lambda k: True,
         "A.pos N.{}": lambda k: k[0] and k[1],
     }
-    predicates = {"": lambda k: k[2] >= 1, " in the P.sg": lambda k: k[2] == 2}
+    predicates = {"": lambda k: k[2] >= 1, " (obl in the P.sg)": lambda k: k[2] == 2}
     wordings = {
-        "all": ("every {sg} V.past{p} .", "all {pl} V.past{p} .", "each {sg} V.past{p} ."),
-        "some": ("some {pl} V.past{p} .", "at least one {sg} V.past{p} ."),
-        "no": ("no {sg} V.past{p} .", "none of the {pl} V.past{p} ."),
-        "not all": ("not every {sg} V.past{p} .", "some {pl} did not V.base{p} ."),
+        "all": (
+            "(nsubj every {sg}) V.past{p} .",
+            "(nsubj all {pl}) V.past{p} .",
+            "(nsubj each {sg}) V.past{p} .",
+        ),
+        "some": ("(nsubj some {pl}) V.past{p} .", "(nsubj (nummod (advmod at least) one) {sg}) V.past{p} ."),
+        "no": ("(nsubj no {sg}) V.past{p} .", "(nsubj none (nmod of the {pl})) V.past{p} ."),
+        "not all": ("(nsubj not every {sg}) V.past{p} .", "(nsubj some {pl}) did not V.base{p} ."),
     }
     statements = []
     for (noun, among), (place, does) in product(restrictors.items(), predicates.items()):
@@ -71,22 +75,28 @@ def _roles() -> Family:
     models = [{k for i, k in enumerate(kinds) if bits >> i & 1} for bits in range(1 << len(kinds))]
     statements = []
     for (way, (x, y)), place, day in product(enumerate((("X", "Y"), ("Y", "X"))), (0, 1), (0, 1)):
-        end = (" near T.form" if place else "") + (" on D.form" if day else "") + " ."
+        end = (" (obl near T.form)" if place else "") + (" (obl on D.form)" if day else "")
         truth = _truth(
             models, lambda m, w=way, p=place, d=day: any(k[0] == w and k[1] >= p and k[2] >= d for k in m)
         )
         false = tuple(not t for t in truth)
+        one, other, acted_on, agent = (
+            f"(nsubj {x}.form)",
+            f"(obj {y}.form)",
+            f"(nsubj:pass {y}.form)",
+            f"(obl by {x}.form)",
+        )
         for text, value in (
-            (f"{x}.form V.past {y}.form", truth),
-            (f"{y}.form was V.part by {x}.form", truth),
-            (f"it was {x}.form who V.past {y}.form", truth),
-            (f"{x}.form did not V.base {y}.form", false),
-            (f"{y}.form was not V.part by {x}.form", false),
-            (f"{x}.form never V.past {y}.form", false),
-            (f"{y}.form was never V.part by {x}.form", false),
-            (f"it is false that {x}.form V.past {y}.form", false),
+            (f"{one} V.past {other}{end} .", truth),
+            (f"{acted_on} was V.part {agent}{end} .", truth),
+            (f"(expl it) was {x}.form (acl:relcl (nsubj who) V.past {other}{end}) .", truth),
+            (f"{one} did not V.base {other}{end} .", false),
+            (f"{acted_on} was not V.part {agent}{end} .", false),
+            (f"{one} never V.past {other}{end} .", false),
+            (f"{acted_on} was never V.part {agent}{end} .", false),
+            (f"(expl it) is false (csubj that {one} V.past {other}{end}) .", false),
         ):
-            statements.append(Statement(text + end, value))
+            statements.append(Statement(text, value))
     variables = {"X": "name.first", "Y": "name.first", "V": "verb.meet", "T": "name.town", "D": "weekday"}
     return Family("roles", variables, statements)
 
@@ -98,7 +108,7 @@ def _objects(verb: str, pool: str, adjective: str) -> Family:
     statements = []
     nouns = (("a N.sg", 1, 0), ("a N.hyper.sg", 0, 0), ("a A.pos N.sg", 1, 1), ("a A.pos N.hyper.sg", 0, 1))
     for (noun, narrow, quality), place in product(nouns, (0, 1)):
-        end = (" in the P.sg" if place else "") + " ."
+        end = (" (obl in the P.sg)" if place else "") + " ."
         truth = _truth(
             models,
             lambda m, n=narrow, q=quality, p=place: any(k[0] >= n and k[1] >= q and k[2] >= p for k in m),
@@ -106,11 +116,11 @@ def _objects(verb: str, pool: str, adjective: str) -> Family:
         false = tuple(not t for t in truth)
         none = noun.replace("a ", "no ", 1)
         for text, value in (
-            (f"X.form V.past {noun}", truth),
-            (f"{noun} was V.part by X.form", truth),
-            (f"X.form did not V.base {noun}", false),
-            (f"X.form V.past {none}", false),
-            (f"{none} was V.part by X.form", false),
+            (f"(nsubj X.form) V.past (obj {noun})", truth),
+            (f"(nsubj:pass {noun}) was V.part (obl by X.form)", truth),
+            (f"(nsubj X.form) did not V.base (obj {noun})", false),
+            (f"(nsubj X.form) V.past (obj {none})", false),
+            (f"(nsubj:pass {none}) was V.part (obl by X.form)", false),
         ):
             statements.append(Statement(text + end, value))
     variables = {"X": "name.first", "N": pool, "A": adjective, "V": verb, "P": "noun.place"}
@@ -121,21 +131,22 @@ def _comparisons() -> Family:
     """Orders of three people: converses, negation, transitivity."""
     models = list({tuple(sorted(set(v)).index(x) for x in v) for v in product(range(3), repeat=3)})
     people = {"X": 0, "Y": 1, "Z": 2}
-    single: list[tuple[str, Truth]] = []
-    for a, b in ((a, b) for a in people for b in people if a != b):
+    single: list[tuple[str, Truth, set[str]]] = []
+    for a, b in permutations(people, 2):
         more = _truth(models, lambda m, a=a, b=b: m[people[a]] > m[people[b]])
         less = _truth(models, lambda m, a=a, b=b: m[people[a]] < m[people[b]])
+        one, other = f"(nsubj {a}.form)", f"(obl than {b}.form)"
         single += [
-            (f"{a}.form is A.cmp than {b}.form", more),
-            (f"{a}.form is A.ant.cmp than {b}.form", less),
-            (f"{a}.form is not A.cmp than {b}.form", tuple(not t for t in more)),
-            (f"{a}.form is not A.ant.cmp than {b}.form", tuple(not t for t in less)),
+            (f"{one} is A.cmp {other}", more, {a, b}),
+            (f"{one} is A.ant.cmp {other}", less, {a, b}),
+            (f"{one} is not A.cmp {other}", tuple(not t for t in more), {a, b}),
+            (f"{one} is not A.ant.cmp {other}", tuple(not t for t in less), {a, b}),
         ]
-    statements = [Statement(f"{text} .", truth) for text, truth in single]
-    for (one, t), (two, u) in product(single, single):
-        if {one[0], one.split()[-1][0]} != {two[0], two.split()[-1][0]} and "not" not in one + two:
+    statements = [Statement(f"{text} .", truth) for text, truth, _ in single]
+    for (one, t, who), (two, u, others) in product(single, single):
+        if who != others and "not" not in one + two:
             both = tuple(p and q for p, q in zip(t, u, strict=True))
-            statements.append(Statement(f"{one} , and {two} .", both, premise_only=True))
+            statements.append(Statement(f"{one} (conj , and {two}) .", both, premise_only=True))
     variables = {"X": "name.first", "Y": "name.first", "Z": "name.first", "A": "adj.compare"}
     return Family("comparisons", variables, statements)
 
@@ -147,10 +158,10 @@ def _counts() -> Family:
     """
     models = [(n, h) for n in range(5) for h in range(n, 5)]
     bounds: dict[str, Callable[[int, int], bool]] = {
-        "more than": lambda c, k: c > k,
-        "fewer than": lambda c, k: c < k,
-        "at least": lambda c, k: c >= k,
-        "at most": lambda c, k: c <= k,
+        "(advmod more (fixed than))": lambda c, k: c > k,
+        "(advmod fewer (fixed than))": lambda c, k: c < k,
+        "(advmod at least)": lambda c, k: c >= k,
+        "(advmod at most)": lambda c, k: c <= k,
         "exactly": lambda c, k: c == k,
     }
     statements = []
@@ -158,8 +169,9 @@ def _counts() -> Family:
         bounds.items(), (("K.low", 1), ("K.high", 3)), (("N.pl", 0), ("N.hyper.pl", 1))
     ):
         truth = _truth(models, lambda m, f=holds, k=at, w=which: f(m[w], k))
-        statements.append(Statement(f"X.form V.past {words} {number} {noun} .", truth))
-        statements.append(Statement(f"{words} {number} {noun} were V.part by X.form .", truth))
+        things = f"(nummod {words} {number}) {noun}"
+        statements.append(Statement(f"(nsubj X.form) V.past (obj {things}) .", truth))
+        statements.append(Statement(f"(nsubj:pass {things}) were V.part (obl by X.form) .", truth))
     variables = {"X": "name.first", "V": "verb.handle", "N": "noun.thing", "K": "number.pair"}
     return Family("counts", variables, statements)
 
@@ -173,28 +185,40 @@ def _coordination() -> Family:
         def of(holds: Callable[[bool, bool], bool], i: int = i, j: int = j) -> Truth:
             return _truth(models, lambda m: holds(m[i], m[j]))
 
+        of_both = f"(nmod of {x}.form (conj and {y}.form))"
         statements += [
-            Statement(f"{x}.form and {y}.form V.past .", of(lambda a, b: a and b)),
-            Statement(f"both {x}.form and {y}.form V.past .", of(lambda a, b: a and b)),
-            Statement(f"{x}.form V.past , and so did {y}.form .", of(lambda a, b: a and b)),
-            Statement(f"{x}.form or {y}.form V.past .", of(lambda a, b: a or b)),
-            Statement(f"at least one of {x}.form and {y}.form V.past .", of(lambda a, b: a or b)),
-            Statement(f"neither {x}.form nor {y}.form V.past .", of(lambda a, b: not a and not b)),
+            Statement(f"(nsubj {x}.form (conj and {y}.form)) V.past .", of(lambda a, b: a and b)),
             Statement(
-                f"{x}.form did not V.base , and neither did {y}.form .", of(lambda a, b: not a and not b)
+                f"(nsubj (cc:preconj both) {x}.form (conj and {y}.form)) V.past .", of(lambda a, b: a and b)
             ),
-            Statement(f"{x}.form V.past , but {y}.form did not .", of(lambda a, b: a and not b)),
-            Statement(f"{x}.form V.past , but not {y}.form .", of(lambda a, b: a and not b)),
-            Statement(f"only one of {x}.form and {y}.form V.past .", of(lambda a, b: a != b)),
+            Statement(
+                f"(nsubj {x}.form) V.past (conj , and so did (nsubj {y}.form)) .", of(lambda a, b: a and b)
+            ),
+            Statement(f"(nsubj {x}.form (conj or {y}.form)) V.past .", of(lambda a, b: a or b)),
+            Statement(f"(nsubj (advmod at least) one {of_both}) V.past .", of(lambda a, b: a or b)),
+            Statement(
+                f"(nsubj (cc:preconj neither) {x}.form (conj nor {y}.form)) V.past .",
+                of(lambda a, b: not a and not b),
+            ),
+            Statement(
+                f"(nsubj {x}.form) did not V.base (conj , and neither/ADV did (nsubj {y}.form)) .",
+                of(lambda a, b: not a and not b),
+            ),
+            Statement(
+                f"(nsubj {x}.form) V.past (conj , but (nsubj {y}.form) did not) .",
+                of(lambda a, b: a and not b),
+            ),
+            Statement(f"(nsubj {x}.form) V.past (conj , but not {y}.form) .", of(lambda a, b: a and not b)),
+            Statement(f"(nsubj only one {of_both}) V.past .", of(lambda a, b: a != b)),
         ]
     for x, i in zip("XYZ", range(3), strict=True):
         yes = _truth(models, lambda m, i=i: m[i])
         no = tuple(not t for t in yes)
         statements += [
-            Statement(f"{x}.form V.past .", yes),
-            Statement(f"it was {x}.form who V.past .", yes),
-            Statement(f"{x}.form did not V.base .", no),
-            Statement(f"it was not {x}.form who V.past .", no),
+            Statement(f"(nsubj {x}.form) V.past .", yes),
+            Statement(f"(expl it) was {x}.form (acl:relcl (nsubj who) V.past) .", yes),
+            Statement(f"(nsubj {x}.form) did not V.base .", no),
+            Statement(f"(expl it) was not {x}.form (acl:relcl (nsubj who) V.past) .", no),
         ]
     variables = {"X": "name.first", "Y": "name.first", "Z": "name.first", "V": "verb.intr"}
     return Family("coordination", variables, statements, overlap=False)
@@ -206,7 +230,10 @@ def _reports() -> Family:
     A model says whether each of two things happened, and whether they were known and said.
     """
     models = [m for m in product((False, True), repeat=6) if (m[0] or not m[2]) and (m[1] or not m[3])]
-    things = (("X.form V.past", "X.form did not V.base", 0), ("Y.form W.past", "Y.form did not W.base", 1))
+    things = (
+        ("(nsubj X.form) V.past", "(nsubj X.form) did not V.base", 0),
+        ("(nsubj Y.form) W.past", "(nsubj Y.form) did not W.base", 1),
+    )
     embedded: list[list[tuple[str, Truth]]] = []
     for yes, no, i in things:
         happened = _truth(models, lambda m, i=i: m[i])
@@ -215,17 +242,20 @@ def _reports() -> Family:
             [
                 (yes, happened),
                 (no, failed),
-                (f"it is false that {yes}", failed),
-                (f"S.form K.past that {yes}", _truth(models, lambda m, i=i: m[2 + i])),
-                (f"S.form R.past that {yes}", _truth(models, lambda m, i=i: m[4 + i])),
-                (f"S.form did not R.base that {yes}", _truth(models, lambda m, i=i: not m[4 + i])),
+                (f"(expl it) is false (csubj that {yes})", failed),
+                (f"(nsubj S.form) K.past (ccomp that {yes})", _truth(models, lambda m, i=i: m[2 + i])),
+                (f"(nsubj S.form) R.past (ccomp that {yes})", _truth(models, lambda m, i=i: m[4 + i])),
+                (
+                    f"(nsubj S.form) did not R.base (ccomp that {yes})",
+                    _truth(models, lambda m, i=i: not m[4 + i]),
+                ),
             ]
         )
     statements = [Statement(f"{text} .", truth) for group in embedded for text, truth in group]
     for one, two in (embedded, embedded[::-1]):
         for (a, t), (b, u) in product(one, two):
             both = tuple(p and q for p, q in zip(t, u, strict=True))
-            statements.append(Statement(f"{a} , and {b} .", both, premise_only=True))
+            statements.append(Statement(f"{a} (conj , and {b}) .", both, premise_only=True))
     variables = {"X": "name.first", "Y": "name.first", "S": "name.first", "V": "verb.intr", "W": "verb.intr",
                  "K": "verb.know", "R": "verb.say"}  # fmt: skip
     return Family("reports", variables, statements)
@@ -238,17 +268,17 @@ def _opposites(pool: str, adjective: str) -> Family:
     for noun, i in (("N", 0), ("O", 1)):
         single.append(
             [
-                (f"the {noun}.sg was A.pos", _truth(models, lambda m, i=i: m[i] == 1)),
-                (f"the {noun}.sg was A.ant.pos", _truth(models, lambda m, i=i: m[i] == -1)),
-                (f"the {noun}.sg was not A.pos", _truth(models, lambda m, i=i: m[i] != 1)),
-                (f"the {noun}.sg was not A.ant.pos", _truth(models, lambda m, i=i: m[i] != -1)),
+                (f"(nsubj the {noun}.sg) was A.pos", _truth(models, lambda m, i=i: m[i] == 1)),
+                (f"(nsubj the {noun}.sg) was A.ant.pos", _truth(models, lambda m, i=i: m[i] == -1)),
+                (f"(nsubj the {noun}.sg) was not A.pos", _truth(models, lambda m, i=i: m[i] != 1)),
+                (f"(nsubj the {noun}.sg) was not A.ant.pos", _truth(models, lambda m, i=i: m[i] != -1)),
             ]
         )
     statements = [Statement(f"{text} .", truth) for group in single for text, truth in group]
     for one, two in (single, single[::-1]):
         for ((a, t), (b, u)), link in product(product(one, two), (", and", ", but")):
             both = tuple(p and q for p, q in zip(t, u, strict=True))
-            statements.append(Statement(f"{a} {link} {b} .", both, premise_only=True))
+            statements.append(Statement(f"{a} (conj {link} {b}) .", both, premise_only=True))
     return Family(f"opposites of {pool}", {"N": pool, "O": pool, "A": adjective}, statements)
 
 
@@ -258,19 +288,19 @@ def _times() -> Family:
     A model is the time of each, where −1 is never.
     """
     models = list(product((-1, 0, 1, 2), repeat=3))
-    events = (("X.form V.past", 0), ("Y.form W.past", 1), ("Z.form U.past", 2))
+    events = (("(nsubj X.form) V.past", 0), ("(nsubj Y.form) W.past", 1), ("(nsubj Z.form) U.past", 2))
     statements = [Statement(f"{one} .", _truth(models, lambda m, i=i: m[i] > -1)) for one, i in events]
     for (one, i), (two, j) in permutations(events, 2):
         before = _truth(models, lambda m, i=i, j=j: -1 < m[i] < m[j])
         texts = (
-            f"{one} before {two} .",
-            f"before {two} , {one} .",
-            f"{two} after {one} .",
-            f"after {one} , {two} .",
+            f"{one} (advcl before {two}) .",
+            f"(advcl before {two}) , {one} .",
+            f"{two} (advcl after {one}) .",
+            f"(advcl after {one}) , {two} .",
         )
         statements += [Statement(text, before) for text in texts]
         later = _truth(models, lambda m, i=i, j=j: m[i] >= m[j] > -1)
-        statements.append(Statement(f"{one} , but not before {two} .", later))
+        statements.append(Statement(f"{one} (advcl , but not before {two}) .", later))
     variables = {"X": "name.first", "Y": "name.first", "Z": "name.first", "V": "verb.intr", "W": "verb.intr",
                  "U": "verb.intr"}  # fmt: skip
     return Family("times", variables, statements, overlap=False)

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from itertools import permutations
 from random import Random
 
 import numpy as np
 import numpy.typing as npt
 
-from isoglot.synthetic.patterns import Pattern, Token, parse_pattern
+from isoglot.synthetic.patterns import Pattern, Token
 from isoglot.synthetic.weights import cue_free_weights, stored_weights
+from isoglot.synthetic.wordings import parse_wording, plain
 
 __all__ = ["Family", "Statement", "balanced", "entailment_patterns", "paraphrase_patterns"]
 
@@ -99,28 +101,31 @@ def paraphrase_patterns(family: Family) -> list[Pattern]:
 
 def solve(family: Family, pairs: Sequence[Pair]) -> Floats:
     """Weights of a family's pairs, computed anew."""
-    names = {name: i for i, name in enumerate(family.variables)}
-    cues = [_cues(parse_pattern(a, names), parse_pattern(b, names), family) for a, b, _ in pairs]
+    read = partial(parse_wording, variables=family.variables)
+    cues = [_cues(read(first), read(second), family) for first, second, _ in pairs]
     return cue_free_weights(cues, [label for _, _, label in pairs])
 
 
 def balanced(family: Family, pairs: Sequence[Pair]) -> list[Pattern]:
     """Patterns of the pairs, weighted so that labels are equally frequent and independent of every single cue."""
-    names = {name: i for i, name in enumerate(family.variables)}
+    read = cache(partial(parse_wording, variables=family.variables))
     weights = stored_weights(pairs)
     if weights is None:
         weights = solve(family, pairs)
     pools = tuple(family.variables.values())
     return [
-        Pattern(pools, (parse_pattern(a, names), parse_pattern(b, names)), label, round(weight, 9))
-        for (a, b, label), weight in zip(pairs, weights.tolist(), strict=True)
+        Pattern(pools, (read(first), read(second)), label, round(weight, 9))
+        for (first, second, label), weight in zip(pairs, weights.tolist(), strict=True)
         if weight > 1e-7
     ]
 
 
 def _overlap(first: str, second: str) -> float:
     """Word overlap, counting forms of one variable as one word."""
-    a, b = ({w.partition(".")[0] if len(w) > 1 else w for w in text.split()} for text in (first, second))
+    a, b = (
+        {w.partition(".")[0] if len(w) > 1 else w for w in text.split()}
+        for text in (plain(first), plain(second))
+    )
     return len(a & b) / len(a | b)
 
 
@@ -157,6 +162,6 @@ def _cues(first: tuple[Token, ...], second: tuple[Token, ...], family: Family) -
     own, other = ({(t.text, t.variable) for t in tokens} for tokens in (first, second))
     cues |= {f"new {kind(t)}" for t in second if (t.text, t.variable) not in own}
     cues |= {f"lost {kind(t)}" for t in first if (t.text, t.variable) not in other}
-    cues.add(f"same opening {first[0] == second[0]}")
+    cues.add(f"same opening {first[0][:2] == second[0][:2]}")
     cues.add(f"length {np.sign(len(first) - len(second))}")
     return cues

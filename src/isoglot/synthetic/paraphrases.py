@@ -17,12 +17,15 @@ def _voice() -> Family:
     """Active and passive, adverbials in front and at the end, roles swapped or not."""
     statements = []
     for x, y in permutations("XY", 2):
-        for core in (f"{x}.form V.past {y}.form", f"{y}.form was V.part by {x}.form"):
+        for core in (
+            f"(nsubj {x}.form) V.past (obj {y}.form)",
+            f"(nsubj:pass {y}.form) was V.part (obl by {x}.form)",
+        ):
             orders = (
-                f"{core} near T.form on D.form .",
-                f"on D.form , {core} near T.form .",
-                f"near T.form , {core} on D.form .",
-                f"{core} on D.form near T.form .",
+                f"{core} (obl near T.form) (obl on D.form) .",
+                f"(obl on D.form) , {core} (obl near T.form) .",
+                f"(obl near T.form) , {core} (obl on D.form) .",
+                f"{core} (obl on D.form) (obl near T.form) .",
             )
             statements += [Statement(text, (x, y)) for text in orders]
     return Family("voice", {**NAMES, "V": "verb.meet", "T": "name.town", "D": "weekday"}, statements)
@@ -35,10 +38,10 @@ def _properties() -> Family:
         one, two = f"the {a}.pos N.sg", f"the {b}.pos O.sg"
         for first, second in ((one, two), (two, one)):
             texts = (
-                f"X.form V.past {first} and {second} .",
-                f"{first} and {second} were V.part by X.form .",
-                f"X.form V.past both {first} and {second} .",
-                f"both {first} and {second} were V.part by X.form .",
+                f"(nsubj X.form) V.past (obj {first} (conj and {second})) .",
+                f"(nsubj:pass {first} (conj and {second})) were V.part (obl by X.form) .",
+                f"(nsubj X.form) V.past (obj (cc:preconj both) {first} (conj and {second})) .",
+                f"(nsubj:pass (cc:preconj both) {first} (conj and {second})) were V.part (obl by X.form) .",
             )
             statements += [Statement(text, (a, b)) for text in texts]
     variables = {"X": "name.first", "V": "verb.handle", "N": "noun.thing", "O": "noun.thing", "A": "adj.thing",
@@ -50,12 +53,12 @@ def _journeys() -> Family:
     """From here to there, or back."""
     statements = []
     for here, there in permutations("TU", 2):
-        a, b = f"from {here}.form", f"to {there}.form"
+        a, b = f"(obl from {here}.form)", f"(obl to {there}.form)"
         texts = (
-            f"X.form V.past {a} {b} on D.form .",
-            f"X.form V.past {b} {a} on D.form .",
-            f"on D.form , X.form V.past {a} {b} .",
-            f"on D.form , X.form V.past {b} {a} .",
+            f"(nsubj X.form) V.past {a} {b} (obl on D.form) .",
+            f"(nsubj X.form) V.past {b} {a} (obl on D.form) .",
+            f"(obl on D.form) , (nsubj X.form) V.past {a} {b} .",
+            f"(obl on D.form) , (nsubj X.form) V.past {b} {a} .",
         )
         statements += [Statement(text, (here,)) for text in texts]
     variables = {"X": "name.first", "V": "verb.motion", "T": "name.town", "U": "name.town", "D": "weekday"}
@@ -67,27 +70,27 @@ def _gifts() -> Family:
     statements = []
     for x, y in permutations("XY", 2):
         texts = (
-            f"{x}.form V.past {y}.form the A.pos N.sg .",
-            f"{x}.form V.past the A.pos N.sg to {y}.form .",
-            f"the A.pos N.sg was V.part to {y}.form by {x}.form .",
-            f"{y}.form was V.part the A.pos N.sg by {x}.form .",
+            f"(nsubj {x}.form) V.past (iobj {y}.form) (obj the A.pos N.sg) .",
+            f"(nsubj {x}.form) V.past (obj the A.pos N.sg) (obl to {y}.form) .",
+            f"(nsubj:pass the A.pos N.sg) was V.part (obl to {y}.form) (obl by {x}.form) .",
+            f"(nsubj:pass {y}.form) was V.part (obj the A.pos N.sg) (obl by {x}.form) .",
         )
         for text in texts:
-            statements += [Statement(text, (x,)), Statement(f"on D.form , {text}", (x, "day"))]
+            statements += [Statement(text, (x,)), Statement(f"(obl on D.form) , {text}", (x, "day"))]
     variables = {**NAMES, "V": "verb.give", "N": "noun.thing", "A": "adj.thing", "D": "weekday"}
     return Family("gifts", variables, statements)
 
 
 def _sequences() -> Family:
     """What came first: before, after, and the order of clauses."""
-    events = ("X.form V.past the N.sg", "Y.form W.past the O.sg")
+    events = ("(nsubj X.form) V.past (obj the N.sg)", "(nsubj Y.form) W.past (obj the O.sg)")
     statements = []
     for first, second in permutations(events, 2):
         texts = (
-            f"{first} before {second} .",
-            f"{second} after {first} .",
-            f"before {second} , {first} .",
-            f"after {first} , {second} .",
+            f"{first} (advcl before {second}) .",
+            f"{second} (advcl after {first}) .",
+            f"(advcl before {second}) , {first} .",
+            f"(advcl after {first}) , {second} .",
         )
         statements += [Statement(text, (first,)) for text in texts]
     variables = {**NAMES, "V": "verb.handle", "W": "verb.handle", "N": "noun.thing", "O": "noun.furniture"}
@@ -99,11 +102,12 @@ def _deeds() -> Family:
     statements = []
     for people, things in product((("X", "Y"), ("Y", "X")), (("N", "O"), ("O", "N"))):
         clauses = [
-            f"{p}.form {v}.past the {n}.sg" for p, v, n in zip(people, ("V", "W"), things, strict=True)
+            f"(nsubj {p}.form) {v}.past (obj the {n}.sg)"
+            for p, v, n in zip(people, ("V", "W"), things, strict=True)
         ]
         meaning = (people, things)
         for a, b in permutations(clauses, 2):
-            texts = (f"{a} and {b} .", f"{a} , while {b} .", f"while {a} , {b} .")
+            texts = (f"{a} (conj and {b}) .", f"{a} (advcl , while {b}) .", f"(advcl while {a}) , {b} .")
             statements += [Statement(text, meaning) for text in texts]
     variables = {**NAMES, "V": "verb.handle", "W": "verb.handle", "N": "noun.thing", "O": "noun.thing"}
     return Family("deeds", variables, statements)
@@ -114,10 +118,11 @@ def _relatives() -> Family:
     statements = []
     for (y, z), (v, w) in product(permutations("YZ", 2), permutations("VW", 2)):
         meaning = (frozenset({(v, y), (w, z)}),)
+        did, did_too = f"{v}.past (obj {y}.form)", f"{w}.past (obj {z}.form)"
         texts = (
-            f"X.form {v}.past {y}.form and {w}.past {z}.form on D.form .",
-            f"X.form , who {v}.past {y}.form , {w}.past {z}.form on D.form .",
-            f"on D.form , X.form {v}.past {y}.form and {w}.past {z}.form .",
+            f"(nsubj X.form) {did} (conj and {did_too} (obl on D.form)) .",
+            f"(nsubj X.form (acl:relcl , (nsubj who) {did} ,)) {did_too} (obl on D.form) .",
+            f"(obl on D.form) , (nsubj X.form) {did} (conj and {did_too}) .",
         )
         # "on Monday" may belong to both deeds or to one: only wordings in which it belongs to the same are alike.
         keys = ("both", (w, z), "both")
@@ -130,16 +135,14 @@ def _comparisons() -> Family:
     """Taller and shorter: the same order of two people, or the reverse."""
     statements = []
     for x, y in permutations("XY", 2):
-        for link in ("when they met near T.form .", "and lived near T.form ."):
-            more = f"{x}.form was A.cmp than {y}.form"
-            less = f"{y}.form was A.ant.cmp than {x}.form"
-            if link.startswith("when"):
-                place = link[:-2]
-                statements += [
-                    Statement(f"{core} {link}", (x, "met")) for core in (more, less)
-                ] + [Statement(f"{place} , {core} .", (x, "met")) for core in (more, less)]  # fmt: skip
+        for link in ("(advcl when (nsubj they) met (obl near T.form))", "(conj and lived (obl near T.form))"):
+            more = f"(nsubj {x}.form) was A.cmp (obl than {y}.form)"
+            less = f"(nsubj {y}.form) was A.ant.cmp (obl than {x}.form)"
+            if link.startswith("(advcl"):
+                statements += [Statement(f"{core} {link} .", (x, "met")) for core in (more, less)]
+                statements += [Statement(f"{link} , {core} .", (x, "met")) for core in (more, less)]
             else:
-                statements += [Statement(f"{more} {link}", (x, x)), Statement(f"{less} {link}", (x, y))]
+                statements += [Statement(f"{more} {link} .", (x, x)), Statement(f"{less} {link} .", (x, y))]
     variables = {**NAMES, "A": "adj.compare", "T": "name.town"}
     return Family("comparisons", variables, statements)
 

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from isoglot.synthetic.lexicon import Lexicon
 
-__all__ = ["Compiled", "Pattern", "Token", "Vocabulary", "parse_pattern"]
+__all__ = ["Compiled", "Pattern", "Token", "Vocabulary"]
 
 Ints = npt.NDArray[np.int64]
 _Arrays = tuple[Ints, npt.NDArray[np.bool_], npt.NDArray[np.object_], npt.NDArray[np.uint64]]
@@ -26,8 +27,7 @@ NO_SPACE_BEFORE = {",", ".", "?", "!", ";", ":", "'s", "n't"}
 """Tokens that attach to the word before them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """One word of a pattern: ``text`` as it stands (``variable`` −1), or a form of a variable's lexeme."""
 
     text: str
@@ -202,22 +202,3 @@ class Compiled:
 def _spans(counts: list[int]) -> tuple[Ints, Ints]:
     count = np.array(counts, dtype=np.int64)
     return np.cumsum(count) - count, count
-
-
-def parse_pattern(text: str, names: dict[str, int]) -> tuple[Token, ...]:
-    """Tokens of a line such as ``"every N.sg V.past the A.pos box ."``.
-
-    A word ``NAME.form`` whose ``NAME`` is in ``names`` is that variable in that form; any other word stands as it is.
-
-    Args:
-        text: the words, set apart by spaces.
-        names: variable name → its number.
-    """
-    tokens = []
-    for word in text.split():
-        name, dot, form = word.partition(".")
-        if dot and name in names:
-            tokens.append(Token(form, names[name]))
-        else:
-            tokens.append(Token(word))
-    return tuple(tokens)

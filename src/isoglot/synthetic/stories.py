@@ -7,25 +7,27 @@ more words with it than one that does not, and the story names several people, p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
-from isoglot.synthetic.patterns import Pattern, Token, parse_pattern
+from isoglot.synthetic.patterns import Pattern, Token
+from isoglot.synthetic.wordings import parse_wording, plain
 
 __all__ = ["SCENES", "Scene", "story_patterns"]
 
 PEOPLE = {"X": "name.first", "Y": "name.first", "Z": "name.first"}
 FILLERS = (
-    "it was a quiet day .",
-    "the people of the town remembered that year .",
-    "the weather was bad .",
-    "nobody was surprised .",
-    "the newspapers wrote about it .",
-    "this happened long ago .",
-    "everybody talked about it later .",
-    "it rained all week .",
-    "the summer was long and hot .",
+    "(nsubj it) was a quiet day .",
+    "(nsubj the people (nmod of the town)) remembered (obj that/DET year) .",
+    "(nsubj the weather) was bad .",
+    "(nsubj nobody) was surprised .",
+    "(nsubj the newspapers) wrote (obl about it) .",
+    "(nsubj this) happened (advmod long ago) .",
+    "(nsubj everybody) talked (obl about it) later .",
+    "(nsubj it) rained (obl:tmod all week) .",
+    "(nsubj the summer) was long/ADJ (conj and hot) .",
 )
 
 
@@ -55,18 +57,26 @@ def _told(random: Random, core: str, place: str, day: str) -> str:
     )
 
 
+def _active(a: str, b: str) -> str:
+    return f"(nsubj {a}.form) V.past (obj {b}.form)"
+
+
+def _passive(a: str, b: str) -> str:
+    return f"(nsubj:pass {b}.form) was V.part (obl by {a}.form)"
+
+
 def _roles(random: Random) -> Scene:
     """X did it to Y here, Y did it to X there."""
     scene = Scene({"V": "verb.meet", "T": "name.town", "U": "name.town", "D": "weekday", "E": "weekday"})
+    which = "(obl on which day)"
     for i, (a, b, town, day) in enumerate((("X", "Y", "T", "D"), ("Y", "X", "U", "E"))):
-        active, passive = f"{a}.form V.past {b}.form", f"{b}.form was V.part by {a}.form"
-        core = random.choice((active, passive))
-        scene.sentences.append(_told(random, core, f"near {town}.form", f"on {day}.form"))
+        core = random.choice((_active(a, b), _passive(a, b)))
+        scene.sentences.append(_told(random, core, f"(obl near {town}.form)", f"(obl on {day}.form)"))
         scene.questions += [
-            Question(f"where did {a}.form V.base {b}.form ?", i, f"{town}.form"),
-            Question(f"where was {b}.form V.part by {a}.form ?", i, f"{town}.form"),
-            Question(f"on which day did {a}.form V.base {b}.form ?", i, f"{day}.form"),
-            Question(f"on which day was {b}.form V.part by {a}.form ?", i, f"{day}.form"),
+            Question(f"where did (nsubj {a}.form) V.base (obj {b}.form) ?", i, f"{town}.form"),
+            Question(f"where was (nsubj:pass {b}.form) V.part (obl by {a}.form) ?", i, f"{town}.form"),
+            Question(f"{which} did (nsubj {a}.form) V.base (obj {b}.form) ?", i, f"{day}.form"),
+            Question(f"{which} was (nsubj:pass {b}.form) V.part (obl by {a}.form) ?", i, f"{day}.form"),
         ]
     return scene
 
@@ -75,13 +85,13 @@ def _chase(random: Random) -> Scene:
     """X did it to Y, Y did it to Z: who did it to Y?"""
     scene = Scene({"V": "verb.meet", "T": "name.town", "U": "name.town", "D": "weekday", "E": "weekday"})
     for a, b, town, day in (("X", "Y", "T", "D"), ("Y", "Z", "U", "E")):
-        core = random.choice((f"{a}.form V.past {b}.form", f"{b}.form was V.part by {a}.form"))
-        scene.sentences.append(_told(random, core, f"in {town}.form", f"on {day}.form"))
+        core = random.choice((_active(a, b), _passive(a, b)))
+        scene.sentences.append(_told(random, core, f"(obl in {town}.form)", f"(obl on {day}.form)"))
     scene.questions = [
-        Question("who V.past Y.form ?", 0, "X.form"),
-        Question("who was V.part by Y.form ?", 1, "Z.form"),
-        Question("by whom was Y.form V.part ?", 0, "X.form"),
-        Question("whom did Y.form V.base ?", 1, "Z.form"),
+        Question("(nsubj who) V.past (obj Y.form) ?", 0, "X.form"),
+        Question("(nsubj:pass who) was V.part (obl by Y.form) ?", 1, "Z.form"),
+        Question("(obl by whom) was (nsubj:pass Y.form) V.part ?", 0, "X.form"),
+        Question("(obj whom) did (nsubj Y.form) V.base ?", 1, "Z.form"),
     ]
     return scene
 
@@ -93,14 +103,14 @@ def _gifts(random: Random) -> Scene:
     )
     for i, (a, b, thing) in enumerate((("X", "Y", "the A.pos N.sg"), ("Y", "X", "the B.pos O.sg"))):
         texts = (
-            f"{a}.form V.past {b}.form {thing} .",
-            f"{a}.form V.past {thing} to {b}.form .",
-            f"{b}.form was V.part {thing} by {a}.form .",
+            f"(nsubj {a}.form) V.past (iobj {b}.form) (obj {thing}) .",
+            f"(nsubj {a}.form) V.past (obj {thing}) (obl to {b}.form) .",
+            f"(nsubj:pass {b}.form) was V.part (obj {thing}) (obl by {a}.form) .",
         )
         scene.sentences.append(random.choice(texts))
         scene.questions += [
-            Question(f"what did {a}.form V.base {b}.form ?", i, thing),
-            Question(f"what was {b}.form V.part by {a}.form ?", i, thing),
+            Question(f"(obj what) did (nsubj {a}.form) V.base (obj {b}.form) ?", i, thing),
+            Question(f"(obj what) was (nsubj:pass {b}.form) V.part (obl by {a}.form) ?", i, thing),
         ]
     return scene
 
@@ -110,13 +120,18 @@ def _orders(random: Random) -> Scene:
     scene = Scene({"A": "adj.compare"})
     pairs = (("X", "Y"), ("Y", "Z"))
     scene.sentences = [
-        random.choice((f"{a}.form was A.cmp than {b}.form .", f"{b}.form was A.ant.cmp than {a}.form ."))
+        random.choice(
+            (
+                f"(nsubj {a}.form) was A.cmp (obl than {b}.form) .",
+                f"(nsubj {b}.form) was A.ant.cmp (obl than {a}.form) .",
+            )
+        )
         for a, b in pairs
     ]
     scene.questions = [
-        Question("who was A.cmp than Y.form ?", 0, "X.form"),
-        Question("who was A.ant.cmp than Y.form ?", 1, "Z.form"),
-        Question("who was the A.sup of the three ?", 0, "X.form"),
+        Question("(nsubj who) was A.cmp (obl than Y.form) ?", 0, "X.form"),
+        Question("(nsubj who) was A.ant.cmp (obl than Y.form) ?", 1, "Z.form"),
+        Question("(nsubj who) was the A.sup (nmod of the three) ?", 0, "X.form"),
     ]
     return scene
 
@@ -132,9 +147,9 @@ def _journey(random: Random) -> Scene:
     for i, who in enumerate(order):
         town = stops[who][seen[who]]
         opening = "then " if seen[who] and random.random() < 0.5 else ""
-        scene.sentences.append(f"{opening}{who}.form V.past to {town}.form .")
+        scene.sentences.append(f"{opening}(nsubj {who}.form) V.past (obl to {town}.form) .")
         which = ("first", "last")[seen[who]]
-        scene.questions.append(Question(f"where did {who}.form V.base {which} ?", i, f"{town}.form"))
+        scene.questions.append(Question(f"where did (nsubj {who}.form) V.base {which} ?", i, f"{town}.form"))
         seen[who] += 1
     return scene
 
@@ -143,14 +158,17 @@ def _denial(random: Random) -> Scene:
     """Not here but there."""
     scene = Scene({"V": "verb.handle", "N": "noun.thing", **dict.fromkeys("TUWS", "name.town")})
     for i, (who, wrong, right) in enumerate((("X", "T", "U"), ("Y", "W", "S"))):
+        deed = f"(nsubj {who}.form) V.past (obj the N.sg)"
         texts = (
-            f"{who}.form V.past the N.sg in {right}.form , not in {wrong}.form .",
-            f"{who}.form did not V.base the N.sg in {wrong}.form but in {right}.form .",
-            f"it was in {right}.form and not in {wrong}.form that {who}.form V.past the N.sg .",
-            f"it was not in {wrong}.form but in {right}.form that {who}.form V.past the N.sg .",
+            f"{deed} (obl in {right}.form (conj , not in {wrong}.form)) .",
+            f"(nsubj {who}.form) did not V.base (obj the N.sg) (obl in {wrong}.form (conj but in {right}.form)) .",
+            f"(expl it) was in {right}.form (conj and not in {wrong}.form) (csubj that {deed}) .",
+            f"(expl it) was not in {wrong}.form (conj but in {right}.form) (csubj that {deed}) .",
         )
         scene.sentences.append(random.choice(texts))
-        scene.questions.append(Question(f"where did {who}.form V.base the N.sg ?", i, f"{right}.form"))
+        scene.questions.append(
+            Question(f"where did (nsubj {who}.form) V.base (obj the N.sg) ?", i, f"{right}.form")
+        )
     return scene
 
 
@@ -163,10 +181,12 @@ def _numbers(random: Random) -> Scene:
     random.shuffle(numbers)
     for i, (who, first, second) in enumerate((("X", "N", "O"), ("Y", "O", "N"))):
         low, high = numbers if i == 0 else [n.replace("K", "L") for n in numbers]
-        scene.sentences.append(f"{who}.form V.past {low} {first}.pl and {high} {second}.pl .")
+        scene.sentences.append(
+            f"(nsubj {who}.form) V.past (obj {low} {first}.pl (conj and {high} {second}.pl)) ."
+        )
         scene.questions += [
-            Question(f"how many {first}.pl did {who}.form V.base ?", i, low),
-            Question(f"how many {second}.pl did {who}.form V.base ?", i, high),
+            Question(f"(obj (amod how many) {first}.pl) did (nsubj {who}.form) V.base ?", i, low),
+            Question(f"(obj (amod how many) {second}.pl) did (nsubj {who}.form) V.base ?", i, high),
         ]
     return scene
 
@@ -179,9 +199,8 @@ def _renamed(scene: Scene, suffix: str) -> Scene:
     """The scene with variables of its own (``V`` → ``V1``); people are shared by all scenes of a story."""
     names = {name: name + suffix for name in scene.variables}
 
-    def rename(text: str) -> str:
-        words = (w.partition(".") for w in text.split())
-        return " ".join(names.get(head, head) + dot + rest for head, dot, rest in words)
+    def rename(line: str) -> str:
+        return re.sub(r"(\w+)(?=\.\w)", lambda name: names.get(name[0], name[0]), line)
 
     return Scene(
         {names[n]: pool for n, pool in scene.variables.items()},
@@ -215,25 +234,26 @@ def _story(random: Random) -> Pattern:
     variables = dict(PEOPLE)
     for scene in scenes:
         variables |= scene.variables
-    names = {name: i for i, name in enumerate(variables)}
     told = _merged(scenes, random)
     texts = [FILLERS[i] if s < 0 else scenes[s].sentences[i] for s, i in told]
-    sentences = [parse_pattern(text, names) for text in texts]
+    sentences = [parse_wording(text, variables) for text in texts]
     chosen = random.randrange(len(scenes))
     question = random.choice(scenes[chosen].questions)
     place = told.index((chosen, question.sentence))
-    answer = parse_pattern(question.answer, names)
+    answer = parse_wording(question.answer, variables)
     start = sum(len(s) for s in sentences[:place]) + _find(sentences[place], answer)
     return Pattern(
         tuple(variables.values()),
-        (*sentences, parse_pattern(question.text, names)),
-        label=question.text.split()[0],
+        (*sentences, parse_wording(question.text, variables)),
+        label=plain(question.text).split()[0],
         answer=(start, start + len(answer)),
     )
 
 
 def _find(sentence: tuple[Token, ...], answer: tuple[Token, ...]) -> int:
-    return next(i for i in range(len(sentence)) if sentence[i : i + len(answer)] == answer)
+    words = [(t.text, t.variable) for t in sentence]
+    wanted = [(t.text, t.variable) for t in answer]
+    return next(i for i in range(len(words)) if words[i : i + len(wanted)] == wanted)
 
 
 def story_patterns(count: int, seed: int) -> list[Pattern]:

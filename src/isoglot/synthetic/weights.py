@@ -19,6 +19,8 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix, hstack
 
+from isoglot.synthetic.wordings import plain
+
 __all__ = ["WEIGHTS_FILE", "cue_free_weights", "pair_key", "stored_weights", "write_weights"]
 
 Floats = npt.NDArray[np.float64]
@@ -29,7 +31,8 @@ _UNIT = 1e5
 
 def pair_key(pairs: Sequence[tuple[str, str, str]]) -> str:
     """A short name for labelled pairs, from their text."""
-    return blake2b(repr(list(pairs)).encode(), digest_size=8).hexdigest()
+    texts = [(plain(first), plain(second), label) for first, second, label in pairs]
+    return blake2b(repr(texts).encode(), digest_size=8).hexdigest()
 
 
 @cache

@@ -22,7 +22,6 @@ from isoglot.synthetic.paraphrases import wording_patterns
 from isoglot.synthetic.patterns import Compiled, Ints, Pattern
 from isoglot.synthetic.stories import story_patterns
 from isoglot.synthetic.tables import dataset, list_column, string_column, text_column
-from isoglot.synthetic.trees import Analysis, analysis_of
 
 __all__ = ["World"]
 
@@ -67,7 +66,6 @@ class World:
         self.seed = seed
         self.lexicon: Lexicon = build_lexicon(seed, size=size, held_out=held_out)
         self.engine = Engine(self.lexicon, seed)
-        self._analyses: dict[str, Analysis] = {}
 
     @cached_property
     def _sentences(self) -> Compiled:
@@ -116,27 +114,21 @@ class World:
             raise ConfigurationError(f"trees of {of!r} asked for; there are those of {', '.join(_TREES)}")
         compiled: Compiled = getattr(self, _TREES[of])
         rows, names = self._collect(of, compiled, split, n, whole=of == "qa"), self.engine.vocabulary.strings
-        analysis, sentences = self._analysis(of), rows.sentence_offset
+        sentences = rows.sentence_offset
 
         def words(values: list[str]) -> pa.Array:
             return self._token_column(rows, values, sentences)
 
         columns = {
             "words": list_column(sentences, rows.ids, names),
-            "upos": words(analysis.upos),
-            "heads": list_column(sentences, analysis.heads[rows.token_index], None),
-            "deprels": words(analysis.deprels),
+            "upos": words(compiled.upos),
+            "heads": list_column(sentences, compiled.heads[rows.token_index], None),
+            "deprels": words(compiled.deprels),
             "language": string_column("en", len(sentences) - 1),
-            "entities": words(analysis.entities),
+            "entities": words(compiled.entities),
             "text": text_column(self._sentence_texts(rows)),
         }
         return dataset(columns, _TREEBANK)
-
-    def _analysis(self, of: str) -> Analysis:
-        if of not in self._analyses:
-            compiled: Compiled = getattr(self, _TREES[of])
-            self._analyses[of] = analysis_of(compiled, written=of in ("nli", "paws", "qa"))
-        return self._analyses[of]
 
     def pos(self, n: int, *, split: str = "train") -> Dataset:
         """Words with universal part-of-speech tags (TAGGED)."""
