@@ -9,6 +9,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from isoglot.errors import InputError
+from isoglot.runs.files import write_text
 
 __all__ = ["FILE_NAME", "Cell", "read_cells", "write_cells"]
 
@@ -72,13 +73,7 @@ def write_cells(path: str | Path, cells: Iterable[Cell]) -> Path:
     Returns:
         The file.
     """
-    path = Path(path)
-    text = "".join(f"{cell.model_dump_json(exclude_defaults=True)}\n" for cell in cells)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.tmp")
-    unfinished.write_text(text, encoding="utf-8")
-    unfinished.replace(path)
-    return path
+    return write_text(path, "".join(f"{cell.model_dump_json(exclude_defaults=True)}\n" for cell in cells))
 
 
 def read_cells(paths: str | Path | Iterable[str | Path]) -> list[Cell]:

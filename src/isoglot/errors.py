@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["ConfigurationError", "InputError", "IsoglotError", "TrainingError"]
+__all__ = ["ConfigurationError", "DiskError", "InputError", "IsoglotError", "TrainingError"]
 
 
 class IsoglotError(Exception):
@@ -52,3 +52,7 @@ class ConfigurationError(IsoglotError):
 
 class TrainingError(IsoglotError):
     """Training cannot go on (a loss that is not a number, no checkpoint that can be read)."""
+
+
+class DiskError(IsoglotError):
+    """The disk is full or broken; nothing half-written stands under its final name."""

@@ -12,6 +12,9 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from isoglot.errors import InputError, IsoglotError
+from isoglot.runs.disk import full_disk_named
+from isoglot.runs.files import is_stream
+from isoglot.runs.lock import locked
 
 __all__ = ["FILE_NAME", "Result", "append", "held", "read"]
 
@@ -84,37 +87,50 @@ class Result(BaseModel):
         )
 
 
-def append(path: str | Path, results: Sequence[Result]) -> Path:
+def append(path: str | Path, results: Sequence[Result], *, only_new: bool = False) -> Path:
     """Add rows to a file of results; it and its folder are made where they are missing.
 
-    All rows go out in one write to the end of the file and are flushed to disk, so writers that run side by
-    side do not cut each other's lines. Where a killed writer left half a line, the new rows begin on a
-    fresh line.
+    One process writes at a time, and all of the rows or none are written. Where a killed writer left half a line, the
+    new rows begin on a fresh line.
 
     Args:
         path: the JSONL file.
         results: rows; with none, nothing is written.
+        only_new: leave out rows that the file has already.
 
     Returns:
         The file.
+
+    Raises:
+        DiskError: the disk is full; the file is as it was.
     """
     path = Path(path)
-    if not results:
+    if is_stream(path):
+        path.write_text("".join(f"{row.model_dump_json()}\n" for row in results), encoding="utf-8")
         return path
-    path.parent.mkdir(parents=True, exist_ok=True)
-    data = "".join(f"{row.model_dump_json()}\n" for row in results).encode()
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-    try:
-        size = os.fstat(descriptor).st_size
-        if size and os.pread(descriptor, 1, size - 1) != b"\n":
-            data = b"\n" + data
-        written = os.write(descriptor, data)
-        while written < len(data):
-            written += os.write(descriptor, data[written:])
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    with locked(path), full_disk_named(path):
+        if only_new:
+            before = held(path)
+            results = [row for row in results if row not in before]
+        if results:
+            _append(path, "".join(f"{row.model_dump_json()}\n" for row in results).encode())
     return path
+
+
+def _append(path: Path, data: bytes) -> None:
+    with path.open("a+b", buffering=0) as file:
+        size = file.seek(0, os.SEEK_END)
+        if size:
+            file.seek(-1, os.SEEK_END)
+            data = data if file.read(1) == b"\n" else b"\n" + data
+        try:
+            written = 0
+            while written < len(data):
+                written += file.write(data[written:])
+            os.fsync(file.fileno())
+        except OSError:
+            file.truncate(size)
+            raise
 
 
 def read(paths: str | Path | Iterable[str | Path]) -> list[Result]:

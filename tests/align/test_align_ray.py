@@ -102,7 +102,7 @@ def test_parts_of_another_run_are_not_taken(corpus, encoder, tmp_path, monkeypat
     with pytest.raises(KeyboardInterrupt):
         align_file([Source(path=str(corpus))], tmp_path / "out", asked)
     other = AlignRequest(**{**asked.__dict__, "method": "argmax"})
-    with pytest.raises(ConfigurationError, match="another corpus, model or option"):
+    with pytest.raises(ConfigurationError, match=r"another alignment run \(different: options\.method\)"):
         align_file([Source(path=str(corpus))], tmp_path / "out", other)
 
 

@@ -128,10 +128,10 @@ def test_a_second_run_is_skipped_until_something_changes(tmp_path):
     os.utime(tmp_path / "a.tsv")  # touched, but the content is the same
     assert prepare(source, out).skipped
     assert (out / "data-00000.parquet").stat().st_mtime_ns == before
-    with pytest.raises(ConfigurationError, match="other inputs or with other options"):
+    with pytest.raises(ConfigurationError, match=r"another corpus \(different: options\.limit\)"):
         prepare(source, out, options=PrepareOptions(limit=5))
     tsv(tmp_path, ["a\tc"])
-    with pytest.raises(ConfigurationError, match="--overwrite"):
+    with pytest.raises(ConfigurationError, match=r"inputs\..*a\.tsv.*--overwrite"):
         prepare(source, out)
     assert texts(out) == [("a", "b")]
     assert not prepare(source, out, overwrite=True).skipped
@@ -176,7 +176,7 @@ def test_all_rows_dropped_is_an_error_with_counts(tmp_path):
 def test_a_folder_of_something_else_is_left_alone(tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.tex").touch()
-    with pytest.raises(ConfigurationError, match="not empty and not a corpus"):
+    with pytest.raises(ConfigurationError, match="not empty and holds no corpus"):
         prepare(tsv(tmp_path, ["a\tb"]), tmp_path / "out", overwrite=True)
     assert (tmp_path / "out" / "thesis.tex").exists()
 
@@ -232,14 +232,6 @@ def test_loading_an_incomplete_folder(tmp_path):
         load_corpus(tmp_path / "out")
 
 
-def test_leftovers_of_a_killed_run_are_cleared(tmp_path):
-    dead = next(n for n in range(99_999, 1, -1) if not psutil.pid_exists(n))
-    (tmp_path / f".out.partial-{dead}" / "parts").mkdir(parents=True)
-    (tmp_path / f".out.partial-{os.getppid()}").mkdir()
-    prepare(tsv(tmp_path, ["a\tb"]), tmp_path / "out")
-    assert sorted(p.name for p in tmp_path.iterdir()) == [f".out.partial-{os.getppid()}", "a.tsv", "out"]
-
-
 RUN = """
 import sys
 from isoglot.corpus.prepare import prepare
@@ -287,17 +279,16 @@ def test_a_stopped_run_leaves_no_process_and_no_output(tmp_path, how):
 def test_memory_of_parts_is_given_back_while_running(tmp_path, small_chunks, monkeypatch):
     """Part files go as soon as their shard is written."""
     most = 0
-    parts = tmp_path / f".out.partial-{os.getpid()}" / "parts"
 
     def look(_):
         nonlocal most
-        most = max(most, len(list(parts.iterdir())))
+        most = max(most, len(list(tmp_path.glob(".out.*.partial/parts/*"))))
 
     source = tsv(tmp_path, [f"a{i}\tb" for i in range(600)])
     prepare(source, tmp_path / "out", options=PrepareOptions(shard_rows=20), progress=look)
     manifest = read_manifest(tmp_path / "out")
     assert list(manifest.shards.values()) == [20] * 30
-    assert most <= 3
+    assert 0 < most <= 3
     assert pq.ParquetFile(tmp_path / "out" / "data-00000.parquet").metadata.num_rows == 20
 
 

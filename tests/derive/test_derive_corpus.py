@@ -111,7 +111,7 @@ def test_the_same_is_not_done_again_and_another_is_not_overwritten(text: Path) -
         run(text, "perm")
     (text.parent / "other").mkdir()
     (text.parent / "other" / "precious").touch()
-    with pytest.raises(ConfigurationError, match="something else"):
+    with pytest.raises(ConfigurationError, match="holds no derived corpus"):
         derive_corpus([text], text.parent / "other", DeriveRequest("inv", languages=("en",)), overwrite=True)
     replaced = derive_corpus(
         [text], text.parent / "out", DeriveRequest("perm", languages=("en",)), overwrite=True

@@ -65,11 +65,11 @@ def test_a_run_leaves_a_plain_checkpoint_and_is_not_run_twice(tiny_recipe: Path,
     assert again == checkpoint and "nothing to do" in notes[-1]
     assert (checkpoint / "model.safetensors").stat().st_mtime_ns == weights
 
-    with pytest.raises(ConfigurationError, match=r"another recipe .*different: seed"):
+    with pytest.raises(ConfigurationError, match=r"another pre-training run .*different: seed"):
         run(tiny_recipe, out, "seed=2")
     bitext = Path(recipe.streams["bitext"].paths[0])
     bitext.write_text(bitext.read_text().replace("river", "RIVER"))
-    with pytest.raises(ConfigurationError, match=r"on other data \(changed: bitext\)"):
+    with pytest.raises(ConfigurationError, match=r"on other data \(different: inputs\.bitext\)"):
         run(tiny_recipe, out)
 
 
@@ -186,7 +186,7 @@ def test_a_folder_with_other_things_is_left_alone(tiny_recipe: Path, tmp_path: P
     out = tmp_path / "run"
     out.mkdir()
     (out / "thesis.tex").write_text("dear")
-    with pytest.raises(ConfigurationError, match="holds no run"):
+    with pytest.raises(ConfigurationError, match="holds no pre-training run"):
         run(tiny_recipe, out)
     assert (out / "thesis.tex").read_text() == "dear"
     with pytest.raises(ConfigurationError, match="is a file"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from isoglot.pretraining.streams import (
 )
 from isoglot.recipe.load import load
 from isoglot.recipe.sections import StreamSection
+from isoglot.runs.lock import locked
 from isoglot.runs.reporter import Silent
 
 
@@ -102,13 +102,12 @@ def test_runs_that_share_a_cache_prepare_one_after_the_other(tiny_recipe: Path, 
         found = list(pool.map(lambda _: prepared(recipe, tmp_path / "cache", Silent()), range(4)))
     hashes = [input_hashes(recipe, corpora) for corpora in found]
     assert all(own == hashes[0] for own in hashes)
-    lock = next((tmp_path / "cache" / "corpora").glob(".*.lock"))
-    with lock.open("w") as file, ThreadPoolExecutor(1) as pool:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        waiting = pool.submit(prepared, recipe, tmp_path / "cache", Silent())
-        with pytest.raises(TimeoutError):
-            waiting.result(timeout=0.5)
-        fcntl.flock(file, fcntl.LOCK_UN)
+    (folder,) = (tmp_path / "cache" / "corpora").iterdir()
+    with ThreadPoolExecutor(1) as pool:
+        with locked(folder):
+            waiting = pool.submit(prepared, recipe, tmp_path / "cache", Silent())
+            with pytest.raises(TimeoutError):
+                waiting.result(timeout=0.5)
         assert input_hashes(recipe, waiting.result(timeout=60)) == hashes[0]
 
 

@@ -1,49 +1,104 @@
-"""What a run's folder says of itself."""
+"""What a folder says of itself."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from isoglot.errors import ConfigurationError
-from isoglot.recipe.load import load
 from isoglot.runs import folder as run_folder
+from isoglot.runs.files import read_json, write_json
+
+WANTED: dict[str, Any] = {
+    "recipe": {"steps": 3, "views": [{"rate": 0.15}]},
+    "inputs": [{"path": "a.txt", "size": 7}],
+}
 
 
-def test_a_folder_is_new_then_unfinished_then_finished(tiny_recipe: Path, tmp_path: Path) -> None:
-    recipe, out = load(tiny_recipe), tmp_path / "deep" / "run"
-    assert run_folder.state_of(out, recipe, resume=False) == "new"
+def state(out: Path, wanted: dict[str, Any] = WANTED, **options: Any) -> str:
+    return run_folder.state_of(out, wanted, what="training run", **options)
+
+
+def test_a_folder_is_new_then_unfinished_then_finished(tmp_path: Path) -> None:
+    out = tmp_path / "deep" / "run"
+    assert state(out, resume=False) == "new"
     out.mkdir(parents=True)
-    assert run_folder.state_of(out, recipe, resume=False) == "new", "an empty folder is as good as none"
-    run_folder.claim(out, recipe, resolved=recipe.resolved(), inputs={"bitext": "abc"})
-    assert load(out / run_folder.RECIPE) == recipe
-    with pytest.raises(ConfigurationError, match="add --resume"):
-        run_folder.state_of(out, recipe, resume=False)
-    assert run_folder.state_of(out, recipe, resume=True) == "unfinished"
-    run_folder.finish(out, recipe, {"steps": 3})
-    assert run_folder.state_of(out, recipe, resume=False) == "finished"
-    manifest = json.loads((out / run_folder.MANIFEST).read_text())
-    assert manifest["inputs"] == {"bitext": "abc"} and manifest["steps"] == 3
+    assert state(out, resume=False) == "new", "an empty folder is as good as none"
+    run_folder.begin(out, {**WANTED, "seed": 1})
+    with pytest.raises(ConfigurationError, match="unfinished training run; add --resume"):
+        state(out, resume=False)
+    assert state(out) == "unfinished"
+    run_folder.finish(out, {"steps": 3})
+    assert state(out, resume=False) == "finished"
+    manifest = read_json(out / run_folder.MANIFEST)
+    assert manifest is not None and manifest["seed"] == 1 and manifest["steps"] == 3
+    assert {"versions", "started", "finished"} <= manifest.keys()
 
 
-def test_another_recipe_is_told_by_its_values(tiny_recipe: Path, tmp_path: Path) -> None:
-    run_folder.claim(tmp_path / "run", load(tiny_recipe), resolved="", inputs={})
-    changed = load(tiny_recipe, ["views.pair.probability=0.2", "train.weight_decay=0.1"])
-    with pytest.raises(ConfigurationError, match=r"train\.weight_decay, views\.pair\.probability"):
-        run_folder.state_of(tmp_path / "run", changed, resume=True)
-    renamed = load(tiny_recipe, ["name=other"])
-    assert run_folder.state_of(tmp_path / "run", renamed, resume=True) == "unfinished"
+def test_the_message_names_what_differs(tmp_path: Path) -> None:
+    run_folder.begin(tmp_path, WANTED)
+    other = {"recipe": {"steps": 3, "views": [{"rate": 0.2}]}, "inputs": [{"path": "a.txt", "size": 8}]}
+    names = r"different: inputs\.a\.txt\.size, recipe\.views\.0\.rate"
+    with pytest.raises(ConfigurationError, match=f"another training run .{names}.*or delete it"):
+        state(tmp_path, other)
+    with pytest.raises(ConfigurationError, match="or add --overwrite"):
+        state(tmp_path, other, overwrite=False)
+    assert state(tmp_path, other, overwrite=True) == "new"
 
 
-def test_a_cut_off_manifest_is_no_manifest(tmp_path: Path) -> None:
-    path = tmp_path / "manifest.json"
-    assert run_folder.read_json(path) is None
-    path.write_text('{"name": "x')
-    assert run_folder.read_json(path) is None
-    path.write_text("[1]")
-    assert run_folder.read_json(path) is None
+def test_a_hash_is_explained_by_values(tmp_path: Path) -> None:
+    run_folder.begin(tmp_path, {"hash": "a", "values": {"seed": 1, "train": {"steps": 2}}})
+    values = {"seed": 1, "train": {"steps": 3}}
+    with pytest.raises(ConfigurationError, match=r"different: train\.steps\)"):
+        state(tmp_path, {"hash": "b"}, told_by={"values": values})
+
+
+def test_something_else_is_never_taken_or_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").touch()
+    for overwrite in (None, False, True):
+        with pytest.raises(ConfigurationError, match="is not empty and holds no training run"):
+            state(tmp_path, overwrite=overwrite)
+    write_json(tmp_path / run_folder.MANIFEST, {"inputs": []})
+    with pytest.raises(ConfigurationError, match="holds no training run"):
+        state(tmp_path, overwrite=True)
+    with pytest.raises(ConfigurationError, match="is a file"):
+        state(tmp_path / "thesis.tex")
+
+
+def test_other_versions_are_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    write_json(tmp_path / run_folder.RUN, {**WANTED, "versions": {**run_folder.versions(), "torch": "0.1"}})
+    assert state(tmp_path) == "unfinished"
+    assert "torch 0.1 -> " in caplog.text and "python" not in caplog.text
+    caplog.clear()
+    run_folder.begin(tmp_path, WANTED)
+    assert state(tmp_path) == "unfinished" and not caplog.text
+
+
+def test_a_folder_is_made_once(tmp_path: Path) -> None:
+    calls: list[Path] = []
+
+    def make(folder: Path) -> dict[str, Any]:
+        calls.append(folder)
+        (folder / "data").write_text("x")
+        return {"rows": len(calls)}
+
+    for number, made in ((1, True), (1, False)):
+        manifest, now = run_folder.make_once(tmp_path / "out", WANTED, make, what="corpus", overwrite=False)
+        assert (manifest["rows"], now) == (number, made)
+    with pytest.raises(ConfigurationError, match="another corpus"):
+        run_folder.make_once(tmp_path / "out", {**WANTED, "inputs": []}, make, what="corpus", overwrite=False)
+    manifest, now = run_folder.make_once(
+        tmp_path / "out", {**WANTED, "inputs": []}, make, what="corpus", overwrite=True
+    )
+    assert now and manifest["rows"] == 2 and [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_key_is_the_same_in_any_order() -> None:
+    assert run_folder.key_of({"a": 1, "b": (2,)}) == run_folder.key_of({"b": [2], "a": 1})
+    assert run_folder.key_of({"a": 1}) != run_folder.key_of({"a": 2})
+    assert len(run_folder.key_of({})) == 16
 
 
 def test_clearing_keeps_a_folder_that_was_there(tmp_path: Path) -> None:

@@ -135,18 +135,6 @@ def test_a_full_disk_keeps_the_one_before(
     assert not checkpoints.staging(tmp_path).exists()
 
 
-def test_what_counts_as_a_full_disk() -> None:
-    assert checkpoints.is_disk_full(OSError(errno.ENOSPC, "x"))
-    assert checkpoints.is_disk_full(
-        RuntimeError("PytorchStreamWriter failed writing file data/3: file write failed")
-    )
-    wrapped = RuntimeError("saving failed")
-    wrapped.__cause__ = OSError(errno.EDQUOT, "quota")
-    assert checkpoints.is_disk_full(wrapped)
-    assert not checkpoints.is_disk_full(OSError(errno.EACCES, "x"))
-    assert not checkpoints.is_disk_full(RuntimeError("size mismatch"))
-
-
 def test_other_errors_of_saving_are_not_swallowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: Any, **__: Any) -> None:
         raise PermissionError(errno.EACCES, "refused")

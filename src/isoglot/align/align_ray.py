@@ -30,6 +30,9 @@ from isoglot.align.embedding.loading import model_identity
 from isoglot.align.embedding.options import EmbeddingOptions
 from isoglot.align.files.pairs import RawPair, WordMode, is_prepared, prepared_manifest, prepared_pairs
 from isoglot.errors import ConfigurationError, InputError, IsoglotError
+from isoglot.runs.files import whole_path
+from isoglot.runs.folder import begin, state_of
+from isoglot.runs.lock import occupied
 
 __all__ = ["PART_PAIRS", "PartAligner", "RayJob", "aligned_by_ray", "corpus_of", "parts_folder"]
 
@@ -37,7 +40,6 @@ PART_PAIRS = 16_384
 """Pairs of a part: minutes of work on a CPU, and a multiple of the aligners' windows."""
 
 _LOG = logging.getLogger(__name__)
-_JOB = "job.json"
 _SCHEMA = pa.schema(
     {
         "links": pa.list_(pa.list_(pa.int32())),
@@ -139,13 +141,8 @@ class PartAligner:
             },
             schema=_SCHEMA.with_metadata({"warnings": json.dumps(self._warnings)}),
         )
-        path = job.part(number)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        try:
-            pq.write_table(table, temporary)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with whole_path(job.part(number)) as place:
+            pq.write_table(table, place)
         return len(found)
 
 
@@ -164,33 +161,28 @@ def aligned_by_ray(job: RayJob, *, workers: int | None = None, progress: Any = N
     """
     total = prepared_manifest(job.corpus).rows
     count = -(-total // job.part_pairs)
-    _claim(job)
-    todo = [number for number in range(count) if not job.part(number).is_file()]
-    if progress is not None and len(todo) < count:
-        progress.note(f"{count - len(todo)} of {count} parts are there already: {job.parts}")
-    if todo:
-        _run(job, todo, workers, lambda done: progress and progress.progress("aligning", done, total), total)
-    yield _read_back(job, count)
-    shutil.rmtree(job.parts)
+    with occupied(job.parts):
+        _claim(job)
+        todo = [number for number in range(count) if not job.part(number).is_file()]
+        if progress is not None and len(todo) < count:
+            progress.note(f"{count - len(todo)} of {count} parts are there already: {job.parts}")
+        if todo:
+            _run(
+                job,
+                todo,
+                workers,
+                lambda done: progress and progress.progress("aligning", done, total),
+                total,
+            )
+        yield _read_back(job, count)
+        shutil.rmtree(job.parts)
 
 
 def _claim(job: RayJob) -> None:
     """Make the parts folder, or see that it is this job's."""
-    folder, digest = Path(job.parts), job.digest()
-    record = folder / _JOB
-    if record.is_file():
-        if json.loads(record.read_text(encoding="utf-8"))["digest"] != digest:
-            raise ConfigurationError(
-                f"{folder} holds parts of a run with another corpus, model or option, and only parts of this one can "
-                f"be taken: remove it (rm -r {folder}), or give another --out"
-            )
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    temporary = record.with_suffix(".tmp")
-    temporary.write_text(
-        json.dumps({"digest": digest, **asdict(job)}, indent=2, default=str), encoding="utf-8"
-    )
-    temporary.replace(record)
+    wanted, values = {"digest": job.digest()}, {k: v for k, v in asdict(job).items() if k != "parts"}
+    if state_of(job.parts, wanted, what="alignment run", told_by={"values": values}) == "new":
+        begin(Path(job.parts), {**wanted, "values": values})
 
 
 def _run(job: RayJob, todo: list[int], workers: int | None, report: Any, total: int) -> None:

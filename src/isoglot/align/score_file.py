@@ -14,6 +14,7 @@ from isoglot.align.embedding.options import EmbeddingOptions
 from isoglot.align.files.formats import read_links
 from isoglot.align.scoring import AlignmentScore, score
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.runs.files import write_text
 
 __all__ = ["ScoreReport", "score_file", "score_layers", "write_sentences"]
 
@@ -97,9 +98,7 @@ def write_sentences(report: ScoreReport, path: Path) -> None:
         f"{name}\t{s.precision:.4f}\t{s.recall:.4f}\t{s.f1:.4f}\t{s.aer:.4f}\t{s.links}\t{s.sure}"
         for name, s in report.sentences
     ]
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    write_text(path, "\n".join(lines) + "\n")
 
 
 def score_layers(

@@ -33,10 +33,10 @@ from isoglot.finetuning.finetune import origin
 from isoglot.finetuning.inputs import changed_options
 from isoglot.modules.encoder import num_layers
 from isoglot.report.figure_files import Figure
-from isoglot.results import FILE_NAME, Result, append, held
+from isoglot.results import FILE_NAME, Result, append
 from isoglot.runs.checkpoint import checkpoint_folder
-from isoglot.runs.files import write_text
-from isoglot.runs.folder import MANIFEST, RUN, hash_checkpoint, read_json
+from isoglot.runs.files import read_json, write_text
+from isoglot.runs.folder import MANIFEST, RUN, hash_checkpoint
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.schema import LEXICON
 from isoglot.tasks.lexicon_induction import LexiconInductionTask
@@ -125,8 +125,7 @@ class Findings:
     def rows(self, rows: Sequence[Result]) -> Path:
         """Add rows to ``results.jsonl``, but for those that it has."""
         path = self.out / FILE_NAME
-        before = held(path)
-        append(path, [row for row in rows if row not in before])
+        append(path, rows, only_new=True)
         self.written.append(path)
         return path
 

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import platform
-import tempfile
-import unicodedata
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +16,8 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.sources import Kind, Source
 from isoglot.errors import InputError
+from isoglot.runs.disk import disk_problem
+from isoglot.runs.files import whole_path, write_text
 from isoglot.schema import SCHEMAS, require
 
 __all__ = ["MANIFEST", "InputFile", "LanguageCount", "Manifest", "load_corpus", "read_manifest"]
@@ -94,34 +92,31 @@ class Manifest(BaseModel):
     options: PrepareOptions
     versions: dict[str, str]
 
-    def matches(self, sources: Sequence[Source], options: PrepareOptions, extra: Sequence[str]) -> bool:
-        """Whether running again would make the same: same sources and options, and no input changed.
+    @staticmethod
+    def wanted(
+        folder: Path, sources: Sequence[Source], options: PrepareOptions, paths: Sequence[str]
+    ) -> dict[str, Any]:
+        """What the manifest of a folder must say for the folder to be left as it is.
 
         Args:
+            folder: a prepared folder, or the place for one; inputs that it records are read again only if they changed.
             sources: the sources, expanded.
             options: the options.
-            extra: files other than the sources' that are read (tokenizer, held-out sentences).
+            paths: all files that are read: the sources', the tokenizer's, and those of held-out sentences.
         """
-        if self.layout != _LAYOUT or self.sources != tuple(sources) or self.options != options:
-            return False
-        paths = [p for s in sources for p in s.files()] + list(extra)
-        return paths == [i.path for i in self.inputs] and all(i.unchanged() for i in self.inputs)
+        held = read_manifest(folder)
+        known = {} if held is None else {file.path: file for file in held.inputs}
+        inputs = [known[p] if p in known and known[p].unchanged() else InputFile.of(p) for p in paths]
+        return {
+            "layout": _LAYOUT,
+            "sources": [source.model_dump(mode="json") for source in sources],
+            "options": options.model_dump(mode="json"),
+            "inputs": [file.model_dump(mode="json") for file in inputs],
+        }
 
     def write(self, folder: Path) -> None:
-        """Write it to a temporary name, then rename: a folder with a manifest is complete."""
-        temporary = folder / f"{MANIFEST}.tmp"
-        temporary.write_text(self.model_dump_json(indent=2, by_alias=True) + "\n", encoding="utf-8")
-        temporary.replace(folder / MANIFEST)
-
-
-def versions() -> dict[str, str]:
-    """Versions of what the output depends on."""
-    names = ("isoglot", "tokenizers", "pyarrow", "datasets", "numpy")
-    return {
-        **{n: version(n) for n in names},
-        "python": platform.python_version(),
-        "unicode": unicodedata.unidata_version,
-    }
+        """Write it, last: a folder with a manifest is complete."""
+        write_text(folder / MANIFEST, self.model_dump_json(indent=2, by_alias=True) + "\n")
 
 
 def hash_file(path: str) -> str:
@@ -194,16 +189,13 @@ def _unpacked(folder: Path, manifest: Manifest, features: datasets.Features) -> 
         if (place / f"{name}.arrow").exists():
             return place / f"{name}.arrow"
     place = next(p for p in places if os.access(_existing(p), os.W_OK))
-    place.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=place, suffix=".tmp")
-    os.close(handle)
-    try:
-        with pa.OSFile(temporary, "wb") as sink, pa.ipc.new_stream(sink, features.arrow_schema) as writer:
-            for shard in manifest.shards:
-                _copy_batches(folder / shard, writer, features.arrow_schema)
-        Path(temporary).replace(place / f"{name}.arrow")
-    finally:
-        Path(temporary).unlink(missing_ok=True)
+    with (
+        whole_path(place / f"{name}.arrow") as file,
+        pa.OSFile(str(file), "wb") as sink,
+        pa.ipc.new_stream(sink, features.arrow_schema) as writer,
+    ):
+        for shard in manifest.shards:
+            _copy_batches(folder / shard, writer, features.arrow_schema)
     return place / f"{name}.arrow"
 
 
@@ -213,6 +205,8 @@ def _copy_batches(shard: Path, writer: Any, schema: pa.Schema) -> None:
             for batch in file.iter_batches(8192):
                 writer.write_batch(batch.cast(schema))
     except (pa.ArrowInvalid, OSError) as error:
+        if disk_problem(error) is not None:
+            raise
         raise InputError(
             f"cannot be read ({error}); run `isoglot prepare --overwrite` again", path=shard
         ) from error

@@ -8,8 +8,6 @@ options only, never on the number of processes.
 
 from __future__ import annotations
 
-import errno
-import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import psutil
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 from tokenizers import Tokenizer
@@ -26,7 +23,7 @@ from tokenizers import Tokenizer
 from isoglot.corpus.filter.duplicates import hash_texts
 from isoglot.corpus.filter.filters import held_out_key
 from isoglot.corpus.filter.scripts import scripts_of
-from isoglot.corpus.manifest import MANIFEST, InputFile, LanguageCount, Manifest, read_manifest, versions
+from isoglot.corpus.manifest import InputFile, LanguageCount, Manifest, read_manifest
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.pool import WorkPool, usable_cores
 from isoglot.corpus.prepare_worker import Part, Settings, Task, filter_chunk, start
@@ -36,6 +33,9 @@ from isoglot.corpus.read.sources import Kind, Source, expand
 from isoglot.corpus.shards import Ledger, ShardWriter
 from isoglot.errors import ConfigurationError, IsoglotError
 from isoglot.runs.checkpoint import reading
+from isoglot.runs.files import refuse_overwriting, whole_folder
+from isoglot.runs.folder import state_of, versions
+from isoglot.runs.lock import locked
 from isoglot.schema import SCHEMAS
 
 __all__ = ["PrepareSummary", "Progress", "prepare"]
@@ -128,45 +128,35 @@ def prepare(
     target = Path(out)
     tokenizer, tokenizer_file = _tokenizer(options)
     extra = [*options.held_out_files, *([tokenizer_file] if tokenizer_file else [])]
-    done = _already_there(target, overwrite, lambda m: m.matches(sources, options, extra))
-    if done is not None:
-        return _summary(target, done, time.monotonic() - began, skipped=True)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    _clear_stale(target)
-    partial = target.parent / f".{target.name}.partial-{os.getpid()}"
-    try:
-        (partial / "parts").mkdir(parents=True)
-        files = [InputFile.of(p) for s in sources for p in s.files()]
-        files += [InputFile.of(p) for p in extra]
-        settings = Settings(
-            sources=tuple(sources),
-            options=options,
-            schema=SCHEMAS[options.kind].arrow_schema,
-            tokenizer=tokenizer,
-            held_out=_held_out(options),
-            folder=str(partial / "parts"),
-            single_threaded=False,
-        )
-        with ThreadPoolExecutor(1) as hasher:
-            hashing = [hasher.submit(f.hashed) for f in files]
-            try:
-                manifest = _Run(settings, partial, files, processes, progress).run()
-            except BaseException:
-                hasher.shutdown(cancel_futures=True)
-                raise
-            hashed = tuple(h.result() for h in hashing)
-        shutil.rmtree(partial / "parts")
-        manifest = manifest.model_copy(update={"inputs": hashed})
-        manifest.write(partial)
-        _publish(partial, target)
-    except OSError as error:
-        if error.errno == errno.ENOSPC:
-            raise IsoglotError(
-                f"{target}: the disk is full; free some space, or choose another folder"
-            ) from error
-        raise
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    paths = [*(p for s in sources for p in s.files()), *extra]
+    refuse_overwriting(target, paths)
+    with locked(target):
+        done = _already_there(target, sources, options, paths, overwrite=overwrite)
+        if done is not None:
+            return _summary(target, done, time.monotonic() - began, skipped=True)
+        with whole_folder(target) as folder:
+            (folder / "parts").mkdir()
+            settings = Settings(
+                sources=tuple(sources),
+                options=options,
+                schema=SCHEMAS[options.kind].arrow_schema,
+                tokenizer=tokenizer,
+                held_out=_held_out(options),
+                folder=str(folder / "parts"),
+                single_threaded=False,
+            )
+            files = [InputFile.of(path) for path in paths]
+            with ThreadPoolExecutor(1) as hasher:
+                hashing = [hasher.submit(f.hashed) for f in files]
+                try:
+                    manifest = _Run(settings, folder, files, processes, progress).run()
+                except BaseException:
+                    hasher.shutdown(cancel_futures=True)
+                    raise
+                hashed = tuple(h.result() for h in hashing)
+            shutil.rmtree(folder / "parts")
+            manifest = manifest.model_copy(update={"inputs": hashed})
+            manifest.write(folder)
     return _summary(target, manifest, time.monotonic() - began)
 
 
@@ -309,52 +299,23 @@ def _held_out(options: PrepareOptions) -> NDArray[np.uint64]:
     return np.unique(np.concatenate(found))
 
 
-def _already_there(target: Path, overwrite: bool, matches: Callable[[Manifest], bool]) -> Manifest | None:
+def _already_there(
+    target: Path, sources: Sequence[Source], options: PrepareOptions, paths: Sequence[str], *, overwrite: bool
+) -> Manifest | None:
     """The manifest of what is there, if it is what is wanted.
 
     Raises:
         ConfigurationError: something else is there.
     """
-    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
+    wanted = Manifest.wanted(target, sources, options, paths)
+    if state_of(target, wanted, what="corpus", overwrite=overwrite) != "finished":
         return None
-    if not target.is_dir():
-        raise ConfigurationError(f"{target}: is a file, and a folder is to be written; choose another name")
-    if not (target / MANIFEST).is_file():
-        raise ConfigurationError(
-            f"{target}: is not empty and not a corpus; choose another folder, or empty it"
-        )
     manifest = read_manifest(target)
-    if manifest is not None and matches(manifest) and all((target / s).is_file() for s in manifest.shards):
+    if manifest is not None and all((target / shard).is_file() for shard in manifest.shards):
         return manifest
     if not overwrite:
-        raise ConfigurationError(
-            f"{target}: holds a corpus made from other inputs or with other options; choose another folder, or add "
-            "--overwrite (overwrite=True) to replace it"
-        )
+        raise ConfigurationError(f"{target}: holds a damaged corpus; add --overwrite to make it again")
     return None
-
-
-def _clear_stale(target: Path) -> None:
-    """Remove what runs that were killed left behind."""
-    for folder in target.parent.glob(f".{target.name}.partial-*"):
-        number = folder.name.rsplit("-", 1)[1]
-        if number.isdigit() and not psutil.pid_exists(int(number)):
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _publish(partial: Path, target: Path) -> None:
-    """Give the finished folder its name; what was there goes only then."""
-    if not target.exists():
-        partial.rename(target)
-        return
-    old = target.parent / f".{target.name}.partial-old-{os.getpid()}"
-    target.rename(old)
-    try:
-        partial.rename(target)
-    except OSError:
-        old.rename(target)
-        raise
-    shutil.rmtree(old)
 
 
 def _summary(target: Path, manifest: Manifest, seconds: float, *, skipped: bool = False) -> PrepareSummary:

@@ -23,7 +23,8 @@ from isoglot.derive.rows import Deriver, DeriverOptions
 from isoglot.derive.spec import TransformOptions, build, parse_names
 from isoglot.derive.vocabulary import COPY_FILE, TokenTransliteration, VocabularyCopy
 from isoglot.errors import ConfigurationError
-from isoglot.runs.whole_folder import held_already, whole_folder, write_manifest
+from isoglot.runs.files import refuse_overwriting
+from isoglot.runs.folder import make_once
 
 __all__ = ["DeriveRequest", "DeriveSummary", "derive_corpus"]
 
@@ -135,15 +136,17 @@ def derive_corpus(
     _require_trees(names[0], kind, request)
     target = Path(out)
     files = [*names, *([request.parses] if request.parses else [])]
+    refuse_overwriting(target, files)
     inputs = [InputFile.of(f).hashed().model_dump(exclude={"modified"}) for f in files]
     wanted = {"request": request.described(), "kind": kind, "inputs": inputs}
-    done = held_already(target, wanted, what="derived corpus", mark="request", overwrite=overwrite)
-    if done is not None:
-        return _summary(target, done, 0.0, skipped=True)
-    with whole_folder(target) as folder:
-        values = _write(names, kind, request, folder, progress)
-        manifest = write_manifest(folder, {**wanted, **values})
-    return _summary(target, manifest, time.monotonic() - began)
+    manifest, made = make_once(
+        target,
+        wanted,
+        lambda folder: _write(names, kind, request, folder, progress),
+        what="derived corpus",
+        overwrite=overwrite,
+    )
+    return _summary(target, manifest, time.monotonic() - began, skipped=not made)
 
 
 def _require_trees(name: str, kind: str, request: DeriveRequest) -> None:

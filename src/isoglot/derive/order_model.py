@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from isoglot.derive.arrangements import BOS, EOS, MAX_GROUP, arrangements, pair_names
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.runs.files import write_text
 
 __all__ = ["Distribution", "OrderModel"]
 
@@ -86,11 +87,7 @@ class OrderModel:
 
     def save(self, path: str | Path) -> None:
         """Write an ``.orm`` file in one go, features sorted."""
-        text = "".join(f"{name} {value!r}\n" for name, value in sorted(self.weights.items()))
-        file = Path(path)
-        unfinished = file.with_name(f".{file.name}.tmp")
-        unfinished.write_text(text, encoding="utf-8")
-        unfinished.replace(file)
+        write_text(path, "".join(f"{name} {value!r}\n" for name, value in sorted(self.weights.items())))
 
     def mixed(self, substrate: OrderModel, rate: float) -> OrderModel:
         """``(1 − λ) θ + λ θ_substrate``; a feature that one lacks counts 0 there."""

@@ -15,12 +15,14 @@ from datasets import Dataset
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.errors import ConfigurationError, InputError, IsoglotError
 from isoglot.finetuning.finetune import TASK_FILE, origin
-from isoglot.finetuning.inputs import changed_options, describe_task, identify, key_of
+from isoglot.finetuning.inputs import changed_options, describe_task, identify
 from isoglot.modules.checkpoint import require_room_for
 from isoglot.modules.encoder import max_length
 from isoglot.results import Result, append, held
 from isoglot.runs.checkpoint import checkpoint_folder
-from isoglot.runs.folder import hash_checkpoint, read_json
+from isoglot.runs.files import is_stream, read_json
+from isoglot.runs.folder import hash_checkpoint, key_of
+from isoglot.runs.lock import locked
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.tasks import submission
 from isoglot.tasks.base import Facts, Predictions, Probe, Task, TrainableTask, check_places
@@ -173,10 +175,7 @@ class _Measure:
         ]
         if self.options.predictions is not None:
             submission.write(self.options.predictions, self.task, language, split, predictions)
-        if self.options.out is not None:
-            append(self.options.out, rows)
-            self._remember(language, split)
-        return rows
+        return self._kept(language, split, rows)
 
     def known(self, language: str, split: str) -> list[Result]:
         """Rows that an earlier call wrote for the same checkpoint, task options and data."""
@@ -264,10 +263,22 @@ class _Measure:
             }
         )
 
-    def _remember(self, language: str, split: str) -> None:
-        if self.options.out is not None:
-            with _journal(self.options.out).open("a", encoding="utf-8") as file:
+    def _kept(self, language: str, split: str, rows: list[Result]) -> list[Result]:
+        """Add rows to the file, unless another process has measured the same in the meantime."""
+        out = self.options.out
+        if out is None:
+            return rows
+        if is_stream(out):
+            append(out, rows)
+            return rows
+        with locked(out):
+            known = [] if self.options.again else self.known(language, split)
+            if known:
+                return known
+            append(out, rows)
+            with _journal(out).open("a", encoding="utf-8") as file:
                 file.write(f"{self._key(language, split)}\n")
+        return rows
 
 
 def require_one_process(command: str, work: str) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import json
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,24 @@ from transformers import PreTrainedTokenizerBase
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.errors import ConfigurationError
 from isoglot.finetuning.data import dev_sets, training_rows
-from isoglot.finetuning.inputs import describe_task, identify, key_of
+from isoglot.finetuning.inputs import describe_task, identify
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.finetuning.train import Outcome, TrainingData, train_head
 from isoglot.modules.checkpoint import require_room_for
 from isoglot.runs.checkpoint import checkpoint_folder
-from isoglot.runs.files import write_text
-from isoglot.runs.folder import CHECKPOINT, MANIFEST, RUN, clear, hash_checkpoint, read_json, versions
+from isoglot.runs.files import read_json, write_json
+from isoglot.runs.folder import (
+    CHECKPOINT,
+    MANIFEST,
+    RUN,
+    begin,
+    clear,
+    finish,
+    hash_checkpoint,
+    key_of,
+    state_of,
+)
+from isoglot.runs.lock import occupied
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.tasks.base import Probe, Task, TrainableTask, check_places
 from isoglot.tasks.language_vectors import attach, chosen_vectors
@@ -68,19 +79,21 @@ def finetune(
         InputError: data that cannot be read.
     """
     run = _run(checkpoint, task, language, seed, train, Path(out), progress)
-    report, ranks, key = run.report, run.ranks, run.key()
-    done = _finished(run.folder, key, resume=resume)
-    ranks.wait_for_everyone()  # all have looked before one writes
-    if done:
-        report.note(f"{run.folder}: already done")
-        return run.folder / CHECKPOINT
-    existed = run.folder.exists()
-    try:
-        return run.train(key)
-    except BaseException:
-        if ranks.is_main_process and not run.begun():
-            clear(run.folder, existed=existed)  # nothing was trained: leave nothing behind
-        raise
+    existed, main = run.folder.exists(), run.ranks.is_main_process
+    with occupied(run.folder) if main else nullcontext():
+        inputs = run.inputs()
+        state = state_of(run.folder, {"inputs": inputs}, what="fine-tuning run", resume=resume)
+        run.ranks.wait_for_everyone()  # all have looked before one writes
+        weights = run.folder / CHECKPOINT / "config.json"  # which may have been deleted
+        if state == "finished" and weights.is_file():
+            run.report.note(f"{run.folder}: already done")
+            return run.folder / CHECKPOINT
+        try:
+            return run.train(inputs)
+        except BaseException:
+            if main and not run.begun():
+                clear(run.folder, existed=existed)  # nothing was trained: leave nothing behind
+            raise
 
 
 def finetune_key(
@@ -91,7 +104,7 @@ def finetune_key(
     Raises:
         ConfigurationError: as :func:`finetune`.
     """
-    return _run(checkpoint, task, language, seed, train, Path(), None).key()
+    return key_of(_run(checkpoint, task, language, seed, train, Path(), None).inputs())
 
 
 def _run(
@@ -130,31 +143,27 @@ class _Run:
     report: Reporter
     ranks: PartialState
 
-    def key(self) -> str:
-        """Names everything that the result depends on."""
+    def inputs(self) -> dict[str, Any]:
+        """Everything that the result depends on."""
         options = self.options
         chosen_by = {"source": self.languages, "joint": options.select_languages, "last": ()}[options.select]
         has_dev = [code for code in chosen_by if self.task.data.has(code, "dev")]
-        return key_of(
-            {
-                "checkpoint": origin(self.source),
-                "task": describe_task(self.task),
-                "languages": list(self.languages),
-                "seed": self.seed,
-                "train": options.model_dump(mode="json", exclude={"run"}),
-                "data": [
-                    identify(self.task, code, "train") for code in (*self.languages, *options.originals)
-                ],
-                "dev": [identify(self.task, code, "dev") for code in has_dev],
-                "ranks": self.ranks.num_processes,
-            }
-        )
+        return {
+            "checkpoint": origin(self.source),
+            "task": describe_task(self.task),
+            "languages": list(self.languages),
+            "seed": self.seed,
+            "train": options.model_dump(mode="json", exclude={"run"}),
+            "data": [identify(self.task, code, "train") for code in (*self.languages, *options.originals)],
+            "dev": [identify(self.task, code, "dev") for code in has_dev],
+            "ranks": self.ranks.num_processes,
+        }
 
     def begun(self) -> bool:
         """Whether there is anything to go on with."""
         return any(self.folder.glob("**/checkpoint*/*.safetensors"))
 
-    def train(self, key: str) -> Path:
+    def train(self, inputs: Mapping[str, Any]) -> Path:
         """Train, and write the manifest last."""
         about = {**origin(self.source), **({} if self.options.run is None else {"run": self.options.run})}
         card = {
@@ -163,11 +172,11 @@ class _Run:
             "languages": list(self.languages),
             "setting": self.options.setting,
             "seed": self.seed,
-            "key": key,
+            "key": key_of(inputs),
             "options": {**describe_task(self.task), "data": list(self.task.data.specs)},
         }
         if self.ranks.is_main_process:
-            _write_json(self.folder / RUN, card)
+            begin(self.folder, {**card, "inputs": inputs})
         best = self._best_of_grid(card)
         if self.ranks.is_main_process:
             if best.folder != self.folder:
@@ -175,9 +184,7 @@ class _Run:
                 shutil.copytree(best.folder / CHECKPOINT, self.folder / CHECKPOINT)
             settings = best.options.model_dump(mode="json")
             found = {"selection": best.value, "steps": best.steps, "settings": settings}
-            _write_json(
-                self.folder / MANIFEST, {**card, **found, "versions": versions(), "checkpoint": CHECKPOINT}
-            )
+            finish(self.folder, {**found, "checkpoint": CHECKPOINT})
         self.ranks.wait_for_everyone()
         return self.folder / CHECKPOINT
 
@@ -204,7 +211,7 @@ class _Run:
                 dev = dev_sets(self.task, self.languages, single, held_out)
                 done = self._train_one(tokenizer, TrainingData(dataset, dev), single, place)
                 if self.ranks.is_main_process:
-                    _write_json(place / CHECKPOINT / TASK_FILE, {**card, "selection": done.value})
+                    write_json(place / CHECKPOINT / TASK_FILE, {**card, "selection": done.value})
                     done.write()
                 self.ranks.wait_for_everyone()
             outcomes.append(done)
@@ -239,24 +246,3 @@ def origin(checkpoint: Path | str) -> dict[str, Any]:
         "pretrained_hash": hash_checkpoint(checkpoint),
         "recipe_hash": str(around.get("recipe_hash", "")),
     }
-
-
-def _finished(folder: Path, key: str, *, resume: bool) -> bool:
-    if not folder.exists() or not any(folder.iterdir()):
-        return False
-    manifest, started = read_json(folder / MANIFEST), read_json(folder / RUN)
-    held = (manifest or started or {}).get("key")
-    if held is None:
-        raise ConfigurationError(f"{folder}: is not empty and holds no fine-tuning run; choose another --out")
-    if held != key:
-        raise ConfigurationError(
-            f"{folder}: holds another fine-tuning run (other checkpoint, data, seed or settings); choose another "
-            "--out, or delete it"
-        )
-    if manifest is None and not resume:
-        raise ConfigurationError(f"{folder}: holds an unfinished run; add --resume, or delete it")
-    return manifest is not None and (folder / CHECKPOINT / "config.json").is_file()  # weights may be deleted
-
-
-def _write_json(path: Path, values: Mapping[str, Any]) -> None:
-    write_text(path, json.dumps(values, indent=2, ensure_ascii=False, default=str) + "\n")

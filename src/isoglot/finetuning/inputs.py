@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
-import json
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, fields, is_dataclass
 from functools import lru_cache
@@ -15,7 +13,7 @@ from isoglot.corpus.labelled.places import Place
 from isoglot.corpus.manifest import hash_file
 from isoglot.tasks.base import Facts, Task, places_of
 
-__all__ = ["changed_options", "describe_task", "identify", "key_of"]
+__all__ = ["changed_options", "describe_task", "identify"]
 
 _NOT_OPTIONS = ("data", "allowed")
 _REMEMBERED = 1024
@@ -66,12 +64,6 @@ def identify(task: Task, language: str, split: str) -> list[tuple[str, float, fl
         ConfigurationError: there are no such data.
     """
     return [(_content(place), place.start, place.stop) for place in places_of(task, language, split)]
-
-
-def key_of(values: Mapping[str, Any]) -> str:
-    """16 hexadecimal digits that stand for plain values."""
-    text = json.dumps(values, sort_keys=True, default=str)
-    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def _content(place: Place) -> str:

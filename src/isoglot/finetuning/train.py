@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,8 +26,8 @@ from isoglot.finetuning.watch import LOWER, Chooser, Watcher
 from isoglot.modules.checkpoint import few, quiet
 from isoglot.modules.encoder import max_length
 from isoglot.modules.finite import all_finite, non_finite
-from isoglot.runs.files import write_text
-from isoglot.runs.folder import CHECKPOINT, read_json
+from isoglot.runs.files import read_json, whole_folder, write_json
+from isoglot.runs.folder import CHECKPOINT
 from isoglot.runs.reporter import Reporter
 from isoglot.tasks.base import TrainableTask
 from isoglot.tasks.code_switching import ORIGINAL
@@ -68,7 +67,7 @@ class Outcome:
 
     def write(self) -> None:
         """Mark the run as finished and drop what it would resume from."""
-        write_text(self.folder / _DONE, json.dumps({"value": self.value, "steps": self.steps}) + "\n")
+        write_json(self.folder / _DONE, {"value": self.value, "steps": self.steps})
         shutil.rmtree(self.folder / _WORK, ignore_errors=True)
 
 
@@ -238,16 +237,13 @@ class _Trainer(Trainer):
 
 def _save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
     """Write the checkpoint beside its place and move it there."""
-    unfinished = folder / f".{CHECKPOINT}.tmp"
-    shutil.rmtree(unfinished, ignore_errors=True)
     vectors = attached(model)
     state = {k: v for k, v in model.state_dict().items() if not k.startswith("language_embeddings.")}
     if wrong := non_finite(state.items()):
         raise TrainingError(f"{few(wrong)} became NaN or infinite; {LOWER}")
-    with quiet():
-        model.save_pretrained(unfinished, state_dict=None if vectors is None else state)
-    if vectors is not None:
-        write_vectors(vectors, unfinished)
-    tokenizer.save_pretrained(unfinished)
-    shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)
-    unfinished.rename(folder / CHECKPOINT)
+    with whole_folder(folder / CHECKPOINT) as place:
+        with quiet():
+            model.save_pretrained(place, state_dict=None if vectors is None else state)
+        if vectors is not None:
+            write_vectors(vectors, place)
+        tokenizer.save_pretrained(place)

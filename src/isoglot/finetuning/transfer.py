@@ -7,7 +7,6 @@ ZS:  fine-tuned on the source language, tested on the derived one
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,12 +15,13 @@ from pathlib import Path
 from isoglot.errors import ConfigurationError
 from isoglot.finetuning.evaluate import EvaluateOptions, evaluate, require_one_process
 from isoglot.finetuning.finetune import finetune, finetune_key, origin
-from isoglot.finetuning.inputs import identify, key_of
+from isoglot.finetuning.inputs import identify
 from isoglot.finetuning.options import FinetuneOptions
-from isoglot.results import FILE_NAME, Result, append, held
+from isoglot.results import FILE_NAME, Result, append
 from isoglot.runs.checkpoint import checkpoint_folder
-from isoglot.runs.files import write_text
-from isoglot.runs.folder import CHECKPOINT, read_json
+from isoglot.runs.files import read_json, write_json
+from isoglot.runs.folder import CHECKPOINT, key_of
+from isoglot.runs.lock import occupied
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.tasks.base import TrainableTask, check_places
 
@@ -89,13 +89,14 @@ def transfer(
     for trained_on in (source, *targets):
         tested = targets if trained_on == source else [trained_on]
         setting = "zero_shot" if trained_on == source else "supervised"
-        rows = work.tested(folder / f"trained-on-{trained_on}", trained_on, tested)
+        place = folder / f"trained-on-{trained_on}"
+        with occupied(place):
+            rows = work.tested(place, trained_on, tested)
         found |= {(setting, row.language): row for row in rows}
     for target in targets:
         known += _three(found["zero_shot", target], found["supervised", target])
     results = folder / FILE_NAME
-    before = held(results)
-    append(results, [row for row in known if row not in before])
+    append(results, known, only_new=True)
     return known
 
 
@@ -141,8 +142,7 @@ class _Work:
                 progress=self.progress,
             )
             rows = [row for row in every if row.metric == task.primary_metric]
-            text = json.dumps({"key": key, "rows": [row.model_dump() for row in rows]}, indent=1)
-            write_text(folder / _TESTED, text + "\n")
+            write_json(folder / _TESTED, {"key": key, "rows": [row.model_dump() for row in rows]})
         if not self.options.keep:
             for weights in (folder / CHECKPOINT, folder / "grid"):
                 shutil.rmtree(weights, ignore_errors=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,9 @@ from isoglot.pretraining.streams import cache_folder, encoded, input_hashes, loa
 from isoglot.recipe.sections import Recipe
 from isoglot.recipe.source import dump_yaml
 from isoglot.runs import folder as run_folder
+from isoglot.runs.files import write_text
+from isoglot.runs.folder import CHECKPOINT
+from isoglot.runs.lock import occupied
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.training.batches import BatchOptions, bucket_positions
 from isoglot.training.checkpoints import checkpoints_in, save_objectives, why_incomplete
@@ -25,7 +30,10 @@ from isoglot.training.export import export_encoder
 from isoglot.training.mixture import Mixture
 from isoglot.training.trainer import AlignmentTrainer
 
-__all__ = ["pretrain", "training_arguments"]
+__all__ = ["RECIPE", "pretrain", "training_arguments"]
+
+RECIPE = "recipe.yaml"
+"""In a run's folder: the recipe with everything explicit."""
 
 _PATIENCE = 6 * 3600
 """Seconds that other ranks wait while the first one prepares, unless ``train.ddp_timeout`` says otherwise."""
@@ -62,21 +70,38 @@ def pretrain(
         InputError: bad input, as ``file:line``.
         TrainingError: training cannot go on.
     """
-    out, report = Path(out), progress or Silent()
-    place = cache_folder() if cache is None else Path(cache)
-    existed = out.exists()
-    state = run_folder.state_of(out, recipe, resume=resume)
+    out, existed = Path(out), Path(out).exists()
     args = training_arguments(recipe, out, silent=progress is None)
     main = args.process_index == 0
-    report = report if main else Silent()
+    report = (progress or Silent()) if main else Silent()
+    place = cache_folder() if cache is None else Path(cache)
+    with occupied(out) if main else nullcontext():
+        return _pretrained(recipe, out, args, resume=resume, existed=existed, report=report, place=place)
+
+
+def _pretrained(
+    recipe: Recipe,
+    out: Path,
+    args: TrainingArguments,
+    *,
+    resume: bool,
+    existed: bool,
+    report: Reporter,
+    place: Path,
+) -> Path:
+    """Train in a folder that no other process works in."""
+    main, what = args.process_index == 0, "pre-training run"
+    wanted: dict[str, Any] = {"recipe_hash": recipe.hash}
+    values = recipe.model_dump(mode="json", exclude={"name", "purpose"})
+    state = run_folder.state_of(out, wanted, what=what, resume=resume, told_by={"values": values})
     with args.main_process_first(local=True, desc="preparing"):
         corpora = prepared(recipe, place, report)
         inputs = input_hashes(recipe, corpora)
         if state != "new":
-            _same_data(out, inputs)
+            run_folder.state_of(out, {"inputs": inputs}, what=f"{what} on other data")
         if state == "finished":
             report.note(f"nothing to do: {out} is finished, by this recipe from this data")
-            return out / run_folder.CHECKPOINT
+            return out / CHECKPOINT
         tokenizer = load_tokenizer(
             recipe, corpora, place, report, kept=_kept_tokenizer(out) if state == "unfinished" else None
         )
@@ -85,7 +110,10 @@ def pretrain(
         check_streams(built.views, streams)
     try:
         if main and state == "new":
-            run_folder.claim(out, recipe, resolved=dump_yaml(explicit(recipe)), inputs=inputs)
+            resolved = dump_yaml(explicit(recipe))
+            write_text(out / RECIPE, f"# {recipe.name}, everything explicit\n{resolved}")
+            about = {"name": recipe.name, **wanted, "seed": recipe.seed, "inputs": inputs, "values": values}
+            run_folder.begin(out, about)
         trainer = build_trainer(recipe, built, streams, tokenizer, args)
         report.note(f"training {recipe.name}: {trainer.batches.steps:,} steps, run folder {out}")
         outcome = trainer.train(resume_from_checkpoint=state == "unfinished" or None)
@@ -96,7 +124,8 @@ def pretrain(
     checkpoint = _export(trainer, recipe, out, streams)
     if main:
         summary = {"steps": trainer.batches.steps, "metrics": outcome.metrics, "devices": args.world_size}
-        run_folder.finish(out, recipe, {**summary, "checkpoint_hash": run_folder.hash_checkpoint(checkpoint)})
+        weights = {"checkpoint": CHECKPOINT, "checkpoint_hash": run_folder.hash_checkpoint(checkpoint)}
+        run_folder.finish(out, {**summary, **weights})
     trainer.accelerator.wait_for_everyone()
     report.note(f"wrote {checkpoint}")
     return checkpoint
@@ -199,26 +228,11 @@ def _kept_tokenizer(out: Path) -> Path | None:
     return next((path for path in reversed(checkpoints_in(out)) if why_incomplete(path) is None), None)
 
 
-def _same_data(out: Path, inputs: Mapping[str, str]) -> None:
-    """A run that is there was made from the data that the recipe names now.
-
-    Raises:
-        ConfigurationError: it was not.
-    """
-    held = (run_folder.read_json(out / run_folder.RUN) or {}).get("inputs", {})
-    changed = sorted(n for n, value in inputs.items() if held.get(n) != value)
-    if changed:
-        raise ConfigurationError(
-            f"{out}: holds a run of this recipe on other data (changed: {', '.join(changed)}); "
-            "choose another --out, or delete it"
-        )
-
-
 def _export(trainer: AlignmentTrainer, recipe: Recipe, out: Path, streams: Mapping[str, Dataset]) -> Path:
     """The encoder as a plain folder with its card, and the objectives' own state beside it."""
-    folder = out / run_folder.CHECKPOINT
+    folder = out / CHECKPOINT
     if trainer.is_world_process_zero():
-        run_folder.clear(folder, existed=False)
+        shutil.rmtree(folder, ignore_errors=True)
         written = recipe.as_written()
         card = {
             "name": recipe.name,

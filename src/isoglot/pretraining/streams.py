@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
@@ -29,6 +25,8 @@ from isoglot.corpus.prepare import Progress, prepare
 from isoglot.corpus.read.sources import Source, sources_from
 from isoglot.errors import ConfigurationError
 from isoglot.recipe.sections import Recipe, StreamSection
+from isoglot.runs.folder import make_once
+from isoglot.runs.lock import locked
 from isoglot.runs.reporter import Reporter
 
 __all__ = [
@@ -108,15 +106,6 @@ def prepared(recipe: Recipe, cache: Path, report: Reporter) -> dict[str, Dataset
     return found
 
 
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Runs that share a cache make a folder one after the other: the second finds it there."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with (folder.parent / f".{folder.name}.lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
 def _prepare(recipe: Recipe, name: str, cache: Path, report: Reporter) -> Dataset:
     stream = recipe.streams[name]
     options = PrepareOptions.model_validate(prepare_values(recipe.model_dump(), stream.kind, stream.options))
@@ -127,7 +116,7 @@ def _prepare(recipe: Recipe, name: str, cache: Path, report: Reporter) -> Datase
     def show(state: Progress) -> None:
         report.progress(f"prepare {name}", state.bytes_read, state.bytes_total)
 
-    with _alone(folder):
+    with locked(folder):
         summary = prepare(sources, folder, options=options, progress=show, overwrite=True)
         corpus = load_corpus(folder)
     if not summary.skipped:
@@ -206,17 +195,13 @@ def _trained(
     content = [content_hash(c, [x for x in _TEXT_COLUMNS if x in c.column_names]) for c in used.values()]
     key = json.dumps([options.model_dump(mode="json"), sorted(content), version("tokenizers")])
     folder = cache / "tokenizers" / f"{options.algorithm}-{_short_hash(key)}"
-    if not folder.is_dir():
+
+    def train(place: Path) -> dict[str, Any]:
         report.note(f"tokenizer: training {options.algorithm} with {options.vocab_size:,} pieces")
-        tokenizer = train_tokenizer(_Texts(list(used.values())), options)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-        try:
-            tokenizer.save_pretrained(str(unfinished))
-            if not folder.is_dir():  # else another run was quicker, with the same result
-                unfinished.rename(folder)
-        finally:
-            shutil.rmtree(unfinished, ignore_errors=True)
+        train_tokenizer(_Texts(list(used.values())), options).save_pretrained(str(place))
+        return {"options": options.model_dump(mode="json")}
+
+    make_once(folder, {}, train, what="tokenizer")
     return read_tokenizer(folder)
 
 

@@ -9,6 +9,7 @@ from itertools import groupby
 from pathlib import Path
 
 from isoglot.report.table import Row, Table, TableCell
+from isoglot.runs.files import write_text
 
 __all__ = ["to_csv", "to_latex", "to_text", "write_tables"]
 
@@ -100,15 +101,11 @@ def write_tables(tables: Sequence[Table], folder: str | Path) -> list[Path]:
     Returns:
         The files.
     """
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for table in tables:
-        for suffix, text in ((".csv", to_csv(table)), (".tex", to_latex(table))):
-            path = folder / f"{table.id}{suffix}"
-            path.write_text(text, encoding="utf-8", newline="")
-            written.append(path)
-    return written
+    return [
+        write_text(Path(folder) / f"{table.id}{suffix}", text)
+        for table in tables
+        for suffix, text in ((".csv", to_csv(table)), (".tex", to_latex(table)))
+    ]
 
 
 def _plain(text: str) -> str:

@@ -30,6 +30,7 @@ from isoglot.report.runs import Material, gather
 from isoglot.report.scores import Combination, Scores, collect
 from isoglot.report.table import Column, Row, Table, TableCell, slug
 from isoglot.report.viewer import alignment_table, alignment_viewer
+from isoglot.runs.files import refuse_overwriting, write_text
 
 __all__ = ["ReportOptions", "render", "report_tables"]
 
@@ -87,6 +88,7 @@ def render(runs: Sequence[str | Path], *, out: str | Path, options: ReportOption
         PosixPath('report.html')
     """
     options = options or ReportOptions()
+    refuse_overwriting(out, [run for run in runs if Path(run).is_file()])
     material = gather(runs, options.combinations, options.names)
     scores = _ordered(material, options)
     tables = _tables(scores, material, options)
@@ -119,14 +121,9 @@ def render(runs: Sequence[str | Path], *, out: str | Path, options: ReportOption
         sections,
         f"Made by isoglot {__version__}, {made}. Nothing on this page is fetched.",
     )
-    out = Path(out)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = out.with_name(f"{out.name}.tmp")
-    unfinished.write_text(text, encoding="utf-8")
     if options.tables is not None:
         write_tables(exported, options.tables)
-    unfinished.replace(out)
-    return out
+    return write_text(out, text)
 
 
 def report_tables(runs: Sequence[str | Path], options: ReportOptions) -> list[Table]:

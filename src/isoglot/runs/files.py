@@ -1,16 +1,258 @@
-"""Files written in one go: a reader never sees half of one."""
+"""Files and folders that appear under their names when they are complete, or not at all."""
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import json
+import os
+import re
+import shutil
+import socket
+import stat
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, Any
 
-__all__ = ["write_text"]
+import psutil
+
+from isoglot.errors import ConfigurationError
+from isoglot.runs.disk import full_disk_named
+
+__all__ = [
+    "flush",
+    "is_stream",
+    "make_folder",
+    "read_json",
+    "refuse_overwriting",
+    "whole_file",
+    "whole_folder",
+    "whole_path",
+    "write_json",
+    "write_text",
+]
+
+_SUFFIX = ".partial"
+_STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
+_ANOTHER_MACHINE = 7 * 24 * 3600.0
+"""Seconds after which an untouched temporary file of another machine counts as left behind."""
+_NUMBERS = itertools.count()
 
 
-def write_text(path: Path, text: str) -> Path:
-    """Write a file in one go, its folder too; a reader never sees half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.tmp")
-    unfinished.write_text(text, encoding="utf-8")
-    unfinished.replace(path)
+def write_text(path: str | Path, text: str) -> Path:
+    """Write a text file in one go; its folder is made where it is missing."""
+    with whole_file(path) as file:
+        file.write(text)
+    return Path(path)
+
+
+def write_json(path: str | Path, values: Mapping[str, Any]) -> Path:
+    """Write a JSON object in one go, indented; what JSON does not know is written as its text."""
+    return write_text(path, json.dumps(values, indent=2, ensure_ascii=False, default=str) + "\n")
+
+
+def read_json(path: str | Path) -> dict[str, Any] | None:
+    """A JSON object from a file; ``None`` if there is none or it is cut off."""
+    try:
+        values = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError, ValueError, RecursionError):
+        return None
+    return values if isinstance(values, dict) else None
+
+
+@contextmanager
+def whole_file(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
+    r"""Open a file for writing that takes its place when the block ends without an error.
+
+    Permissions stay, and a symbolic link keeps pointing to the file. What is not a regular file (a device, a FIFO,
+    ``/dev/stdout``) is never replaced: it is written to directly.
+
+    Args:
+        path: Where the file goes; its folder is made where it is missing.
+        binary: Write bytes instead of UTF-8 text with ``\n`` line ends.
+
+    Raises:
+        ConfigurationError: The path is a folder, or its folder cannot be made.
+        OSError: The file cannot be written; what stood there before is unchanged.
+    """
+    how: dict[str, Any] = {} if binary else {"encoding": "utf-8", "newline": "\n"}
+    with whole_path(path) as place, place.open("wb" if binary else "w", **how) as file:
+        yield file
+
+
+@contextmanager
+def whole_path(path: str | Path) -> Iterator[Path]:
+    """As :func:`whole_file`, for libraries that write to a path: yields the name to write to."""
+    target = _followed(Path(path))
+    if is_stream(target):
+        yield target
+        return
+    if target.is_dir():
+        raise ConfigurationError(
+            f"{path}: is a folder, and a file is to be written; name a file, for example {Path(path) / 'out.txt'}"
+        )
+    make_folder(target.parent)
+    held = target.stat() if target.exists() else None
+    if held is not None and not os.access(target, os.W_OK):
+        raise PermissionError(13, "Permission denied", str(path))
+    place = _temporary(target)
+    try:
+        with full_disk_named(path):
+            yield place
+            if held is not None:
+                place.chmod(stat.S_IMODE(held.st_mode))
+                with contextlib.suppress(PermissionError):
+                    os.chown(place, held.st_uid, held.st_gid)
+            flush(place)
+            place.replace(target)
+    except OSError as error:
+        if error.filename == str(place):  # the reader knows the path that was asked for
+            error.filename = str(path)
+        raise
+    finally:
+        place.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_folder(path: str | Path) -> Iterator[Path]:
+    """Yield a new folder that takes its place when the block ends without an error.
+
+    What stands there is replaced; it goes only when the new folder is complete.
+
+    Args:
+        path: Where the folder goes; its parents are made where they are missing.
+
+    Raises:
+        ConfigurationError: The path is a file, or its parents cannot be made.
+        OSError: The folder cannot be written; what stood there before is unchanged.
+    """
+    target = _followed(Path(path))
+    if target.exists() and not target.is_dir():
+        raise ConfigurationError(f"{path}: is a file, and a folder is to be written; choose another name")
+    make_folder(target.parent)
+    place = _temporary(target)
+    try:
+        with full_disk_named(path):
+            place.mkdir()
+            yield place
+            if target.exists():
+                place.chmod(stat.S_IMODE(target.stat().st_mode))
+            for file in place.rglob("*"):
+                if file.is_file():
+                    flush(file)
+            _exchange(place, target)
+            flush(target.parent)
+    except OSError as error:
+        if error.filename == str(place):
+            error.filename = str(path)
+        raise
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def make_folder(path: str | Path) -> Path:
+    """Make a folder and its parents.
+
+    Raises:
+        ConfigurationError: It cannot be made.
+    """
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        file = next(p for p in (folder, *folder.parents) if p.exists() and not p.is_dir())
+        raise ConfigurationError(
+            f"{folder}: cannot be made, because {file} is a file; choose another path"
+        ) from None
+    except (PermissionError, FileNotFoundError) as error:
+        raise ConfigurationError(
+            f"{folder}: cannot be made ({error.strerror}); choose a place that you may write to"
+        ) from error
+    return folder
+
+
+def refuse_overwriting(output: str | Path, inputs: Iterable[str | Path | None]) -> None:
+    """Refuse an output that is one of the inputs, or a folder that holds one.
+
+    Args:
+        output: A file or folder that is going to be written; ``-`` is standard output.
+        inputs: Paths that are going to be read; names that are not paths, ``-`` and ``None`` are skipped.
+
+    Raises:
+        ConfigurationError: Writing the output would destroy an input.
+    """
+    out = Path(output)
+    if not out.is_file() and not out.is_dir():
+        return
+    for name in inputs:
+        if name is None or not Path(name).exists():
+            continue
+        path = Path(name).resolve()
+        if out.samefile(path) or (out.is_dir() and any(out.samefile(parent) for parent in path.parents)):
+            what = "is also an input" if out.samefile(path) else f"holds the input {name}"
+            raise ConfigurationError(f"{output}: {what}, which writing would destroy; choose another --out")
+
+
+def flush(path: Path) -> None:
+    """Have a file or folder on the disk, before the rename that announces it."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _followed(path: Path) -> Path:
+    """The end of a chain of symbolic links, or the link in it that stands for an open stream."""
+    for _ in range(40):
+        if not path.is_symlink() or str(path).startswith(_STREAMS):
+            break
+        path = path.parent / path.readlink()
     return path
+
+
+def is_stream(path: Path) -> bool:
+    """Whether a path is written through instead of replaced: a device, a FIFO, ``/dev/stdout``."""
+    path = _followed(path)
+    if path.exists() and str(path).startswith(_STREAMS):
+        return not path.is_dir()
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _temporary(target: Path) -> Path:
+    """A name beside the target that no other writer has; what killed writers left there is removed."""
+    own = re.compile(rf"\.{re.escape(target.name)}\.(\d+)-\d+-(.+){re.escape(_SUFFIX)}")
+    with contextlib.suppress(PermissionError):  # a folder that may be written to and not be listed
+        for found in list(target.parent.iterdir()):
+            named = own.fullmatch(found.name)
+            if named is not None and _left_behind(found, int(named[1]), named[2]):
+                shutil.rmtree(found) if found.is_dir() else found.unlink(missing_ok=True)
+    return target.with_name(f".{target.name}.{os.getpid()}-{next(_NUMBERS)}-{socket.gethostname()}{_SUFFIX}")
+
+
+def _left_behind(path: Path, process: int, machine: str) -> bool:
+    """Whether the process that began a temporary file or folder is gone."""
+    if machine == socket.gethostname():
+        return not psutil.pid_exists(process)
+    try:
+        latest = max(p.lstat().st_mtime for p in (path, *path.rglob("*")))
+    except FileNotFoundError:  # its writer is at work
+        return False
+    return time.time() - latest > _ANOTHER_MACHINE
+
+
+def _exchange(place: Path, target: Path) -> None:
+    """Give a finished folder its name; what was there goes only then."""
+    if not target.exists() or not any(target.iterdir()):
+        place.replace(target)
+        return
+    old = _temporary(target)
+    target.rename(old)
+    try:
+        place.rename(target)
+    except OSError:
+        old.rename(target)
+        raise
+    shutil.rmtree(old)

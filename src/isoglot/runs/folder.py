@@ -1,47 +1,53 @@
-"""A run's folder: what it was made from is written first, the manifest last; a manifest that matches means done."""
+"""What a folder was made from: recorded first, sealed by a manifest last; a manifest that matches means done."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import platform
 import shutil
 import time
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
 from isoglot.errors import ConfigurationError
-from isoglot.recipe.sections import Recipe
+from isoglot.runs.files import read_json, whole_folder, write_json
+from isoglot.runs.lock import locked
 
 __all__ = [
     "CHECKPOINT",
     "MANIFEST",
-    "RECIPE",
     "RUN",
     "State",
-    "claim",
+    "begin",
     "clear",
     "finish",
     "hash_checkpoint",
-    "read_json",
+    "key_of",
+    "make_once",
     "state_of",
     "versions",
+    "write_manifest",
 ]
 
 MANIFEST = "manifest.json"
-RECIPE = "recipe.yaml"
 CHECKPOINT = "checkpoint"
 RUN = "run.json"
-_PACKAGES = ("isoglot", "torch", "transformers", "accelerate", "datasets", "tokenizers", "numpy")
+_LOCK = ".run.lock"
+_SHOWN = 8
+_PACKAGES = ("isoglot", "torch", "transformers", "accelerate", "datasets", "tokenizers", "pyarrow", "numpy")
+_LOGGER = logging.getLogger(__name__)
 
 State = Literal["new", "unfinished", "finished"]
 
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that a result depends on."""
-    found = {"python": platform.python_version()}
+    found = {"python": platform.python_version(), "unicode": unicodedata.unidata_version}
     for package in _PACKAGES:
         try:
             found[package] = version(package)
@@ -50,85 +56,125 @@ def versions() -> dict[str, str]:
     return found
 
 
-def read_json(path: Path) -> dict[str, Any] | None:
-    """A JSON object from a file; ``None`` if there is none or it is cut off."""
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
-        return None
-    return values if isinstance(values, dict) else None
+def key_of(values: Any) -> str:
+    """16 hexadecimal digits that stand for plain values, whatever the order of their keys."""
+    return hashlib.blake2b(_canonical(values).encode(), digest_size=8).hexdigest()
 
 
-def state_of(out: Path, recipe: Recipe, *, resume: bool) -> State:
-    """What a folder holds, checked against what is wanted of it.
+def state_of(
+    folder: str | Path,
+    wanted: Mapping[str, Any],
+    *,
+    what: str,
+    overwrite: bool | None = None,
+    resume: bool = True,
+    name: str = MANIFEST,
+    told_by: Mapping[str, Any] | None = None,
+) -> State:
+    """What a folder holds, compared with what it should be made from.
 
     Args:
-        out: the run's folder.
-        recipe: the recipe of the run that is to be there.
-        resume: whether an unfinished run may be gone on with.
+        folder: The folder.
+        wanted: Inputs by name; every one must be as the folder's manifest (or, unfinished, its ``run.json``) has it.
+        what: What such a folder is called in messages: ``fine-tuning run``.
+        overwrite: Take a folder of the same kind with other inputs as new; ``None`` where that is not offered.
+        resume: Whether an unfinished run may be continued.
+        name: Name of the manifest.
+        told_by: More recorded values that name the differences where ``wanted`` is a hash.
+
+    Returns:
+        ``new`` (missing, empty, or to be overwritten), ``unfinished`` or ``finished``.
 
     Raises:
-        ConfigurationError: it holds another run, an unfinished one without ``resume``, or something else.
+        ConfigurationError: It holds something else; the message names what differs.
     """
-    if out.exists() and not out.is_dir():
-        raise ConfigurationError(f"{out}: is a file, and a run is a folder; choose another --out")
-    if not out.exists() or not any(out.iterdir()):
+    place = Path(folder)
+    if place.exists() and not place.is_dir():
+        raise ConfigurationError(f"{folder}: is a file, and {what}s are folders; choose another --out")
+    if not place.exists() or all(path.name == _LOCK for path in place.iterdir()):
         return "new"
-    manifest, started = read_json(out / MANIFEST), read_json(out / RUN)
-    if manifest is None and started is None:
-        raise ConfigurationError(f"{out}: is not empty and holds no run; choose another --out, or empty it")
-    held = (manifest or started or {}).get("recipe_hash")
-    if held != recipe.hash:
-        what = "a finished run" if manifest is not None else "an unfinished run"
-        differ = _differences(out, recipe)
+    manifest, started = read_json(place / name), read_json(place / RUN)
+    held = {**(started or {}), **(manifest or {})}
+    if not wanted.keys() <= held.keys():
         raise ConfigurationError(
-            f"{out}: holds {what} of another recipe (hash {held}, this one has {recipe.hash}"
-            f"{'; different: ' + ', '.join(differ) if differ else ''}); choose another --out, or delete it"
+            f"{folder}: is not empty and holds no {what}; choose another --out, or empty it"
+        )
+    if _differences(held, wanted):
+        if overwrite:
+            return "new"
+        differ = [n.removeprefix("values.") for n in _differences(held, told_by or wanted)]
+        names = ", ".join(differ[:_SHOWN])
+        hint = "or delete it" if overwrite is None else "or add --overwrite"
+        raise ConfigurationError(
+            f"{folder}: holds another {what}{f' (different: {names})' if names else ''}; choose another --out, {hint}"
         )
     if manifest is not None:
         return "finished"
     if not resume:
         raise ConfigurationError(
-            f"{out}: holds an unfinished run of this recipe; add --resume to go on, or delete it to start anew"
+            f"{folder}: holds an unfinished {what}; add --resume to continue it, or delete it to start again"
         )
+    _warn_of_versions(place, held.get("versions"))
     return "unfinished"
 
 
-def claim(out: Path, recipe: Recipe, *, resolved: str, inputs: Mapping[str, str]) -> None:
-    """Write what the run is made from: the resolved recipe, versions, seed and hashes of its inputs."""
-    out.mkdir(parents=True, exist_ok=True)
-    (out / RECIPE).write_text(f"# {recipe.name}, everything explicit\n{resolved}", encoding="utf-8")
-    _write_json(
-        out / RUN,
-        {
-            "name": recipe.name,
-            "recipe_hash": recipe.hash,
-            "seed": recipe.seed,
-            "inputs": dict(inputs),
-            "versions": versions(),
-            "started": _now(),
-            "values": recipe.model_dump(mode="json"),
-        },
-    )
+def begin(folder: Path, values: Mapping[str, Any]) -> None:
+    """Record what a run is made from."""
+    write_json(folder / RUN, {**values, "versions": versions(), "started": _now()})
 
 
-def finish(out: Path, recipe: Recipe, values: Mapping[str, Any]) -> None:
-    """Write the manifest: from now on the run counts as finished."""
-    started = read_json(out / RUN) or {}
-    kept: dict[str, Any] = {k: started[k] for k in ("inputs", "started") if k in started}
-    _write_json(
-        out / MANIFEST,
-        {
-            "name": recipe.name,
-            "recipe_hash": recipe.hash,
-            "seed": recipe.seed,
-            "versions": versions(),
-            **kept,
-            "finished": _now(),
-            "checkpoint": CHECKPOINT,
-            **values,
-        },
-    )
+def finish(folder: Path, values: Mapping[str, Any]) -> None:
+    """Write the manifest, with what :func:`begin` recorded: from now on the run counts as finished."""
+    started = read_json(folder / RUN) or {}
+    write_json(folder / MANIFEST, {**started, **values, "versions": versions(), "finished": _now()})
+
+
+def write_manifest(folder: Path, values: Mapping[str, Any], *, name: str = MANIFEST) -> dict[str, Any]:
+    """Write what a folder was made from, with the versions of what made it."""
+    manifest = {**values, "versions": versions()}
+    write_json(folder / name, manifest)
+    return manifest
+
+
+def make_once(
+    folder: str | Path,
+    wanted: Mapping[str, Any],
+    make: Callable[[Path], Mapping[str, Any]],
+    *,
+    what: str,
+    overwrite: bool | None = None,
+    name: str = MANIFEST,
+) -> tuple[dict[str, Any], bool]:
+    """Make a folder, unless it is there already; of several processes one makes it and the others wait.
+
+    Args:
+        folder: The folder; it appears when it is complete.
+        wanted: What it is made from, as the manifest records it.
+        make: Writes into the folder it is given and returns what else the manifest should record.
+        what: What such a folder is called in messages.
+        overwrite: As for :func:`state_of`.
+        name: Name of the manifest.
+
+    Returns:
+        The manifest, and whether the folder was made now.
+
+    Raises:
+        ConfigurationError: The folder holds something else.
+    """
+
+    def finished() -> dict[str, Any] | None:
+        state = state_of(folder, wanted, what=what, overwrite=overwrite, name=name)
+        return read_json(Path(folder) / name) if state == "finished" else None
+
+    held = finished()
+    if held is not None:
+        return held, False
+    with locked(folder):
+        held = finished()
+        if held is not None:
+            return held, False
+        with whole_folder(folder) as place:
+            return write_manifest(place, {**wanted, **make(place)}, name=name), True
 
 
 def clear(out: Path, *, existed: bool) -> None:
@@ -154,29 +200,37 @@ def hash_checkpoint(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def _differences(out: Path, recipe: Recipe) -> list[str]:
-    """Dotted names of the values in which the folder's recipe is another."""
-    held = (read_json(out / RUN) or {}).get("values")
-    if not isinstance(held, dict):
-        return []
-    old, new = _flat(held), _flat(recipe.model_dump(mode="json"))
-    return sorted(k for k in {*old, *new} if old.get(k) != new.get(k) and k not in ("name", "purpose"))[:8]
+def _differences(held: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
+    """Dotted names of the wanted values that are not held."""
+    old, new = _flat({name: held.get(name) for name in wanted}), _flat(json.loads(_canonical(wanted)))
+    return sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
 
 
-def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in values.items():
-        if isinstance(value, Mapping):
-            found |= _flat(value, f"{prefix}{key}.")
-        else:
-            found[f"{prefix}{key}"] = value
-    return found
+def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
+    inner = value
+    if isinstance(value, list):  # an input file goes by its path, anything else by its number
+        inner = {v.get("path", i) if isinstance(v, Mapping) else i: v for i, v in enumerate(value)}
+    if not isinstance(inner, Mapping) or not inner:
+        return {prefix: value}
+    flat = [_flat(v, f"{prefix}.{k}" if prefix else str(k)) for k, v in inner.items()]
+    return {name: leaf for part in flat for name, leaf in part.items()}
 
 
-def _write_json(path: Path, values: Mapping[str, Any]) -> None:
-    unfinished = path.with_suffix(".tmp")
-    unfinished.write_text(json.dumps(values, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    unfinished.replace(path)
+def _canonical(values: Any) -> str:
+    return json.dumps(values, sort_keys=True, default=str)
+
+
+def _warn_of_versions(folder: Path, held: Any) -> None:
+    now = versions()
+    changed = [
+        f"{name} {old} -> {now[name]}" for name, old in dict(held or {}).items() if now.get(name, old) != old
+    ]
+    if changed:
+        _LOGGER.warning(
+            "%s: was begun with other versions (%s); the run will not be bit-identical",
+            folder,
+            ", ".join(changed),
+        )
 
 
 def _now() -> str:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.errors import ConfigurationError
-from isoglot.runs.files import write_text
-from isoglot.runs.folder import CHECKPOINT, read_json
+from isoglot.runs.files import read_json, write_text
+from isoglot.runs.folder import CHECKPOINT
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.units import REFERENCE, Unit, in_order
 from isoglot.studies.values import expand_variables

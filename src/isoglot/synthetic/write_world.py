@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from datasets import Dataset
 
 from isoglot.errors import ConfigurationError
-from isoglot.runs.whole_folder import held_already, whole_folder, write_manifest
+from isoglot.runs.folder import make_once
 from isoglot.synthetic import World
 
 __all__ = ["WORLD_MANIFEST", "WorldRequest", "WorldSummary", "write_world"]
@@ -123,14 +123,10 @@ def write_world(
     request = request or WorldRequest()
     _check(request)
     target = Path(out)
-    wanted = {"world": asdict(request)}
-    done = held_already(target, wanted, what="world", mark="world", overwrite=overwrite, name=WORLD_MANIFEST)
-    if done is not None:
-        return WorldSummary(target, done["files"], 0.0, skipped=True)
-    world = World(request.seed, request.size, held_out=request.held_out)
-    files: dict[str, int] = {}
-    with whole_folder(target) as folder:
-        planned = _plan(world, request)
+
+    def make(folder: Path) -> dict[str, Any]:
+        files: dict[str, int] = {}
+        planned = _plan(World(request.seed, request.size, held_out=request.held_out), request)
         for number, plan in enumerate(planned):
             if progress is not None:
                 progress.progress("files of the world", number, len(planned))
@@ -140,8 +136,13 @@ def write_world(
             with path.open("w", encoding="utf-8", newline="\n") as file:
                 file.writelines(plan.render(made, plan.split))
             files[plan.name] = len(made)
-        write_manifest(folder, {**wanted, "files": files}, name=WORLD_MANIFEST)
-    return WorldSummary(target, files, time.monotonic() - began)
+        return {"files": files}
+
+    wanted = {"world": asdict(request)}
+    manifest, made_now = make_once(
+        target, wanted, make, what="world", overwrite=overwrite, name=WORLD_MANIFEST
+    )
+    return WorldSummary(target, manifest["files"], time.monotonic() - began, skipped=not made_now)
 
 
 def _check(request: WorldRequest) -> None:

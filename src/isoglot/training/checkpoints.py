@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import logging
-import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
@@ -22,6 +20,8 @@ from torch import nn
 
 from isoglot.errors import ConfigurationError, TrainingError
 from isoglot.modules.checkpoint import load_checkpoint
+from isoglot.runs.disk import disk_problem
+from isoglot.runs.files import flush
 from isoglot.training.model import AlignmentModel
 
 __all__ = [
@@ -30,7 +30,6 @@ __all__ = [
     "checkpoints_in",
     "chosen",
     "commit",
-    "is_disk_full",
     "load_weights",
     "newest",
     "prune",
@@ -80,13 +79,13 @@ def commit(name: str, output: str | Path, *, plan: Mapping[str, Any]) -> Path:
     manifest = source / MANIFEST
     manifest.write_text(json.dumps({"plan": plan, "files": files}, indent=1), encoding="utf-8")
     for path in [*(source / f for f in files), manifest, source]:
-        _flush(path)
+        flush(path)
     if target.exists():  # an incomplete or abandoned one of the same step
         aside = staging(output) / f"{name}.old"
         shutil.rmtree(aside, ignore_errors=True)
         target.rename(aside)
     source.rename(target)
-    _flush(target.parent)
+    flush(target.parent)
     shutil.rmtree(staging(output), ignore_errors=True)
     return target
 
@@ -115,7 +114,7 @@ def room_for(name: str, output: str | Path, *, main: bool, keep: int | None = No
     try:
         yield attempt
     except (OSError, RuntimeError, SafetensorError) as error:
-        if not is_disk_full(error):
+        if disk_problem(error) is None:
             raise
         problem = str(error)
     problems = [p for p in gather_object([problem]) if p]
@@ -279,20 +278,6 @@ def load_weights(model: AlignmentModel, folder: str | Path) -> None:
         ) from error
 
 
-def is_disk_full(error: BaseException | None) -> bool:
-    """Whether an exception says that there is no space left; torch and safetensors hide the errno in their text."""
-    while error is not None:
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return True
-        text = str(error)
-        if isinstance(error, (OSError, RuntimeError, SafetensorError)) and (
-            "No space left" in text or "PytorchStreamWriter failed" in text
-        ):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
-
-
 def _rest(model: AlignmentModel) -> nn.Module:
     """All of a model but its encoder, by the same names."""
     rest = nn.Module()
@@ -308,12 +293,3 @@ def _digest(path: Path) -> list[Any]:
         while block := file.read(1 << 22):
             digest.update(block)
     return [path.stat().st_size, digest.hexdigest()]
-
-
-def _flush(path: Path) -> None:
-    """Have a file or folder on the disk before the rename that announces it."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import platform
-import shutil
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -17,11 +14,12 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from isoglot.errors import ConfigurationError, TrainingError
 from isoglot.modules.checkpoint import few, left_out, quiet
 from isoglot.modules.finite import non_finite
+from isoglot.runs.files import whole_folder
+from isoglot.runs.folder import versions
 from isoglot.training.model import AlignmentModel
 
 __all__ = ["export_encoder", "model_card", "save_encoder"]
 
-_PACKAGES = ("isoglot", "torch", "transformers", "accelerate", "datasets", "tokenizers", "numpy")
 _PREFIX = "model."
 
 
@@ -93,16 +91,9 @@ def export_encoder(
         tokenizer = tokenizer or trained.processing_class
         trained = accelerator.unwrap_model(trained.model, keep_torch_compile=False)
     model = trained.model if isinstance(trained, AlignmentModel) else trained
-    unfinished = out.with_name(f".{out.name}.writing")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    try:
-        save_encoder(model, unfinished, tokenizer=tokenizer)
-        (unfinished / "README.md").write_text(model_card(card, model=model), encoding="utf-8")
-        if out.exists():
-            out.rmdir()
-        unfinished.rename(out)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
+    with whole_folder(out) as folder:
+        save_encoder(model, folder, tokenizer=tokenizer)
+        (folder / "README.md").write_text(model_card(card, model=model), encoding="utf-8")
     return out
 
 
@@ -139,7 +130,7 @@ def model_card(card: Mapping[str, Any], *, model: PreTrainedModel) -> str:
     parts += [_section(title, value) for title, value in rest.items()]
     if recipe is not None:
         parts.append(f"## Recipe\n\n```yaml\n{_yaml(recipe)}```\n")
-    parts.append(_section("versions", {"python": platform.python_version(), **_versions()}))
+    parts.append(_section("versions", versions()))
     return "\n".join(parts)
 
 
@@ -166,13 +157,3 @@ def _yaml(value: Any) -> str:
     stream = StringIO()
     writer.dump(plain, stream)
     return stream.getvalue()
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "not installed"
-    return found

@@ -20,6 +20,6 @@ def test_a_folder_in_place_of_the_file_is_told_before_the_work(tmp_path: Path) -
         began = True
         yield from ()
 
-    with pytest.raises(ConfigurationError, match=r"is a folder.* -o .*links\.txt"):
+    with pytest.raises(ConfigurationError, match=r"is a folder.*name a file"):
         write_lines(work(), tmp_path, name="pharaoh", base=0, reverse=False)
     assert not began and not list(tmp_path.iterdir())

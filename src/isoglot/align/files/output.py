@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
-from typing import TextIO
+from typing import IO
 
 from isoglot.align.embedding.aligner import PairLinks
 from isoglot.align.files.formats import format_links
@@ -21,6 +20,7 @@ from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
+from isoglot.runs.files import whole_file
 
 __all__ = ["OUTPUT_FORMATS", "write_corpus", "write_lines"]
 
@@ -163,20 +163,9 @@ def write_corpus(found: Found, out: Path) -> int:
 
 
 @contextmanager
-def _target(out: str | Path) -> Iterator[TextIO]:
+def _target(out: str | Path) -> Iterator[IO[str]]:
     if str(out) == "-":
         yield sys.stdout
         return
-    path = Path(out)
-    if path.is_dir():  # said before the work, not when the finished file is to be put there
-        raise ConfigurationError(
-            f"{out}: is a folder, and a file is to be written; name one: -o {path / 'links.txt'}"
-        )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("w", encoding="utf-8", newline="\n") as file:
-            yield file
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with whole_file(out) as file:
+        yield file

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +16,7 @@ from datasets import Dataset, Features, concatenate_datasets
 from numpy.typing import NDArray
 
 from isoglot.errors import InputError
+from isoglot.runs.folder import make_once
 
 __all__ = [
     "MANIFEST",
@@ -145,8 +142,7 @@ def cached_stream(
 ) -> Dataset:
     """The stream of this name, made now if the cache does not hold it.
 
-    The stream is made in a temporary folder beside its place and renamed when whole, so a killed run leaves nothing
-    that looks finished, and of two processes that make the same stream one wins and the other reads it.
+    Of several processes that want the same stream, one makes it and the others wait.
 
     Args:
         name: folder name; must hold a hash of all that the content depends on.
@@ -157,32 +153,8 @@ def cached_stream(
         InputError: a stream in the cache cannot be read.
     """
     root = Path(cache_dir) if cache_dir is not None else Path(datasets.config.HF_DATASETS_CACHE) / "isoglot"
-    place = root / name
-    if not (place / MANIFEST).is_file():
-        root.mkdir(parents=True, exist_ok=True)
-        with _temporary_folder(root, name) as folder:
-            manifest = make(folder)
-            (folder / MANIFEST).write_text(json.dumps(manifest, indent=1, sort_keys=True), encoding="utf-8")
-            _settle(folder, place)
-    return open_stream(place)
-
-
-@contextmanager
-def _temporary_folder(root: Path, name: str) -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=root))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _settle(folder: Path, place: Path) -> None:
-    """Rename the finished folder to its place; another process may have been quicker, which is as good."""
-    try:
-        os.replace(folder, place)  # noqa: PTH105 - must be a plain rename, also onto an empty folder
-    except OSError:
-        if not (place / MANIFEST).is_file():
-            raise
+    make_once(root / name, {}, make, what="stream", name=MANIFEST)
+    return open_stream(root / name)
 
 
 def open_stream(path: str | Path) -> Dataset:

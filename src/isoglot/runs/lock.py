@@ -1,0 +1,87 @@
+"""Locks between processes that work on one folder or file."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from isoglot.errors import ConfigurationError
+from isoglot.runs.files import make_folder
+
+__all__ = ["locked", "occupied"]
+
+_LOGGER = logging.getLogger(__name__)
+_READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
+_PATIENCE = 1.0
+"""Seconds before a process says that it is waiting."""
+
+
+@contextmanager
+def locked(path: str | Path, *, wait: bool = True) -> Iterator[None]:
+    """Keep other processes from the same block for the same path. The same thread may enter twice.
+
+    A lock of a process that was killed is free. Where the folder is read-only nothing is locked: nothing can be
+    written there either.
+
+    Args:
+        path: What is worked on; the lock is a hidden file beside it, which goes with the block.
+        wait: Wait for the other process; otherwise refuse.
+
+    Raises:
+        ConfigurationError: Another process holds the lock, and ``wait`` is false.
+    """
+    target = Path(path).resolve()
+    make_folder(target.parent)
+    file = target.with_name(f".{target.name}.lock")
+    lock = FileLock(file, is_singleton=True)
+    try:
+        _acquire(lock, Path(path), wait=wait)
+    except OSError as error:
+        if error.errno not in _READ_ONLY:
+            raise
+        yield
+        return
+    try:
+        yield
+    finally:
+        if lock.lock_counter == 1:
+            file.unlink(missing_ok=True)  # while it is held: who waits for it sees that the file is gone
+        lock.release()
+
+
+@contextmanager
+def occupied(folder: str | Path) -> Iterator[None]:
+    """Make a run's folder and keep other processes out of it; a folder that stays empty is removed again.
+
+    Raises:
+        ConfigurationError: Another process is at work in it, or it cannot be made.
+    """
+    place = Path(folder)
+    existed = place.exists()
+    make_folder(place)
+    try:
+        with locked(place / "run", wait=False):
+            yield
+    finally:
+        if not existed:
+            with contextlib.suppress(OSError):  # it holds something
+                place.rmdir()
+
+
+def _acquire(lock: FileLock, path: Path, *, wait: bool) -> None:
+    try:
+        lock.acquire(timeout=_PATIENCE if wait else 0)
+    except Timeout:
+        if not wait:
+            place = path.parent if path.name == "run" else path
+            raise ConfigurationError(
+                f"{place}: another process is working here; wait until it has finished, or choose another --out"
+            ) from None
+        _LOGGER.warning("%s: waiting for another process that writes it", path)
+        lock.acquire(poll_interval=0.2)

@@ -1,0 +1,190 @@
+"""Files and folders are whole under their names, or as they were before."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from isoglot.errors import ConfigurationError, DiskError
+from isoglot.runs.files import (
+    make_folder,
+    read_json,
+    refuse_overwriting,
+    whole_file,
+    whole_folder,
+    whole_path,
+    write_json,
+    write_text,
+)
+
+
+class StoppedError(Exception):
+    """Stands for anything that ends a writer."""
+
+
+def test_a_reader_sees_the_old_file_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "a.txt"
+    write_text(path, "old\n")
+    with whole_file(path) as file:
+        file.write("new")
+        file.flush()
+        assert path.read_text() == "old\n"
+    assert path.read_bytes() == b"new"
+    with pytest.raises(StoppedError), whole_file(path) as file:
+        file.write("half")
+        raise StoppedError
+    assert path.read_text() == "new" and list(path.parent.iterdir()) == [path]
+
+
+def test_bytes_and_json(tmp_path: Path) -> None:
+    with whole_file(tmp_path / "a.bin", binary=True) as file:
+        file.write(b"\r\n\0")
+    assert (tmp_path / "a.bin").read_bytes() == b"\r\n\0"
+    assert read_json(write_json(tmp_path / "a.json", {"ö": Path("x")})) == {"ö": "x"}
+
+
+@pytest.mark.parametrize("text", [None, '{"name": "x', "[1]", "[" * 100_000])
+def test_a_cut_off_object_is_none(tmp_path: Path, text: str | None) -> None:
+    if text is not None:
+        (tmp_path / "a.json").write_text(text)
+    assert read_json(tmp_path / "a.json") is None
+
+
+def test_permissions_and_links_stay(tmp_path: Path) -> None:
+    real, link = tmp_path / "real" / "a.txt", tmp_path / "link.txt"
+    write_text(real, "old")
+    real.chmod(0o640)
+    link.symlink_to("real/a.txt")
+    write_text(link, "new")
+    assert link.is_symlink() and real.read_text() == "new"
+    assert stat.S_IMODE(real.stat().st_mode) == 0o640
+    dangling = tmp_path / "dangling"
+    dangling.symlink_to(tmp_path / "real" / "b.txt")
+    write_text(dangling, "made")
+    assert dangling.is_symlink() and (tmp_path / "real" / "b.txt").read_text() == "made"
+
+
+def test_a_new_file_has_the_usual_permissions(tmp_path: Path) -> None:
+    (tmp_path / "plain").write_text("")
+    write_text(tmp_path / "ours", "")
+    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_a_fifo_is_written_through(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(fifo.read_text()))
+    reader.start()
+    write_text(fifo, "through")
+    reader.join(timeout=20)
+    assert read == ["through"] and stat.S_ISFIFO(fifo.stat().st_mode)
+
+
+def test_devices_and_open_streams_are_written_through(tmp_path: Path) -> None:
+    before = Path("/dev/null").stat()
+    write_text("/dev/null", "gone")
+    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode) and Path("/dev/null").stat().st_ino == before.st_ino
+    code = "from isoglot.runs.files import write_text; write_text('/dev/stdout', 'shown')"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout == "shown"
+    out = tmp_path / "out.txt"
+    out.write_text("before ")
+    with out.open("a") as file:
+        subprocess.run([sys.executable, "-c", code], stdout=file, check=True)
+    assert "shown" in out.read_text() and not list(Path("/dev").glob(".std*"))
+
+
+def test_a_killed_writers_files_go_with_the_next_writer(tmp_path: Path) -> None:
+    dead = next(n for n in range(99_999, 1, -1) if not psutil.pid_exists(n))
+    here, there = socket.gethostname(), "another.machine"
+    names = [f".a.txt.{n}-0-{m}.partial" for n in (dead, os.getppid()) for m in (here, there)]
+    for name in names:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "part").touch()
+    old = time.time() - 30 * 24 * 3600
+    for path in (tmp_path / names[1], tmp_path / names[1] / "part"):
+        os.utime(path, (old, old))
+    write_text(tmp_path / "a.txt", "new")
+    assert {p.name for p in tmp_path.iterdir()} == {"a.txt", names[2], names[3]}
+
+
+def test_a_folder_takes_its_place_when_it_is_whole(tmp_path: Path) -> None:
+    target = tmp_path / "deep" / "out"
+    with whole_folder(target) as folder:
+        (folder / "a").write_text("1")
+        assert not target.exists()
+    with pytest.raises(StoppedError), whole_folder(target) as folder:
+        (folder / "a").write_text("2")
+        raise StoppedError
+    assert (target / "a").read_text() == "1"
+    target.chmod(0o750)
+    with whole_folder(target) as folder:
+        (folder / "b").write_text("3")
+        assert (target / "a").exists()
+    assert [p.name for p in target.iterdir()] == ["b"] and list(target.parent.iterdir()) == [target]
+    assert stat.S_IMODE(target.stat().st_mode) == 0o750
+
+
+def test_a_linked_folder_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    with whole_folder(tmp_path / "link") as folder:
+        (folder / "a").touch()
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "real" / "a").exists()
+
+
+def test_the_wrong_kind_of_place_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigurationError, match=r"is a folder.*name a file"):
+        write_text(tmp_path, "")
+    with pytest.raises(ConfigurationError, match="is a file, and a folder"), whole_folder(tmp_path / "file"):
+        pass
+    for below in (tmp_path / "file" / "out", tmp_path / "file" / "deep" / "out"):
+        with pytest.raises(ConfigurationError, match=r"cannot be made, because .*file is a file"):
+            make_folder(below)
+    for nowhere in ("/proc/out.txt", "/proc/nowhere/out.txt"):
+        with pytest.raises((ConfigurationError, OSError), match=r"/proc/(nowhere|out\.txt)"):
+            write_text(nowhere, "")
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
+def test_a_full_disk_leaves_what_was_there(tmp_path: Path, number: int) -> None:
+    write_text(tmp_path / "a.txt", "old")
+    with (
+        pytest.raises(DiskError, match=r"a\.txt: .*the output is not written"),
+        whole_path(tmp_path / "a.txt"),
+    ):
+        raise RuntimeError("saving failed") from OSError(number, os.strerror(number))
+    with pytest.raises(DiskError, match="out: "), whole_folder(tmp_path / "out") as folder:
+        (folder / "half").touch()
+        raise OSError(number, os.strerror(number))
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"] and (tmp_path / "a.txt").read_text() == "old"
+
+
+def test_an_output_may_not_be_an_input(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    file, link = tmp_path / "in" / "a.tsv", tmp_path / "link.tsv"
+    file.touch()
+    link.symlink_to(file)
+    (tmp_path / "hard.tsv").hardlink_to(file)
+    for output in (file, link, tmp_path / "hard.tsv", tmp_path / "in" / ".." / "in" / "a.tsv"):
+        with pytest.raises(ConfigurationError, match="is also an input"):
+            refuse_overwriting(output, ["-", None, "hub/name", file])
+    with pytest.raises(ConfigurationError, match="is also an input"):
+        refuse_overwriting(tmp_path / "in", [tmp_path / "in"])
+    with pytest.raises(ConfigurationError, match="holds the input"):
+        refuse_overwriting(tmp_path / "in", [link])
+    refuse_overwriting("-", [file])
+    refuse_overwriting(tmp_path / "new", [file])
+    refuse_overwriting("/dev/null", ["/dev/null"])
