@@ -47,8 +47,8 @@ from isoglot.analysis.word_map import Projection
 from isoglot.derive.vocabulary import VocabularyCopy
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.report.alignment_files import read_alignments
+from isoglot.report.charts import draw
 from isoglot.report.figure_files import EmbeddingMap, Lines, Scatter, read_figure
-from isoglot.report.plots import draw
 from isoglot.report.render import render
 from isoglot.results import read
 from isoglot.testing import tiny_aligned, tiny_lexicon, tiny_model, tiny_tokenizer

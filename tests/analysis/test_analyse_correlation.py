@@ -14,8 +14,8 @@ from isoglot.analysis.analyse_correlation import (
     study_points,
 )
 from isoglot.errors import ConfigurationError
+from isoglot.report.charts import draw
 from isoglot.report.figure_files import Scatter, read_figure
-from isoglot.report.plots import draw
 from isoglot.results import Result
 
 

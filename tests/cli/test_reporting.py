@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from isoglot.cells import Cell, write_cells
 from isoglot.cli import app
 from isoglot.errors import ConfigurationError
 from isoglot.results import Result, append
@@ -26,11 +27,11 @@ def run(tmp_path: Path) -> Path:
 def test_report_writes_the_page_and_the_tables(run: Path, tmp_path: Path) -> None:
     out, tables = tmp_path / "r.html", tmp_path / "tables"
     result = RUNNER.invoke(
-        app, ["report", str(run), "--out", str(out), "--paper", "weam:2", "--tables", str(tables)]
+        app, ["report", str(run), "--out", str(out), "--beside", "weam=weam:2:weam", "--tables", str(tables)]
     )
     assert result.exit_code == 0, result.output
     assert out.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
-    assert (tables / "xnli-test-accuracy-weam-table2.tex").is_file()
+    assert (tables / "weam-table2.tex").is_file()
 
 
 def test_options_may_stand_first(run: Path, tmp_path: Path) -> None:
@@ -40,31 +41,33 @@ def test_options_may_stand_first(run: Path, tmp_path: Path) -> None:
 
 
 def test_runs_may_be_called_otherwise(run: Path) -> None:
-    arguments = ["report", "compare", str(run), "--paper", "weam:2", "--comparable", "same"]
-    shown = RUNNER.invoke(app, [*arguments, "--rename", "weam=tlm"]).output.splitlines()
-    assert shown[4].startswith("tlm") and "mBERT+TLM" in shown[5]
+    arguments = ["report", "compare", str(run), "--rename", "weam=mine", "--beside", "mine=weam:2:tlm"]
+    shown = RUNNER.invoke(app, arguments).output.splitlines()
+    assert shown[4].startswith("mine") and "mBERT+TLM" in shown[5]
 
 
 def test_compare_prints_ours_the_papers_and_the_difference(run: Path) -> None:
-    arguments = ["report", "compare", str(run), "--paper", "weam:Table2"]
-    result = RUNNER.invoke(app, [*arguments, "--comparable", "the paper's own setting"])
-    lines = result.output.splitlines()
+    arguments = ["report", "compare", str(run), "--beside", "weam=weam:Table2:weam"]
+    lines = RUNNER.invoke(app, arguments).output.splitlines()
     assert lines[5].split()[-6:] == ["82.6", "76.4", "74.5", "74.4", "77.0", "75.1"]
     assert lines[6].split()[-6:] == ["−0.6", "+0.6", "+0.5", "−0.4", "±0.0", "+0.2"]
-    unknown = RUNNER.invoke(app, arguments).output  # its encoder is not recorded
-    assert "n/c" in unknown and "−0.6" not in unknown
     assert RUNNER.invoke(app, [*arguments, "--format", "latex"]).output.startswith(r"\begin{table}")
+
+
+def test_compare_shows_the_tables_of_a_study(tmp_path: Path) -> None:
+    place = {"table": "align_mlm:Table3", "row": ("mlm", "trans"), "column": ("xnli", "zs")}
+    write_cells(tmp_path / "cells.jsonl", [Cell(**place, value=70.0, seed=1)])
+    shown = RUNNER.invoke(app, ["report", "compare", str(tmp_path)]).output
+    assert "ALIGN-MLM, Table 3" in shown and "MLM / trans" in shown
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["compare", "RUN"], "nothing to compare with"),
-        (["compare", "RUN", "--paper", "ppa:4"], "no task, metric and language"),
-        (["compare", "RUN", "--paper", "weam:2", "--format", "pdf"], "text, csv, latex"),
-        (["compare", "RUN", "--paper", "weam:2", "--not-comparable", ""], "say why"),
-        (["RUN", "--paper", "weam:99"], "weam:99"),
-        (["RUN", "--comparable", "a", "--not-comparable", "b"], "use one of them"),
+        (["compare", "RUN"], "add --beside RUN=TABLE:ROW"),
+        (["compare", "RUN", "--beside", "weam=ppa:4:Ours (2M)"], "no task, metric and language"),
+        (["compare", "RUN", "--beside", "weam=weam:2:weam", "--format", "pdf"], "text, csv, latex"),
+        (["RUN", "--beside", "weam=weam:99:weam"], "weam:99"),
         (["RUN", "--combine", "x"], "NAME=LANGUAGE:RUN"),
         (["RUN", "--rename", "weam"], "RUN=NAME"),
         (["RUN", "--rename", "wem=weam"], "there are weam"),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from report_demo import write_demo
 
-from isoglot.report.comparison import Comparison
+from isoglot.report.beside import Place
 from isoglot.report.render import ReportOptions, render
 
 FLAGS = (
@@ -22,8 +22,8 @@ FLAGS = (
 @pytest.fixture(scope="session")
 def demo_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("report")
-    comparisons = [Comparison(paper="weam:1"), Comparison(paper="weam:2")]
-    options = ReportOptions(title="Demo", comparisons=comparisons, baseline="mlm")
+    places = [Place.parse(f"{run}=weam:{table}:{run}") for table in (1, 2) for run in ("tlm", "weam")]
+    options = ReportOptions(title="Demo", places=places, baseline="mlm")
     return render([write_demo(root / "runs")], out=root / "report.html", options=options)
 
 

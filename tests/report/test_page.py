@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from report_demo import write_demo
 
-from isoglot.report.comparison import Comparison, paper_names
+from isoglot.report.beside import Place
 from isoglot.report.render import ReportOptions, render
 from isoglot.results import Result, append
 
@@ -205,26 +205,45 @@ def luminance(colour: str) -> float:
 
 
 def test_many_tables_beside_the_papers_fold_and_a_link_opens_one(show: Show, tmp_path: Path) -> None:
-    names = [name for paper in ("weam", "ppa", "xlm_align") for name in paper_names(paper)]
-    comparisons = [Comparison(paper=name, placed_only=True) for name in names]
-    page = render(
-        [write_demo(tmp_path / "runs")],
-        out=tmp_path / "r.html",
-        options=ReportOptions(comparisons=comparisons),
-    )
-    for width in (1280, 390):
-        driver = show(page, width=width)
-        assert driver.execute_script("return document.documentElement.scrollWidth") <= width
-        folds = all_of(driver, "#papers .beside")
-        assert len(folds) > 4 and not any(fold.get_attribute("open") for fold in folds)
-        assert "weam: " in folds[0].text and "Table 1" in folds[0].text
-    driver.execute_script("document.querySelector('.contents').open = true")
-    link = all_of(driver, "nav .contents a[href*='weam-table2']")[0]
-    driver.execute_script("arguments[0].click()", link)
+    places = [
+        f"weam={table}" for table in ("weam:1:weam", "weam:2:weam", "ppa:2:Ours (2M)", "ppa:4:Ours (2M)")
+    ]
+    options = ReportOptions(places=[Place.parse(text) for text in (*places, "weam=xlm_align:2:fast_align")])
+    driver = show(render([write_demo(tmp_path / "runs")], out=tmp_path / "r.html", options=options))
+    folds = all_of(driver, "#papers .beside")
+    assert len(folds) == 5 and not any(fold.get_attribute("open") for fold in folds)
+    assert "weam; differences" in folds[0].find_element(By.TAG_NAME, "summary").text
+    driver.execute_script("document.querySelector('nav details').open = true")
+    link = next(a for a in all_of(driver, "nav a") if a.text.startswith("WEAM, Table 2"))
+    link.click()
     table = driver.find_element(By.CSS_SELECTOR, link.get_attribute("href").partition("html")[2])
     assert table.is_displayed() and "mBERT+WEAM" in table.text
     assert [fold.get_attribute("open") for fold in all_of(driver, "#papers .beside")].count("true") == 1
     assert driver.get_log("browser") == []
+
+
+def test_cards_and_figures_leave_no_holes(show: Show, demo_page: Path) -> None:
+    """Every row of cards and of figures reaches the edge of the page."""
+    edges = """const edge = e => Math.round(e.getBoundingClientRect().right);
+        return ['.cards', '#figures .figures', '#curves .figures'].map(name => {
+            const box = document.querySelector(name), rows = new Map();
+            [...box.children].forEach(e => rows.set(Math.round(e.getBoundingClientRect().top), edge(e)));
+            return [edge(box), ...rows.values()]; })"""
+    for width in (1280, 768, 390):
+        for rows in show(demo_page, width=width).execute_script(edges):
+            assert all(abs(edge - rows[0]) <= 1 for edge in rows), (width, rows)
+
+
+def test_points_of_charts_say_what_they_are(show: Show, demo_page: Path) -> None:
+    driver = show(demo_page)
+    script = """return [...document.querySelectorAll('#figures path title')]
+        .map(t => [t.textContent, t.parentNode.getBoundingClientRect().width])"""
+    titles = driver.execute_script(script)
+    said = [text for text, _ in titles]
+    assert "house (English)" in said and any(
+        text.startswith("weam: ") and "at layer 8" in text for text in said
+    )
+    assert all(width > 0 for _, width in titles)
 
 
 def test_hostile_texts_run_nothing(show: Show, tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from report_demo import write_demo, write_run
 
+from isoglot.cells import Cell, write_cells
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.report.comparison import Comparison, read_comparisons
+from isoglot.report.beside import Place
 from isoglot.report.render import ReportOptions, render
 from isoglot.results import Result, append
 
@@ -48,10 +49,8 @@ def read(page: str) -> Reader:
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     root = tmp_path_factory.mktemp("demo")
-    comparisons = [Comparison(paper="weam:1"), Comparison(paper="weam:2")]
-    out = render(
-        [write_demo(root / "runs")], out=root / "report.html", options=ReportOptions(comparisons=comparisons)
-    )
+    places = [Place.parse(f"weam=weam:{table}:weam") for table in (1, 2)]
+    out = render([write_demo(root / "runs")], out=root / "report.html", options=ReportOptions(places=places))
     return out.read_text(encoding="utf-8")
 
 
@@ -82,7 +81,7 @@ def test_the_policy_admits_this_pages_script_and_style_alone(page: str) -> None:
 
 def test_the_headline_comes_first(page: str) -> None:
     assert page.index('class="cards"') < page.index('id="tables"')
-    assert "more than noise" in page
+    assert "more than chance" in page
 
 
 def test_what_can_be_saved_is_the_table(page: str) -> None:
@@ -93,7 +92,7 @@ def test_what_can_be_saved_is_the_table(page: str) -> None:
     assert len(links) == len(saved) == 2 * page.count('class="downloads screen"')
     assert saved["all-results.csv"].count("\r\n") == 253
     assert "weam-seed3" in saved["all-results.csv"]
-    assert saved["mlqa-test-em-f1-weam-table1.tex"].startswith(r"\begin{table}")
+    assert saved["weam-table1.tex"].startswith(r"\begin{table}")
 
 
 def test_hostile_texts_stay_texts_everywhere(tmp_path: Path) -> None:
@@ -203,7 +202,10 @@ def test_a_file_of_results_alone_does(tmp_path: Path) -> None:
 
 def test_what_is_missing_is_named_and_nothing_is_left(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    for runs, message in (([tmp_path / "none"], "no such run"), ([tmp_path / "empty"], "no training curves")):
+    for runs, message in (
+        ([tmp_path / "none"], "run not found"),
+        ([tmp_path / "empty"], "training curves or figures"),
+    ):
         with pytest.raises(InputError, match=message):
             render(runs, out=tmp_path / "r.html")
     folder = write_run(tmp_path, "tlm", 1)
@@ -212,25 +214,39 @@ def test_what_is_missing_is_named_and_nothing_is_left(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("r.html*"))
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("- paper: [", r"c.yaml:\d: no YAML"),
-        ("- papr: weam:1", "papr|paper"),
-        ("- {paper: 'weam:1', comparable: false}", "reason"),
-        ("- paper: weam:77", "weam:77"),
-    ],
-)
-def test_a_wrong_file_of_comparisons_is_named(tmp_path: Path, text: str, message: str) -> None:
-    path = tmp_path / "c.yaml"
-    path.write_text(text)
-    with pytest.raises((InputError, ConfigurationError), match=message):
-        read_comparisons(path)
+def test_an_empty_file_of_results_is_an_error(tmp_path: Path) -> None:
+    write_run(tmp_path, "tlm", 1)
+    (tmp_path / "weam-seed1").mkdir()
+    (tmp_path / "weam-seed1" / "results.jsonl").write_text("\n")
+    with pytest.raises(InputError, match=r"weam-seed1/results\.jsonl: no results in this file"):
+        render([tmp_path], out=tmp_path / "r.html")
 
 
-def test_comparisons_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "c.yaml"
-    path.write_text("- paper: weam:Table2\n  rows: {tlm: mBERT+TLM}\n  comparable: false\n  reason: tiny\n")
-    assert read_comparisons(path) == [
-        Comparison(paper="weam:Table2", rows={"tlm": "mBERT+TLM"}, comparable=False, reason="tiny")
+def test_a_study_brings_its_own_tables(tmp_path: Path) -> None:
+    place = {"table": "align_mlm:Table3", "row": ("mlm", "trans"), "scale": "tiny"}
+    cells = [Cell(**place, column=("xnli", "zs"), value=60.0 + s, seed=s) for s in (1, 2)]
+    write_cells(
+        tmp_path / "study" / "cells.jsonl",
+        [*cells, Cell(**place, column=("ner", "zs"), unavailable="<none>")],
+    )
+    page = render([tmp_path / "study"], out=tmp_path / "r.html").read_text(encoding="utf-8")
+    assert 'id="papers"' in page and 'id="tables"' not in page
+    assert "MLM / trans" in page and "Not available: &lt;none&gt;." in page and "Scale tiny." in page
+
+
+def test_evaluations_that_differ_in_options_are_lines_of_their_own(tmp_path: Path) -> None:
+    base = {"run": "tlm", "task": "tatoeba", "language": "de", "metric": "accuracy", "examples": 1000}
+    rows = [
+        Result(**base, value=70.0, options={"layer": 3, "pooling": "cls"}),
+        Result(**base, value=80.0, options={"layer": 8, "pooling": "cls"}),
+        Result(**{**base, "task": "pos"}, value=90.0, options={"layer": 8}),
     ]
+    append(tmp_path / "run" / "results.jsonl", rows)
+    page = render([tmp_path / "run"], out=tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "measured again" not in page
+    for value, label in (("70.0", "tlm (layer=3)"), ("80.0", "tlm (layer=8)"), ("90.0", "tlm")):
+        row = re.search(
+            rf'<tr class="ours"><th scope="row"><bdi dir="auto">{re.escape(label)}</bdi>.*?</tr>', page
+        )
+        assert row is not None and value in row[0], label
+    assert ">layer=3 pooling=cls<" in page  # in the table of all results

@@ -3,11 +3,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import ttest_ind
 
 from isoglot.errors import ConfigurationError
 from isoglot.report.scores import Combination, Measure, collect, run_label
-from isoglot.report.stats import Score, margin
 from isoglot.results import Result
 
 XNLI = Measure("xnli", "test", "accuracy")
@@ -116,20 +114,3 @@ def test_a_combination_of_another_form_is_refused(text: str) -> None:
 def test_a_combination_of_an_unknown_run_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="no results of w-fr"):
         collect([row("w-de", "de", 1)], [Combination.parse("weam=fr:w-fr")])
-
-
-def test_few_seeds_need_a_wider_margin_than_two_standard_errors() -> None:
-    """Against scipy's own test of Welch: the difference is more than the margin where p < 0.05."""
-    for one, other in [
-        ([80.0, 82.0], [77.0, 78.4]),
-        ([80.0, 82.0, 81.0], [77.0, 78.4, 79.0]),
-        ([80.0, 80.1], [77, 78]),
-    ]:
-        first, second = Score.of(one, 9), Score.of(other, 9)
-        beyond = abs(first.mean - second.mean) > margin(first, second)
-        assert beyond == (ttest_ind(one, other, equal_var=False).pvalue < 0.05)
-    two, apart = Score.of([80.0, 82.0], 9), Score.of([77.0, 78.4], 9)
-    assert two.error and apart.error
-    assert 2 * (two.error**2 + apart.error**2) ** 0.5 < two.mean - apart.mean < margin(two, apart)
-    assert margin(two, Score.of([70.0], 9)) == pytest.approx(12.706 * two.error, rel=1e-3)
-    assert margin(Score.of([80.0], 9), Score.of([70.0, 70.0], 9)) == 0

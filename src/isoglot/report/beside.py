@@ -1,326 +1,218 @@
-"""A paper's figures under ours: its line, the difference or why there is none, and its other lines."""
+"""``--beside``: results of a run put beside a row of a paper's table, which the user names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import combinations
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from statistics import fmean
 
-from isoglot.report.comparison import Comparison, RunInfo, objections, placed_lines
-from isoglot.report.papers import PAPERS, PaperTable, PaperValue
-from isoglot.report.placing import PaperLine
-from isoglot.report.scores import Measure, Scores, lower_is_better
-from isoglot.report.stats import Score, margin
-from isoglot.report.table import Column, Row, Table, TableCell, decimals, figure
+from isoglot.cells import Cell
+from isoglot.errors import ConfigurationError
+from isoglot.report.languages import transformation
+from isoglot.report.papers import PaperColumn, PaperRow, PaperTable, paper_table, paper_tables
+from isoglot.report.scores import Measure, Scores, common_task
 
-__all__ = ["Beside", "Slot", "add_rows", "metric_name", "score_cell"]
+__all__ = ["Place", "beside_cells"]
 
-_METRICS = {"em": "EM", "exact_match": "EM", "f1": "F1", "aer": "AER", "mrr": "MRR"}
-_QUANTITIES = {"zs": "ZS", "sup": "SUP", "delta": "Δ"}
+_MBERT, _XLMR = "bert-base-multilingual-cased", "xlm-roberta-base"
+_ENCODERS = {
+    "mbert": _MBERT, "tlm": _MBERT, "weam": _MBERT, "cao2020": _MBERT, "ppa": _MBERT, "ppa_no_moco": _MBERT,
+    "ppa_no_tlm": _MBERT, "ppa_mlm": _MBERT, "xlmr_base": _XLMR, "xlm_align": _XLMR, "xlm_align_no_dwa": _XLMR,
+    "xlm_align_no_tlm": _XLMR, "xlmr_continued_mlm": _XLMR,
+}  # fmt: skip
+"""Encoder that each system of the papers starts from; the others cannot be checked here."""
+_TOLD_BY_RESULTS = ("transformation", "task")
+"""Rows that differ in nothing else are one place: the language and the task of a result tell them apart."""
 
 
 @dataclass(frozen=True)
-class Slot:
-    """One column of a table: a measure in a language, or a mean over several of both.
+class Place:
+    """Where a run stands.
 
     Args:
-        label: heading.
-        parts: measures with their languages, in groups; the mean over the groups' means is shown.
-        group: heading over several columns.
-        title: in full.
-        average: whether the column is a mean of others.
-        column: the column of the paper's table that this one is; by default it is told from the parts.
-        over: columns of the paper's table that a mean is recomputed over, where they are not all of them.
+        run: as the report shows it, without its seed.
+        table: the paper's.
+        rows: one, or those of all transformations or tasks.
+        system: the columns to fill, where a column stands for a system.
     """
 
-    label: str
-    parts: tuple[tuple[tuple[Measure, str], ...], ...]
-    group: str = ""
-    title: str = ""
-    average: bool = False
-    column: str = ""
-    over: tuple[str, ...] = ()
+    run: str
+    table: PaperTable
+    rows: tuple[PaperRow, ...]
+    system: str = ""
 
-    @property
-    def measure(self) -> Measure:
-        """Its first."""
-        return self.parts[0][0][0]
+    @classmethod
+    def parse(cls, text: str) -> Place:
+        """Read ``RUN=PAPER:TABLE:ROW``; the row may be left out where the table has one.
 
-    @property
-    def measures(self) -> list[Measure]:
-        """All that it is made of."""
-        return list(dict.fromkeys(m for group in self.parts for m, _ in group))
+        Raises:
+            ConfigurationError: the text has another form, or the paper has no such table or row.
 
-    @property
-    def languages(self) -> list[str]:
-        """Those that it is made of."""
-        return list(dict.fromkeys(lang for group in self.parts for _, lang in group))
+        Example:
+            >>> Place.parse("my-weam=weam:Table2:weam").rows[0].name
+            'zero-shot / mBERT+WEAM'
+        """
+        run, _, place = text.rpartition("=")
+        paper, _, rest = place.partition(":")
+        number, _, row = rest.partition(":")
+        if not (run.strip() and paper.strip() and number.strip()):
+            raise ConfigurationError(
+                f"--beside {text!r} given; it needs RUN=PAPER:TABLE:ROW, for example "
+                "--beside tlm=weam:Table2:tlm; `isoglot report papers weam:Table2` lists the rows"
+            )
+        table = paper_table(f"{paper}:{number}")
+        systems = {column.system for column in table.columns} - {""}
+        row = row.strip()
+        labels = (
+            [row] if table.rows_of(row) else [label.strip() for label in row.split(" / ") if label.strip()]
+        )
+        system = next((label for label in labels if label in systems), "")
+        if systems and not system:
+            raise ConfigurationError(
+                f"--beside {text!r}: the columns of {table.name} are systems; "
+                f"add one of {', '.join(sorted(systems))} to the row, for example / {min(systems)}"
+            )
+        labels = [label for label in labels if label != system]
+        rows = table.rows_of(*labels)
+        kinds = {
+            tuple(sorted((k, str(v)) for k, v in found.attributes.items() if k not in _TOLD_BY_RESULTS))
+            for found in rows
+        }
+        return cls(run.strip(), table, tuple(rows if len(kinds) == 1 else [table.row(*labels)]), system)
 
-    def heading(self) -> Column:
-        """The table's column."""
-        return Column(self.label, self.title, self.group, self.average)
+    def find(self, measure: Measure, language: str) -> tuple[PaperRow, PaperColumn] | None:
+        """Where a figure of the run belongs; ``None`` where the paper has none like it."""
+        applied = transformation(language)
+        for row in self.rows:
+            own = row.attributes.get("transformation")
+            if own is not None and len(self.rows) > 1 and transformation(f"-x-{own}") != applied:
+                continue
+            for column in self.table.columns:
+                if self.system in ("", column.system) and _holds(column, row, measure, language):
+                    return row, column
+        return None
 
 
-@dataclass
-class Beside:
-    """A paper's table beside ours.
+def beside_cells(places: Sequence[Place], scores: Scores, encoders: Mapping[str, str]) -> list[Cell]:
+    """The figures of runs as cells of the papers' tables.
+
+    A column that is a mean over languages gets the run's mean over the languages it was tested in, per seed. What is
+    known to differ from the paper (split, starting encoder, languages) is noted.
 
     Args:
-        comparison: what the user said of it.
-        paper: the table.
-        infos: what is known of our runs.
-        objection: further reasons not to subtract in a column, beside those of the runs.
-        corrected: reason -> number of the note on figures that were printed wrong.
-    """
-
-    comparison: Comparison
-    paper: PaperTable
-    infos: Mapping[str, RunInfo]
-    objection: Callable[[Slot], str] = lambda _: ""
-    corrected: dict[str, int] = field(default_factory=dict)
-
-
-def metric_name(metric: str) -> str:
-    """How a metric is written in headings: ``F1``, ``F1, ZS``."""
-    measure = Measure("", "", metric)
-    base = measure.base_metric if measure.quantity else metric.lower()
-    name = _METRICS.get(base, metric.replace("_", " ") if not measure.quantity else base.replace("_", " "))
-    return f"{name}, {quantity_name(measure.quantity)}" if measure.quantity else name
-
-
-def quantity_name(quantity: str) -> str:
-    """``ZS``, ``SUP`` or ``Δ``."""
-    return _QUANTITIES.get(quantity, quantity)
-
-
-def score_cell(score: Score | None, *, missing: str = "", digits: int = 1) -> TableCell:
-    """A cell of a score; ``missing`` says why there is none."""
-    if score is None:
-        return TableCell("–", title=missing)
-    seeds = f"{score.seeds} seeds" if score.seeds > 1 else "1 seed"
-    title = f"{score.mean:.3f}, {seeds}, n = {score.examples:,}"
-    return TableCell(figure(score.mean, digits=digits), score.mean, score.sd, title=title, digits=digits)
-
-
-def add_rows(table: Table, slots: Sequence[Slot], scores: Scores, beside: Beside | None) -> None:
-    """Fill a table: our runs that have a score in any column, and what a paper has beside them.
+        places: where each run stands.
+        scores: all results.
+        encoders: run -> the model that training started from, where it is recorded.
 
     Raises:
-        ConfigurationError: the comparison names a run or row that does not exist.
+        ConfigurationError: there are no results of a run, or none that its table has a column for.
     """
-    rows = {run: tuple(_ours(scores, run, slot) for slot in slots) for run in scores.runs}
-    rows = {run: cells for run, cells in rows.items() if any(_measured(scores, run, slot) for slot in slots)}
-    matched: Mapping[str, tuple[PaperLine, list[str]]] = {}
-    others: Sequence[PaperLine] = ()
-    if beside is not None:
-        known = [*rows, *(run for run in beside.comparison.rows if run in scores.runs and run not in rows)]
-        matched, others = placed_lines(beside.paper, beside.comparison, known, slots[0].measure.task)
-        _introduce(table, beside)
-        if beside.comparison.placed_only:
-            rows = {run: cells for run, cells in rows.items() if run in matched}
-            settings = {line.attributes.get("setting") for line, _ in matched.values()}
-            others = [line for line in others if line.attributes.get("setting") in settings]
-    _embolden(rows, slots)
-    for run, cells in rows.items():
-        table.rows.append(Row(run, cells, "ours", _seeds(scores, run, slots)))
-        if beside is not None and run in matched:
-            _under(table, slots, scores, beside, run, *matched[run])
-    _orderings(table, slots, scores, {run: line for run, (line, _) in matched.items() if run in rows})
-    for line in others:
-        if beside is not None:
-            cells = tuple(_theirs(table, beside, line, slot)[0] for slot in slots)
-            if any(cell.value is not None for cell in cells):
-                table.rows.append(Row(line.name, cells, "reference", "paper"))
-
-
-def _orderings(table: Table, slots: Sequence[Slot], scores: Scores, lines: Mapping[str, PaperLine]) -> None:
-    """Whether what the paper finds better is better here too: told even where figures must not be subtracted."""
-    same = other = close = 0
-    for slot in slots:
-        for one, two in combinations(lines, 2):
-            ours = [scores.average(run, slot.parts) for run in (one, two)]
-            theirs = [_figure(lines[run], slot) for run in (one, two)]
-            if slot.average or ours[0] is None or ours[1] is None or theirs[0] is None or theirs[1] is None:
-                continue
-            expected, found = theirs[0].value - theirs[1].value, ours[0].mean - ours[1].mean
-            noise = margin(ours[0], ours[1])
-            if not expected:
-                continue
-            if abs(found) <= noise or not found:
-                close += 1
-            elif (expected > 0) == (found > 0):
-                same += 1
-            else:
-                other += 1
-    table.orderings = (same, other, close)
-    if same + other + close:
-        table.note(
-            f"Orderings of two runs in a column: {same} as in the paper, {other} the other way round, "
-            f"{close} within noise (Welch's t at 95 %, seeds unpaired)."
-        )
-
-
-def _introduce(table: Table, beside: Beside) -> None:
-    paper, comparison = beside.paper, beside.comparison
-    table.paper = paper.name
-    table.caption += f" Beside them: {PAPERS[paper.paper]}, {paper.title}."
-    if paper.note:
-        table.note(paper.note)
-    if comparison.comparable:
-        table.note(f"Declared comparable{': ' + comparison.reason if comparison.reason else ''}.")
-
-
-def _under(
-    table: Table,
-    slots: Sequence[Slot],
-    scores: Scores,
-    beside: Beside,
-    run: str,
-    line: PaperLine,
-    assumed: list[str],
-) -> None:
-    """The paper's line under ours, and the difference or why there is none."""
-    theirs = [_theirs(table, beside, line, slot) for slot in slots]
-    info = beside.infos.get(run, RunInfo(run))
-    reasons: dict[str, None] = {}
     cells = []
-    for slot, (_, value) in zip(slots, theirs, strict=True):
-        ours = scores.average(run, slot.parts)
-        if value is None or ours is None:
-            cells.append(TableCell(""))
-            continue
-        against = objections(beside.comparison, line, slot.measures, info, assumed)
-        further = "" if beside.comparison.comparable is not None else beside.objection(slot)
-        against += [further] if further else []
-        reasons.update(dict.fromkeys(against))
-        if against:
-            cells.append(TableCell("n/c", muted=True, title="not comparable: " + "; ".join(against)))
-        else:
-            difference, digits = ours.mean - value.value, decimals(slot.measure.metric)
-            cells.append(TableCell(figure(difference, signed=True, digits=digits), difference, digits=digits))
-    table.rows.append(Row(line.name, tuple(cell for cell, _ in theirs), "paper", "paper"))
-    note = ""
-    if reasons:
-        pair = "" if beside.comparison.comparable is False else f", {run} beside {line.name}"
-        told = "; ".join(reasons)
-        note = f"note {table.note(f'Not comparable (n/c){pair}: {told}.')}"
-    if any(cell.value is not None for cell in cells):
-        if beside.comparison.comparable is None:
-            table.note(
-                "Same task, metric, split and starting encoder; the amount of training is not compared."
+    for place in places:
+        if place.run not in scores.runs:
+            raise ConfigurationError(
+                f"--beside {place.run}=…: no results of {place.run}; there are {', '.join(scores.runs)}"
             )
-        told = f"ours − paper; {note}" if note else "ours − paper"
-        table.rows.append(Row("difference", tuple(cells), "difference", told))
-    elif note:
-        table.rows.append(Row("not comparable", tuple(cells), "difference", note))
+        found = [
+            cell
+            for measure in _measures(place, scores)
+            for cell in (*_by_language(place, measure, scores), *_means(place, measure, scores))
+        ]
+        if not found:
+            raise ConfigurationError(
+                f"--beside {place.run}=…: no task, metric and language of these results is in {place.table.name}; "
+                f"type `isoglot report papers {place.table.name}` to see its columns"
+            )
+        encoder, wanted = encoders.get(place.run, ""), _ENCODERS.get(place.system or place.rows[0].system)
+        if encoder and wanted and encoder.rstrip("/").rpartition("/")[2] != wanted:
+            told = f"Starts from {encoder}, the paper from {wanted}."
+            found = [cell.model_copy(update={"note": f"{told} {cell.note}".strip()}) for cell in found]
+        cells += found
+    return cells
 
 
-def _measured(scores: Scores, run: str, slot: Slot) -> bool:
-    return any(scores.values.get(m, {}).get(run, {}).get(lang) for group in slot.parts for m, lang in group)
+def _measures(place: Place, scores: Scores) -> list[Measure]:
+    """Of several splits, the paper's, or else the test split."""
+    own = [measure for measure in scores.measures() if place.run in scores.values[measure]]
+    wanted = place.table.split or "test"
+    best: dict[tuple[str, str], Measure] = {}
+    for measure in sorted(own, key=lambda m: m.split != wanted):
+        best.setdefault((measure.task, measure.metric), measure)
+    return [measure for measure in own if measure in best.values()]
 
 
-def _ours(scores: Scores, run: str, slot: Slot) -> TableCell:
-    score, digits = scores.average(run, slot.parts), decimals(slot.measure.metric)
-    if score is not None or len(slot.languages) == len(slot.measures) == 1:
-        return score_cell(score, missing="not measured", digits=digits)
-    lacking = [lang if len(slot.measures) == 1 else f"{m.task} {lang}"
-               for group in slot.parts for m, lang in group if scores.score(m, run, lang) is None]  # fmt: skip
-    why = (
-        f"no mean: {', '.join(dict.fromkeys(lacking))} missing"
-        if lacking
-        else "no mean: no seed has everything"
+def _by_language(place: Place, measure: Measure, scores: Scores) -> list[Cell]:
+    cells = []
+    for language, seeds in scores.values[measure][place.run].items():
+        found = place.find(measure, language)
+        if found is not None:
+            cells += [
+                _cell(place, *found, value, seed, _split(place, measure))
+                for seed, (value, _) in seeds.items()
+            ]
+    return cells
+
+
+def _means(place: Place, measure: Measure, scores: Scores) -> list[Cell]:
+    """The mean over languages, where the paper's column is one."""
+    column = next((c for c in place.table.columns if _is_mean(c, measure)), None)
+    if column is None or len(place.rows) != 1:
+        return []
+    languages = scores.values[measure][place.run]
+    theirs = _languages(place.table, measure)
+    note = _split(place, measure)
+    if theirs and set(languages) != theirs:
+        note = f"{note} Mean over {len(languages)} languages here, {len(theirs)} in the paper.".strip()
+    seeds = [
+        seed for seed in next(iter(languages.values())) if all(seed in own for own in languages.values())
+    ]
+    means = {seed: fmean(own[seed][0] for own in languages.values()) for seed in seeds}
+    return [_cell(place, place.rows[0], column, value, seed, note) for seed, value in means.items()]
+
+
+def _cell(
+    place: Place, row: PaperRow, column: PaperColumn, value: float, seed: int | None, note: str
+) -> Cell:
+    address = place.table.address(row)
+    labels = (address,) if place.table.rows_of(address) else tuple(address.split(" / "))
+    return Cell(
+        table=place.table.name, row=labels, column=(column.id,), value=value, seed=seed, run=place.run, note=note
+    )  # fmt: skip
+
+
+def _split(place: Place, measure: Measure) -> str:
+    theirs = place.table.split
+    return (
+        f"The {measure.split} split here, {theirs} in the paper." if theirs not in ("", measure.split) else ""
     )
-    return score_cell(None, missing=why)
 
 
-def _theirs(table: Table, beside: Beside, line: PaperLine, slot: Slot) -> tuple[TableCell, PaperValue | None]:
-    """The paper's figure; a mean is the paper's own where its parts are ours, else recomputed over the shared."""
-    value = _figure(line, slot)
-    if value is None:
-        return TableCell("–"), None
-    digits = decimals(slot.measure.metric)
-    shown = figure(value.value, digits=digits)
-    if not value.reason:
-        return TableCell(shown, value.value, digits=digits), value
-    printed = figure(value.printed, digits=digits)
-    heading = metric_name(slot.measure.metric) if len(slot.measures) == 1 else ""
-    where = " ".join(dict.fromkeys(part for part in (slot.group, slot.label, heading) if part))
-    note = _corrected(table, beside, value.reason, f"{line.name}, {where}: {printed}")
-    return TableCell(shown, value.value, note=note, title=f"printed as {printed}", digits=digits), value
+def _holds(column: PaperColumn, row: PaperRow, measure: Measure, language: str) -> bool:
+    """Whether a column of a row is of our measure and language."""
+    task = column.task or str(row.attributes.get("task", ""))
+    if column.average or not column.metric or (task and common_task(task) != measure.common_task):
+        return False
+    if column.quantity:
+        return (column.metric, column.quantity) == (measure.base_metric, measure.quantity)
+    if column.metric != measure.common_metric:
+        return False
+    if not column.language:
+        return not column.task  # a figure of the model; a task's without language is a mean over languages
+    return column.language in (language, "-".join(reversed(language.split("-"))))
 
 
-def _figure(line: PaperLine, slot: Slot) -> PaperValue | None:
-    if slot.column:
-        return line.at(slot.column, slot.over)
-    if not slot.average:
-        measure, language = slot.parts[0][0]
-        return line.cell(measure, language)
-    printed = _printed_mean(line, slot)
-    if printed is not None:
-        return printed
-    means = []
-    for group in slot.parts:
-        values = [line.cell(measure, language) for measure, language in group]
-        if not all(values):
-            return None
-        means.append(fmean(value.value for value in values if value is not None))
-    return PaperValue(fmean(means), fmean(means))
+def _is_mean(column: PaperColumn, measure: Measure) -> bool:
+    if column.average or column.quantity or column.language or not column.task:
+        return False
+    return (common_task(column.task), column.metric) == (measure.common_task, measure.common_metric)
 
 
-def _printed_mean(line: PaperLine, slot: Slot) -> PaperValue | None:
-    """The paper's own mean over exactly our languages."""
-    if len(line.rows) != 1 or len(slot.measures) != 1:
-        return None
-    wanted = slot.label.endswith("zero-shot") or slot.group.endswith("zero-shot")
-    for column in line.columns():
-        if not column.average or column.metric not in ("", slot.measure.common_metric):
-            continue
-        members = {c.language for c in line.columns() if not c.average and c.language}
-        if wanted:
-            members.discard("en")
-        if ("zero_shot" in column.id) == wanted and members == set(slot.languages):
-            return line.table.value(line.rows[0], column)
-    return None
-
-
-def _corrected(table: Table, beside: Beside, reason: str, printed: str) -> int:
-    """The number of the note on figures that were printed wrong for one reason; this one is added to it."""
-    if reason not in beside.corrected:
-        beside.corrected[reason] = table.note(f"Recomputed here: {reason}. Printed: {printed}.")
-        return beside.corrected[reason]
-    number = beside.corrected[reason]
-    if printed not in table.notes[number - 1]:
-        table.notes[number - 1] = f"{table.notes[number - 1][:-1]}; {printed}."
-    return number
-
-
-def _embolden(rows: dict[str, tuple[TableCell, ...]], slots: Sequence[Slot]) -> None:
-    """Mark the best of each column, and all that print the same as it."""
-    if len(rows) < 2:
-        return
-    for place, slot in enumerate(slots):
-        known = [cells[place].value for cells in rows.values() if cells[place].value is not None]
-        if len(known) < 2:
-            continue
-        best = (min if lower_is_better(slot.measure.metric) else max)(v for v in known if v is not None)
-        for run, cells in rows.items():
-            cell = cells[place]
-            if cell.value is not None and cell.text == figure(best, digits=cell.digits):
-                bold = TableCell(
-                    cell.text, cell.value, cell.sd, True, cell.note, cell.title, digits=cell.digits
-                )
-                rows[run] = (*cells[:place], bold, *cells[place + 1 :])
-
-
-def _seeds(scores: Scores, run: str, slots: Sequence[Slot]) -> str:
-    counts = {
-        len(seeds)
-        for slot in slots
-        for group in slot.parts
-        for m, lang in group
-        if (seeds := scores.values.get(m, {}).get(run, {}).get(lang))
-    }
-    if counts == {1}:
-        return "1 seed"
-    return f"{min(counts)} seeds" if len(counts) == 1 else f"{min(counts)}–{max(counts)} seeds"
+def _languages(paper: PaperTable, measure: Measure) -> set[str]:
+    """Languages of a task in the same paper's table that gives it by language."""
+    for other in paper_tables():
+        if other.paper == paper.paper:
+            found = {c.language for c in other.columns
+                     if c.language and c.task and common_task(c.task) == measure.common_task}  # fmt: skip
+            if found:
+                return found
+    return set()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from isoglot.cells import Cell
+from isoglot.report.languages import language_name
 from isoglot.report.papers import PAPERS, PaperColumn, PaperRow, PaperTable, PaperValue, paper_table
 from isoglot.report.stats import Score, margin
 from isoglot.report.table import Column, Row, Table, TableCell, decimals, figure, slug
@@ -16,6 +17,11 @@ __all__ = ["Ordering", "compare", "orderings"]
 
 _TOGETHER = ("transformation", "setting", "pairs")
 """Rows are ordered among rows that have these attributes in common."""
+
+_NAMES = {
+    "zs": "ZS", "sup": "SUP", "delta": "Δ", "em": "EM", "f1": "F1", "rho": "ρ", "p_below": "p <",
+    "avg_all": "avg", "avg_zero_shot": "avg zero-shot",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,7 @@ def _table(name: str, scale: str, cells: Sequence[Cell], *, others: bool) -> Tab
     table = Table(
         slug([name, scale]), title, " ".join(filter(None, told)), "", [], paper=paper.name if known else ""
     )
-    table.columns = [Column(c.id, title=c.task or c.metric, average=c.average) for c in columns]
+    table.columns = [_heading(column) for column in columns]
     wrong: dict[str, list[str]] = defaultdict(list)
     for line in lines:
         _measured_rows(table, paper, line, columns, wrong)
@@ -106,6 +112,13 @@ def _table(name: str, scale: str, cells: Sequence[Cell], *, others: bool) -> Tab
     if paper.note:
         table.note(paper.note)
     return table
+
+
+def _heading(column: PaperColumn) -> Column:
+    """``en.f1`` as F1 under en."""
+    group, _, label = column.id.rpartition(".")
+    title = language_name(column.language) if column.language else column.task or column.metric
+    return Column(_NAMES.get(label, label), title, _NAMES.get(group, group), column.average)
 
 
 def _own_table(name: str, cells: Sequence[Cell]) -> PaperTable:
@@ -176,9 +189,11 @@ def _measured_rows(
             difference, digits = score.mean - value.value, decimals(column.metric)
             text = figure(difference, signed=True, digits=digits)
             differences.append(TableCell(text, difference, digits=digits))
-    detail = f"note {table.note(common)}" if common else ""
+    counts = {len(values) for name, values in line.values.items() if name in line.cells} - {0}
+    several = f"{min(counts)}–{max(counts)} seeds" if len(counts) > 1 else f"{max(counts, default=0)} seeds"
+    told = [several if max(counts, default=1) > 1 else "", f"note {table.note(common)}" if common else ""]
     address = paper.address(line.row)
-    table.rows.append(Row(line.run or address, tuple(ours), "ours", detail))
+    table.rows.append(Row(line.run or address, tuple(ours), "ours", ", ".join(filter(None, told))))
     if any(cell.value is not None for cell in theirs):
         whose = (address, "paper") if line.run else ("paper", "")
         table.rows.append(Row(whose[0], tuple(theirs), "paper", whose[1]))
@@ -275,11 +290,13 @@ def _tell_orderings(
     table.orderings = (total.kept, total.broken, total.close)
     if not found:
         return
-    each = [
-        f"{name} {o.kept} of {o.kept + o.broken}" + (f" ({o.close} within noise)" if o.close else "")
-        for name, o in found.items()
-    ]
-    noise = " Pairs within noise (Welch's t at 95 %, seeds unpaired) are not counted." if total.close else ""
-    table.note(
-        f"Pairs of rows of one setting that stand in the paper's order here too: {', '.join(each)}.{noise}"
+    each = [f"{name} {o.kept} of {o.kept + o.broken}" for name, o in found.items() if o.kept + o.broken]
+    told = (
+        [f"Pairs of rows of one setting that stand in the paper's order here too: {', '.join(each)}."]
+        if each
+        else []
     )
+    if total.close:
+        pairs = "pair" if total.close == 1 else "pairs"
+        told.append(f"Too close to order: {total.close} {pairs} (Welch's t at 95 %, seeds unpaired).")
+    table.note(" ".join(told))

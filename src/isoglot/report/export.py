@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from itertools import groupby
 from pathlib import Path
 
 from isoglot.report.table import Row, Table, TableCell
@@ -55,11 +54,8 @@ def to_latex(table: Table) -> str:
     count = len(table.columns)
     lines = [r"\begin{table}", r"\centering", f"\\caption{{{_tex(table.title)}. {_tex(table.caption)}}}",
              f"\\label{{tab:{table.id}}}", f"\\begin{{tabular}}{{l{'r' * count}}}", r"\toprule"]  # fmt: skip
-    if any(column.group for column in table.columns):
-        groups = [
-            (name, len(list(members))) for name, members in groupby(table.columns, key=lambda c: c.group)
-        ]
-        cells = [f"\\multicolumn{{{size}}}{{c}}{{{_tex(name)}}}" for name, size in groups]
+    if table.groups:
+        cells = [f"\\multicolumn{{{size}}}{{c}}{{{_tex(name)}}}" for name, size in table.groups]
         lines.append(" & ".join(["", *cells]) + r" \\")
     lines.append(" & ".join([_tex(table.corner), *(_tex(column.label) for column in table.columns)]) + r" \\")
     lines.append(r"\midrule")

@@ -1,37 +1,44 @@
-"""Tables in the papers' layout, one a task: runs down, languages across, means computed here."""
+"""Tables of results: one a task, runs down and languages across, means computed here; and one over all tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from isoglot.report.beside import Beside, Slot, add_rows, metric_name, quantity_name
-from isoglot.report.comparison import Comparison, RunInfo, placed_lines
-from isoglot.report.languages import language_name
-from isoglot.report.papers import PaperTable, paper_table
-from isoglot.report.placing import paper_lines, transformation
+from isoglot.report.languages import language_name, transformation
 from isoglot.report.scores import Measure, Scores, lower_is_better, main_measures, percentage
-from isoglot.report.table import Table, slug
+from isoglot.report.stats import Score
+from isoglot.report.table import Column, Row, Table, TableCell, decimals, figure, slug
 
-__all__ = ["Layout", "average_sets", "build_tables", "caption", "transfer_groups"]
+__all__ = ["average_sets", "metric_name", "overview", "result_tables"]
 
 _QUANTITIES = ("zs", "sup", "delta")
+_QUANTITY_NAMES = {"zs": "ZS", "sup": "SUP", "delta": "Δ"}
+_METRICS = {"em": "EM", "exact_match": "EM", "f1": "F1", "aer": "AER", "mrr": "MRR"}
 _FURTHER = "further metrics"
 
 
 @dataclass(frozen=True)
-class Layout:
-    """How tables are laid out.
+class _Slot:
+    """One column: a measure in a language, or its mean over several languages."""
 
-    Args:
-        source: the language fine-tuned on; the zero-shot mean leaves it out.
-        comparisons: tables of papers to put beside ours.
-        runs: what is known of each run.
-    """
+    measure: Measure
+    languages: tuple[str, ...]
+    label: str
+    group: str = ""
+    title: str = ""
+    average: bool = False
 
-    source: str = "en"
-    comparisons: Sequence[Comparison] = ()
-    runs: Mapping[str, RunInfo] = field(default_factory=dict)
+    def heading(self) -> Column:
+        return Column(self.label, self.title, self.group, self.average)
+
+
+def metric_name(metric: str) -> str:
+    """How a metric is written in headings: ``F1``, ``F1, ZS``."""
+    measure = Measure("", "", metric)
+    base = measure.base_metric if measure.quantity else metric.lower()
+    name = _METRICS.get(base, (base if measure.quantity else metric).replace("_", " "))
+    return f"{name}, {_QUANTITY_NAMES[measure.quantity]}" if measure.quantity else name
 
 
 def average_sets(languages: Sequence[str], source: str) -> list[tuple[str, tuple[str, ...]]]:
@@ -48,67 +55,89 @@ def average_sets(languages: Sequence[str], source: str) -> list[tuple[str, tuple
     return sets
 
 
-def build_tables(scores: Scores, layout: Layout) -> list[Table]:
+def overview(scores: Scores, source: str) -> Table | None:
+    """All tasks in one table: each task's main metric as a mean over the target languages (zero-shot).
+
+    Returns:
+        ``None`` for fewer than two tasks or two runs, where it would say nothing new.
+    """
+    measures = [m for m in main_measures(scores.measures()) if not m.quantity]
+    if len(measures) < 2 or len(scores.runs) < 2:
+        return None
+    slots = []
+    for m in measures:
+        sets = average_sets(scores.languages(m), source)
+        members = sets[-1][1] if sets else tuple(scores.languages(m))
+        task = m.task if m.split == "test" else f"{m.task} ({m.split})"
+        arrow = " ↓" if lower_is_better(m.metric) else ""
+        full = f"{metric_name(m.metric)}, mean over {', '.join(members)}"
+        slots.append(_Slot(m, members, metric_name(m.metric) + arrow, task, full))
+    told = f"Means over the languages measured, {source} left out where there are two others."
+    if any(slot.label.endswith("↓") for slot in slots):
+        told += " Higher is better, but lower under ↓."
+    return _filled(Table("overview", "All tasks", told, "run", []), slots, scores)
+
+
+def result_tables(scores: Scores, source: str) -> list[Table]:
     """A table for each task, split and metric.
 
     EM and F1 share one, each language having both; so do the supervised and zero-shot results of
-    ``isoglot transfer`` and their difference. Where one table of a paper was named to be compared with, the paper's
-    figures stand in the task's own table; where there are several, each has a table after it.
-
-    Raises:
-        ConfigurationError: a comparison names a run, table or row that does not exist.
+    ``isoglot transfer`` and their difference, and the further metrics of a task.
     """
-    tables = []
-    for measures in _together(scores.measures()):
-        found = []
-        for comparison in layout.comparisons:
-            paper = paper_table(comparison.paper)
-            if _concerns(comparison, paper, measures, scores):
-                found.append(_draft(measures, scores, layout, (comparison, paper)))
-        if len(found) != 1 or any(c.placed_only for c in layout.comparisons):
-            tables.append(_draft(measures, scores, layout, None))
-        tables += found
-    _unique(tables)
+    tables = [_task_table(measures, scores, source) for measures in _together(scores.measures())]
+    seen: dict[str, int] = {}
+    for table in tables:  # names that fold into one (``a b``, ``a-b``)
+        seen[table.id] = seen.get(table.id, 0) + 1
+        table.id += f"-{seen[table.id]}" if seen[table.id] > 1 else ""
     return tables
 
 
-def _is_secondary(measures: Sequence[Measure], scores: Scores) -> bool:
-    return not set(measures) & set(main_measures(scores.measures()))
+def _task_table(measures: Sequence[Measure], scores: Scores, source: str) -> Table:
+    first = measures[0]
+    further = not set(measures) & set(main_measures(scores.measures()))
+    transfer = all(m.quantity for m in measures)
+    names = " / ".join(metric_name(m.metric) for m in measures)
+    parts = [first.task, first.split, *(m.metric for m in measures)]
+    told = _caption(measures, scores)
+    if transfer:
+        base = metric_name(first.base_metric)
+        names, told = (
+            f"{base}, zero-shot (ZS), supervised (SUP) and the gap Δ",
+            _caption(measures, scores, base),
+        )
+        parts = [first.task, first.split, first.base_metric, "transfer"]
+        slots = _transfer_slots(measures, scores)
+    elif further and len(measures) > 1:
+        names, parts = _FURTHER, [first.task, first.split, _FURTHER]
+        slots = [slot for m in measures for slot in _language_slots([m], scores, source, by_metric=True)]
+    else:
+        slots = _language_slots(measures, scores, source)
+    return _filled(
+        Table(slug(parts), f"{first.task}: {names}", told, "run", [], secondary=further), slots, scores
+    )
 
 
-def caption(measures: Sequence[Measure], scores: Scores, *, names: str = "") -> str:
-    """What the numbers of a table are.
-
-    Args:
-        measures: shown in it.
-        scores: all.
-        names: of the measures; by default those of their metrics.
-    """
+def _caption(measures: Sequence[Measure], scores: Scores, names: str = "") -> str:
+    """What the numbers of a table are."""
     names = names or " and ".join(dict.fromkeys(metric_name(m.metric) for m in measures))
     values = [langs for m in measures for langs in scores.values[m].values()]
     counts = [n for langs in values for seeds in langs.values() for _, n in seeds.values()]
     examples = f"{min(counts):,}" if min(counts) == max(counts) else f"{min(counts):,} to {max(counts):,}"
-    examples = f", {examples} examples a language" if max(counts) else ""  # analyses of embeddings have none
+    examples = (
+        f", {examples} examples per language" if max(counts) else ""
+    )  # analyses of embeddings have none
     directions = list(dict.fromkeys(lower_is_better(m.metric) for m in measures))
     better = "lower is better" if directions == [True] else "higher is better"
+    if len(directions) > 1:
+        better = "higher is better, but lower in Δ = SUP − ZS"
     shares = [percentage(m) for m in measures]
     scale = ", in percent" if all(shares) else ", shares in percent" if any(shares) else ""
     several = any(len(seeds) > 1 for langs in values for seeds in langs.values())
     seeds = " Mean ± standard deviation over seeds." if several else ""
     splits = "/".join(dict.fromkeys(m.split for m in measures))
-    if len(directions) > 1:
-        better = "higher is better, but lower in Δ = SUP − ZS"
-    chance = (
-        " Guessing gives 33.3."
-        if {(m.common_task, m.base_metric) for m in measures} == {("xnli", "accuracy")}
-        else ""
-    )
+    kinds = {(m.common_task, m.base_metric) for m in measures}
+    chance = " Guessing gives 33.3." if kinds == {("xnli", "accuracy")} else ""
     return f"{names}{scale}, {splits} split{examples}; {better}.{chance}{seeds}"
-
-
-def transfer_groups(measures: Sequence[Measure]) -> bool:
-    """Whether these are results of ``isoglot transfer``."""
-    return all(m.quantity for m in measures)
 
 
 def _together(measures: Sequence[Measure]) -> list[list[Measure]]:
@@ -130,135 +159,85 @@ def _together(measures: Sequence[Measure]) -> list[list[Measure]]:
     return [sorted(g, key=lambda m: (order.get(m.quantity, 0), m.common_metric)) for g in groups.values()]
 
 
-def _concerns(comparison: Comparison, paper: PaperTable, measures: Sequence[Measure], scores: Scores) -> bool:
-    if comparison.task is not None and comparison.task not in {
-        t for m in measures for t in (m.task, m.common_task)
-    }:
-        return False
-    lines = paper_lines(paper)
-    cells = [(m, lang) for m in measures for lang in scores.languages(m)]
-    if not comparison.placed_only and any(line.cell(m, lang) for m, lang in cells for line in lines):
-        return True
-    runs = list(dict.fromkeys(run for m in measures for run in scores.values[m]))
-    here = comparison.model_copy(update={"rows": {k: v for k, v in comparison.rows.items() if k in runs}})
-    if comparison.rows and not here.rows:
-        return False
-    placed, _ = placed_lines(paper, here, runs, measures[0].task)
-    return any(line.cell(m, lang) for m, lang in cells for line, _ in placed.values())
+def _language_slots(
+    measures: Sequence[Measure], scores: Scores, source: str, *, by_metric: bool = False
+) -> list[_Slot]:
+    """Languages, the source language first, and their means; several measures stand under each language.
 
-
-def _draft(
-    measures: list[Measure], scores: Scores, layout: Layout, beside: tuple[Comparison, PaperTable] | None
-) -> Table:
-    first = measures[0]
-    transfer = transfer_groups(measures)
-    further = _is_secondary(measures, scores)
-    names = " / ".join(metric_name(m.metric) for m in measures)
-    if transfer:
-        base = metric_name(first.base_metric)
-        names = f"{base}, zero-shot (ZS), supervised (SUP) and the gap Δ"
-    if further and len(measures) > 1 and not transfer:
-        names = _FURTHER
-    if transfer and beside is not None:
-        names = f"{base}, ZS, SUP and Δ"
-    title = f"{first.task}: {names}" + ("" if beside is None else f", beside {beside[1].cited}")
-    named = [names] if names == _FURTHER else [m.metric for m in measures]
-    if transfer:
-        named = [first.base_metric, "transfer"]
-    parts = [first.task, first.split, *named, *([beside[1].name] if beside else [])]
-    told = caption(measures, scores, names=metric_name(first.base_metric) if transfer else "")
-    table = Table(slug(parts), title, told, "run", [], secondary=further)
-    paper = None if beside is None else beside[1]
-    if transfer:
-        slots = _transfer_slots(measures, scores)
-    elif names == _FURTHER:
-        slots = _further_slots(measures, scores, layout)
-    else:
-        slots = _slots(table, measures, scores, layout, paper)
-    if beside is not None and beside[0].placed_only:
-        slots = _printed_slots(slots, beside[1], beside[0], scores)
-    table.columns = [slot.heading() for slot in slots]
-    add_rows(table, slots, scores, None if beside is None else Beside(beside[0], beside[1], layout.runs))
-    return table
-
-
-def _slots(
-    table: Table, measures: Sequence[Measure], scores: Scores, layout: Layout, paper: PaperTable | None
-) -> list[Slot]:
-    languages = _order(measures, scores, layout.source, paper)
-    shared = languages if paper is None else _shared(measures, languages, paper)
-    if paper is not None and len(shared) > 1 and set(shared) != set(languages):
-        table.note(f"Means are over {', '.join(shared)}, the languages that both have.")
+    Args:
+        measures: shown in the table.
+        scores: all.
+        source: language fine-tuned on.
+        by_metric: the languages stand under the measure instead, with their last mean.
+    """
+    found = dict.fromkeys(lang for m in measures for lang in scores.languages(m))
+    languages = sorted(found, key=lambda lang: (lang != source, lang))
+    means = average_sets(languages, source)
     sets: list[tuple[str, tuple[str, ...], bool]] = [(lang, (lang,), False) for lang in languages]
-    sets += [(label, members, True) for label, members in average_sets(shared, layout.source)]
+    sets += [(label, members, True) for label, members in (means[-1:] if by_metric else means)]
     slots = []
     for label, members, average in sets:
         full = f"mean over {', '.join(members)}" if average else language_name(label)
         for m in measures:
-            part = (tuple((m, lang) for lang in members),)
-            several = len(measures) > 1
-            name = metric_name(m.metric) if several else label or "value"
-            slots.append(Slot(name, part, label if several else "", full, average))
+            name, group = label or "value", ""
+            if by_metric:
+                group = metric_name(m.metric)
+            elif len(measures) > 1:
+                name, group = metric_name(m.metric), label
+            slots.append(_Slot(m, members, name, group, full, average))
     return slots
 
 
-def _further_slots(measures: Sequence[Measure], scores: Scores, layout: Layout) -> list[Slot]:
-    """One metric after the other, in each the languages and their last mean."""
-    slots = []
-    for m in measures:
-        languages = _order([m], scores, layout.source, None)
-        sets: list[tuple[str, tuple[str, ...], bool]] = [(lang, (lang,), False) for lang in languages]
-        sets += [(label, members, True) for label, members in average_sets(languages, layout.source)[-1:]]
-        for label, members, average in sets:
-            full = f"mean over {', '.join(members)}" if average else language_name(label)
-            part = (tuple((m, lang) for lang in members),)
-            slots.append(Slot(label or "value", part, metric_name(m.metric), full, average))
-    return slots
-
-
-def _transfer_slots(measures: Sequence[Measure], scores: Scores) -> list[Slot]:
+def _transfer_slots(measures: Sequence[Measure], scores: Scores) -> list[_Slot]:
     """ALIGN-MLM's layout: the transformations across, in each ZS, SUP and Δ."""
     slots = []
     for language in dict.fromkeys(lang for m in measures for lang in scores.languages(m)):
         applied = language.partition("-x-")[2].replace("-", "+") if transformation(language) else language
         slots += [
-            Slot(quantity_name(m.quantity), (((m, language),),), applied, language_name(language))
+            _Slot(m, (language,), _QUANTITY_NAMES[m.quantity], applied, language_name(language))
             for m in measures
         ]
     return slots
 
 
-def _printed_slots(
-    slots: Sequence[Slot], paper: PaperTable, comparison: Comparison, scores: Scores
-) -> list[Slot]:
-    """Those columns that the paper has figures in, means aside."""
-    placed, _ = placed_lines(paper, comparison, scores.runs, slots[0].measure.task)
-    lines = [*paper_lines(paper), *(line for line, _ in placed.values())]
-    return [slot for slot in slots
-            if slot.average or any(line.cell(*slot.parts[0][0]) for line in lines)]  # fmt: skip
+def _filled(table: Table, slots: Sequence[_Slot], scores: Scores) -> Table:
+    """The table with a row for each run that has a score in any column; the best of each column is marked."""
+    table.columns = [slot.heading() for slot in slots]
+    for run in scores.runs:
+        if counts := _seed_counts(scores, run, slots):
+            low, high = min(counts), max(counts)
+            seeds = "1 seed" if high == 1 else f"{low} seeds" if low == high else f"{low}–{high} seeds"
+            table.rows.append(Row(run, tuple(_cell(scores, run, slot) for slot in slots), "ours", seeds))
+    for place, slot in enumerate(slots):
+        known = [value for row in table.rows if (value := row.cells[place].value) is not None]
+        if len(known) > 1:
+            best = (min if lower_is_better(slot.measure.metric) else max)(known)
+            table.rows = [_with_best(row, place, best) for row in table.rows]
+    return table
 
 
-def _order(measures: Sequence[Measure], scores: Scores, source: str, paper: PaperTable | None) -> list[str]:
-    """Languages in the paper's order, or the source language first and the others by their code."""
-    ours = list(dict.fromkeys(lang for m in measures for lang in scores.languages(m)))
-    plain = sorted(ours, key=lambda lang: (lang != source, lang))
-    if paper is None:
-        return plain
-    printed = [c.language for c in paper.columns if c.language]
-    swapped = {"-".join(reversed(lang.split("-"))): printed.index(lang) for lang in reversed(printed)}
-    places = {**swapped, **{lang: printed.index(lang) for lang in reversed(printed)}}
-    return sorted(plain, key=lambda lang: places.get(lang, len(printed)))
+def _with_best(row: Row, place: int, best: float) -> Row:
+    """Mark a cell that prints the same as the best of its column."""
+    cell = row.cells[place]
+    if cell.value is None or cell.text != figure(best, digits=cell.digits):
+        return row
+    return replace(row, cells=(*row.cells[:place], replace(cell, best=True), *row.cells[place + 1 :]))
 
 
-def _shared(measures: Sequence[Measure], languages: Sequence[str], paper: PaperTable) -> list[str]:
-    lines = paper_lines(paper)
-    return [lang for lang in languages if all(any(line.cell(m, lang) for line in lines) for m in measures)]
+def _cell(scores: Scores, run: str, slot: _Slot) -> TableCell:
+    score: Score | None = scores.mean(slot.measure, run, slot.languages)
+    if score is None:
+        lacking = [lang for lang in slot.languages if scores.score(slot.measure, run, lang) is None]
+        why = f"no mean: {', '.join(lacking)} missing" if lacking else "no mean: no seed has everything"
+        return TableCell("–", title=why if slot.average else "not measured")
+    digits = decimals(slot.measure.metric)
+    seeds = f"{score.seeds} seed{'s' * (score.seeds > 1)}"
+    title = f"{score.mean:.3f}, {seeds}, n = {score.examples:,}"
+    return TableCell(figure(score.mean, digits=digits), score.mean, score.sd, title=title, digits=digits)
 
 
-def _unique(tables: Sequence[Table]) -> None:
-    """Give tables whose names fold into one (``a b``, ``a-b``) different ones."""
-    seen: dict[str, int] = {}
-    for table in tables:
-        seen[table.id] = seen.get(table.id, 0) + 1
-        if seen[table.id] > 1:
-            table.id = f"{table.id}-{seen[table.id]}"
+def _seed_counts(scores: Scores, run: str, slots: Sequence[_Slot]) -> set[int]:
+    found = (
+        scores.values[slot.measure].get(run, {}).get(lang, {}) for slot in slots for lang in slot.languages
+    )
+    return {len(seeds) for seeds in found if seeds}

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from isoglot.errors import ConfigurationError
-from isoglot.report.beside import metric_name
-from isoglot.report.grid import average_sets
+from isoglot.report.grid import average_sets, metric_name
 from isoglot.report.scores import Measure, Scores, lower_is_better, main_measures
 from isoglot.report.stats import Score, margin
 from isoglot.report.table import figure
@@ -30,7 +29,8 @@ class Headline:
         score: its mean over languages and seeds.
         against: the run it is compared with; empty for a single run.
         difference: best − against.
-        verdict: whether the difference exceeds Welch's 95 % margin, in words.
+        beyond: whether the difference exceeds Welch's 95 % margin; ``None`` where a run has one seed.
+        verdict: the same in words.
     """
 
     task: str
@@ -39,6 +39,7 @@ class Headline:
     score: Score
     against: str = ""
     difference: float = 0.0
+    beyond: bool | None = None
     verdict: str = ""
 
 
@@ -66,7 +67,7 @@ def headlines(scores: Scores, *, source: str, baseline: str | None) -> list[Head
 
 
 def summary(lines: Sequence[Headline]) -> str:
-    """All in a sentence: which run is best at what, and how often that is more than noise.
+    """All in two sentences: which run is best at what, and which of the leads could be chance.
 
     Returns:
         Nothing for fewer than two comparisons.
@@ -79,10 +80,21 @@ def summary(lines: Sequence[Headline]) -> str:
         won.setdefault(line.best, []).append(line.task)
     order = sorted(won, key=lambda run: -len(won[run]))
     told = "; ".join(f"{run} at {_listed(won[run])}" for run in order)
-    beyond = sum(line.verdict.startswith("more") for line in compared)
-    against = {line.against for line in compared}
-    rival = f"the lead over {next(iter(against))}" if len(against) == 1 else "the lead"
-    return f"Best: {told}. In {beyond} of {len(compared)}, {rival} is more than noise."
+    return f"Best: {told}. {_chance(compared)}"
+
+
+def _chance(lines: Sequence[Headline]) -> str:
+    """Which leads are more than chance, in words."""
+    sure = [line.task for line in lines if line.beyond]
+    weak = [line.task for line in lines if line.beyond is False]
+    if len(sure) == len(lines):
+        return f"All {len(lines)} leads are more than chance (95 %)."
+    if not sure and not weak:
+        return "With one seed per run, any of these leads could be chance."
+    if not sure:
+        return "With so few seeds, each of these leads could be chance, however large."
+    others = "The others" if len(lines) - len(sure) > 1 else "The other"
+    return f"More than chance (95 %): the lead at {_listed(sure)}. {others} could be chance."
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -113,15 +125,14 @@ def _line(scores: Scores, measure: Measure, source: str, baseline: str | None) -
     best = known[order[0]]
     if against is None:
         return Headline(task, metric, order[0], best)
-    difference = best.mean - known[against].mean
-    return Headline(task, metric, order[0], best, against, difference, _verdict(best, known[against]))
-
-
-def _verdict(best: Score, other: Score) -> str:
-    """The 95 % margin of Welch's t-test as the measure of noise."""
+    other = known[against]
+    difference = best.mean - other.mean
     if best.error is None or other.error is None:
-        return "one seed: not known to be more than noise"
+        said = "one seed: chance cannot be ruled out"
+        return Headline(task, metric, order[0], best, against, difference, None, said)
     bound = margin(best, other)
-    beyond = abs(best.mean - other.mean) > bound
-    said = "more than" if beyond else "no more than"
-    return f"{said} noise (±{figure(bound)}: Welch's t at 95 %, seeds unpaired)"
+    beyond = abs(difference) > bound
+    said = "more than chance" if beyond else "could be chance"
+    seeds = min(best.seeds, other.seeds)
+    said += f": with {seeds} seeds the 95 % margin is ±{figure(bound)} (Welch's t, seeds unpaired)"
+    return Headline(task, metric, order[0], best, against, difference, beyond, said)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["RIGHT_TO_LEFT", "direction", "language_name"]
+import re
+
+__all__ = ["RIGHT_TO_LEFT", "direction", "language_name", "transformation"]
 
 _NAMES = """af Afrikaans|am Amharic|ar Arabic|az Azerbaijani|be Belarusian|bg Bulgarian|bn Bengali|ca Catalan|cs Czech
 |cy Welsh|da Danish|de German|el Greek|en English|eo Esperanto|es Spanish|et Estonian|eu Basque|fa Persian|fi Finnish
@@ -27,6 +29,11 @@ def language_name(code: str) -> str:
     if len(parts) == 2 and all(part in _BY_CODE for part in parts):
         return "–".join(_BY_CODE[part] for part in parts)
     return code
+
+
+def transformation(language: str) -> str:
+    """Transformations that make a derived language, sorted: ``inv+trans`` of ``en-x-trans-inv``, empty for others."""
+    return "+".join(sorted(filter(None, re.split(r"[-+_]", language.lower().partition("-x-")[2]))))
 
 
 def direction(code: str) -> str:

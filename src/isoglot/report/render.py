@@ -1,44 +1,26 @@
-"""``isoglot report``: run folders in, one page out."""
+"""``isoglot report``: run folders and studies in, one page out."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
-from isoglot import __version__
-from isoglot.report.across import across_tables, overview
-from isoglot.report.comparison import Comparison
+from isoglot.report.beside import Place, beside_cells
+from isoglot.report.charts import draw
+from isoglot.report.compare import compare
 from isoglot.report.curves import curve_figures
 from isoglot.report.export import write_tables
-from isoglot.report.folds import own_tables, paper_folds
-from isoglot.report.grid import Layout, build_tables
+from isoglot.report.grid import overview, result_tables
 from isoglot.report.headline import headlines, summary
-from isoglot.report.html import Markup, element
-from isoglot.report.page import (
-    Section,
-    figure_block,
-    headline_cards,
-    page,
-    results_section,
-    table_block,
-)
-from isoglot.report.placing import in_order
-from isoglot.report.plots import Drawn, draw
+from isoglot.report.page import Page, to_html
 from isoglot.report.runs import Material, gather
 from isoglot.report.scores import Combination, Scores, collect
 from isoglot.report.table import Column, Row, Table, TableCell, slug
-from isoglot.report.viewer import alignment_table, alignment_viewer
+from isoglot.report.viewer import Viewer, alignment_table
 from isoglot.runs.files import refuse_overwriting, write_text
 
-__all__ = ["ReportOptions", "render", "report_tables"]
-
-
-_CURVES = 6
-"""So many training curves are shown; the others are folded."""
-_INLINE = 3
-"""So many tables beside a paper's stand among the tasks' own; more have a section of their own."""
+__all__ = ["ReportOptions", "comparison_tables", "render"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +30,7 @@ class ReportOptions:
     Args:
         title: heading of the page.
         headline: a sentence of your own, put above the computed headline.
-        comparisons: tables of the papers to put beside ours.
+        places: runs to put beside rows of the papers' tables.
         combinations: bilingual models shown as one row.
         names: run -> what it is called in the report.
         baseline: the run that the headline compares with; the second best without it.
@@ -59,7 +41,7 @@ class ReportOptions:
 
     title: str = "isoglot report"
     headline: str = ""
-    comparisons: Sequence[Comparison] = ()
+    places: Sequence[Place] = ()
     combinations: Sequence[Combination] = ()
     names: Mapping[str, str] = field(default_factory=dict)
     baseline: str | None = None
@@ -72,7 +54,7 @@ def render(runs: Sequence[str | Path], *, out: str | Path, options: ReportOption
     """Write one self-contained HTML page on the runs.
 
     Args:
-        runs: run folders, folders of them, or files of results.
+        runs: run folders, folders of studies, folders of them, or files of results.
         out: the page.
         options: what to show beside the runs.
 
@@ -81,7 +63,7 @@ def render(runs: Sequence[str | Path], *, out: str | Path, options: ReportOption
 
     Raises:
         InputError: a run is missing or holds nothing, or a file in it is wrong (``file:line``).
-        ConfigurationError: a comparison, combination or baseline names what is not there.
+        ConfigurationError: a place, combination or baseline names what is not there.
 
     Example:
         >>> render(["runs/tlm", "runs/weam"], out="report.html")  # doctest: +SKIP
@@ -90,128 +72,77 @@ def render(runs: Sequence[str | Path], *, out: str | Path, options: ReportOption
     options = options or ReportOptions()
     refuse_overwriting(out, [run for run in runs if Path(run).is_file()])
     material = gather(runs, options.combinations, options.names)
-    scores = _ordered(material, options)
-    tables = _tables(scores, material, options)
-    runs = in_order(list(dict.fromkeys([*scores.runs, *(curve.run for curve in material.curves)])))
-    drawn = [draw(found, runs=runs) for _, found in material.figures]
-    main, side = ([draw(chart, runs=runs) for chart in charts] for charts in curve_figures(material.curves))
-    everything = _results_table(material)
-    beside = [table for table in tables if table.paper]
-    if len(beside) <= _INLINE and not any(c.placed_only for c in options.comparisons):
-        beside = []
-    own = [table for table in tables if table not in beside]
+    scores = collect(material.rows, options.combinations)
+    scores.runs.sort(key=lambda run: run != options.baseline)
+    page = _page(material, scores, options)
     links = [alignment_table(title, sentences) for title, sentences in material.alignments]
-    provenance = _runs_table(material)
-    exported = [*tables, *(d.data for d in (*drawn, *main, *side)), *links, everything, provenance]
-    _distinct(exported)
-    sections = [
-        Section("tables", "Results by task", own_tables(own), own),
-        Section("papers", "Beside the papers", paper_folds(beside), beside),
-        Section("figures", "Figures", _figures(drawn)),
-        Section("curves", "Training", _curves(main, side)),
-        Section("alignments", "Word alignments", _viewers(material, options)),
-        Section("all", "All results", results_section(everything) if material.rows else []),
-        Section("runs", "Runs", [table_block(provenance, heading=False)] if provenance.rows else []),
-    ]
-    lead = _lead(scores, material, options)
-    made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    text = page(
-        options.title,
-        lead,
-        sections,
-        f"Made by isoglot {__version__}, {made}. Nothing on this page is fetched.",
-    )
+    drawn = [figure.data for figure in (*page.figures, *page.curves, *page.side)]
+    tables = [*page.own, *page.beside, *drawn, *links, page.everything, page.runs]
+    _distinct(tables)
+    text = to_html(page)
     if options.tables is not None:
-        write_tables(exported, options.tables)
+        write_tables(tables, options.tables)
     return write_text(out, text)
 
 
-def report_tables(runs: Sequence[str | Path], options: ReportOptions) -> list[Table]:
-    """The tables by task alone, for ``isoglot report compare``.
+def comparison_tables(runs: Sequence[str | Path], options: ReportOptions) -> list[Table]:
+    """The tables beside the papers' alone, for ``isoglot report compare``.
 
     Raises:
         InputError: as :func:`render`.
         ConfigurationError: as :func:`render`.
     """
     material = gather(runs, options.combinations, options.names)
-    return _tables(_ordered(material, options), material, options)
+    return _compared(material, collect(material.rows, options.combinations), options)
 
 
-def _ordered(material: Material, options: ReportOptions) -> Scores:
-    """All scores; the run to compare with first, then those of known systems."""
-    scores = collect(material.rows, options.combinations)
-    runs = in_order(scores.runs)
-    scores.runs = sorted(runs, key=lambda run: run != options.baseline)
-    return scores
+def _compared(material: Material, scores: Scores, options: ReportOptions) -> list[Table]:
+    encoders = {run: info.encoder for run, info in material.infos.items()}
+    return compare([*material.cells, *beside_cells(options.places, scores, encoders)], others=True)
 
 
-def _tables(scores: Scores, material: Material, options: ReportOptions) -> list[Table]:
-    layout = Layout(options.source, options.comparisons, material.infos)
-    first = overview(scores, layout)
-    return [*([first] if first else []), *build_tables(scores, layout), *across_tables(scores, layout)]
-
-
-def _lead(scores: Scores, material: Material, options: ReportOptions) -> list[Markup]:
+def _page(material: Material, scores: Scores, options: ReportOptions) -> Page:
     lines = headlines(scores, source=options.source, baseline=options.baseline)
-    parts = [element("p", text, class_="headline") for text in (options.headline, summary(lines)) if text]
-    cards = headline_cards(lines)
-    if cards is not None:
-        parts.append(cards)
-    seeds = {row.seed for row in material.rows if row.seed is not None}
-    counts = [(len(scores.runs), "run"), (len(seeds), "seed"), (len({m.task for m in scores.measures()}), "task"),
-              (len({row.language for row in material.rows}), "language"), (len(material.rows), "result")]  # fmt: skip
-    told = ", ".join(f"{n:,} {word}{'' if n == 1 else 's'}" for n, word in counts if n)
-    if told:
-        parts.append(
-            element(
-                "p",
-                f"{told}. Means over languages are computed here from the columns shown.",
-                class_="counts",
-            )
-        )
+    first = overview(scores, options.source)
+    names = list(dict.fromkeys([*scores.runs, *(curve.run for curve in material.curves)]))
+    main, side = ([draw(chart, runs=names) for chart in charts] for charts in curve_figures(material.curves))
+    warning = ""
     if scores.repeated:
-        first = scores.repeated[0]
-        parts.append(
-            element("p", f"{len(scores.repeated)} results were measured again with another value; the last one counts "
-                    f"(first: {first.run}, {first.task}, {first.language}, {first.metric}).", class_="warning")
-        )  # fmt: skip
-    return parts
+        row = scores.repeated[0]
+        warning = (
+            f"{len(scores.repeated)} results were measured again with another value; the last one counts "
+            f"(first: {row.run}, {row.task}, {row.language}, {row.metric})."
+        )
+    return Page(
+        options.title, _results_table(material), _runs_table(material),
+        lead=(options.headline, summary(lines)), cards=lines, counts=_counts(material, scores), warning=warning,
+        own=[*([first] if first else []), *result_tables(scores, options.source)],
+        beside=_compared(material, scores, options),
+        figures=[draw(found, runs=names) for found in material.figures], curves=main, side=side,
+        viewers=[Viewer(title, pairs, most=options.sentences) for title, pairs in material.alignments],
+    )  # fmt: skip
 
 
-def _figures(drawn: Sequence[Drawn]) -> list[Markup]:
-    return [element("div", *(figure_block(d) for d in drawn), class_="figures")] if drawn else []
-
-
-def _curves(main: Sequence[Drawn], side: Sequence[Drawn]) -> list[Markup]:
-    parts = _figures(main[:_CURVES])
-    if main[_CURVES:]:
-        title = element("summary", f"{len(main) - _CURVES} further losses and metrics")
-        parts.append(element("details", title, *_figures(main[_CURVES:]), class_="fold"))
-    if side:
-        title = element("summary", "Learning rate, gradient norm, speed")
-        parts.append(element("details", title, *_figures(side), class_="fold"))
-    return parts
-
-
-def _viewers(material: Material, options: ReportOptions) -> list[Markup]:
-    return [
-        alignment_viewer(title, sentences, most=options.sentences, number=number)
-        for number, (title, sentences) in enumerate(material.alignments, 1)
-    ]
+def _counts(material: Material, scores: Scores) -> str:
+    seeds = {row.seed for row in material.rows if row.seed is not None}
+    languages = {row.language for row in material.rows}
+    counts = [(len(scores.runs), "run"), (len(seeds), "seed"), (len({m.task for m in scores.measures()}), "task"),
+              (len(languages), "language"), (len(material.rows), "result")]  # fmt: skip
+    return ", ".join(f"{n:,} {word}{'s' * (n != 1)}" for n, word in counts if n)
 
 
 def _results_table(material: Material) -> Table:
-    names = ["task", "language", "split", "metric", "value", "seed", "examples", "recipe", "checkpoint"]
-    table = Table(
-        "all-results", "All results", "As measured, one row a result.", "run", [Column(n) for n in names]
-    )
+    has_options = any(row.options for row in material.rows)
+    names = ["task", "language", "split", "metric", *["options"] * has_options, "value", "seed", "examples"]
+    columns = [Column(name) for name in (*names, "recipe", "checkpoint")]
+    table = Table("all-results", "All results", "As measured, one row per result.", "run", columns)
     for row in material.rows:
-        seed = TableCell("") if row.seed is None else TableCell(str(row.seed), float(row.seed))
+        texts = [row.task, row.language, row.split, row.metric, *[row.settings] * has_options]
         value = TableCell(f"{row.value:.4f}".rstrip("0").rstrip("."), row.value)
-        texts = (TableCell(row.task), TableCell(row.language), TableCell(row.split), TableCell(row.metric))
+        seed = TableCell("") if row.seed is None else TableCell(str(row.seed), float(row.seed))
+        examples = TableCell(f"{row.examples:,}", float(row.examples))
         hashes = (TableCell(row.recipe_hash[:8]), TableCell(row.checkpoint_hash[:8]))
-        cells = (*texts, value, seed, TableCell(f"{row.examples:,}", float(row.examples)), *hashes)
-        table.rows.append(Row(row.run, cells, "plain"))
+        table.rows.append(Row(row.run, (*map(TableCell, texts), value, seed, examples, *hashes), "plain"))
     return table
 
 
@@ -228,7 +159,7 @@ def _runs_table(material: Material) -> Table:
     return table
 
 
-def _distinct(tables: Sequence[Table]) -> None:
+def _distinct(tables: Iterable[Table]) -> None:
     """Different file names for tables of one name."""
     seen: set[str] = set()
     for table in tables:

@@ -4,23 +4,48 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from isoglot import results
+from isoglot import cells, results
+from isoglot.cells import Cell
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.report.alignment_files import Sentence, read_alignments
-from isoglot.report.comparison import RunInfo
 from isoglot.report.curves import Curve, read_curves
 from isoglot.report.figure_files import Figure, read_figure
-from isoglot.report.scores import Combination, run_label
+from isoglot.report.scores import Combination, row_labels, run_label
 from isoglot.results import Result
 
-__all__ = ["Material", "gather"]
+__all__ = ["Material", "RunInfo", "gather"]
 
 _FIGURES = "figures"
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """What is known of a run from the folder it came in.
+
+    Args:
+        name: label of the run.
+        encoder: the model that training started from; empty if not recorded.
+        folder: where it was found.
+        seeds: of its rows.
+        recipe_hash: of its recipe.
+        checkpoint_hashes: of the weights that were measured.
+        versions: package -> version.
+        examples: rows of results.
+    """
+
+    name: str
+    encoder: str = ""
+    folder: str = ""
+    seeds: tuple[int, ...] = ()
+    recipe_hash: str = ""
+    checkpoint_hashes: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    examples: int = 0
 
 
 @dataclass
@@ -29,16 +54,18 @@ class Material:
 
     Args:
         rows: of all results.
+        cells: of the papers' tables, measured by studies.
         infos: run -> what is known of it.
         curves: of all training runs.
-        figures: with the folder they came from.
+        figures: to draw.
         alignments: title and sentence pairs.
     """
 
     rows: list[Result] = field(default_factory=list)
+    cells: list[Cell] = field(default_factory=list)
     infos: dict[str, RunInfo] = field(default_factory=dict)
     curves: list[Curve] = field(default_factory=list)
-    figures: list[tuple[str, Figure]] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
     alignments: list[tuple[str, list[Sentence]]] = field(default_factory=list)
 
 
@@ -49,8 +76,8 @@ def gather(
 ) -> Material:
     """Read folders and files.
 
-    A folder is searched through: ``results.jsonl``, run folders (``run.json`` or ``checkpoint-*``) and
-    ``figures`` folders at any depth. A file is results if it ends in ``.jsonl``.
+    A folder is searched through: ``results.jsonl``, ``cells.jsonl``, run folders (``run.json`` or ``checkpoint-*``)
+    and ``figures`` folders at any depth. A file is results, or cells where it is called ``cells.jsonl``.
 
     Args:
         paths: run folders, folders of run folders, or files of results.
@@ -65,16 +92,23 @@ def gather(
     records: list[Mapping[str, Any]] = []
     for path in dict.fromkeys(Path(p) for p in paths):
         if not path.exists():
-            raise InputError("no such run; name a run folder or a results.jsonl", path=path)
-        files = [path] if path.is_file() else sorted(path.rglob(results.FILE_NAME))
-        material.rows += results.read(files)
+            raise InputError("run not found; name a run folder or a results.jsonl", path=path)
+        there = [path] if path.is_file() else sorted(path.rglob("*.jsonl"))
+        tables = [file for file in there if file.name == cells.FILE_NAME]
+        files = [f for f in there if f not in tables and (path.is_file() or f.name == results.FILE_NAME)]
+        for file in files:
+            rows = results.read(file)
+            if not rows:
+                raise InputError("no results in this file; run the evaluation again, or delete it", path=file)
+            material.rows += rows
+        material.cells += cells.read_cells(tables)
         before = len(material.curves) + len(material.figures) + len(material.alignments)
         if path.is_dir():
             records += _search(path, material)
         found = len(material.curves) + len(material.figures) + len(material.alignments) > before
-        if not files and not found:
+        if not files and not tables and not found:
             raise InputError(
-                "holds no results.jsonl, no training curves and no figures; "
+                "no results.jsonl, cells.jsonl, training curves or figures in this folder; "
                 "type `isoglot evaluate CHECKPOINT ... --out`, or name another folder",
                 path=path,
             )
@@ -118,7 +152,7 @@ def _search(root: Path, material: Material) -> list[Mapping[str, Any]]:
     for folder in sorted(p for p in root.rglob(_FIGURES) if p.is_dir()):
         for path in sorted(folder.iterdir()):
             if path.suffix == ".json":
-                material.figures.append((folder.parent.name, read_figure(path)))
+                material.figures.append(read_figure(path))
             elif path.suffix == ".jsonl":
                 title = re.sub(r"^\d+[-_ ]+", "", path.stem).replace("_", " ")
                 material.alignments.append((title, read_alignments(path)))
@@ -143,16 +177,16 @@ def _record(folder: Path) -> Mapping[str, Any]:
     return record
 
 
-def _infos(rows: Iterable[Result], records: Sequence[Mapping[str, Any]]) -> dict[str, RunInfo]:
+def _infos(rows: Sequence[Result], records: Sequence[Mapping[str, Any]]) -> dict[str, RunInfo]:
     by_hash = {r["recipe_hash"]: r for r in records if r.get("recipe_hash")}
     by_name = {r["name"]: r for r in records if r.get("name")}
     grouped: dict[str, list[Result]] = {}
-    for row in rows:
-        grouped.setdefault(run_label(row), []).append(row)
+    for row, label in zip(rows, row_labels(rows), strict=True):
+        grouped.setdefault(label, []).append(row)
     infos = {}
     for label, own in grouped.items():
         hashes = list(dict.fromkeys(row.recipe_hash for row in own if row.recipe_hash))
-        record = next((by_hash[h] for h in hashes if h in by_hash), by_name.get(label, {}))
+        record = next((by_hash[h] for h in hashes if h in by_hash), by_name.get(run_label(own[0]), {}))
         infos[label] = RunInfo(
             name=label,
             encoder=_encoder(record),

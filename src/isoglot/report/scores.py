@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
@@ -21,28 +21,16 @@ __all__ = [
     "lower_is_better",
     "main_measures",
     "percentage",
+    "row_labels",
     "run_label",
 ]
 
 _SHARES = frozenset(
-    [
-        "accuracy",
-        "f1",
-        "em",
-        "exact_match",
-        "aer",
-        "precision",
-        "recall",
-        "mrr",
-        "map",
-        "p@1",
-        "p@5",
-        "p@10",
-        "chunk_f1",
-        "token_accuracy",
-    ]
-)
+    ["accuracy", "f1", "em", "exact_match", "aer", "precision", "recall", "mrr", "map", "p@1", "p@5", "p@10",
+     "chunk_f1", "token_accuracy"]
+)  # fmt: skip
 """Metrics that some tools give as a share of 1 and all papers print in percent."""
+_DEFAULT = object()
 _LOWER = ("aer", "loss", "perplexity", "error", "delta", "drop")
 _FIRST = ("aer", "f1", "accuracy", "em", "mrr")
 _QUANTITIES = {"_zero_shot": "zs", "_supervised": "sup", "_delta": "delta"}
@@ -113,6 +101,10 @@ class Combination:
         return cls(name.strip(), {language.strip(): run.strip() for language, _, run in pairs})
 
 
+Languages = dict[str, dict[int | None, tuple[float, int]]]
+"""Language -> seed -> value and number of examples."""
+
+
 @dataclass
 class Scores:
     """All scores of a report.
@@ -124,7 +116,7 @@ class Scores:
         repeated: rows that a later row of the same run, seed and measure took the place of, with another value.
     """
 
-    values: dict[Measure, dict[str, dict[str, dict[int | None, tuple[float, int]]]]]
+    values: dict[Measure, dict[str, Languages]]
     runs: list[str]
     scaled: set[Measure] = field(default_factory=set)
     repeated: list[Result] = field(default_factory=list)
@@ -144,36 +136,20 @@ class Scores:
             return None
         return Score.of([value for value, _ in found.values()], min(n for _, n in found.values()))
 
-    def average(self, run: str, groups: Sequence[Sequence[tuple[Measure, str]]]) -> Score | None:
-        """Mean over groups of the means in them, for each seed that has them all.
+    def mean(self, measure: Measure, run: str, languages: Sequence[str]) -> Score | None:
+        """Mean over languages for each seed that has them all, then over seeds.
 
-        A seed that lacks a part is left out: means over different parts are not means of one thing.
-
-        Args:
-            run: its label.
-            groups: measures with their languages, such as a task's EM and F1 in every language.
+        A seed that lacks a language is left out: means over different languages are not means of one thing.
 
         Returns:
-            ``None`` where there is no group or no seed has everything.
+            ``None`` where there is no language or no seed has them all.
         """
-        cells = [[self.values.get(m, {}).get(run, {}).get(lang, {}) for m, lang in group] for group in groups]
-        parts = [cell for group in cells for cell in group]
-        if not parts or not all(cells):
-            return None
-        seeds = [seed for seed in parts[0] if all(seed in cell for cell in parts)]
+        cells = [self.values.get(measure, {}).get(run, {}).get(lang, {}) for lang in languages]
+        seeds = [seed for seed in (cells[0] if cells else ()) if all(seed in cell for cell in cells)]
         if not seeds:
             return None
-        means = [fmean(fmean(cell[seed][0] for cell in group) for group in cells) for seed in seeds]
-        counts = {
-            (m.task, m.split, lang): min(self.values[m][run][lang][seed][1] for seed in seeds)
-            for group in groups
-            for m, lang in group
-        }
-        return Score.of(means, sum(counts.values()))
-
-    def mean(self, measure: Measure, run: str, languages: Sequence[str]) -> Score | None:
-        """Mean over languages, per seed first, then over seeds, as :meth:`average`."""
-        return self.average(run, [[(measure, language) for language in languages]])
+        means = [fmean(cell[seed][0] for cell in cells) for seed in seeds]
+        return Score.of(means, sum(min(cell[seed][1] for seed in seeds) for cell in cells))
 
 
 def main_measures(measures: Sequence[Measure]) -> list[Measure]:
@@ -215,7 +191,32 @@ def run_label(row: Result) -> str:
     return short or row.run
 
 
-def collect(rows: Iterable[Result], combinations: Sequence[Combination] = ()) -> Scores:
+def row_labels(rows: Sequence[Result]) -> list[str]:
+    """What each row's run is called: :func:`run_label`, with the options by which its evaluations of a task differ.
+
+    Example:
+        >>> base = {"run": "tlm", "task": "tatoeba", "metric": "accuracy", "language": "de", "value": 1, "examples": 9}
+        >>> row_labels([Result(**base), Result(**base, options={"layer": 3})])
+        ['tlm', 'tlm (layer=3)']
+    """
+    labels = [run_label(row) for row in rows]
+    evaluations: dict[tuple[str, str], list[Result]] = defaultdict(list)
+    for label, row in zip(labels, rows, strict=True):
+        evaluations[label, row.task].append(row)
+    shared = {
+        key: {k: v for k, v in own[0].options.items() if all(r.options.get(k, _DEFAULT) == v for r in own)}
+        for key, own in evaluations.items()
+    }
+    found = []
+    for label, row in zip(labels, rows, strict=True):
+        common = shared[label, row.task]
+        told = {name: value for name, value in row.options.items() if name not in common}
+        settings = row.model_copy(update={"options": told}).settings
+        found.append(f"{label} ({settings})" if settings else label)
+    return found
+
+
+def collect(rows: Sequence[Result], combinations: Sequence[Combination] = ()) -> Scores:
     """Order rows by measure, run, language and seed.
 
     Of several rows for the same thing the last one counts. Metrics that are shares of 1 throughout are turned into
@@ -229,11 +230,9 @@ def collect(rows: Iterable[Result], combinations: Sequence[Combination] = ()) ->
         ConfigurationError: a combination names a run that has no rows.
     """
     scores = Scores({}, [])
-    order: dict[str, None] = {}
+    labels = row_labels(rows)
     own: set[Measure] = set()
-    for row in rows:
-        label = run_label(row)
-        order[label] = None
+    for row, label in zip(rows, labels, strict=True):
         measure = Measure(row.task, row.split, row.metric)
         if row.checkpoint_hash or row.recipe_hash:
             own.add(measure)
@@ -241,19 +240,22 @@ def collect(rows: Iterable[Result], combinations: Sequence[Combination] = ()) ->
         if row.seed in seeds and seeds[row.seed][0] != row.value:
             scores.repeated.append(row)
         seeds[row.seed] = (row.value, row.examples)
-    scores.runs = list(order)
+    scores.runs = list(dict.fromkeys(labels))
     for measure, runs in scores.values.items():
-        if measure in own:
-            continue
-        numbers = [v for langs in runs.values() for seeds in langs.values() for v, _ in seeds.values()]
-        if measure.metric.lower() in _SHARES and all(-1 <= v <= 1 for v in numbers) and any(numbers):
-            scores.scaled.add(measure)
-            for langs in runs.values():
-                for seeds in langs.values():
-                    seeds.update({seed: (100 * value, n) for seed, (value, n) in seeds.items()})
+        if measure not in own:
+            _in_percent(scores, measure, runs)
     for combination in combinations:
         _combine(scores, combination)
     return scores
+
+
+def _in_percent(scores: Scores, measure: Measure, runs: Mapping[str, Languages]) -> None:
+    numbers = [v for langs in runs.values() for seeds in langs.values() for v, _ in seeds.values()]
+    if measure.metric.lower() in _SHARES and all(-1 <= v <= 1 for v in numbers) and any(numbers):
+        scores.scaled.add(measure)
+        for langs in runs.values():
+            for seeds in langs.values():
+                seeds.update({seed: (100 * value, n) for seed, (value, n) in seeds.items()})
 
 
 def _combine(scores: Scores, combination: Combination) -> None:

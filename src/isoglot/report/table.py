@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Literal
 
 __all__ = ["Column", "Row", "Table", "TableCell", "decimals", "figure", "slug"]
@@ -22,7 +23,6 @@ class TableCell:
         best: the best of its column.
         note: number of a note of the table, 1-based; 0 for none.
         title: shown when pointed at.
-        muted: not comparable with its neighbours.
         digits: after the point, of the standard deviation as of the text.
     """
 
@@ -32,13 +32,17 @@ class TableCell:
     best: bool = False
     note: int = 0
     title: str = ""
-    muted: bool = False
     digits: int = 1
 
     @property
     def spread(self) -> str:
         """``±0.4``; empty for one seed."""
         return "" if self.sd is None else f"±{self.sd:.{self.digits}f}"
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is set as a number, or stands for one that is missing."""
+        return self.value is not None or self.text in ("–", "…", "")
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,19 @@ class Table:
     paper: str = ""
     secondary: bool = False
     orderings: tuple[int, int, int] = (0, 0, 0)
+
+    @property
+    def groups(self) -> list[tuple[str, int]]:
+        """Headings over several columns, each with how many; none where no column has one."""
+        found = [
+            (name, len(list(own))) for name, own in groupby(self.columns, key=lambda column: column.group)
+        ]
+        return found if any(name for name, _ in found) else []
+
+    @property
+    def headings(self) -> list[str]:
+        """Of all columns, the rows' own first."""
+        return [self.corner, *(column.label for column in self.columns)]
 
     def note(self, text: str) -> int:
         """The number of a note, which is added if it is new."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from isoglot.report.alignment_files import LinkClass, Sentence, quality
-from isoglot.report.html import Markup, element, join
 from isoglot.report.languages import direction
 from isoglot.report.table import Column, Row, Table, TableCell, figure, slug
 
-__all__ = ["KEYS", "alignment_table", "alignment_viewer"]
+__all__ = ["KEYS", "Side", "Viewer", "Word", "alignment_table"]
 
-KEYS: dict[LinkClass, tuple[str, str]] = {
+KEYS: Mapping[LinkClass, tuple[str, str]] = {
     "sure": ("✓", "found, a sure gold link"),
     "possible": ("○", "found, a possible gold link"),
     "error": ("✗", "found, not in the gold links"),
@@ -23,34 +23,80 @@ KEYS: dict[LinkClass, tuple[str, str]] = {
 _WORST_FIRST: tuple[LinkClass, ...] = ("error", "missed", "possible", "sure", "plain")
 
 
-def alignment_viewer(title: str, sentences: Sequence[Sentence], *, most: int, number: int) -> Markup:
-    """A section with the first ``most`` pairs; its heading counts all of them.
+@dataclass(frozen=True)
+class Word:
+    """A word with its links.
+
+    Args:
+        text: as written.
+        links: place in the other sentence and class of each, as the page's script reads them (``0:sure 2:error``).
+        worst: class that matters most; empty for an unlinked word.
+        label: read out with the word.
+    """
+
+    text: str
+    links: str
+    worst: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Side:
+    """One sentence of a pair: ``source`` or ``target``."""
+
+    name: str
+    words: Sequence[Word]
+    language: str
+    direction: str
+
+
+class Viewer:
+    """What the page shows of one file of aligned pairs.
 
     Args:
         title: heading.
-        sentences: of one file.
+        sentences: of the file.
         most: pairs shown, evenly spread over the file where there are more.
-        number: of the viewer on its page, for names of its elements.
     """
-    shown = _spread(sentences, most)
-    classes = list(dict.fromkeys(c for s in shown for c in s.classes.values()))
-    pairs = [_pair(sentence, f"v{number}-{i}") for i, sentence in enumerate(shown)]
-    only = None
-    if any(sentence.errors for sentence in shown):
-        box = element("input", type="checkbox", class_="only-errors")
-        only = element("label", box, " only pairs with errors", class_="control")
-    hint = (
-        "Point at a word, tap it, or move with the arrow keys: its links light up; up and down follow a link."
-    )
-    return element(
-        "section", element("h3", element("bdi", title)),
-        element("p", _summary(sentences, shown), class_="caption"),
-        element("div", _key(classes), only, class_="viewer-tools"),
-        element("p", hint, class_="hint screen"),
-        *pairs,
-        element("p", "", class_="visually-hidden said", aria_live="polite"),
-        class_="viewer", id=f"viewer-{number}",
-    )  # fmt: skip
+
+    def __init__(self, title: str, sentences: Sequence[Sentence], *, most: int) -> None:
+        self.title, self.sentences = title, sentences
+        step = max(1.0, len(sentences) / most)
+        self.shown = [sentences[int(i * step)] for i in range(min(most, len(sentences)))]
+
+    @property
+    def keys(self) -> list[tuple[LinkClass, str, str]]:
+        """Class, sign and meaning of the links shown."""
+        there = {kind for sentence in self.shown for kind in sentence.classes.values()}
+        return [(kind, *KEYS[kind]) for kind in KEYS if kind in there]
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether there is any link to filter by."""
+        return any(sentence.errors for sentence in self.shown)
+
+    @property
+    def summary(self) -> str:
+        """How many pairs, and their scores against gold links; over all of the file."""
+        count = f"{len(self.sentences):,} pairs"
+        if len(self.shown) < len(self.sentences):
+            count += f", {len(self.shown)} of them shown"
+        found = quality(self.sentences)
+        if found is None:
+            return f"{count}."
+        scores = (
+            f"precision {figure(found.precision)}, recall {figure(found.recall)}, AER {figure(found.aer)}"
+        )
+        return f"{count}; over all pairs {scores} (percent)."
+
+    def sides(self, sentence: Sentence) -> list[Side]:
+        """Source and target of a pair."""
+        pair = sentence.pair
+        turned = {(j, i): kind for (i, j), kind in sentence.classes.items()}
+        return [
+            _side("source", pair.src, pair.tgt, pair.src_language, sentence.classes),
+            _side("target", pair.tgt, pair.src, pair.tgt_language, turned),
+        ]
 
 
 def alignment_table(title: str, sentences: Sequence[Sentence]) -> Table:
@@ -65,110 +111,26 @@ def alignment_table(title: str, sentences: Sequence[Sentence]) -> Table:
     return table
 
 
-def _spread(sentences: Sequence[Sentence], most: int) -> list[Sentence]:
-    if len(sentences) <= most:
-        return list(sentences)
-    return [sentences[i * len(sentences) // most] for i in range(most)]
-
-
-def _summary(sentences: Sequence[Sentence], shown: Sequence[Sentence]) -> str:
-    found = quality(sentences)
-    count = f"{len(sentences):,} pairs" + (
-        "" if len(shown) == len(sentences) else f", {len(shown)} of them shown"
-    )
-    if found is None:
-        return f"{count}."
-    scores = f"precision {figure(found.precision)}, recall {figure(found.recall)}, AER {figure(found.aer)}"
-    return f"{count}; over all pairs {scores} (percent)."
-
-
-def _key(classes: Sequence[LinkClass]) -> Markup:
-    items = []
-    for kind, (sign, meaning) in KEYS.items():
-        if kind in classes:
-            line = element("line", x1=1, x2=27, y1=7, y2=7, class_=f"link l-{kind}")
-            key = element("svg", line, viewBox="0 0 28 14", class_="key", aria_hidden="true")
-            items.append(
-                element("li", key, element("span", sign, class_="sign", aria_hidden="true"), f" {meaning}")
-            )
-    return element("ul", *items, class_="legend")
-
-
-def _pair(sentence: Sentence, name: str) -> Markup:
-    pair = sentence.pair
-    by_source: dict[int, list[tuple[int, LinkClass]]] = defaultdict(list)
-    by_target: dict[int, list[tuple[int, LinkClass]]] = defaultdict(list)
-    for (i, j), kind in sentence.classes.items():
-        by_source[i].append((j, kind))
-        by_target[j].append((i, kind))
-    heading = element("p", element("bdi", str(pair.id)), class_="pair-id") if pair.id != "" else None
-    said = [
-        element(
-            "li",
-            element("bdi", pair.src[i]),
-            " – ",
-            element("bdi", pair.tgt[j]),
-            f" {KEYS[kind][0]}",
-            class_=f"t-{kind}",
-        )
-        for (i, j), kind in sentence.classes.items()
-    ]
-    links = element(
-        "details", element("summary", f"{len(said)} links as text"), element("ul", *said), class_="links"
-    )
-    return element(
-        "div", heading,
-        element("svg", class_="wires", aria_hidden="true"),
-        element(
-            "div", _words(pair.src, by_source, pair.tgt, pair.src_language, "source"),
-            _words(pair.tgt, by_target, pair.src, pair.tgt_language, "target"), class_="pair-words",
-        ),
-        links if said else element("p", "No links.", class_="hint"),
-        class_="pair-view", id=name, data_errors=str(sentence.errors),
-    )  # fmt: skip
-
-
-def _words(
+def _side(
+    name: str,
     words: Sequence[str],
-    links: dict[int, list[tuple[int, LinkClass]]],
     others: Sequence[str],
     language: str,
-    side: str,
-) -> Markup:
-    """One side; the first word can be tabbed to, the arrow keys reach the others."""
-    parts = []
+    links: Mapping[tuple[int, int], LinkClass],
+) -> Side:
+    shown = []
     for place, word in enumerate(words):
-        found = links.get(place, [])
-        label = "; ".join(f"{others[other]} ({KEYS[kind][1]})" for other, kind in found) or "no link"
+        found = [(j, kind) for (i, j), kind in links.items() if i == place]
         kinds = {kind for _, kind in found}
-        worst = next((kind for kind in _WORST_FIRST if kind in kinds), None)
-        parts.append(
-            element(
-                "button",
-                word,
-                type="button",
-                class_="w u" if worst is None else f"w u-{worst}",
-                data_links=" ".join(f"{other}:{kind}" for other, kind in found),
-                tabindex="0" if place == 0 else "-1",
-                aria_label=f"{word}: {label}",
-            )
-        )
-    return element(
-        "p", join(part for word in parts for part in (word, " ")), class_=f"words {side}",
-        dir=_direction(language, words), lang=language or None, role="group", aria_label=f"{side} sentence",
-    )  # fmt: skip
+        label = "; ".join(f"{others[j]} ({KEYS[kind][1]})" for j, kind in found) or "no link"
+        coded = " ".join(f"{j}:{kind}" for j, kind in found)
+        shown.append(Word(word, coded, next((k for k in _WORST_FIRST if k in kinds), ""), f"{word}: {label}"))
+    return Side(name, shown, language, _direction(language, words))
 
 
 def _direction(language: str, words: Sequence[str]) -> str:
     """Of the language, or of the first strong letter: ``dir=auto`` would not look into buttons."""
     if language:
         return direction(language)
-    import unicodedata  # noqa: PLC0415
-
-    for letter in "".join(words):
-        kind = unicodedata.bidirectional(letter)
-        if kind in ("R", "AL"):
-            return "rtl"
-        if kind == "L":
-            return "ltr"
-    return "ltr"
+    kinds = (unicodedata.bidirectional(letter) for letter in "".join(words))
+    return "rtl" if next((kind for kind in kinds if kind in ("L", "R", "AL")), "L") != "L" else "ltr"

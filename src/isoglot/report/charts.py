@@ -1,0 +1,361 @@
+"""The papers' figures as charts, each with its data as a table.
+
+Altair describes the charts and vl-convert draws them once, as SVG in the page: no script runs, so a page is 20 kB per
+chart rather than 1 MB (Vega's JavaScript) or 5 MB (plotly's), prints, and keeps its strict content security policy.
+Vega escapes every text, labels every point for screen readers, takes colours as CSS variables (one set per theme),
+and knows fonts of all scripts, where matplotlib's SVG has inline styles and warns of each letter it has no font for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+from markupsafe import Markup
+
+from isoglot.report.figure_files import EmbeddingMap, Figure, Lines, LineSeries, MapPanel, MapPoint, Scatter
+from isoglot.report.languages import language_name
+from isoglot.report.stats import rank_correlation
+from isoglot.report.table import Column, Row, Table, TableCell, slug
+
+if TYPE_CHECKING:
+    import altair
+
+__all__ = ["Drawn", "draw", "series_numbers"]
+
+_COLOURS = 7
+"""Colours of the Okabe–Ito palette (``--c0`` to ``--c6`` of the style sheet); then they repeat with another dash."""
+_SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down")
+_DASHES = ([1, 0], [6, 4], [2, 3])
+_WIDTH, _HEIGHT, _MAP_HEIGHT, _MARGIN = 420.0, 240.0, 370.0, 34.0
+_FEW = 16
+"""Lines of at most so many values have a point at each."""
+_THOUSANDS = "datum.value >= 10000 ? datum.value / 1000 + 'k' : datum.label"
+_SVG = "{http://www.w3.org/2000/svg}"
+_TAGS = frozenset(
+    _SVG + tag for tag in ("svg", "g", "path", "line", "rect", "text", "tspan", "defs", "clipPath")
+)
+_LETTER, _LINE_HEIGHT = 7.0, 12.0
+_Box = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure ready for the page.
+
+    Args:
+        title: heading.
+        panels: charts with their headings.
+        caption: what is seen.
+        data: the numbers.
+    """
+
+    title: str
+    panels: Sequence[tuple[str, Markup]]
+    caption: str
+    data: Table
+
+    @property
+    def wide(self) -> bool:
+        """Whether it takes the page's whole width."""
+        return len(self.panels) > 1
+
+
+def draw(figure: Figure, *, runs: Sequence[str] = ()) -> Drawn:
+    """Charts, caption and data of a figure.
+
+    Args:
+        figure: to draw.
+        runs: of the whole report: a series called by a run's name has the same colour and shape in all its figures.
+    """
+    if isinstance(figure, EmbeddingMap):
+        return _draw_map(figure)
+    if isinstance(figure, Scatter):
+        return _draw_scatter(figure, runs)
+    return _draw_lines(figure, runs)
+
+
+def series_numbers(labels: Sequence[str], runs: Sequence[str]) -> list[int]:
+    """Numbers of colours and shapes: a run's own, where it is one; the others get those that are left.
+
+    Example:
+        >>> series_numbers(["weam (3 runs)", "other"], ["mlm", "weam"])
+        [1, 0]
+    """
+    own = [re.sub(r" \(\d+ runs\)$", "", label) for label in labels]
+    taken = {runs.index(label) for label in own if label in runs}
+    free = (number for number in count() if number not in taken)
+    return [runs.index(label) if label in runs else next(free) for label in own]
+
+
+def _draw_lines(figure: Lines, runs: Sequence[str]) -> Drawn:
+    import altair as alt  # noqa: PLC0415 - a second to import, and not every report has a chart
+
+    labels = list(dict.fromkeys(series.label or "other" for series in figure.series))
+    rows = [row for line, series in enumerate(figure.series) for row in _line_rows(line, series, figure)]
+    look = _look(labels, series_numbers(labels, runs), lines=True)
+    whole = figure.kind == "layers" or all(float(row["x"]).is_integer() for row in rows)
+    x_axis = alt.Axis(tickMinStep=1, labelExpr=_THOUSANDS) if whole else alt.Axis()
+    low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
+    xs = [row["x"] for row in rows]
+    x = alt.X(
+        "x:Q", title=figure.x_label, axis=x_axis, scale=_scale(min(xs), max(xs), nice=figure.kind != "layers")
+    )
+    y = alt.Y("y:Q", title=figure.y_label, scale=_scale(low, high))
+    base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, detail="line:N", color=look["color"])
+    layers: list[altair.Chart] = []
+    if any(series.sd is not None for series in figure.series):
+        bounds = {"y": alt.Y("low:Q", title=figure.y_label, scale=_scale(low, high)), "y2": "high:Q"}
+        layers.append(base.mark_area(opacity=0.15).encode(**bounds))
+    layers.append(base.mark_line(strokeWidth=2).encode(y=y, strokeDash=look["strokeDash"]))
+    shown = "datum.point" if figure.better is None else "datum.point && !datum.best"
+    points = base.encode(y=y, shape=look["shape"], description="tip:N")
+    layers.append(points.transform_filter(shown).mark_point(filled=True, size=36, opacity=1))
+    if figure.better is not None:
+        layers.append(points.transform_filter("datum.best").mark_point(filled=True, size=110, opacity=1))
+    best = [row["tip"] for row in rows if row["best"]]
+    caption = f"{figure.note} Best: {'; '.join(best)}." if best else figure.note
+    svg = _svg(alt.layer(*layers), figure.title, _HEIGHT)
+    return Drawn(figure.title, [("", svg)], caption.strip(), _lines_table(figure))
+
+
+def _line_rows(number: int, series: LineSeries, figure: Lines) -> Iterator[dict[str, Any]]:
+    best = None
+    if figure.better is not None:
+        best = (min if figure.better == "lower" else max)(zip(series.y, series.x, strict=True))
+    floor = 0.0 if min(series.y) >= 0 else None  # a share or a loss is never below 0, its deviation may be
+    for x, y, sd in zip(series.x, series.y, series.sd or [0.0] * len(series.x), strict=True):
+        label, is_best = series.label or "other", (y, x) == best
+        tip = (
+            f"{label}: {y:.2f} at {figure.x_label.partition(' (')[0]} {x:g}"
+            if is_best
+            else f"{label}: {y:.4g} at {x:g}"
+        )
+        yield {
+            "line": number, "series": label, "x": x, "y": y, "best": is_best, "tip": tip, "high": y + sd,
+            "low": y - sd if floor is None else max(floor, y - sd),
+            "point": figure.kind == "layers" or len(series.x) <= _FEW,
+        }  # fmt: skip
+
+
+def _scale(low: float, high: float, *, nice: bool = True) -> altair.Scale:
+    """An axis around the values; around a constant it goes to 0, and from 0 to 1."""
+    import altair as alt  # noqa: PLC0415
+
+    if low == high:
+        low, high = (0.0, 1.0) if low == 0 else (min(0.0, 1.25 * low), max(0.0, 1.25 * high))
+    return alt.Scale(domain=[low, high], nice=nice, zero=False)
+
+
+def _look(labels: Sequence[str], numbers: Sequence[int], *, lines: bool) -> dict[str, Any]:
+    """Colour, shape and dash of each series, with one legend below the chart."""
+    import altair as alt  # noqa: PLC0415
+
+    longest = max((len(label) for label in labels), default=1)
+    columns = int(max(1, min(len(labels), _WIDTH // (_LETTER * longest + 36))))
+    legend = alt.Legend(title=None, columns=columns, labelLimit=_WIDTH - 40) if len(labels) > 1 else None
+    values: dict[str, tuple[type, list[Any]]] = {
+        "color": (alt.Color, [f"var(--c{n % _COLOURS})" for n in numbers]),
+        "shape": (alt.Shape, [_SHAPES[n % len(_SHAPES)] for n in numbers]),
+    }
+    if lines:
+        values["strokeDash"] = (alt.StrokeDash, [_DASHES[n // _COLOURS % len(_DASHES)] for n in numbers])
+    return {
+        name: kind("series:N", scale=alt.Scale(domain=list(labels), range=look), legend=legend)
+        for name, (kind, look) in values.items()
+    }
+
+
+def _lines_table(figure: Lines) -> Table:
+    xs = sorted({x for series in figure.series for x in series.x})
+    columns = [Column(series.label or figure.y_label) for series in figure.series]
+    table = Table(slug([figure.title]), figure.title, figure.y_label, figure.x_label, columns)
+    values = [dict(zip(s.x, s.y, strict=True)) for s in figure.series]
+    spreads = [dict(zip(s.x, s.sd or [], strict=s.sd is not None)) for s in figure.series]
+    for x in xs:
+        cells = [
+            TableCell(f"{v[x]:.4g}".replace("-", "−"), v[x], e.get(x)) if x in v else TableCell("–")
+            for v, e in zip(values, spreads, strict=True)
+        ]
+        table.rows.append(Row(f"{x:g}", tuple(cells), "plain"))
+    return table
+
+
+def _draw_scatter(figure: Scatter, runs: Sequence[str]) -> Drawn:
+    import altair as alt  # noqa: PLC0415
+
+    rows: list[dict[str, Any]] = []
+    for point in figure.points:
+        name = ", ".join(part for part in (point.group, point.label) if part)
+        tip = f"{name}: {point.x:g}, {point.y:g}".replace("-", "−")
+        rows.append({"x": point.x, "y": point.y, "series": point.group or "other", "tip": tip})
+    xs, ys = [p.x for p in figure.points], [p.y for p in figure.points]
+    groups = list(dict.fromkeys(point.group or "other" for point in figure.points))
+    chart = (
+        alt.Chart(alt.InlineData(values=rows))
+        .mark_point(filled=True, size=80, opacity=1)
+        .encode(
+            x=alt.X("x:Q", title=figure.x_label, scale=_scale(min(xs), max(xs))),
+            y=alt.Y("y:Q", title=figure.y_label, scale=_scale(min(ys), max(ys))),
+            description="tip:N",
+            **_look(groups, series_numbers(groups, runs), lines=False),
+        )
+    )
+    said = _correlations(figure)
+    columns = [Column("group"), Column(figure.x_label), Column(figure.y_label)]
+    table = Table(slug([figure.title]), figure.title, said, "point", columns)
+    for p in figure.points:
+        cells = (TableCell(p.group), TableCell(f"{p.x:.4g}", p.x), TableCell(f"{p.y:.4g}", p.y))
+        table.rows.append(Row(p.label, cells, "plain"))
+    svg = _svg(chart, figure.title, _HEIGHT)
+    return Drawn(figure.title, [("", svg)], f"{said} {figure.note}".strip(), table)
+
+
+def _correlations(figure: Scatter) -> str:
+    """Spearman's ρ of all points, or of each group's."""
+    sign = 1 if figure.correlate == "y" else -1
+    parts = []
+    for group in dict.fromkeys(p.group for p in figure.points) if figure.each_group else [None]:
+        own = [p for p in figure.points if group is None or p.group == group]
+        found = rank_correlation([p.x for p in own], [sign * p.y for p in own])
+        said = "too few points for a rank correlation" if found is None else str(found)
+        parts.append(said if group is None else f"{group}: {said}")
+    of = f", of {figure.x_label} with the negated {figure.y_label}" if sign < 0 else ""
+    text = "; ".join(parts) + (of if any("ρ" in part for part in parts) else "")
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _draw_map(figure: EmbeddingMap) -> Drawn:
+    names = {
+        p.language: language_name(p.language) or "other" for panel in figure.panels for p in panel.points
+    }
+    panels = [(panel.title, _panel(panel, names)) for panel in figure.panels]
+    columns = [Column("word"), Column("language"), Column("x"), Column("y"), Column("joined with")]
+    note = figure.note or "Places after projection"
+    table = Table(slug([figure.title]), figure.title, note, "panel", columns)
+    for panel in figure.panels:
+        partners: dict[int, list[str]] = {i: [] for i in range(len(panel.points))}
+        for i, j in panel.pairs:
+            partners[i].append(panel.points[j].word)
+            partners[j].append(panel.points[i].word)
+        for i, p in enumerate(panel.points):
+            places = (TableCell(f"{p.x:.2f}", p.x), TableCell(f"{p.y:.2f}", p.y))
+            cells = (TableCell(p.word), TableCell(p.language), *places, TableCell(", ".join(partners[i])))
+            table.rows.append(Row(panel.title, cells, "plain"))
+    joined = "Dotted lines join words that are translations of each other." * any(
+        p.pairs for p in figure.panels
+    )
+    return Drawn(figure.title, panels, f"{joined} {figure.note}".strip(), table)
+
+
+def _panel(panel: MapPanel, names: Mapping[str, str]) -> Markup:
+    """One projection without axes, for they mean nothing; labels are put where they hide least."""
+    import altair as alt  # noqa: PLC0415
+
+    xs, ys = [p.x for p in panel.points], [p.y for p in panel.points]
+    wide, high = (max(xs) - min(xs)) or 1.0, (max(ys) - min(ys)) or 1.0
+    places = [
+        (_MARGIN + (p.x - min(xs)) / wide * (_WIDTH - 2 * _MARGIN),
+         _MAP_HEIGHT - _MARGIN - (p.y - min(ys)) / high * (_MAP_HEIGHT - 2 * _MARGIN))
+        for p in panel.points
+    ]  # fmt: skip
+    points, labels = [], []
+    for point, (x, y), (lx, ly) in zip(panel.points, places, _labels(panel.points, places), strict=True):
+        name = names[point.language]
+        tip = f"{point.word} ({name})" if point.language else point.word
+        points.append({"x": x, "y": y, "series": name, "tip": tip})
+        labels.append({"x": lx, "y": ly, "word": point.word})
+    ends = [(panel.points[i], places[i], panel.points[j], places[j]) for i, j in panel.pairs]
+    pairs = [
+        {"x": a[0], "y": a[1], "x2": b[0], "y2": b[1], "tip": f"{one.word} – {two.word}"}
+        for one, a, two, b in ends
+    ]
+    at = {
+        "x": alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, _WIDTH], nice=False)),
+        "y": alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[_MAP_HEIGHT, 0], nice=False)),
+    }
+    series = list(dict.fromkeys(names.values()))
+    joined = alt.Chart(alt.InlineData(values=pairs)).mark_rule(strokeDash=[2, 3], color="var(--faint)")
+    marks = alt.Chart(alt.InlineData(values=points)).mark_point(filled=True, size=60, opacity=1)
+    words = alt.Chart(alt.InlineData(values=labels)).mark_text(
+        color="var(--fg)", fontSize=_LINE_HEIGHT, baseline="alphabetic"
+    )
+    chart = alt.layer(
+        joined.encode(**at, x2="x2", y2="y2", description="tip:N"),
+        marks.encode(**at, description="tip:N", **_look(series, range(len(series)), lines=False)),
+        words.encode(**at, text="word:N"),
+    )
+    about = f"{panel.title}: {len(points)} words, {len(pairs)} pairs joined"
+    return _svg(chart, about, _MAP_HEIGHT, frame="var(--rule)")
+
+
+def _labels(
+    points: Sequence[MapPoint], places: Sequence[tuple[float, float]]
+) -> Iterator[tuple[float, float]]:
+    """Words beside their points; each takes the one of eight places that overlaps the least with what is there."""
+    taken = [(x - 5, y - 5, x + 5, y + 5) for x, y in places]
+    for point, (x, y) in zip(points, places, strict=True):
+        long = _LETTER * sum(2 if ord(c) > 0x2E80 else 1 for c in point.word)
+        around = [(7, 4), (-7 - long, 4), (-long / 2, -8), (-long / 2, 17)]
+        around += [(6, -6), (6, 14), (-6 - long, -6), (-6 - long, 14)]
+        boxes = [(x + dx, y + dy - _LINE_HEIGHT + 2, x + dx + long, y + dy + 2) for dx, dy in around]
+
+        def cost(box: _Box) -> float:
+            outside = box[0] < 2 or box[1] < 2 or box[2] > _WIDTH - 2 or box[3] > _MAP_HEIGHT - 2
+            return sum(_overlap(box, other) for other in taken) + (1e4 if outside else 0)
+
+        box = min(boxes, key=cost)
+        taken.append(box)
+        yield (box[0] + box[2]) / 2, box[3] - 2
+
+
+def _overlap(a: _Box, b: _Box) -> float:
+    return max(0.0, min(a[2], b[2]) - max(a[0], b[0])) * max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
+
+
+def _svg(chart: altair.TopLevelMixin, about: str, height: float, *, frame: str | None = None) -> Markup:
+    """The chart as SVG that scales with the page; a point's label is shown when pointed at."""
+    import vl_convert  # noqa: PLC0415 - starts an engine of its own
+
+    text = {
+        "labelColor": "var(--soft)",
+        "titleColor": "var(--fg)",
+        "labelFontSize": 12,
+        "titleFontSize": 12.5,
+    }
+    lines = {"gridColor": "var(--rule)", "domainColor": "var(--faint)", "tickColor": "var(--faint)"}
+    config = {
+        "background": None, "font": "system-ui, sans-serif", "view": {"stroke": frame},
+        "axis": {**text, **lines, "titleFontWeight": "normal", "titlePadding": 8},
+        "axisX": {"grid": False, "tickCount": 7}, "axisY": {"domain": False, "ticks": False, "tickCount": 5},
+        "legend": {**text, "orient": "bottom", "symbolSize": 80, "symbolOpacity": 1, "columnPadding": 16},
+    }  # fmt: skip
+    spec = {**chart.properties(width=_WIDTH, height=height).to_dict(), "config": config}
+    root = ElementTree.fromstring(vl_convert.vegalite_to_svg(_printable(spec)))  # noqa: S314 - ours, just written
+    ElementTree.register_namespace("", _SVG[1:-1])
+    for parent in root.iter():
+        for child in list(parent):
+            if child.tag not in _TAGS:
+                parent.remove(child)
+        parent.attrib.pop("style", None)
+        if parent.get("role") == "graphics-symbol" and (label := parent.get("aria-label")):
+            ElementTree.SubElement(parent, f"{_SVG}title").text = label
+    for name in ("width", "height"):
+        root.attrib.pop(name)
+    root.attrib.update({"class": "chart", "role": "img", "aria-label": _printable(about)})
+    return Markup(ElementTree.tostring(root, encoding="unicode"))  # noqa: S704 - a tree, serialised
+
+
+def _printable(value: Any) -> Any:
+    """Without characters that XML cannot hold."""
+    if isinstance(value, dict):
+        return {key: _printable(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_printable(inner) for inner in value]
+    if isinstance(value, str):
+        return re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]", "", value)
+    return value
