@@ -7,7 +7,7 @@ import pytest
 
 from isoglot.errors import InputError
 from isoglot.report.alignment_files import quality, read_alignments
-from isoglot.report.viewer import alignment_table, alignment_viewer
+from isoglot.report.viewer import Viewer, alignment_table
 
 PAIR = {
     "src": "a b c",
@@ -38,7 +38,7 @@ def test_without_gold_links_nothing_is_judged(tmp_path: Path) -> None:
     sentences = read_alignments(write(tmp_path / "a.jsonl", {"src": "a", "tgt": "x", "links": [[0, 0]]}))
     assert sentences[0].classes == {(0, 0): "plain"}
     assert quality(sentences) is None
-    assert "precision" not in alignment_viewer("t", sentences, most=5, number=1)
+    assert Viewer("t", sentences, most=5).summary == "1 pair."
 
 
 @pytest.mark.parametrize(
@@ -63,18 +63,16 @@ def test_a_wrong_line_is_named(tmp_path: Path, pair: object, message: str) -> No
 def test_the_viewer_shows_some_and_counts_all(tmp_path: Path) -> None:
     pairs = [{**PAIR, "id": f"n{i}"} for i in range(10)]
     sentences = read_alignments(write(tmp_path / "a.jsonl", *pairs))
-    shown = alignment_viewer("t", sentences, most=5, number=1)
-    assert shown.count('class="pair-view"') == 5
-    assert "10 pairs, 5 of them shown" in shown
-    assert all(f">n{i}<" in shown for i in (0, 2, 4, 6, 8))
+    shown = Viewer("t", sentences, most=5)
+    assert shown.summary.startswith("10 pairs, 5 of them shown; over all pairs precision")
+    assert [sentence.pair.id for sentence in shown.shown] == ["n0", "n2", "n4", "n6", "n8"]
+    assert [kind for kind, _, _ in shown.keys] == ["sure", "possible", "error", "missed"]
     assert len(alignment_table("t", sentences).rows) == 40
 
 
 def test_right_to_left_is_told_from_the_language_or_the_letters(tmp_path: Path) -> None:
     pairs = [{"src": "بيت", "tgt": "house"}, {"src": "( בית", "tgt": "42", "tgt_language": "fa"}]
-    first, second = (
-        alignment_viewer("t", [s], most=1, number=1)
-        for s in read_alignments(write(tmp_path / "a.jsonl", *pairs))
-    )
-    assert first.count('dir="rtl"') == 1 and first.count('dir="ltr"') == 1
-    assert second.count('dir="rtl"') == 2
+    sentences = read_alignments(write(tmp_path / "a.jsonl", *pairs))
+    viewer = Viewer("t", sentences, most=2)
+    directions = [[side.direction for side in viewer.sides(sentence)] for sentence in sentences]
+    assert directions == [["rtl", "ltr"], ["rtl", "rtl"]]

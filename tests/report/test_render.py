@@ -218,7 +218,7 @@ def test_an_empty_file_of_results_is_an_error(tmp_path: Path) -> None:
     write_run(tmp_path, "tlm", 1)
     (tmp_path / "weam-seed1").mkdir()
     (tmp_path / "weam-seed1" / "results.jsonl").write_text("\n")
-    with pytest.raises(InputError, match=r"weam-seed1/results\.jsonl: no results in this file"):
+    with pytest.raises(InputError, match=r"weam-seed1/results\.jsonl: holds no result"):
         render([tmp_path], out=tmp_path / "r.html")
 
 

@@ -96,11 +96,7 @@ def gather(
         there = [path] if path.is_file() else sorted(path.rglob("*.jsonl"))
         tables = [file for file in there if file.name == cells.FILE_NAME]
         files = [f for f in there if f not in tables and (path.is_file() or f.name == results.FILE_NAME)]
-        for file in files:
-            rows = results.read(file)
-            if not rows:
-                raise InputError("no results in this file; run the evaluation again, or delete it", path=file)
-            material.rows += rows
+        material.rows += results.read(files)
         material.cells += cells.read_cells(tables)
         before = len(material.curves) + len(material.figures) + len(material.alignments)
         if path.is_dir():

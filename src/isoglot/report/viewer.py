@@ -78,7 +78,7 @@ class Viewer:
     @property
     def summary(self) -> str:
         """How many pairs, and their scores against gold links; over all of the file."""
-        count = f"{len(self.sentences):,} pairs"
+        count = f"{len(self.sentences):,} pair{'s' * (len(self.sentences) != 1)}"
         if len(self.shown) < len(self.sentences):
             count += f", {len(self.shown)} of them shown"
         found = quality(self.sentences)
