@@ -5,6 +5,7 @@ import pytest
 from isoglot.cli.settings import parse_settings
 from isoglot.cli.task_options import values_of
 from isoglot.errors import ConfigurationError
+from isoglot.finetuning.options import FinetuneOptions
 
 
 def test_values_are_typed_as_in_a_recipe() -> None:
@@ -14,7 +15,8 @@ def test_values_are_typed_as_in_a_recipe() -> None:
     }  # fmt: skip
     assert parse_settings(["e=3,4e-1", "d=[1, 2]"], example="a=1", lists=True) == {"e": (3, 0.4), "d": (1, 2)}
     assert values_of(["language_ids={en: 2, xx: 3}"]) == {"language_ids": {"en": 2, "xx": 3}}
-    assert values_of(["select_languages=de"]) == {"select_languages": ("de",)}
+    chosen = FinetuneOptions.build(select="joint", **values_of(["select_languages=de"]))
+    assert chosen.select_languages == ("de",), "one language is several too"
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,7 @@ DATA_HELP = (
 
 def values_of(given: list[str] | None) -> dict[str, Any]:
     """``KEY=VALUE`` texts as values; several with commas are a tuple."""
-    values = parse_settings(given, example="batch_size=16", lists=True)
-    several = values.get("select_languages")
-    return {**values, "select_languages": (several,)} if isinstance(several, str) else values
+    return parse_settings(given, example="batch_size=16", lists=True)
 
 
 def seeds_of(text: str, *, option: str = "--seed") -> list[int]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from isoglot.errors import ConfigurationError
 from isoglot.recipe.source import did_you_mean
@@ -81,6 +81,11 @@ class FinetuneOptions(BaseModel):
     max_train_examples: int | None = Field(
         None, ge=2, description="Only the first ones, as many of each language."
     )
+
+    @field_validator("select_languages", mode="before")
+    @classmethod
+    def _several(cls, given: Any) -> Any:
+        return (given,) if isinstance(given, str) else given
 
     @model_validator(mode="after")
     def _languages_are_used(self) -> Self:

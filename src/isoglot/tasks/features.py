@@ -21,6 +21,7 @@ __all__ = [
     "Rows",
     "Step",
     "default_device",
+    "device_batches",
     "length_batches",
     "predict_rows",
     "takes_segments",
@@ -142,6 +143,31 @@ def length_batches(lengths: NDArray[np.int64], max_tokens: int) -> Iterator[list
         yield batch
 
 
+def device_batches(
+    inputs: Sequence[Mapping[str, Any]],
+    collator: Collator,
+    device: torch.device,
+    max_tokens: int,
+    progress: Step | None = None,
+) -> Iterator[tuple[list[int], dict[str, Tensor]]]:
+    """Batches of inputs of like length on a device: their numbers, and their padded columns.
+
+    Args:
+        inputs: Columns of each row.
+        collator: Pads them.
+        device: Where the tensors go.
+        max_tokens: Padded tokens in a batch.
+        progress: Called after each batch with rows done and rows in all.
+    """
+    done = 0
+    for batch in length_batches(np.array([len(row["input_ids"]) for row in inputs], np.int64), max_tokens):
+        columns = collator([inputs[i] for i in batch])
+        yield batch, {name: value.to(device) for name, value in columns.items()}
+        done += len(batch)
+        if progress is not None:
+            progress(done, len(inputs))
+
+
 @torch.inference_mode()
 def predict_rows(
     model: PreTrainedModel,
@@ -168,14 +194,16 @@ def predict_rows(
         One array a row: of shape (length,) or, where ``reduce`` gives several tensors, (tensors, length).
     """
     model.eval()
-    device = model.device
     results: list[Array] = [np.zeros(0)] * len(rows)
-    done = 0
-    cast = nullcontext() if precision == "float32" else torch.autocast(device.type, getattr(torch, precision))
-    for batch in length_batches(rows.lengths, max_tokens):
-        inputs = [{k: v for k, v in rows.inputs[i].items() if k in _MODEL_COLUMNS} for i in batch]
+    cast = (
+        nullcontext()
+        if precision == "float32"
+        else torch.autocast(model.device.type, getattr(torch, precision))
+    )
+    inputs = [{k: v for k, v in row.items() if k in _MODEL_COLUMNS} for row in rows.inputs]
+    for batch, columns in device_batches(inputs, collator, model.device, max_tokens, progress):
         with cast:
-            output = model(**{k: v.to(device) for k, v in collator(inputs).items()})
+            output = model(**columns)
         logits = tuple(require_finite(v, name) for name, v in output.items() if name.endswith("logits"))
         kept = reduce(logits[0] if len(logits) == 1 else logits)
         parts = kept if isinstance(kept, tuple) else (kept,)
@@ -183,7 +211,4 @@ def predict_rows(
         for place, row in enumerate(batch):
             own = [array[place] for array in arrays]
             results[row] = own[0] if len(own) == 1 else np.stack(own)
-        done += len(batch)
-        if progress is not None:
-            progress(done, len(rows))
     return results

@@ -14,13 +14,14 @@ from transformers import AutoModelForSequenceClassification, PreTrainedModel, Pr
 
 from isoglot.corpus.labelled.hub import NO_LABEL, HubSpec
 from isoglot.corpus.labelled.pairs import NLI_LABELS, PARAPHRASE_LABELS, UNTRANSLATED, read_pairs
-from isoglot.corpus.labelled.places import DataSource, Place
-from isoglot.corpus.labelled.tables import is_table, jsonl_columns, read_table
+from isoglot.corpus.labelled.places import Place
+from isoglot.corpus.labelled.tables import jsonl_columns
 from isoglot.errors import ConfigurationError
 from isoglot.schema import PAIR
-from isoglot.tasks.base import Predictions, load_places
+from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import FIRST_LANGUAGE, Array, Rows, takes_segments
-from isoglot.tasks.heads import model_labels, new_head, trained_head
+from isoglot.tasks.head_task import HeadTask
+from isoglot.tasks.heads import model_labels
 from isoglot.tasks.presets import ALIGN_MLM, PPA, XLM_ALIGN, XTREME
 
 __all__ = ["PAWSX", "XNLI", "PairTask"]
@@ -31,45 +32,45 @@ _ENCODED_AT_ONCE = 10_000
 
 
 @dataclass
-class PairTask:
+class PairTask(HeadTask):
     """A label for two sentences, from the first position.
 
     Args:
-        data: Where the data are.
-        name: In results; by default the kind.
         max_length: Tokens of a row; the longer sentence is cut first.
 
     **Metrics**: ``accuracy``.
     """
 
-    data: DataSource
-    name: str = ""
     max_length: int = 128
-    kind: ClassVar[str]
-    hub: ClassVar[HubSpec]
+    auto = AutoModelForSequenceClassification
+    schema = PAIR
     spellings: ClassVar[Mapping[str, str]]
     primary_metric: ClassVar[str] = "accuracy"
     group: ClassVar[tuple[str, ...]] = ("first",)
 
-    def __post_init__(self) -> None:
-        self.name = self.name or self.kind
-        self._allowed: tuple[str, ...] | None = None
+    def know(self, labels: Sequence[str] | None) -> None:
+        """Labels that data may have from now on."""
+        self._allowed = None if labels is None else tuple(labels)
 
     def load(self, language: str, split: str) -> Dataset:
         """PAIR rows, with an ``id`` where the files have one."""
+        return self._usable(super().load(language, split))
 
-        def read(place: Place) -> Dataset:
-            if is_table(place.path) and not _is_raw_jsonl(place.path):
-                return read_table(place.path, PAIR, language=language, split=split, role=f"{self.name} data")
-            return read_pairs(
-                place.path, language=language, labels=self.spellings, allowed=self._allowed,
-                untranslated=self._left_out,
-            )  # fmt: skip
+    def is_table(self, path: str) -> bool:
+        """Whether a path holds PAIR rows: not JSON lines with the names of XNLI's or SNLI's own files."""
+        if not super().is_table(path):
+            return False
+        return Path(path).suffix not in (".jsonl", ".ndjson") or {"first", "second"} <= jsonl_columns(path)
 
-        found = load_places(
-            self.data, language, split, read=read, hub=self.hub, schema=PAIR, group=self.group
+    def read_file(self, place: Place, language: str) -> Dataset:
+        """PAIR rows of the formats of XNLI, MultiNLI, SNLI and PAWS-X."""
+        return read_pairs(
+            place.path,
+            language=language,
+            labels=self.spellings,
+            allowed=self._allowed,
+            untranslated=self._left_out,
         )
-        return self._usable(found)
 
     @property
     def _left_out(self) -> str | None:
@@ -106,26 +107,6 @@ class PairTask:
         """The labels of the kind, whether the data have them all or not."""
         del dataset
         return list(dict.fromkeys(self.spellings.values()))
-
-    def head(
-        self,
-        checkpoint: str | Path,
-        *,
-        labels: Sequence[str] | None,
-        seed: int,
-        dropout: float | None = None,
-    ) -> PreTrainedModel:
-        """A new sequence classifier."""
-        self._allowed = None if labels is None else tuple(labels)
-        return new_head(
-            AutoModelForSequenceClassification, checkpoint, labels=labels, seed=seed, dropout=dropout
-        )
-
-    def trained(self, checkpoint: str | Path) -> PreTrainedModel:
-        """A fine-tuned sequence classifier."""
-        model = trained_head(AutoModelForSequenceClassification, checkpoint, task=self.kind)
-        self._allowed = tuple(model_labels(model))
-        return model
 
     def encode(
         self, dataset: Dataset, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, *, training: bool
@@ -217,8 +198,3 @@ class PAWSX(PairTask):
         "xtreme": {**XTREME, "epochs": 5, "evaluate_every": 100},
         "xlm_align": {**XLM_ALIGN, "learning_rate": (1e-5, 2e-5), "epochs": 10},
     }
-
-
-def _is_raw_jsonl(path: str) -> bool:
-    """JSON lines with the names of XNLI's or SNLI's own files, which the reader of raw pairs knows."""
-    return Path(path).suffix in (".jsonl", ".ndjson") and not {"first", "second"} <= jsonl_columns(path)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -13,14 +12,13 @@ from datasets import Dataset
 from transformers import AutoModelForQuestionAnswering, PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.corpus.labelled.hub import HubSpec
-from isoglot.corpus.labelled.places import DataSource, Place
+from isoglot.corpus.labelled.places import Place
 from isoglot.corpus.labelled.questions import ARTICLE, language_of_id, read_questions
-from isoglot.corpus.labelled.tables import is_table, read_table
 from isoglot.errors import ConfigurationError
 from isoglot.schema import SPAN
-from isoglot.tasks.base import Predictions, load_places
+from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import FIRST_LANGUAGE, Array, Rows, takes_segments
-from isoglot.tasks.heads import new_head, trained_head
+from isoglot.tasks.head_task import HeadTask
 from isoglot.tasks.metrics.answers import MLQA_LANGUAGES, answer_score
 from isoglot.tasks.presets import PPA, XLM_ALIGN, XTREME_QUESTIONS
 from isoglot.tasks.spans import SpanOptions, Window, best_answer
@@ -34,12 +32,10 @@ _XLM_ALIGN = {**XLM_ALIGN, "max_length": 384, "windows": "advance"}
 
 
 @dataclass
-class QuestionTask:
+class QuestionTask(HeadTask):
     """Extractive question answering. A context that does not fit is read in windows that overlap.
 
     Args:
-        data: Where the data are.
-        name: In results; by default the kind.
         max_length: Tokens of a row.
         stride: Tokens that neighbouring windows share, or those between their starts.
         windows: share: neighbours share stride tokens, as in transformers' current examples; advance: each starts
@@ -55,8 +51,6 @@ class QuestionTask:
     XTREME) and, for the others in MLQA's languages, ``mlqa_f1`` and ``mlqa_exact_match``.
     """
 
-    data: DataSource
-    name: str = ""
     max_length: int = 384
     stride: int = 128
     windows: Literal["share", "advance"] = "share"
@@ -64,49 +58,21 @@ class QuestionTask:
     n_best: int = 20
     max_answer_length: int = 30
     null_threshold: float | None = None
-    kind: ClassVar[str]
-    hub: ClassVar[HubSpec]
+    auto = AutoModelForQuestionAnswering
+    schema = SPAN
     heads: ClassVar[str] = "questions"
     inherited: ClassVar[tuple[str, ...]] = ("max_length", "stride", "windows", "max_question_length")
     primary_metric: ClassVar[str] = "f1"
     group: ClassVar[tuple[str, ...]] = (ARTICLE, "context")
     by_mlqa: ClassVar[bool] = False
 
-    def __post_init__(self) -> None:
-        self.name = self.name or self.kind
-
-    def load(self, language: str, split: str) -> Dataset:
-        """SPAN rows."""
-        context_language = self._of_context(language)
-
-        def read(place: Place) -> Dataset:
-            if is_table(place.path):
-                return read_table(
-                    place.path, SPAN, language=context_language, split=split, role=f"{self.name} data"
-                )
-            return read_questions(place.path, language=context_language)
-
-        return load_places(self.data, language, split, read=read, hub=self.hub, schema=SPAN, group=self.group)
+    def read_file(self, place: Place, language: str) -> Dataset:
+        """SPAN rows of SQuAD's format."""
+        return read_questions(place.path, language=language)
 
     def labels(self, dataset: Dataset) -> None:
         """A span head has no labels."""
         del dataset
-
-    def head(
-        self,
-        checkpoint: str | Path,
-        *,
-        labels: Sequence[str] | None,
-        seed: int,
-        dropout: float | None = None,
-    ) -> PreTrainedModel:
-        """A new span head."""
-        del labels
-        return new_head(AutoModelForQuestionAnswering, checkpoint, labels=None, seed=seed, dropout=dropout)
-
-    def trained(self, checkpoint: str | Path) -> PreTrainedModel:
-        """A fine-tuned span head."""
-        return trained_head(AutoModelForQuestionAnswering, checkpoint, task=self.kind)
 
     def encode(
         self, dataset: Dataset, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, *, training: bool
@@ -194,17 +160,13 @@ class QuestionTask:
         """F1 and exact match."""
         gold = {row_id: list(a["text"]) for row_id, a in zip(dataset["id"], dataset["answers"], strict=True)}
         given = dict(predictions) if isinstance(predictions, dict) else {}
-        own = self._of_context(language)
+        own = self.language_of(language)
         scored = answer_score(gold, given, mlqa_language=own if self.by_mlqa else None)
         scores = {"f1": scored.f1, "exact_match": scored.exact_match}
         if not self.by_mlqa and own in MLQA_LANGUAGES:
             other = answer_score(gold, given, mlqa_language=own)
             scores |= {"mlqa_f1": other.f1, "mlqa_exact_match": other.exact_match}
         return scores
-
-    def _of_context(self, language: str) -> str:
-        """The language of the contexts: of MLQA's ``de-es`` the first."""
-        return language.partition("-")[0] if self.by_mlqa else language
 
 
 @dataclass
@@ -244,6 +206,10 @@ class MLQA(QuestionTask):
         "xlm_align": {**_XLM_ALIGN, "learning_rate": (2e-5, 3e-5, 4e-5), "epochs": (2, 3, 4)},
     }
     by_mlqa = True
+
+    def language_of(self, language: str) -> str:
+        """The contexts' language."""
+        return language.partition("-")[0]
 
     def load(self, language: str, split: str) -> Dataset:
         """SPAN rows; of ``de-es`` with the questions' language."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -14,14 +13,14 @@ from transformers import AutoModelForTokenClassification, PreTrainedModel, PreTr
 from isoglot.align.embedding.word_pieces import cut_words
 from isoglot.corpus.encode.tokenizer import special_template
 from isoglot.corpus.labelled.hub import HubSpec
-from isoglot.corpus.labelled.places import DataSource, Place
-from isoglot.corpus.labelled.tables import is_table, read_table
+from isoglot.corpus.labelled.places import Place
 from isoglot.corpus.labelled.tags import UPOS, read_tags
 from isoglot.errors import ConfigurationError
 from isoglot.schema import TAGGED
-from isoglot.tasks.base import Predictions, load_places
+from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import IGNORED, Array, Rows, takes_segments
-from isoglot.tasks.heads import model_labels, new_head, trained_head
+from isoglot.tasks.head_task import HeadTask
+from isoglot.tasks.heads import model_labels
 from isoglot.tasks.metrics.chunks import ChunkScore, entity_score, pos_chunk_score, tag_accuracy
 from isoglot.tasks.presets import ALIGN_MLM, XLM_ALIGN, XTREME
 
@@ -29,14 +28,12 @@ __all__ = ["NamedEntities", "PartsOfSpeech", "TaggingTask"]
 
 
 @dataclass
-class TaggingTask:
+class TaggingTask(HeadTask):
     """One label a word, on its first piece; a word without any piece gets the unknown token.
 
     A sentence that is too long goes on in the next row, cut between words, so every word is tagged.
 
     Args:
-        data: Where the data are.
-        name: In results; by default the kind.
         max_length: Tokens of a row, special ones included.
         overlap: Words of the row before that a further row begins with, as context (XTREME: 0).
         allowed: Tags that the data may have; by default UPOS, or any IOB2 tags. A trained model sets it to its own.
@@ -45,45 +42,41 @@ class TaggingTask:
     **Metrics**: ``f1`` (chunks; of POS as XTREME counts them), ``precision``, ``recall``, ``accuracy`` (tokens).
     """
 
-    data: DataSource
-    name: str = ""
     max_length: int = 128
     overlap: int = 0
     allowed: tuple[str, ...] | None = None
     format: str | None = None
-    kind: ClassVar[str]
-    hub: ClassVar[HubSpec]
+    auto = AutoModelForTokenClassification
+    schema = TAGGED
     primary_metric: ClassVar[str] = "f1"
-    group: ClassVar[tuple[str, ...]] = ()
     chunks: ClassVar[Callable[..., ChunkScore]]
-
-    def __post_init__(self) -> None:
-        self.name = self.name or self.kind
 
     @property
     def _written(self) -> bool:
         """Whether words are read as they are written."""
         return getattr(self, "words", "") == "written"
 
-    def load(self, language: str, split: str) -> Dataset:
+    def know(self, labels: Sequence[str] | None) -> None:
+        """Tags that data may have from now on."""
+        self.allowed = self.allowed if labels is None else tuple(labels)
+
+    def is_table(self, path: str) -> bool:
+        """Whether a path holds TAGGED rows.
+
+        Raises:
+            ConfigurationError: It does, and words as written are asked for.
+        """
+        found = super().is_table(path)
+        if found and self._written:
+            raise ConfigurationError(
+                f"{path}: words=written given, which only CoNLL-U files have; leave words out"
+            )
+        return found
+
+    def read_file(self, place: Place, language: str) -> Dataset:
         """TAGGED rows."""
-
-        def read(place: Place) -> Dataset:
-            if is_table(place.path):
-                if self._written:
-                    raise ConfigurationError(
-                        f"{place.path}: words=written given, which only CoNLL-U files have; leave words out"
-                    )
-                return read_table(
-                    place.path, TAGGED, language=language, split=split, role=f"{self.name} data"
-                )
-            return read_tags(
-                place.path, language=language, labels=self.allowed, name=self.format,
-                surface=self._written,
-            )  # fmt: skip
-
-        return load_places(
-            self.data, language, split, read=read, hub=self.hub, schema=TAGGED, group=self.group
+        return read_tags(
+            place.path, language=language, labels=self.allowed, name=self.format, surface=self._written
         )
 
     def labels(self, dataset: Dataset) -> list[str]:
@@ -93,26 +86,6 @@ class TaggingTask:
         seen = {tag for tags in dataset["tags"] for tag in tags}
         types = sorted({tag[2:] for tag in seen if tag != "O"})
         return ["O", *(f"{prefix}-{kind}" for kind in types for prefix in "BI")]
-
-    def head(
-        self,
-        checkpoint: str | Path,
-        *,
-        labels: Sequence[str] | None,
-        seed: int,
-        dropout: float | None = None,
-    ) -> PreTrainedModel:
-        """A new token classifier; its labels are the tags that data may have from now on."""
-        self.allowed = None if labels is None else tuple(labels)
-        return new_head(
-            AutoModelForTokenClassification, checkpoint, labels=labels, seed=seed, dropout=dropout
-        )
-
-    def trained(self, checkpoint: str | Path) -> PreTrainedModel:
-        """A fine-tuned token classifier; its labels are the tags that data may have from now on."""
-        model = trained_head(AutoModelForTokenClassification, checkpoint, task=self.kind)
-        self.allowed = tuple(model_labels(model))
-        return model
 
     def encode(
         self, dataset: Dataset, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, *, training: bool

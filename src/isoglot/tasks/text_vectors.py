@@ -16,7 +16,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.modules.checkpoint import load_checkpoint, require_room_for
 from isoglot.modules.encoder import encode_to_layer, hidden_size, input_embeddings, max_length, num_layers
 from isoglot.modules.finite import require_finite
-from isoglot.tasks.features import Collator, Step, default_device, length_batches
+from isoglot.tasks.features import Collator, Step, default_device, device_batches
 
 __all__ = ["Pooling", "TextEncoder"]
 
@@ -78,10 +78,8 @@ class TextEncoder:
             return require_finite(self._static(ids, special), "word embeddings")
         result = torch.zeros(len(ids), hidden_size(self.model), device=self.model.device)
         collator = Collator(self.tokenizer)
-        done = 0
-        for batch in length_batches(np.array([len(row) for row in ids]), max_tokens):
-            inputs = collator([{"input_ids": ids[i]} for i in batch])
-            inputs = {name: value.to(self.model.device) for name, value in inputs.items()}
+        rows = [{"input_ids": row} for row in ids]
+        for batch, inputs in device_batches(rows, collator, self.model.device, max_tokens, progress):
             states = encode_to_layer(self.model, inputs, int(self.layer), training=False).float()
             if self.pooling == "cls":
                 result[batch] = states[:, 0]
@@ -91,9 +89,6 @@ class TextEncoder:
                     own = special[row] if special[row].all() else ~special[row]
                     kept[place, : len(own)] = torch.from_numpy(own).to(kept)
                 result[batch] = (states * kept[..., None]).sum(1) / kept.sum(1, keepdim=True).clamp(min=1)
-            done += len(batch)
-            if progress is not None:
-                progress(done, len(ids))
         return require_finite(result, f"hidden states of layer {self.layer}")
 
     def _static(self, ids: Sequence[np.ndarray], special: Sequence[np.ndarray]) -> Tensor:
