@@ -32,7 +32,7 @@ class LexiconInductionTask:
 
     A language pair is written ``en-de``. The words to translate are MUSE's test slice: those of a file named
     ``en-de.5000-6500.txt``, else source words 5,000 to 6,500 of the whole dictionary in its order (by frequency).
-    Candidates are all target words of the file, or of ``candidates``.
+    Candidates are all target words of the file.
 
     Args:
         data: The dictionary.
@@ -40,10 +40,8 @@ class LexiconInductionTask:
         layer: ``static`` for the word embedding table (mean of a word's pieces), or a layer of which the mean over the
             word's pieces, encoded alone, is taken.
         words: First and last source word, in place of the usual slice; ``0:0`` for all.
-        candidates: File of target words, one a line (the first column of a word-vector file serves).
         csls_over: The source words among which CSLS looks for a candidate's neighbours: those ``asked``, or ``all`` of
             the file, as MUSE takes its whole source vocabulary (slower by as much as there are more).
-        drop_identical: Leave out words whose only translation is the word itself (names).
 
     **Metrics**: ``precision_at_1`` and ``precision_at_5`` by cosine; with CSLS ``csls_…``; in per cent.
 
@@ -54,9 +52,7 @@ class LexiconInductionTask:
     name: str = "lexicon_induction"
     layer: int | str = "static"
     words: str | None = None
-    candidates: str | None = None
     csls_over: Literal["asked", "all"] = "asked"
-    drop_identical: bool = False
     primary_metric: ClassVar[str] = "csls_precision_at_1"
 
     def load(self, language: str, split: str) -> Dataset:
@@ -77,7 +73,7 @@ class LexiconInductionTask:
                     )  # fmt: skip
                 rows["source"].append(parts[0])
                 rows["target"].append(parts[1])
-        asked = self._asked(rows["source"], rows["target"], Path(path).name, split)
+        asked = self._asked(rows["source"], Path(path).name, split)
         count = len(asked)
         columns = {
             **rows,
@@ -96,7 +92,7 @@ class LexiconInductionTask:
         for source, target, asked in zip(dataset["source"], dataset["target"], dataset["asked"], strict=True):
             if asked:
                 gold.setdefault(source, set()).add(target)
-        candidates = list(dict.fromkeys(self._candidates() or dataset["target"]))
+        candidates = list(dict.fromkeys(dataset["target"]))
         encoder = TextEncoder(checkpoint, layer=self.layer)
         sources = list(dict.fromkeys(dataset["source"])) if self.csls_over == "all" else list(gold)
         others = unit(encoder(sources, progress=progress))
@@ -118,9 +114,8 @@ class LexiconInductionTask:
         return scores, nearest
 
     def places(self, language: str, split: str) -> list[Place]:
-        """The dictionary (a folder's file carries both codes), and the file of candidates."""
-        more = [] if self.candidates is None else [Place(self.candidates)]
-        return [Place(self._place(language, split)), *more]
+        """The dictionary; a folder's file carries both codes."""
+        return [Place(self._place(language, split))]
 
     def _place(self, language: str, split: str) -> str:
         source, _, target = language.partition("-")
@@ -138,7 +133,7 @@ class LexiconInductionTask:
                 return str(best[0])
         return self.data.find(language, split)[0].path
 
-    def _asked(self, source: list[str], target: list[str], name: str, split: str) -> list[bool]:
+    def _asked(self, source: list[str], name: str, split: str) -> list[bool]:
         order = {word: i for i, word in enumerate(dict.fromkeys(source))}
         if self.words is not None:
             low, high = self._slice(self.words)
@@ -147,10 +142,7 @@ class LexiconInductionTask:
             low, high = 0, len(order)
         else:
             low, high = _MUSE_RANGES.get(split, (0, len(order)))
-        meanings: dict[str, set[str]] = {}
-        for s, t in zip(source, target, strict=True):
-            meanings.setdefault(s, set()).add(t)
-        asked = [low <= order[s] < high and not (self.drop_identical and meanings[s] == {s}) for s in source]
+        asked = [low <= order[word] < high for word in source]
         if not any(asked):
             raise InputError(
                 f"source words {low} to {high} asked for, the dictionary has {len(order)}; set words=0:0 for all",
@@ -166,8 +158,3 @@ class LexiconInductionTask:
                 f"words {words!r} given; they are first:last, such as 0:1500, or 0:0 for all"
             )
         return int(match[1]), int(match[2])
-
-    def _candidates(self) -> list[str]:
-        if self.candidates is None:
-            return []
-        return [line.split()[0] for _, line in numbered_lines(self.candidates) if line.strip()]
