@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,12 @@ from isoglot.errors import ConfigurationError
 from isoglot.finetuning import watch as finetune_watch
 from isoglot.finetuning.finetune import finetune
 from isoglot.finetuning.options import FinetuneOptions
+from isoglot.runs.folder import RUN
 from isoglot.tasks import build_task
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
+from isoglot.training.checkpoints import checkpoints_in
+
+SETTINGS: dict[str, Any] = {"learning_rate": 1e-3, "batch_size": 8, "epochs": 3, "dropout": 0.1, "bucket": 2}
 
 
 class _KilledError(Exception):
@@ -61,6 +66,162 @@ def test_a_killed_run_goes_on_as_if_nothing_had_been(
     assert (tmp_path / "cut" / "work" / f"checkpoint-{last}").is_dir()
     gone_on = finetune(tmp_path / "model", task(), language="en", train=settings, out=tmp_path / "cut")
     one, other = (load_file(folder / "model.safetensors") for folder in (whole, gone_on))
+    assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+@pytest.fixture
+def unfinished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: Any) -> Path:
+    """A run that was stopped in its third epoch; its best checkpoint is the first, its last the second."""
+    settings = FinetuneOptions.build(**SETTINGS)
+    values = iter([2.0, 1.0, 1.5])
+    monkeypatch.setattr(
+        finetune_watch.Chooser, "__call__", lambda self, prediction: {"selection": next(values)}
+    )
+    original = finetune_watch.Watcher.on_step_end
+
+    def kill(self: Any, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        original(self, args, state, control, **kwargs)
+        if state.global_step == 10:
+            raise _KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(finetune_watch.Watcher, "on_step_end", kill)
+        with pytest.raises(_KilledError):
+            finetune(tmp_path / "model", task(), language="en", train=settings, out=tmp_path / "cut")
+    assert [p.name for p in checkpoints_in(tmp_path / "cut" / "work")] == ["checkpoint-4", "checkpoint-8"]
+    return tmp_path / "cut"
+
+
+class _Notes:
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.lines.append(text)
+
+    def progress(self, label: str, done: int, total: int) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("damaged", "steps"),
+    [
+        ([], 8),
+        (["checkpoint-8/model.safetensors"], 4),
+        (["checkpoint-8/optimizer.pt"], 4),
+        (["checkpoint-8/trainer_state.json"], 4),
+        (["checkpoint-8/rng_state.pth"], 4),
+        (["checkpoint-8/complete.json"], 4),
+        (["checkpoint-4/model.safetensors"], 0),  # the best: without it the later one is of no use
+        (["checkpoint-8/model.safetensors", "checkpoint-4/scheduler.pt"], 0),
+    ],
+    ids=str,
+)
+def test_a_run_with_truncated_files_goes_back_and_ends_the_same(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    task: Any,
+    unfinished: Path,
+    damaged: list[str],
+    steps: int,
+) -> None:
+    for name in damaged:
+        path = unfinished / "work" / name
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    started: list[int] = []
+    original = finetune_watch.Watcher.on_train_begin
+
+    def begin(self: Any, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        started.append(state.global_step)
+        original(self, args, state, control, **kwargs)
+
+    monkeypatch.setattr(finetune_watch.Watcher, "on_train_begin", begin)
+    settings = FinetuneOptions.build(**SETTINGS)
+    found = []
+    for out, done in ((unfinished, steps // 4), (tmp_path / "whole", 0)):
+        values = iter([2.0, 1.0, 1.5][done:])
+        monkeypatch.setattr(
+            finetune_watch.Chooser,
+            "__call__",
+            lambda self, prediction, values=values: {"selection": next(values)},
+        )
+        notes = _Notes()
+        folder = finetune(tmp_path / "model", task(), language="en", train=settings, out=out, progress=notes)
+        found.append(load_file(folder / "model.safetensors"))
+        assert not (out / "work").exists()
+        if out == unfinished:
+            assert started == [steps]
+            assert any("cannot be used" in line for line in notes.lines) == bool(damaged)
+    assert all(torch.equal(found[0][name], found[1][name]) for name in found[0])
+
+
+def test_a_run_whose_folder_was_moved_still_knows_its_best_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: Any, unfinished: Path
+) -> None:
+    best = load_file(unfinished / "work" / "checkpoint-4" / "model.safetensors")
+    unfinished.rename(tmp_path / "moved")
+    values = iter([1.5])
+    monkeypatch.setattr(
+        finetune_watch.Chooser, "__call__", lambda self, prediction: {"selection": next(values)}
+    )
+    settings = FinetuneOptions.build(**SETTINGS)
+    folder = finetune(tmp_path / "model", task(), language="en", train=settings, out=tmp_path / "moved")
+    kept = load_file(folder / "model.safetensors")
+    assert all(torch.equal(best[name], kept[name]) for name in best)
+
+
+def test_another_version_of_a_library_is_warned_of(
+    tmp_path: Path, task: Any, unfinished: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = unfinished / RUN
+    started = json.loads(path.read_text())
+    assert {"torch", "transformers", "isoglot"} <= set(started["versions"])
+    started["versions"] |= {"torch": "2.0.1", "isoglot": "0.0.1"}
+    path.write_text(json.dumps(started))
+    finetune(
+        tmp_path / "model", task(), language="en", train=FinetuneOptions.build(**SETTINGS), out=unfinished
+    )
+    assert "isoglot 0.0.1 -> " in caplog.text and "torch 2.0.1 -> " in caplog.text
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+@pytest.mark.parametrize("select", ["source", "last"])
+def test_killed_inside_saves_it_ends_the_same(tmp_path: Path, task: Any, select: str) -> None:
+    del task
+    script = Path(__file__).parents[1] / "support" / "finetune_run.py"
+
+    def launch(out: Path) -> subprocess.Popen[bytes]:
+        command = [
+            sys.executable,
+            str(script),
+            str(tmp_path / "model"),
+            str(tmp_path / "en.tsv"),
+            str(out),
+            select,
+        ]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+        with (tmp_path / f"{out.name}.log").open("ab") as log:
+            return subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+
+    assert launch(tmp_path / "whole").wait(timeout=300) == 0, (tmp_path / "whole.log").read_text()
+    broken, in_a_save = tmp_path / "broken", 0
+    staged = broken / "work" / ".saving"
+    for attempt in range(12):
+        process = launch(broken)
+        deadline = time.monotonic() + 300
+        while process.poll() is None and not staged.exists() and time.monotonic() < deadline:
+            time.sleep(0.005)
+        if attempt < 4:
+            time.sleep(0.03 * attempt)
+            in_a_save += staged.exists()
+            process.kill()
+            process.wait()
+            continue
+        assert process.wait(timeout=300) == 0, (tmp_path / "broken.log").read_text()
+        break
+    assert in_a_save >= 2
+    one, other = (load_file(out / "checkpoint" / "model.safetensors") for out in (tmp_path / "whole", broken))
     assert all(torch.equal(one[name], other[name]) for name in one)
 
 

@@ -120,3 +120,16 @@ def test_a_checkpoints_hash_is_that_of_its_weights(tmp_path: Path) -> None:
 
 def test_versions_name_what_results_depend_on() -> None:
     assert {"python", "torch", "transformers", "isoglot"} <= set(run_folder.versions())
+
+
+def test_a_run_that_is_continued_under_other_versions_is_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run_folder.begin(tmp_path, {"key": "k"})
+    assert run_folder.state_of(tmp_path, {"key": "k"}, what="run") == "unfinished" and not caplog.text
+    started = read_json(tmp_path / run_folder.RUN) or {}
+    write_json(
+        tmp_path / run_folder.RUN, started | {"versions": started["versions"] | {"transformers": "5.0.0"}}
+    )
+    assert run_folder.state_of(tmp_path, {"key": "k"}, what="run") == "unfinished"
+    assert "transformers 5.0.0 -> " in caplog.text and "torch" not in caplog.text

@@ -13,11 +13,9 @@ from datasets import Dataset
 from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
-    Trainer,
     TrainingArguments,
 )
 from transformers.trainer_callback import PrinterCallback, ProgressCallback
-from transformers.trainer_utils import get_last_checkpoint
 
 from isoglot.errors import ConfigurationError, TrainingError
 from isoglot.finetuning.data import LengthOrder, grouped
@@ -33,6 +31,8 @@ from isoglot.tasks.base import TrainableTask
 from isoglot.tasks.code_switching import ORIGINAL
 from isoglot.tasks.features import Collator
 from isoglot.tasks.language_vectors import attached, number_rows, write_vectors
+from isoglot.training.checkpoints import checkpoints_in, discard, why_incomplete
+from isoglot.training.saving import StagedTrainer
 
 __all__ = ["Outcome", "TrainingData", "train_head"]
 
@@ -145,11 +145,14 @@ def train_head(
     trainer.order = LengthOrder(items.lengths, step, bucket=options.bucket, seed=seed)
     for callback in (PrinterCallback, ProgressCallback):
         trainer.remove_callback(callback)
-    work = folder / _WORK
-    last = get_last_checkpoint(str(work)) if work.is_dir() else None
+    if trainer.is_world_process_zero():
+        _drop_damaged(trainer.folder, progress)
+    trainer.accelerator.wait_for_everyone()
     with quiet():
-        trainer.train(resume_from_checkpoint=last)
-    best = trainer.state.best_metric
+        trainer.train(resume_from_checkpoint=bool(checkpoints_in(trainer.folder)))
+    best, chosen = trainer.state.best_metric, trainer.state.best_model_checkpoint
+    if chosen is not None and not Path(chosen).is_dir():
+        raise TrainingError(f"the best checkpoint, {chosen}, was not saved; free some space and run again")
     if trainer.is_world_process_zero():
         _save(model, tokenizer, folder)
     return Outcome(folder, options, None if best is None else float(best), int(trainer.state.global_step))
@@ -226,10 +229,34 @@ def _reducer(task: TrainableTask) -> Callable[[Any, Any], Any]:
     return reduce
 
 
-class _Trainer(Trainer):
-    """The library's, with batches of rows of like length."""
+def _drop_damaged(work: Path, progress: Reporter) -> None:
+    """Go back to the newest whole checkpoint; a run that has none starts anew, and ends the same."""
+    for path in reversed(checkpoints_in(work)):
+        why = why_incomplete(path)
+        if why is None:
+            return
+        progress.note(f"{path} cannot be used ({why}); the run goes back before it")
+        discard(path)
+
+
+class _Trainer(StagedTrainer):
+    """Batches of rows of like length."""
 
     order: LengthOrder | None = None
+
+    @property
+    def folder(self) -> Path:  # type: ignore[override]
+        """Where the checkpoints are."""
+        return Path(str(self.args.output_dir))
+
+    def plan(self) -> dict[str, Any]:
+        """What the order of batches depends on."""
+        args = self.args
+        return {
+            "examples": len(self.train_dataset),  # type: ignore[arg-type]
+            "batch": args.train_batch_size * args.gradient_accumulation_steps,
+            "ranks": args.world_size,
+        }
 
     def _get_train_sampler(self, train_dataset: Any = None) -> torch.utils.data.Sampler[int] | None:
         return self.order if self.order is not None else super()._get_train_sampler(train_dataset)

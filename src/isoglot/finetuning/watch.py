@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,15 @@ class Watcher(TrainerCallback):
 
     def __init__(self, progress: Reporter, metric: str) -> None:
         self.progress, self.metric = progress, metric
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        """Find the best checkpoint of a resumed run again, also where the run's folder was moved."""
+        if state.best_global_step:
+            state.best_model_checkpoint = str(
+                Path(str(args.output_dir)) / f"checkpoint-{state.best_global_step}"
+            )
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any

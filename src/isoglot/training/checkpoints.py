@@ -21,7 +21,7 @@ from torch import nn
 from isoglot.errors import ConfigurationError, TrainingError
 from isoglot.modules.checkpoint import load_checkpoint
 from isoglot.runs.disk import disk_problem
-from isoglot.runs.files import flush
+from isoglot.runs.files import flush, read_json
 from isoglot.training.model import AlignmentModel
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "checkpoints_in",
     "chosen",
     "commit",
+    "discard",
     "load_weights",
     "newest",
     "prune",
@@ -98,7 +99,9 @@ class Attempt:
 
 
 @contextmanager
-def room_for(name: str, output: str | Path, *, main: bool, keep: int | None = None) -> Iterator[Attempt]:
+def room_for(
+    name: str, output: str | Path, *, main: bool, keep: int | None = None, best: int | None = None
+) -> Iterator[Attempt]:
     """Take back a checkpoint that the disk has no room for, and say so instead of ending the run.
 
     Every rank enters; a problem of one is a problem of all. Where the run keeps ``keep`` checkpoints and has them, the
@@ -109,6 +112,7 @@ def room_for(name: str, output: str | Path, *, main: bool, keep: int | None = No
         output: the run's output folder.
         main: whether this process writes.
         keep: how many checkpoints the run keeps.
+        best: step of the checkpoint that must stay.
     """
     attempt, problem = Attempt(), None
     try:
@@ -122,7 +126,7 @@ def room_for(name: str, output: str | Path, *, main: bool, keep: int | None = No
     if problems and main:
         shutil.rmtree(staging(output), ignore_errors=True)
         if keep and len(checkpoints_in(output)) >= max(2, keep):
-            prune(output, max(2, keep) - 1)
+            prune(output, max(2, keep) - 1, best=best)
         kept = checkpoints_in(output)
         logger.warning(
             "%s was not saved, the disk of %s is full (%s); training goes on, the last checkpoint is %s. "
@@ -134,11 +138,17 @@ def room_for(name: str, output: str | Path, *, main: bool, keep: int | None = No
         )
 
 
-def prune(output: str | Path, keep: int | None) -> None:
-    """Delete the oldest checkpoints but for the last ``keep`` (``None`` or 0: none is deleted)."""
+def prune(output: str | Path, keep: int | None, *, best: int | None = None) -> None:
+    """Delete the oldest checkpoints but for the last ``keep`` (``None`` or 0: none is deleted) and the best one."""
     for path in checkpoints_in(output)[:-keep] if keep else []:
-        (path / MANIFEST).unlink(missing_ok=True)  # half a deletion must not look complete
-        shutil.rmtree(path, ignore_errors=True)
+        if path.name != f"checkpoint-{best}":
+            discard(path)
+
+
+def discard(checkpoint: Path) -> None:
+    """Delete a checkpoint."""
+    (checkpoint / MANIFEST).unlink(missing_ok=True)  # half a deletion must not look complete
+    shutil.rmtree(checkpoint, ignore_errors=True)
 
 
 def why_incomplete(folder: str | Path) -> str | None:
@@ -156,7 +166,17 @@ def why_incomplete(folder: str | Path) -> str | None:
         "trainer_state.json" not in files or not any(n.startswith("optimizer") for n in files)
     ):
         return "it holds no optimiser state (saved with save_only_model)"
-    return damage
+    return damage or _best_is_missing(Path(folder))
+
+
+def _best_is_missing(folder: Path) -> str | None:
+    """A run that is chosen by development data needs its best checkpoint too."""
+    step = (read_json(folder / "trainer_state.json") or {}).get("best_global_step")
+    best = folder.with_name(f"checkpoint-{step}")
+    if not step or best == folder:
+        return None
+    why = why_incomplete(best)
+    return None if why is None else f"the best checkpoint of the run up to it, {best}, cannot be used: {why}"
 
 
 def chosen(

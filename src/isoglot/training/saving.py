@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from transformers import PreTrainedTokenizerBase, Trainer
+from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import TrainOutput
 
 from isoglot.training import checkpoints
@@ -14,30 +15,30 @@ from isoglot.training.batches import TokenBudgetBatches
 from isoglot.training.export import save_encoder
 from isoglot.training.meter import Meter
 
-__all__ = ["CheckpointingTrainer"]
+__all__ = ["CheckpointingTrainer", "StagedTrainer"]
 
 
-class CheckpointingTrainer(Trainer):
-    """What :class:`~isoglot.training.trainer.AlignmentTrainer` does about checkpoints; not used by itself.
+class StagedTrainer(Trainer):
+    """A Trainer that writes checkpoints aside, renames them when they are whole, and resumes from whole ones.
 
     Attributes:
-        folder: the run's output folder.
-        batches: say what the order of batches depends on.
-        meter: says whether the losses up to here are finite.
-        tokenizer: saved beside the encoder.
+        folder: where the checkpoints are.
     """
 
     folder: Path
-    batches: TokenBudgetBatches
-    meter: Meter
-    tokenizer: PreTrainedTokenizerBase | None
     _staging: Path | None = None
+
+    def plan(self) -> dict[str, Any]:
+        """What the order of batches depends on."""
+        raise NotImplementedError
+
+    def require_finite(self) -> None:
+        """Raise a :class:`~isoglot.errors.TrainingError` where the losses up to here are not finite."""
 
     def train(self, resume_from_checkpoint: str | bool | None = None, **kwargs: Any) -> TrainOutput:  # type: ignore[override]
         """Train, or go on training; ``True`` finds the newest complete checkpoint."""
-        plan = self.batches.fingerprint()
         found = checkpoints.chosen(
-            resume_from_checkpoint, self.folder, plan=plan, main=self.is_world_process_zero()
+            resume_from_checkpoint, self.folder, plan=self.plan(), main=self.is_world_process_zero()
         )
         return super().train(resume_from_checkpoint=found, **kwargs)
 
@@ -46,17 +47,43 @@ class CheckpointingTrainer(Trainer):
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         """Write aside, then rename; where the disk is full, keep the checkpoint before and go on."""
-        self.meter.require_finite()
-        name, main = f"checkpoint-{self.state.global_step}", self.args.should_save
+        self.require_finite()
+        step, keep, main = self.state.global_step, self.args.save_total_limit, self.args.should_save
+        name, best = f"checkpoint-{step}", self.state.best_global_step
         self._staging = checkpoints.staging(self.folder)
-        with checkpoints.room_for(name, self.folder, main=main, keep=self.args.save_total_limit) as attempt:
+        with checkpoints.room_for(name, self.folder, main=main, keep=keep, best=best) as attempt:
             super()._save_checkpoint(model, trial)
+            if best is not None:  # the library took the place it is written into for its name
+                self.state.best_model_checkpoint = str(self.folder / f"checkpoint-{best}")
             self.accelerator.wait_for_everyone()
             if main:
-                checkpoints.commit(name, self.folder, plan=self.batches.fingerprint())
+                self.state.save_to_json(str(self._staging / name / TRAINER_STATE_NAME))
+                checkpoints.commit(name, self.folder, plan=self.plan())
         self._staging = None
         if main and attempt.saved:
-            checkpoints.prune(self.folder, self.args.save_total_limit)
+            checkpoints.prune(self.folder, keep, best=best)
+
+
+class CheckpointingTrainer(StagedTrainer):
+    """What :class:`~isoglot.training.trainer.AlignmentTrainer` does about checkpoints; not used by itself.
+
+    Attributes:
+        batches: say what the order of batches depends on.
+        meter: says whether the losses up to here are finite.
+        tokenizer: saved beside the encoder.
+    """
+
+    batches: TokenBudgetBatches
+    meter: Meter
+    tokenizer: PreTrainedTokenizerBase | None
+
+    def plan(self) -> dict[str, Any]:
+        """What the order of batches depends on."""
+        return self.batches.fingerprint()
+
+    def require_finite(self) -> None:
+        """Check the losses up to here."""
+        self.meter.require_finite()
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
         if self.args.should_save:
