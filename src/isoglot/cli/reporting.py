@@ -46,9 +46,8 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(
         cls=_PageByDefault,
         no_args_is_help=True,
-        help="Show results as a page: [bold]isoglot report RUN... --out report.html[/bold]. "
-        "Options: isoglot report page --help",
-        rich_markup_mode="rich",
+        help="Show results as a page: isoglot report RUN... --out report.html. "
+        "Its options: isoglot report page --help",
     )
     group.command()(page)
     group.command()(compare)
@@ -71,7 +70,7 @@ def page(  # noqa: PLR0917 - one parameter per flag
         None, "--tables", help="Also write every table here as CSV and LaTeX."
     ),
 ) -> None:
-    """Write one self-contained HTML page (the default: isoglot report RUN... --out report.html)."""
+    """Write one self-contained HTML page (the default command)."""
     from dataclasses import replace
 
     from isoglot.report.render import render
@@ -91,7 +90,10 @@ def compare(
     rename: list[str] = _RENAME,
     form: str = typer.Option("text", "--format", "-f", help="text, csv or latex."),
 ) -> None:
-    """Print ours, the paper's figures and the difference; figures that a paper printed wrong are marked."""
+    """Print ours, the paper's and the difference.
+
+    Shows the tables of studies among the runs and those of --beside; figures that a paper printed wrong are marked.
+    """
     from isoglot.errors import ConfigurationError
     from isoglot.report import export
     from isoglot.report.render import comparison_tables
@@ -114,7 +116,10 @@ def papers(
         False, "--corrections", help="List the figures that were printed wrong."
     ),
 ) -> None:
-    """List the papers' tables that come with isoglot, or show one; averages are recomputed."""
+    """List the papers' tables, or show one.
+
+    Averages are recomputed; where the printed one was wrong, both are shown.
+    """
     from isoglot.cli.console import print_table
     from isoglot.report import papers as figures
 

@@ -50,7 +50,7 @@ def transfer(  # noqa: PLR0917 - one parameter a flag
 
     Each checkpoint is fine-tuned on the source and on each target language, and tested on the targets; then its
     weights are deleted, unless --keep is given. What is finished is not done again. Show it with
-    [bold]isoglot report gap[/bold]; --beside mlm=align_mlm:Table3:mlm puts a paper's figures beside it.
+    isoglot report gap; --beside mlm=align_mlm:Table3:mlm puts a paper's figures beside it.
     """
     from isoglot.cli.console import Console, print_table
     from isoglot.finetuning.options import task_with_settings

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from scipy.stats import t as student
-
 __all__ = ["Correlation", "Score", "margin", "rank_correlation"]
 
 _EXACT_BELOW = 8
@@ -51,6 +49,8 @@ def margin(one: Score, other: Score) -> float:
     variance = sum(squared for squared, _ in known)
     if not variance:
         return 0.0
+    from scipy.stats import t as student  # noqa: PLC0415 - slow to import
+
     freedom = variance**2 / sum(squared**2 / below for squared, below in known)
     return float(student.ppf(0.975, freedom)) * math.sqrt(variance)
 
