@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from statistics import fmean, stdev
 
@@ -8,7 +9,9 @@ from typer.testing import CliRunner
 
 from isoglot.cli import app
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.finetuning.options import FinetuneOptions
 from isoglot.results import read
+from isoglot.tasks import TASKS, task_options
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 
 
@@ -52,6 +55,11 @@ def test_finetune_and_evaluate(tmp_path: Path) -> None:
         (["--task", "ner", "--preset", "xtrem"], "did you mean 'xtreme'"),
         (["--task", "ner", "--set", "learningrate=1"], "did you mean 'learning_rate'"),
         (["--task", "ner", "--seed", "a"], "--seed 'a'"),
+        (
+            ["--task", "ner", "--epochs", "0"],
+            "fine-tuning setting epochs=0.0: input should be greater than 0",
+        ),
+        (["--task", "ner", "--set", "words=written"], "fine-tuning on ner has no setting 'words'"),
     ],
 )
 def test_mistakes_are_told(tmp_path: Path, arguments: list[str], message: str) -> None:
@@ -62,10 +70,19 @@ def test_mistakes_are_told(tmp_path: Path, arguments: list[str], message: str) -
     assert not (tmp_path / "o").exists()
 
 
-def test_tasks_are_listed() -> None:
-    done = CliRunner().invoke(app, ["evaluate", "--tasks"])
-    assert done.exit_code == 0
-    assert "word_alignment" in done.output
+def test_tasks_are_listed_with_the_meaning_of_every_option() -> None:
+    for command in ("finetune", "evaluate"):
+        done = CliRunner().invoke(app, [command, "--tasks"])
+        assert done.exit_code == 0
+        assert max(map(len, done.output.splitlines())) <= 80
+        entries = re.split(r"\n(?=    ?\S)|\n\n", done.output)
+        told = {match[1]: match[2] for e in entries if (match := re.match(r"    (\w+)=\S*\s\s(.+)", e))}
+        names = {option.name for task in TASKS for option in task_options(task)} - {"name"}
+        settings = set(FinetuneOptions.model_fields) if command == "finetune" else set()
+        assert set(told) >= names | settings
+    assert "untranslated=drop  Drop rows" in done.output and re.search(
+        r"ner: .*\n.*Presets: xtreme", done.output
+    )
 
 
 def test_a_bad_line_is_named(tmp_path: Path) -> None:

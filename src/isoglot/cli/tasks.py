@@ -49,14 +49,14 @@ def finetune(  # noqa: PLR0917 - one parameter a flag
     task: str = typer.Option(..., "--task", "-t", help=TASK_HELP),
     data: list[str] = typer.Option(..., "--data", "-d", help=DATA_HELP),
     out: Path = typer.Option(
-        ..., "--out", "-o", help="Folder of the run; with several seeds, one folder a seed in it."
+        ..., "--out", "-o", help="Folder of the run; with several seeds, one folder per seed in it."
     ),
     language: str = typer.Option(
         "en", "--language", "-l", help="Language of the training data; several with commas."
     ),
     preset: str = typer.Option("xtreme", help=PRESET_HELP),
     seed: str = typer.Option("1", help="Seed, or several with commas."),
-    epochs: float | None = typer.Option(None, help="In place of the preset's."),
+    epochs: float | None = typer.Option(None, help="Epochs of training; by default the preset's."),
     settings: list[str] = typer.Option(
         None,
         "--set",
@@ -66,7 +66,7 @@ def finetune(  # noqa: PLR0917 - one parameter a flag
     ),
     resume: bool = typer.Option(True, help="Go on with an unfinished run in the folder."),
     tasks: bool = _TASKS,
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="Say nothing but errors."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Only print errors."),
 ) -> None:
     """Fine-tune an encoder on a task: a checkpoint in, a checkpoint with a head out.
 
@@ -122,7 +122,7 @@ def evaluate(  # noqa: PLR0917 - one parameter a flag
     ),
     again: bool = typer.Option(False, help="Measure even what is in the file already."),
     tasks: bool = _TASKS,
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="Say nothing but errors."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Only print errors."),
 ) -> None:
     """Measure checkpoints on a task in any number of languages.
 

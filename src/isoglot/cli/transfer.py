@@ -29,7 +29,7 @@ def transfer(  # noqa: PLR0917 - one parameter a flag
     preset: str = typer.Option("align_mlm", help=PRESET_HELP),
     seed: str = typer.Option("1", help="Seed, or several with commas."),
     split: str = typer.Option("dev", help="To test on; the paper reports dev."),
-    epochs: float | None = typer.Option(None, help="In place of the preset's."),
+    epochs: float | None = typer.Option(None, help="Epochs of training; by default the preset's."),
     name: str | None = typer.Option(None, help="Name of the task in results, for example pos_ewt."),
     run: list[str] = typer.Option(
         None, "--run", help="Name of a run in results, once for each checkpoint; by default its own."
@@ -41,7 +41,7 @@ def transfer(  # noqa: PLR0917 - one parameter a flag
         help="Any setting of fine-tuning or option of the task, as in finetune.",
     ),
     keep: bool = typer.Option(False, "--keep", help="Keep fine-tuned weights after they are tested."),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="Say nothing but errors."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Only print errors."),
 ) -> None:
     """Zero-shot (ZS), supervised (SUP) and the gap Δ = SUP − ZS for derived languages, or for any others.
 

@@ -103,7 +103,8 @@ class FinetuneOptions(BaseModel):
         try:
             return cls(**values)
         except ValidationError as error:
-            raise ConfigurationError([_problem(e) for e in error.errors()]) from error
+            wrong = [e for e in error.errors() if e["type"] != "tuple_type"] or error.errors()
+            raise ConfigurationError([_problem(e) for e in wrong]) from error
 
     @property
     def originals(self) -> tuple[str, ...]:
@@ -169,8 +170,16 @@ def task_with_settings(
     Raises:
         ConfigurationError: As :func:`preset` and :func:`isoglot.tasks.build_task`.
     """
-    own = {option.name for option in task_options(name)} - set(FinetuneOptions.model_fields)
+    settings = set(FinetuneOptions.model_fields)
+    own = {option.name for option in task_options(name)} - settings
     every = {**_preset(paper, name), **values}
+    unknown = [
+        f"fine-tuning on {name} has no setting {key!r}; {did_you_mean(key, own | settings)}"
+        for key in every
+        if key not in own | settings
+    ]
+    if unknown:
+        raise ConfigurationError(unknown)
     train = FinetuneOptions.build(**{k: v for k, v in every.items() if k not in own})
     return build_task(name, data, **{k: v for k, v in every.items() if k in own}), train
 
