@@ -11,7 +11,7 @@ import json
 import time
 
 from isoglot.synthetic import World
-from isoglot.synthetic.baselines import (
+from shallow_readers import (
     Baseline,
     pair_baselines,
     span_baselines,

@@ -25,4 +25,4 @@ def test_files_and_a_second_call(tmp_path: Path) -> None:
 
 def test_help_names_the_formats() -> None:
     text = runner.invoke(app, ["world", "--help"]).stdout
-    assert all(name in text for name in ("WikiANN", "XNLI", "PAWS-X", "SQuAD", "--held-out"))
+    assert all(name in text for name in ("WikiANN", "XNLI", "PAWS-X", "SQuAD", "--size"))

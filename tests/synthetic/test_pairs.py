@@ -9,7 +9,6 @@ from semantics import Reader, label_of
 
 from isoglot.schema import PAIR, require
 from isoglot.synthetic import World
-from isoglot.synthetic.baselines import pair_baselines
 from isoglot.synthetic.families import entailment_families
 from isoglot.synthetic.pairs import (
     entailment_label,
@@ -20,6 +19,7 @@ from isoglot.synthetic.pairs import (
 )
 from isoglot.synthetic.paraphrases import paraphrase_families
 from isoglot.synthetic.weights import cue_free_weights, stored_weights
+from shallow_readers import pair_baselines
 
 WORLD = World(seed=2)
 

@@ -8,8 +8,8 @@ import pytest
 
 from isoglot.schema import SPAN, require
 from isoglot.synthetic import World
-from isoglot.synthetic.baselines import span_baselines
 from isoglot.synthetic.stories import SCENES, story_patterns
+from shallow_readers import span_baselines
 
 WORLD = World(seed=4)
 

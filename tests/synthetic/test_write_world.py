@@ -86,17 +86,19 @@ def test_everything_has_a_head_final_copy(made: WorldSummary, tmp_path: Path) ->
 
 
 def test_what_is_not_asked_for_is_not_written(tmp_path: Path) -> None:
-    request = WorldRequest(text=5, pos=0, ner=0, nli=4, paws=0, qa=0, dev=2, test=0, sentences=3)
+    request = WorldRequest(text=5, pos=0, ner=0, nli=4, paws=0, qa=0, dev=2, test=0)
     summary = write_world(tmp_path / "w", request)
     assert [n for n in summary.files if n.startswith("trees")] == [
+        "trees/text.train.conllu",
+        "trees/text.dev.conllu",
         "trees/nli.train.conllu",
         "trees/nli.dev.conllu",
     ]
     assert {n for n in summary.files if not n.startswith("trees")} == {
         f"{k}.{s}.{x}" for k, x in (("text/en", "txt"), ("nli/en", "tsv")) for s in ("train", "dev")
     }
-    paragraph = (tmp_path / "w/text/en.train.txt").read_text().splitlines()[0]
-    assert paragraph == World().text(5, sentences=3)["text"][0]
+    line = (tmp_path / "w/text/en.train.txt").read_text().splitlines()[0]
+    assert line == World().text(5)["text"][0]
 
 
 def test_the_same_is_not_made_again_and_another_is_not_overwritten(
@@ -119,7 +121,6 @@ def test_the_same_is_not_made_again_and_another_is_not_overwritten(
 def test_mistakes_leave_nothing_behind(tmp_path: Path) -> None:
     for wrong, said in (
         ({"text": -1}, "text -1 given"),
-        ({"sentences": 0}, "at least 1"),
         ({"size": 5}, "use World"),
         (dict.fromkeys(("text", "pos", "ner", "nli", "paws", "qa"), 0), "nothing is asked for"),
     ):

@@ -27,11 +27,7 @@ def world(  # noqa: PLR0917 - one parameter a flag
     qa: int = typer.Option(4_000, min=0, help="Questions to train on.", rich_help_panel=_ROWS),
     dev: int = typer.Option(500, min=0, help="Development rows of each.", rich_help_panel=_ROWS),
     test: int = typer.Option(1_000, min=0, help="Test rows of each.", rich_help_panel=_ROWS),
-    sentences: int = typer.Option(1, min=1, help="Sentences a line of text.", rich_help_panel=_WORDS),
     size: int | None = typer.Option(None, help="Lexemes, at least 200; else all.", rich_help_panel=_WORDS),
-    held_out: float = typer.Option(
-        0.0, help="Share of the words that training data never use.", rich_help_panel=_WORDS
-    ),
     overwrite: bool = typer.Option(False, "--overwrite", help="Replace a world that was made otherwise."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Say nothing but errors."),
 ) -> None:
@@ -46,9 +42,8 @@ def world(  # noqa: PLR0917 - one parameter a flag
     from isoglot.synthetic.write_world import WorldRequest, write_world
 
     request = WorldRequest(
-        seed=seed, size=size, held_out=held_out, text=text, pos=pos, ner=ner, nli=nli, paws=paws, qa=qa, dev=dev,
-        test=test, sentences=sentences,
-    )  # fmt: skip
+        seed=seed, size=size, text=text, pos=pos, ner=ner, nli=nli, paws=paws, qa=qa, dev=dev, test=test
+    )
     with Console(quiet=quiet) as console:
         summary = write_world(out, request, overwrite=overwrite, progress=None if quiet else console)
         if summary.skipped:

@@ -103,26 +103,24 @@ class Engine:
         self.lexicon = lexicon
         self.seed = seed
         self.vocabulary = Vocabulary(lexicon)
-        self._tables: dict[str, tuple[npt.NDArray[np.float64], Ints]] = {}
+        self._cumulated, self._starts = self._table()
 
     def rng(self, *key: str | int) -> np.random.Generator:
         """The generator of one chunk."""
         return np.random.default_rng(seed_for(self.seed, "synthetic", *key))
 
-    def _table(self, split: str) -> tuple[npt.NDArray[np.float64], Ints]:
+    def _table(self) -> tuple[npt.NDArray[np.float64], Ints]:
         """All cumulated weights in one increasing array: row (pool, theme) holds values from its number upwards."""
-        kind = "train" if split == "train" else "all"
-        if kind not in self._tables:
-            parts, starts, at, row = [], [], 0, 0
-            for pool in self.lexicon.pools.values():
-                for topic in (None, *TOPICS):
-                    cdf = np.cumsum(pool.weights(topic, split=kind, boost=_BOOST))
-                    cdf[-1] = 1.0
-                    parts.append(cdf + row)
-                    starts.append(at)
-                    at, row = at + len(cdf), row + 1
-            self._tables[kind] = np.concatenate(parts), np.array(starts)
-        return self._tables[kind]
+        parts: list[npt.NDArray[np.float64]] = []
+        starts, at = [], 0
+        for pool in self.lexicon.pools.values():
+            for topic in (None, *TOPICS):
+                cdf = np.cumsum(pool.weights(topic, boost=_BOOST))
+                cdf[-1] = 1.0
+                parts.append(cdf + len(parts))
+                starts.append(at)
+                at += len(cdf)
+        return np.concatenate(parts), np.array(starts)
 
     def topics(self, rng: np.random.Generator, count: int) -> Ints:
         """A theme for each row: 0 is none."""
@@ -136,7 +134,6 @@ class Engine:
         *,
         split: str,
         topics: Ints,
-        paragraph: Ints | None = None,
         whole: bool = False,
     ) -> Rows:
         """Draw one row for each entry of ``topics``.
@@ -146,7 +143,6 @@ class Engine:
             rng: where the numbers come from.
             split: one of :data:`SPLITS`, or ``"all"``; rows of another split come back not accepted.
             topics: theme of each row.
-            paragraph: number of the paragraph each row is of; its sentences share a cast of three people.
             whole: split by the row as a whole, not by each of its sentences (stories have too many).
         """
         pattern = np.searchsorted(compiled.cdf, rng.random(len(topics)), side="right")
@@ -155,11 +151,8 @@ class Engine:
         variable_offset = offsets(variables)
         pools = compiled.variable_pool[ragged(compiled.variable_start[pattern], variables)]
         uniform = rng.random(len(pools))
-        if paragraph is not None:
-            self._cast(rng, uniform, pools, np.repeat(paragraph, variables))
-        cumulated, starts = self._table(split)
         table = pools * (len(TOPICS) + 1) + np.repeat(topics, variables)
-        values = np.searchsorted(cumulated, table + uniform, side="right") - starts[table]
+        values = np.searchsorted(self._cumulated, table + uniform, side="right") - self._starts[table]
         tokens = compiled.token_count[pattern]
         index = ragged(compiled.token_start[pattern], tokens)
         variable = compiled.token_variable[index]
@@ -178,21 +171,6 @@ class Engine:
             units = (row_offset, single) if whole else (sentence_offset, row_sentence)
             accepted &= _in_split(self.vocabulary.hashes[ids], *units, split)
         return Rows(pattern, ids, index, offsets(tokens), sentence_offset, row_sentence, accepted)
-
-    def _cast(
-        self, rng: np.random.Generator, uniform: npt.NDArray[np.float64], pools: Ints, paragraph: Ints
-    ) -> None:
-        """Let first names and surnames of one paragraph come from three people."""
-        if not len(paragraph):
-            return
-        first, last = (self.vocabulary.pool_number[f"name.{part}"] for part in ("first", "last"))
-        people = rng.random((int(paragraph.max()) + 1, 3, 2))
-        who = rng.integers(3, size=len(pools))
-        follows = np.flatnonzero((pools[1:] == last) & (pools[:-1] == first)) + 1
-        who[follows] = who[follows - 1]
-        for column, pool in enumerate((first, last)):
-            chosen = pools == pool
-            uniform[chosen] = people[paragraph[chosen], who[chosen], column]
 
     def _spell(self, ids: Ints, first: Ints) -> None:
         """``a`` becomes ``an`` before a vowel; sentences begin with a capital."""

@@ -35,7 +35,7 @@ TOPICS = (
 """Themes; a sentence or paragraph has one, and its words are more frequent there."""
 
 SPARE = {"noun.material", "weekday", "month", "number.pair", "number.word", "number.digits", "number.year"}
-"""Closed lists: neither cut by ``size`` nor held out."""
+"""Closed lists, which ``size`` does not cut."""
 
 MASS = {"noun.mass", "noun.material"}
 """Nouns without a plural."""
@@ -53,8 +53,6 @@ class Lexeme:
 
     forms: Forms
     topic: str | None = None
-    linked: bool = False
-    """Whether another lexeme's forms point here (an opposite); such a word is never held out."""
     rank: int = 0
     """Place in its section of the lexicon file, common words first."""
 
@@ -65,20 +63,17 @@ class Pool:
 
     name: str
     lexemes: tuple[Lexeme, ...]
-    held_out: npt.NDArray[np.bool_]
 
     @property
     def form_names(self) -> tuple[str, ...]:
         """The forms every lexeme of the pool has."""
         return tuple(self.lexemes[0].forms)
 
-    def weights(self, topic: str | None, *, split: str, boost: float) -> npt.NDArray[np.float64]:
+    def weights(self, topic: str | None, *, boost: float) -> npt.NDArray[np.float64]:
         """Zipf-Mandelbrot weights, ``(rank + 2.7) ** -1.05``, times ``boost`` for the theme's own words."""
         weights = np.power(np.arange(len(self.lexemes), dtype=np.float64) + _SHIFT, -1.05)
         if topic is not None:
             weights = weights * np.where([lex.topic == topic for lex in self.lexemes], boost, 1.0)
-        if split == "train":
-            weights = np.where(self.held_out, 0.0, weights)
         weights /= weights.sum()
         return weights
 
@@ -97,13 +92,12 @@ class Lexicon:
         return {f for p in self.pools.values() for lex in p.lexemes for f in lex.forms.values()}
 
 
-def build_lexicon(seed: int, *, size: int | None = None, held_out: float = 0.0) -> Lexicon:
-    """Read the stems, derive, order by a seeded frequency, cut to ``size`` and mark the held-out words.
+def build_lexicon(seed: int, *, size: int | None = None) -> Lexicon:
+    """Read the stems, derive, order by a seeded frequency, and cut to ``size``.
 
     Args:
         seed: it shuffles frequency ranks (mildly, so that common words stay common), names and loose themes.
         size: about how many open-class lexemes to keep (at least ten in a pool); default all.
-        held_out: share of the open-class lexemes that the train split never uses.
     """
     raw = _raw_pools(seed)
     total = sum(len(v) for name, v in raw.items() if name not in SPARE)
@@ -119,10 +113,7 @@ def build_lexicon(seed: int, *, size: int | None = None, held_out: float = 0.0) 
         ordered = [
             lex if lex.topic else replace(lex, topic=TOPICS[loose[i]]) for i, lex in enumerate(ordered)
         ]
-        free = np.array([not lex.linked and name not in SPARE for lex in ordered])
-        # The most frequent words stay in training: a pool must not lose what its sentences are made of.
-        held = (rng.random(len(ordered)) < held_out) & free & (np.arange(len(ordered)) >= 3)
-        lexicon.pools[name] = Pool(name, tuple(ordered), held)
+        lexicon.pools[name] = Pool(name, tuple(ordered))
     return lexicon
 
 
@@ -193,7 +184,7 @@ def _adjective(word: str, opposite: str, *, graded: bool) -> Lexeme:
     forms = {"pos": word, "ant.pos": opposite} if opposite else {"pos": word}
     if graded:
         forms |= {"cmp": comparative(word), "sup": superlative(word), "ant.cmp": comparative(opposite)}
-    return Lexeme(forms, None, bool(opposite))
+    return Lexeme(forms)
 
 
 def _adjectives(words: list[str], options: dict[str, str]) -> list[Lexeme]:

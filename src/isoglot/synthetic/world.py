@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -43,10 +43,9 @@ class World:
     Args:
         seed: frequencies, names, themes, grammar and draws depend on it.
         size: about how many lexemes to keep; all (some 3,800) by default.
-        held_out: share of the open-class words that ``split="train"`` never uses; dev and test do.
 
     Raises:
-        ConfigurationError: ``size`` below 200, or ``held_out`` outside [0, 0.9].
+        ConfigurationError: ``size`` below 200.
 
     Example:
         >>> world = World(seed=1)
@@ -54,17 +53,13 @@ class World:
         True
     """
 
-    def __init__(self, seed: int = 0, size: int | None = None, *, held_out: float = 0.0) -> None:
+    def __init__(self, seed: int = 0, size: int | None = None) -> None:
         if size is not None and size < 200:
             raise ConfigurationError(
                 f"size={size} given; the grammar needs at least 200 lexemes; use World(size=200) or --size 200"
             )
-        if not 0 <= held_out <= 0.9:
-            raise ConfigurationError(
-                f"held_out={held_out} given; needed is 0 to 0.9; use World(held_out=0.1) or --held-out 0.1"
-            )
         self.seed = seed
-        self.lexicon: Lexicon = build_lexicon(seed, size=size, held_out=held_out)
+        self.lexicon: Lexicon = build_lexicon(seed, size=size)
         self.engine = Engine(self.lexicon, seed)
 
     @cached_property
@@ -82,21 +77,16 @@ class World:
         patterns = [replace(p, weight=weight(p)) for p in self._sentences.patterns]
         return Compiled.of(patterns, self.engine.vocabulary)
 
-    def text(self, n: int, *, split: str = "train", sentences: int = 1) -> Dataset:
+    def text(self, n: int, *, split: str = "train") -> Dataset:
         """Plain text (TEXT), punctuation attached.
 
         Args:
             n: rows.
             split: train, dev, test, or all.
-            sentences: sentences a row; a paragraph of two or more has one theme and a cast of three people.
         """
-        self._check(n, split)
-        if sentences > 1:
-            parts = self._paragraphs(split, sentences)
-        else:
-            parts = (t for rows in self._chunks("text", self._sentences, split, n) for t in self._texts(rows))
-        texts = list(islice(parts, n))
-        return dataset({"text": pa.array(texts, pa.string()), "language": string_column("en", n)}, TEXT)
+        chunks = self._chunks("text", self._sentences, split, n)
+        texts = text_column([text for rows in chunks for text in self._texts(rows)])
+        return dataset({"text": texts, "language": string_column("en", n)}, TEXT)
 
     def treebank(self, n: int, *, split: str = "train", of: str = "text") -> Dataset:
         """Dependency trees (TREEBANK) with the further columns ``entities`` (IOB2) and ``text`` (detokenised).
@@ -248,28 +238,10 @@ class World:
     def _collect(self, key: str, compiled: Compiled, split: str, n: int, *, whole: bool = False) -> Rows:
         return Rows.joined(list(self._chunks(key, compiled, split, n, whole=whole)))
 
-    def _paragraphs(self, split: str, sentences: int) -> Iterator[str]:
-        """Paragraphs without end."""
-        self._check(sentences, split)
-        low, high = SPLITS.get(split, (0, 10))
-        tries = int(np.ceil(sentences * 10 / (high - low) * 1.7)) + 3
-        many, chunk = max(1, CHUNK // tries), 0
-        while True:
-            rng = self.engine.rng("paragraphs", split, sentences, chunk)
-            number = np.repeat(np.arange(many), tries)
-            topics = self.engine.topics(rng, many)[number]
-            rows = self.engine.draw(self._sentences, rng, split=split, topics=topics, paragraph=number)
-            texts = self._texts(rows)
-            for p in range(many):
-                good = [i for i in range(p * tries, (p + 1) * tries) if rows.accepted[i]]
-                if len(good) >= sentences:
-                    yield " ".join(texts[i] for i in good[:sentences])
-            chunk += 1
-
     @staticmethod
     def _check(n: int, split: str) -> None:
         if n < 1:
-            raise ConfigurationError(f"{n} rows or sentences given; needed is at least 1; use n=1000")
+            raise ConfigurationError(f"{n} rows given; needed is at least 1; use n=1000")
         if split not in {*SPLITS, "all"}:
             raise ConfigurationError(
                 f"split {split!r} given; needed is one of {', '.join(SPLITS)} or all; use split='train'"

@@ -31,7 +31,6 @@ class WorldRequest:
     Args:
         seed: of the world; see :class:`isoglot.synthetic.World`.
         size: lexemes; all by default.
-        held_out: share of the open-class words that no training sentence uses.
         text: lines of plain text to train on; 0 leaves this kind out, as for the others.
         pos: trees to train on.
         ner: sentences with names to train on.
@@ -40,12 +39,10 @@ class WorldRequest:
         qa: questions to train on.
         dev: rows of the development set of every kind.
         test: rows of the test set of every kind.
-        sentences: sentences a line of text; a line of several is a paragraph, and has no tree beside it.
     """
 
     seed: int = 0
     size: int | None = None
-    held_out: float = 0.0
     text: int = 20_000
     pos: int = 4_000
     ner: int = 4_000
@@ -54,7 +51,6 @@ class WorldRequest:
     qa: int = 4_000
     dev: int = 500
     test: int = 1_000
-    sentences: int = 1
 
     def rows(self, kind: str, split: str) -> int:
         """How many rows a file has."""
@@ -99,7 +95,7 @@ def write_world(
     ======== ============================= ==================================================
     kind     files                         format
     ======== ============================= ==================================================
-    text     ``text/en.SPLIT.txt``         plain text, a sentence (or paragraph) a line
+    text     ``text/en.SPLIT.txt``         plain text, a sentence a line
     pos      ``pos/en.SPLIT.conllu``       Universal Dependencies, ``Entity=`` in the last column
     ner      ``ner/en/SPLIT``              WikiANN, as PAN-X has it: ``en:word TAB tag``
     nli      ``nli/en.SPLIT.tsv``          XNLI
@@ -126,7 +122,7 @@ def write_world(
 
     def make(folder: Path) -> dict[str, Any]:
         files: dict[str, int] = {}
-        planned = _plan(World(request.seed, request.size, held_out=request.held_out), request)
+        planned = _plan(World(request.seed, request.size), request)
         for number, plan in enumerate(planned):
             if progress is not None:
                 progress.progress("files of the world", number, len(planned))
@@ -152,17 +148,12 @@ def _check(request: WorldRequest) -> None:
         raise ConfigurationError(
             f"{negative[0]} {getattr(request, negative[0])} given; it is a number of rows, 0 for none"
         )
-    if request.sentences < 1:
-        raise ConfigurationError(f"sentences {request.sentences} given; a line has at least 1")
     if not any(request.rows(kind, split) for kind in kinds for split in SPLITS):
         raise ConfigurationError("nothing is asked for; give for example --text 20000 --pos 4000")
 
 
 def _plan(world: World, request: WorldRequest) -> list[_File]:
     """The files to write."""
-
-    def text(n: int, split: str) -> Dataset:
-        return world.text(n, split=split, sentences=request.sentences)
 
     def trees(of: str) -> Make:
         return lambda n, split: world.treebank(n, split=split, of=of)
@@ -172,14 +163,14 @@ def _plan(world: World, request: WorldRequest) -> list[_File]:
         return (f"{line}\n" for line in made["text"])
 
     kinds: list[tuple[str, str, Make, Render]] = [
-        ("text", "text/en.{}.txt", text, plain),
+        ("text", "text/en.{}.txt", lambda n, split: world.text(n, split=split), plain),
         ("pos", "pos/en.{}.conllu", trees("pos"), _conllu),
         ("ner", "ner/en/{}", lambda n, split: world.ner(n, split=split), _panx),
         ("nli", "nli/en.{}.tsv", lambda n, split: world.nli(n, split=split), _xnli),
         ("paws", "paws/en.{}.tsv", lambda n, split: world.paws(n, split=split), _paws),
         ("qa", "qa/en.{}.json", lambda n, split: world.qa(n, split=split), _squad),
     ]
-    parsed = [*(("text",) if request.sentences == 1 else ()), "ner", "nli", "paws", "qa"]
+    parsed = ("text", "ner", "nli", "paws", "qa")
     kinds += [(kind, f"trees/{kind}.{{}}.conllu", trees(kind), _conllu) for kind in parsed]
     return [
         _File(name.format(split), split, request.rows(kind, split), make, render)

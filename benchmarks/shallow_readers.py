@@ -12,14 +12,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from datasets import Dataset
-from scipy.optimize import minimize
-from scipy.sparse import csr_matrix
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from isoglot.tasks.metrics.chunks import entity_score
 
 __all__ = ["Baseline", "pair_baselines", "span_baselines", "tag_baselines", "tree_baselines"]
 
-Floats = npt.NDArray[np.float64]
 Tokens = Callable[[str, str], list[str]]
 
 
@@ -78,42 +79,17 @@ def pair_baselines(train: Dataset, test: Dataset, *, task: str) -> list[Baseline
     return found
 
 
-def _matrix(rows: Sequence[Sequence[str]], number: dict[str, int]) -> csr_matrix:
-    """Binary features, one row a text, the last column a constant."""
-    columns = [sorted({number[w] for w in row if w in number} | {len(number)}) for row in rows]
-    pointer = np.cumsum([0, *map(len, columns)])
-    indices = np.array([c for row in columns for c in row])
-    return csr_matrix((np.ones(len(indices)), indices, pointer), shape=(len(rows), len(number) + 1))
-
-
 def _logistic_accuracy(
     rows: Sequence[Sequence[str]],
     labels: list[str],
     test_rows: Sequence[Sequence[str]],
     test_labels: list[str],
 ) -> float:
-    """Softmax regression (L2 of strength 1 on the summed loss) by L-BFGS, on features seen at least twice."""
-    counts = Counter(w for row in rows for w in set(row))
-    number = {w: i for i, w in enumerate(sorted(w for w, c in counts.items() if c > 1))}
-    names = sorted(set(labels))
-    x = _matrix(rows, number)
-    y = np.array([[label == name for name in names] for label in labels], dtype=np.float64)
-    shape = (x.shape[1], len(names))
-
-    def value(flat: Floats) -> tuple[float, Floats]:
-        weights = flat.reshape(shape)
-        logits = x @ weights
-        logits -= logits.max(axis=1, keepdims=True)
-        normaliser = np.log(np.exp(logits).sum(axis=1, keepdims=True))
-        gradient = x.T @ (np.exp(logits - normaliser) - y) + weights
-        loss = float(((normaliser - logits) * y).sum() + 0.5 * (weights**2).sum())
-        return loss, gradient.ravel()
-
-    fit = minimize(
-        value, np.zeros(shape[0] * shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 200}
+    """Softmax regression on the words that occur in two rows or more."""
+    reader = make_pipeline(
+        CountVectorizer(analyzer=list, binary=True, min_df=2), LogisticRegression(max_iter=500)
     )
-    guess = (_matrix(test_rows, number) @ fit.x.reshape(shape)).argmax(axis=1)
-    return float(np.mean([names[g] == label for g, label in zip(guess, test_labels, strict=True)]))
+    return float(reader.fit(rows, labels).score(test_rows, test_labels))
 
 
 def tag_baselines(train: Dataset, test: Dataset, *, task: str) -> list[Baseline]:
@@ -135,27 +111,8 @@ def tag_baselines(train: Dataset, test: Dataset, *, task: str) -> list[Baseline]
         right = [a == b for g, h in zip(guess, gold, strict=True) for a, b in zip(g, h, strict=True)]
         found.append(Baseline(task, name, "accuracy", float(np.mean(right))))
         if any(t.startswith("B-") for t in overall):
-            found.append(Baseline(task, name, "entity F1", _entity_f1(guess, gold)))
+            found.append(Baseline(task, name, "entity F1", entity_score(gold, guess).f1 / 100))
     return found
-
-
-def _entities(tags: Sequence[str]) -> set[tuple[int, int, str]]:
-    """Spans of IOB2 tags; an I- that continues nothing begins a span."""
-    found, start, kind = set(), 0, ""
-    for i, tag in enumerate([*tags, "O"]):
-        if kind and tag != f"I-{kind}":
-            found.add((start, i, kind))
-            kind = ""
-        if tag != "O" and not kind:
-            start, kind = i, tag[2:]
-    return found
-
-
-def _entity_f1(guess: Sequence[Sequence[str]], gold: Sequence[Sequence[str]]) -> float:
-    pairs = [(_entities(a), _entities(b)) for a, b in zip(guess, gold, strict=True)]
-    right = sum(len(a & b) for a, b in pairs)
-    made, needed = sum(len(a) for a, _ in pairs), sum(len(b) for _, b in pairs)
-    return 2 * right / (made + needed) if made + needed else 0.0
 
 
 def tree_baselines(test: Dataset, *, task: str = "treebank") -> list[Baseline]:
