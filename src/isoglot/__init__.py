@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import difflib
 from importlib import import_module
 from typing import Any
 
@@ -57,9 +56,9 @@ __all__ = [  # noqa: PLE0604 - the names below are strings
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first read."""
     if name not in _HOMES:
-        close = difflib.get_close_matches(name, _HOMES, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise AttributeError(f"module 'isoglot' has no attribute {name!r}{hint}")
+        from isoglot.checks import did_you_mean  # noqa: PLC0415 - only for the message
+
+        raise AttributeError(f"module 'isoglot' has no attribute {name!r}; {did_you_mean(name, _HOMES)}")
     value = getattr(import_module(_HOMES[name]), name)
     globals()[name] = value
     return value

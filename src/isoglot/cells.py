@@ -8,6 +8,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from isoglot.checks import mistakes_of
 from isoglot.errors import InputError
 from isoglot.runs.files import write_text
 
@@ -109,12 +110,10 @@ def _read_file(path: Path) -> list[Cell]:
             try:
                 cells.append(Cell.model_validate_json(line))
             except ValidationError as error:
-                first = error.errors()[0]
-                place = ".".join(str(part) for part in first["loc"])
-                reason = f"{place}: {first['msg']}" if place else first["msg"]
                 fields = ", ".join(Cell.model_fields)
                 raise InputError(
-                    f"not a cell ({reason}); a cell is one JSON object with {fields}; delete or correct the line",
+                    f"not a cell ({mistakes_of(error)[0]}); a cell is one JSON object with {fields}; delete or "
+                    "correct the line",
                     path=path,
                     line=number,
                 ) from error

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
+from isoglot.checks import mistakes_of
 from isoglot.errors import InputError, IsoglotError
 from isoglot.runs.disk import full_disk_named
 from isoglot.runs.files import is_stream
@@ -182,11 +183,7 @@ def _read_file(path: Path) -> list[Result]:
             try:
                 rows.append(Result.model_validate_json(line))
             except (ValidationError, IsoglotError) as error:
-                reason = str(error)
-                if isinstance(error, ValidationError):
-                    first = error.errors()[0]
-                    place = ".".join(str(part) for part in first["loc"])
-                    reason = f"{place}: {first['msg']}" if place else first["msg"]
+                reason = mistakes_of(error)[0] if isinstance(error, ValidationError) else error
                 raise InputError(
                     f"no result row ({reason}); a row is one JSON object with "
                     f"{', '.join(Result.model_fields)}; delete or correct the line",

@@ -65,8 +65,8 @@ def test_each_kind_of_field_is_read() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--share", "2"], r"--share 2.0: Input should be less than or equal to 1"),
-        (["--depth", "0"], r"--depth 0: Input should be greater"),
+        (["--share", "2"], r"--share: 2.0 given; input should be less than or equal to 1"),
+        (["--depth", "0"], r"--depth: 0 given; input should be greater"),
         (["--column", "source"], r"--column source: expected NAME=VALUE"),
     ],
 )

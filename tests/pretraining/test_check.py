@@ -56,7 +56,7 @@ def test_shape_and_options_are_told_together_in_the_order_of_lines(tiny_recipe: 
         ":12: streams.bitext.pack.blocks: unknown key; did you mean 'block'?",
         ":14: views.pair.probabilty: unknown option; did you mean 'probability'?",
         ":14: views.pair.order: 'shuffled' given; input should be",
-        ":16: objectives.masked_lm.type: no objective is named 'masked_ml'; did you mean 'masked_lm'?",
+        ":16: objectives.masked_lm.type: unknown objective 'masked_ml'; did you mean 'masked_lm'?",
         ":19: train.learning_rat: no setting of TrainingArguments; did you mean 'learning_rate'?",
         ":19: train.max_steps: another part of a recipe decides this; write `steps: 1000`",
         ":19: train.lr_scheduler_type: 'lineer' given; did you mean 'linear'?",

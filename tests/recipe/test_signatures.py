@@ -8,14 +8,12 @@ from typing import Literal
 import pytest
 from datasets import Dataset
 
-from isoglot.errors import ConfigurationError
 from isoglot.recipe.signatures import (
     check_options,
     dataset_options,
     hints_of,
     mismatch,
     options_of,
-    resolve,
 )
 from isoglot.recipe.source import Document
 
@@ -83,15 +81,3 @@ def test_mismatch(hint: object, value: object, fits: bool) -> None:
     if hint is Thing:
         hint = type("Opaque", (), {})
     assert (mismatch(hint, value) is None) is fits
-
-
-def test_resolve_names_and_paths() -> None:
-    assert resolve({"thing": Thing}, "thing", kind="view") is Thing
-    assert resolve({}, "json:dumps", kind="view").__name__ == "dumps"
-    for name, message in (
-        ("thign", "did you mean 'thing'"),
-        ("json:x", "has no 'x'"),
-        ("json:__name__", "is a str"),
-    ):
-        with pytest.raises(ConfigurationError, match=message):
-            resolve({"thing": Thing}, name, kind="view")

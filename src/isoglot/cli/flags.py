@@ -12,6 +12,7 @@ import typer
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
+from isoglot.checks import Mistake, mistakes_of
 from isoglot.errors import ConfigurationError
 
 __all__ = ["flag_of", "with_flags"]
@@ -117,7 +118,7 @@ def _built(model: type[BaseModel], given: Mapping[str, Any]) -> BaseModel:
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        raise ConfigurationError([_complaint(model, item) for item in error.errors()]) from error
+        raise ConfigurationError([_complaint(model, item) for item in mistakes_of(error)]) from error
 
 
 def _pair(text: str, flag: str, *, numbers: bool) -> tuple[str, int | str]:
@@ -127,12 +128,11 @@ def _pair(text: str, flag: str, *, numbers: bool) -> tuple[str, int | str]:
     return name, int(value) if numbers and value.isdigit() else value
 
 
-def _complaint(model: type[BaseModel], item: Any) -> str:
-    reason = str(item["ctx"]["error"]) if item["type"] == "value_error" else str(item["msg"])
-    if not item["loc"]:
-        return reason
-    name = str(item["loc"][0])
-    return f"{flag_of(name, model.model_fields[name])} {item['input']!r}: {reason}"
+def _complaint(model: type[BaseModel], mistake: Mistake) -> str:
+    if not mistake.location:
+        return mistake.reason
+    name = str(mistake.location[0])
+    return f"{flag_of(name, model.model_fields[name])}: {mistake.reason}"
 
 
 def _shown(default: Any) -> Any:

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from isoglot.checks import did_you_mean, mistakes_of
 from isoglot.errors import ConfigurationError
-from isoglot.recipe.source import did_you_mean
 from isoglot.tasks import build_task, task_class, task_options
 from isoglot.tasks.base import Facts
 from isoglot.tasks.features import Precision
@@ -103,8 +103,12 @@ class FinetuneOptions(BaseModel):
         try:
             return cls(**values)
         except ValidationError as error:
-            wrong = [e for e in error.errors() if e["type"] != "tuple_type"] or error.errors()
-            raise ConfigurationError([_problem(e) for e in wrong]) from error
+            raise ConfigurationError(
+                [
+                    f"fine-tuning setting {m}" if m.location else f"fine-tuning: {m}"
+                    for m in mistakes_of(error, cls.model_fields)
+                ]
+            ) from error
 
     @property
     def originals(self) -> tuple[str, ...]:
@@ -197,12 +201,3 @@ def _preset(name: str, task: Any) -> Mapping[str, Any]:
             f"{next(iter(facts.presets))}"
         )
     return values
-
-
-def _problem(error: Any) -> str:
-    name = ".".join(str(part) for part in error["loc"][:1])
-    if not name:  # of several settings together
-        return f"fine-tuning: {error['msg'].removeprefix('Value error, ')}"
-    if error["type"] == "extra_forbidden":
-        return f"fine-tuning has no setting {name!r}; {did_you_mean(name, FinetuneOptions.model_fields)}"
-    return f"fine-tuning setting {name}={error['input']!r}: {error['msg'].lower()}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ from transformers import (
 )
 from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
+from isoglot.checks import closest
 from isoglot.errors import ConfigurationError
 from isoglot.modules.checkpoint import load_checkpoint, load_config, require_room_for, weight_files
 from isoglot.modules.encoder import input_embeddings
@@ -200,8 +200,8 @@ def _unknown(given: Mapping[str, Any], config_class: type[PreTrainedConfig], nam
 
 
 def _meant(word: str, choices: Any) -> str:
-    close = difflib.get_close_matches(str(word), [str(c) for c in choices], n=1)
-    return f", did you mean {close[0]!r}" if close else ""
+    close = closest(word, choices)
+    return f", did you mean {close!r}" if close else ""
 
 
 def _special_ids(name: str, tokenizer: PreTrainedTokenizerBase | None) -> dict[str, int | None]:

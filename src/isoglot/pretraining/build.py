@@ -11,6 +11,7 @@ from datasets import Dataset
 from torch import nn
 from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
+from isoglot.checks import resolve
 from isoglot.errors import ConfigurationError
 from isoglot.modules.checkpoint import load_config
 from isoglot.modules.encoder import input_embeddings
@@ -19,7 +20,7 @@ from isoglot.modules.load import load_masked_lm, model_config
 from isoglot.objectives import OBJECTIVES
 from isoglot.objectives.base import Objective
 from isoglot.recipe.sections import Recipe, WeightSection
-from isoglot.recipe.signatures import dataset_options, options_of, resolve
+from isoglot.recipe.signatures import dataset_options, options_of
 from isoglot.seeding import seed_for
 from isoglot.training.batches import BatchOptions, StreamCost
 from isoglot.training.model import AlignmentModel, Weight, WeightSchedule

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from isoglot.checks import did_you_mean, resolve
 from isoglot.corpus.encode.encode import EncodeOptions
 from isoglot.corpus.encode.tokenizer import TokenizerOptions
 from isoglot.corpus.manifest import read_manifest
@@ -25,8 +26,8 @@ from isoglot.pretraining.streams import is_prepared, prepare_values, stream_sour
 from isoglot.recipe.load import mistakes, read
 from isoglot.recipe.problems import problems, validate
 from isoglot.recipe.sections import Recipe, StreamSection
-from isoglot.recipe.signatures import check_options, dataset_options, mismatch, options_of, resolve
-from isoglot.recipe.source import Document, Location, did_you_mean
+from isoglot.recipe.signatures import check_options, dataset_options, mismatch, options_of
+from isoglot.recipe.source import Document, Location
 from isoglot.views import VIEWS
 
 __all__ = ["OWNED_SETTINGS", "explicit", "load_recipe"]

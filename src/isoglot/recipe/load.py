@@ -12,10 +12,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from isoglot.checks import did_you_mean
 from isoglot.errors import ConfigurationError
 from isoglot.recipe.problems import problems
 from isoglot.recipe.sections import Recipe
-from isoglot.recipe.source import Document, did_you_mean, read_document
+from isoglot.recipe.source import Document, read_document
 
 __all__ = ["Recipe", "builtin_folder", "builtin_recipes", "find", "load", "mistakes", "read"]
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from isoglot.checks import Mistake, did_you_mean, mistakes_of
 from isoglot.recipe.sections import LENGTH_NEEDED, BatchSection, EpochsSection, Recipe, WeightSection
-from isoglot.recipe.source import Document, Location, did_you_mean
+from isoglot.recipe.source import Document, Location
 
 __all__ = ["problems", "validate"]
 
@@ -43,39 +44,19 @@ def validate(document: Document, location: Location, model: type[BaseModel], val
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        for item in error.errors():
-            place = (*location, *item["loc"])
-            _explain(document, place, item, keys=None if not location else list(model.model_fields))
+        for mistake in mistakes_of(error, model.model_fields if location else ()):
+            _explain(document, (*location, *mistake.location), mistake)
     return None
 
 
-def _explain(document: Document, location: Location, item: Any, keys: list[str] | None) -> None:
+def _explain(document: Document, location: Location, mistake: Mistake) -> None:
     """One pydantic error as a message with its line and, for an unknown key, the closest one."""
-    if location[:1] == ("streams",) and location[2:3] == ("path",):
-        location = location[:3]  # pydantic adds the branch of `str | list[str]`
-    if location[:1] == ("objectives",) and location[3:4] in {("constrained-float",), ("WeightSection",)}:
-        wanted = (
-            "WeightSection" if isinstance(item["input"], dict) or len(location) > 4 else "constrained-float"
-        )
-        if location[3] != wanted:
-            return  # the branch that was not meant
-        location = (*location[:3], *location[4:])
-    kind = item["type"]
-    if kind == "extra_forbidden":
-        document.problem(
-            location, f"unknown key; {did_you_mean(location[-1], keys or _keys_at(location[:-1]))}"
-        )
-    elif kind == "missing":
-        known = f" ({hint})" if (hint := _HINTS.get(str(location[-1]))) else ""
-        document.problem(location, f"missing{known}")
-    elif kind == "value_error":
-        document.problem(location, str(item["ctx"]["error"]))
-    elif kind == "literal_error":
-        names = re.findall(r"'([^']+)'", item["ctx"]["expected"])
-        document.problem(location, f"{item['input']!r} given; {did_you_mean(item['input'], names)}")
-    else:
-        message = str(item["msg"])
-        document.problem(location, f"{item['input']!r} given; {message[0].lower()}{message[1:]}")
+    reason = mistake.reason
+    if reason == "unknown key":
+        reason = f"unknown key; {did_you_mean(location[-1], _keys_at(location[:-1]))}"
+    elif mistake.kind == "missing" and (hint := _HINTS.get(str(location[-1]))):
+        reason = f"missing ({hint})"
+    document.problem(location, reason)
 
 
 _HINTS = {

@@ -9,15 +9,14 @@ import re
 import types
 import typing
 from collections.abc import Callable, Collection, Mapping
-from importlib import import_module
 from typing import Any
 
 from datasets import Dataset
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 
-from isoglot.errors import ConfigurationError
-from isoglot.recipe.source import Document, Location, did_you_mean
+from isoglot.checks import did_you_mean
+from isoglot.recipe.source import Document, Location
 
 __all__ = [
     "argument_docs",
@@ -26,41 +25,7 @@ __all__ = [
     "hints_of",
     "mismatch",
     "options_of",
-    "resolve",
 ]
-
-
-def resolve(registry: Mapping[str, Any], name: str, *, kind: str) -> Callable[..., Any]:
-    """What a ``type`` stands for: a name in a registry, or ``package.module:Name``.
-
-    Args:
-        registry: name to callable.
-        name: as it stands in the recipe.
-        kind: ``view`` or ``objective``, for the message.
-
-    Raises:
-        ConfigurationError: neither; the message has the closest name.
-    """
-    if name in registry:
-        return registry[name]  # type: ignore[no-any-return]
-    module, colon, attribute = name.partition(":")
-    if not colon:
-        raise ConfigurationError(
-            f"no {kind} is named {name!r}; {did_you_mean(name, registry)} (or package.module:Name for your own)"
-        )
-    try:
-        found = getattr(import_module(module), attribute)
-    except ImportError as error:
-        raise ConfigurationError(
-            f"{name!r} cannot be imported ({error}); is it on the Python path?"
-        ) from error
-    except AttributeError as error:
-        raise ConfigurationError(
-            f"module {module!r} has no {attribute!r}; write package.module:Name"
-        ) from error
-    if not callable(found):
-        raise ConfigurationError(f"{name!r} is a {type(found).__name__}; a class or function is needed")
-    return found  # type: ignore[no-any-return]
 
 
 def options_of(callable_: Callable[..., Any], *, supplied: Collection[str]) -> dict[str, inspect.Parameter]:

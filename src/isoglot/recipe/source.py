@@ -6,11 +6,10 @@ mistakes, ``${NAME}`` stands for an environment variable, ``extends:`` lays a re
 
 from __future__ import annotations
 
-import difflib
 import io
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from isoglot.checks import did_you_mean
 from isoglot.errors import ConfigurationError, InputError
 
 __all__ = ["Document", "Location", "did_you_mean", "dump_yaml", "parse_value", "read_document"]
@@ -71,15 +71,6 @@ class Document:
         for table in (self.places, self.raw):
             for key in [k for k in table if k[: len(location)] == location]:
                 del table[key]
-
-
-def did_you_mean(given: object, known: Iterable[str]) -> str:
-    """`` (did you mean 'x'?)``, or all known names where none is close and they are few."""
-    names = sorted(set(known))
-    close = difflib.get_close_matches(str(given), names, n=1, cutoff=0.6)
-    if close:
-        return f"did you mean {close[0]!r}?"
-    return f"known: {', '.join(names)}" if names else "none is known"
 
 
 def read_document(

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from isoglot.checks import mistakes_of
 from isoglot.errors import InputError
 
 __all__ = ["AlignedPair", "LinkClass", "Quality", "Sentence", "quality", "read_alignments"]
@@ -118,10 +119,8 @@ def read_alignments(path: str | Path) -> list[Sentence]:
         try:
             pair = AlignedPair.model_validate_json(line)
         except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(str(part) for part in first["loc"]) or "the line"
             raise InputError(
-                f"no aligned pair ({place}: {first['msg']}); a line is an object with src, tgt, links, sure and "
+                f"no aligned pair ({mistakes_of(error)[0]}); a line is an object with src, tgt, links, sure and "
                 "possible; mend or delete the line",
                 path=path, line=number,
             ) from error  # fmt: skip

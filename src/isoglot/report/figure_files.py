@@ -20,6 +20,7 @@ from pydantic import (
     model_validator,
 )
 
+from isoglot.checks import mistakes_of
 from isoglot.errors import InputError, IsoglotError
 
 __all__ = [
@@ -211,10 +212,8 @@ def read_figure(path: str | Path) -> Figure:
             f"cannot be read ({error.strerror}); name a figure's JSON file", path=path
         ) from error
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the file"
         raise InputError(
-            f"no figure ({place}: {first['msg']}); a figure is one object whose kind is embedding_map, scatter, "
+            f"no figure ({mistakes_of(error)[0]}); a figure is one object whose kind is embedding_map, scatter, "
             "layers or lines; write it anew, or take it out of the figures folder",
             path=path,
         ) from error

@@ -6,7 +6,6 @@ taken over: WEAM's Table 1, for one, prints zero-shot averages that are not the 
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,7 @@ from importlib.resources import files
 from statistics import fmean
 from typing import Any
 
+from isoglot.checks import closest
 from isoglot.errors import ConfigurationError
 
 __all__ = [
@@ -363,7 +363,7 @@ def _column(entry: Mapping[str, Any]) -> PaperColumn:
 
 
 def _unknown(what: str, given: str, known: Sequence[str]) -> ConfigurationError:
-    near = difflib.get_close_matches(given, known, n=1, cutoff=0.4)
-    hint = f"did you mean {near[0]!r}?" if near else "type `isoglot report papers` to list what there is"
+    near = closest(given, known)
+    hint = f"did you mean {near!r}?" if near else "type `isoglot report papers` to list what there is"
     shown = ", ".join(known[:8]) + (", …" if len(known) > 8 else "")
     return ConfigurationError(f"{what} {given!r} given; there is {shown}; {hint}")

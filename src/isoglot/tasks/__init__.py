@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from isoglot.checks import did_you_mean, resolve
 from isoglot.errors import ConfigurationError
 
 __all__ = ["ALIASES", "TASKS", "TaskOption", "build_task", "is_probe", "task_class", "task_options"]
@@ -72,7 +73,6 @@ def build_task(name: str, data: Sequence[str], /, **options: Any) -> Any:
     """
     from isoglot.corpus.labelled.places import DataSource  # noqa: PLC0415 - the names above load no libraries
     from isoglot.recipe.signatures import hints_of, mismatch  # noqa: PLC0415
-    from isoglot.recipe.source import did_you_mean  # noqa: PLC0415
 
     build = task_class(name)
     known, hints = {o.name for o in task_options(name)}, hints_of(build)
@@ -99,15 +99,7 @@ def task_class(name: str) -> Any:
     Raises:
         ConfigurationError: The task is unknown, or cannot be imported.
     """
-    from isoglot.recipe.signatures import resolve  # noqa: PLC0415 - loads the libraries
-    from isoglot.recipe.source import did_you_mean  # noqa: PLC0415
-
-    known = ALIASES.get(name, name)
-    if ":" not in known and known not in TASKS:
-        raise ConfigurationError(
-            f"unknown task {name!r}; {did_you_mean(name, [*TASKS, *ALIASES])} (or package.module:Name for your own)"
-        )
-    return resolve({}, TASKS.get(known, known), kind="task")
+    return resolve(TASKS, ALIASES.get(name, name), kind="task", names=ALIASES)
 
 
 def is_probe(name: str) -> bool:

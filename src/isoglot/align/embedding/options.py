@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from isoglot.checks import mistakes_of
 from isoglot.errors import ConfigurationError
 
 __all__ = ["METHODS", "EmbeddingOptions", "Method"]
@@ -122,7 +122,9 @@ class EmbeddingOptions(BaseModel):
         try:
             return cls(**options)
         except ValidationError as error:
-            raise ConfigurationError([_problem(e) for e in error.errors()]) from error
+            raise ConfigurationError(
+                [f"aligner option {m}" for m in mistakes_of(error, cls.model_fields)]
+            ) from error
 
     def unused(self) -> list[str]:
         """One line for each option that was changed although the method does not read it."""
@@ -159,16 +161,3 @@ class EmbeddingOptions(BaseModel):
 
 
 _DEFAULTS = {name: field.default for name, field in EmbeddingOptions.model_fields.items()}
-
-
-def _problem(error: Any) -> str:
-    name = ".".join(str(part) for part in error["loc"])
-    if error["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(name, EmbeddingOptions.model_fields, n=1)
-        hint = (
-            f"; did you mean {near[0]!r}?"
-            if near
-            else f"; there are {', '.join(EmbeddingOptions.model_fields)}"
-        )
-        return f"aligner option {name!r} is unknown{hint}"
-    return f"aligner option {name}={error['input']!r}: {error['msg'].lower()}"

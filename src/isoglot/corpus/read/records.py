@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from isoglot.checks import closest
 from isoglot.corpus.read.sources import Kind, Source
 from isoglot.errors import InputError
 
@@ -242,8 +242,8 @@ def missing_column(
     column: int | str, role: str | None, names: Sequence[str], *, path: str, line: int
 ) -> InputError:
     """The error for a column that is not there, with the nearest name."""
-    close = difflib.get_close_matches(str(column), list(names), n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
+    close = closest(column, names)
+    hint = f"; did you mean {close!r}?" if close else ""
     needed = f" for the {role}" if role else ""
     return InputError(
         f"no column {column!r}{needed}; the columns are {', '.join(map(repr, names))}{hint}; "

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import glob
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
+from isoglot.checks import closest
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options, option
 
@@ -166,8 +166,8 @@ def resolve_format(source: Source, kind: Kind) -> str:
             "or target_path for a Moses pair"
         )
     if name not in FORMAT_KINDS:
-        close = difflib.get_close_matches(name.lower().lstrip("."), FORMAT_NAMES, n=1, cutoff=0.5)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        close = closest(name.lower().lstrip("."), FORMAT_NAMES)
+        hint = f"; did you mean {close!r}?" if close else ""
         raise ConfigurationError(
             f"{source.path}: format {name!r} is not one of {', '.join(FORMAT_NAMES)}{hint}"
         )
@@ -277,8 +277,8 @@ def _column_problems(source: Source, kind: Kind) -> list[str]:
     problems = []
     for field in source.columns:
         if field not in _FIELDS[kind]:
-            close = difflib.get_close_matches(field, _FIELDS[kind], n=1, cutoff=0.4)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
+            close = closest(field, _FIELDS[kind])
+            hint = f"; did you mean {close!r}?" if close else ""
             known = ", ".join(_FIELDS[kind]) or "no columns to choose"
             problems.append(f"{source.path}: columns: {field!r} given, and a {kind} corpus has {known}{hint}")
     return problems

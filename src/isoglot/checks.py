@@ -1,0 +1,156 @@
+"""What every check shares: the name that was perhaps meant, what a name stands for, a model's errors in words."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isoglot.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+__all__ = ["Mistake", "closest", "did_you_mean", "mistakes_of", "resolve"]
+
+
+def closest(given: object, known: Iterable[object]) -> str | None:
+    """The known name that is most like the given one, if any is close."""
+    found = difflib.get_close_matches(str(given), sorted({str(name) for name in known}), n=1)
+    return found[0] if found else None
+
+
+def did_you_mean(given: object, known: Iterable[object]) -> str:
+    """The end of a message about an unknown name: the closest known one, or all of them.
+
+    Example:
+        >>> did_you_mean("fastalign", ["fast_align", "hmm"]), did_you_mean("x", ["fast_align", "hmm"])
+        ("did you mean 'fast_align'?", 'known: fast_align, hmm')
+    """
+    names = sorted({str(name) for name in known})
+    if (close := closest(given, names)) is not None:
+        return f"did you mean {close!r}?"
+    return f"known: {', '.join(names)}" if names else "none is known"
+
+
+def resolve(registry: Mapping[str, Any], name: str, *, kind: str, names: Collection[str] = ()) -> Any:
+    """What a name stands for: an entry of a registry, or ``package.module:Name``.
+
+    Modules are found where Python finds them, and in the current folder.
+
+    Args:
+        registry: Name to object, or to the ``package.module:Name`` of an object that is imported when asked for.
+        name: The name as the user wrote it.
+        kind: What it should be (``view``, ``objective``, ``task``), for the message.
+        names: Further names that the message may suggest.
+
+    Raises:
+        ConfigurationError: It is neither, or its module cannot be imported.
+    """
+    found = registry.get(name, name)
+    if not isinstance(found, str):
+        return found
+    module, colon, attribute = found.partition(":")
+    if not colon:
+        hint = did_you_mean(name, {*registry, *names})
+        raise ConfigurationError(f"unknown {kind} {name!r}; {hint} (or package.module:Name for your own)")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)  # for good: loader workers import the module too
+    try:
+        value = getattr(import_module(module), attribute)
+    except AttributeError as error:
+        raise ConfigurationError(
+            f"module {module!r} has no {attribute!r}; write package.module:Name"
+        ) from error
+    except Exception as error:  # the user's module may fail in any way
+        reason = str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
+        raise ConfigurationError(
+            f"{name!r} cannot be imported ({reason}); put its module into this folder or on the Python path"
+        ) from error
+    if not callable(value):
+        raise ConfigurationError(f"{name!r} is a {type(value).__name__}; a class or function is needed")
+    return value
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """One error of a pydantic model.
+
+    Args:
+        location: Keys and indices that lead to the value.
+        kind: Pydantic's name of the error (``missing``, ``extra_forbidden``).
+        reason: What is wrong with the value, in words.
+        given: The value.
+    """
+
+    location: tuple[str | int, ...]
+    kind: str
+    reason: str
+    given: Any
+
+    @property
+    def place(self) -> str:
+        """The location as ``section.key``."""
+        return ".".join(map(str, self.location))
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.reason}" if self.location else self.reason
+
+
+def mistakes_of(error: ValidationError, known: Iterable[str] = ()) -> list[Mistake]:
+    """A pydantic error as one :class:`Mistake` for each value that is wrong.
+
+    Where a value may be of several types, pydantic reports an error for each of them, and adds the type to the
+    location; here it is one mistake of the value: what is wrong with it in its own type, or all types it may have.
+
+    Args:
+        error: What pydantic raised.
+        known: Names that an unknown key could have meant.
+    """
+    found: dict[tuple[str | int, ...], list[Mistake]] = {}
+    for item in error.errors():
+        place = tuple(part for part in item["loc"] if not (isinstance(part, str) and _BRANCH.fullmatch(part)))
+        mistake = Mistake(place, item["type"], _reason(item, list(known)), item["input"])
+        found.setdefault(place, []).append(mistake)
+    inside = {place[:end] for place in found for end in range(len(place))}
+    several = {place for place, branches in found.items() if len(branches) > 1 or _is_container(branches[0])}
+    return [_one(branches) for place, branches in found.items() if place not in inside & several]
+
+
+_BRANCH = re.compile(
+    r"constrained-\w+|function-.*|(int|float|str|bool|none|list|tuple|dict|literal)(\[.*\])?|[A-Z]\w*"
+)
+"""What pydantic adds to a location for the branch of a union; no key of ours looks like it."""
+
+
+def _is_container(mistake: Mistake) -> bool:
+    return isinstance(mistake.given, dict) and mistake.kind.endswith("_type")
+
+
+def _one(branches: list[Mistake]) -> Mistake:
+    """The mistake of a value from those of the types it may have: of its own type if one says more than its name."""
+    telling = [m for m in branches if not m.kind.endswith("_type")] or branches
+    reasons = list(dict.fromkeys(m.reason for m in telling))
+    start = f"{telling[0].given!r} given; "
+    joined = " or ".join([reasons[0], *(r.removeprefix(start) for r in reasons[1:])])
+    return Mistake(telling[0].location, telling[0].kind, joined, telling[0].given)
+
+
+def _reason(item: Any, known: list[str]) -> str:
+    kind, message = item["type"], str(item["msg"])
+    if kind == "value_error":
+        return str(item["ctx"]["error"])
+    if kind == "missing":
+        return "missing"
+    if kind == "extra_forbidden":
+        return f"unknown key; {did_you_mean(item['loc'][-1], known)}" if known else "unknown key"
+    if kind == "literal_error":
+        choices = [name.strip(" '") for name in item["ctx"]["expected"].replace(" or ", ",").split(",")]
+        return f"{item['input']!r} given; {did_you_mean(item['input'], choices)}"
+    return f"{item['input']!r} given; {message[0].lower()}{message[1:]}"

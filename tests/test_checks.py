@@ -1,0 +1,94 @@
+"""Names that were perhaps meant, names resolved, and a model's errors in words."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from isoglot.checks import closest, did_you_mean, mistakes_of, resolve
+from isoglot.errors import ConfigurationError
+
+
+def test_the_closest_name_or_all_of_them() -> None:
+    assert closest("mesured", ["measured", "other"]) == "measured"
+    assert closest("xyz", ["measured"]) is None
+    assert did_you_mean("mesured", ["measured", "other"]) == "did you mean 'measured'?"
+    assert did_you_mean("xyz", ["b", "a"]) == "known: a, b"
+    assert did_you_mean("xyz", []) == "none is known"
+
+
+def test_a_name_of_the_registry_or_a_module_s() -> None:
+    assert resolve({"path": Path}, "path", kind="thing") is Path
+    assert resolve({"path": "pathlib:Path"}, "path", kind="thing") is Path
+    assert resolve({}, "pathlib:Path", kind="thing") is Path
+    with pytest.raises(
+        ConfigurationError, match=r"unknown thing 'pth'; did you mean 'path'\?.*package\.module:Name"
+    ):
+        resolve({"path": Path}, "pth", kind="thing")
+    with pytest.raises(ConfigurationError, match=r"module 'pathlib' has no 'Pth'"):
+        resolve({}, "pathlib:Pth", kind="thing")
+    with pytest.raises(ConfigurationError, match=r"'sys:path' is a list"):
+        resolve({}, "sys:path", kind="thing")
+    with pytest.raises(ConfigurationError, match=r"cannot be imported \(No module named 'nowhere'\)"):
+        resolve({}, "nowhere:Name", kind="thing")
+
+
+def test_a_module_in_the_current_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "my_loss_of_checks.py").write_text("class Mine: pass\n")
+    (tmp_path / "my_broken_module.py").write_text("1 / 0\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        sys, "path", [entry for entry in sys.path if entry]
+    )  # as the installed command has it
+    assert resolve({}, "my_loss_of_checks:Mine", kind="objective").__name__ == "Mine"
+    with pytest.raises(
+        ConfigurationError, match=r"cannot be imported \(ZeroDivisionError: division by zero\)"
+    ):
+        resolve({}, "my_broken_module:Mine", kind="objective")
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    value: int = 1
+
+
+class Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+    count: Annotated[int, Field(ge=1)] = 1
+    kind: Literal["one", "two"] = "one"
+    weight: Annotated[float, Field(ge=0)] | Part = 1.0
+    path: str | list[str] = ""
+    needed: int
+
+    @model_validator(mode="after")
+    def whole(self) -> Model:
+        if self.count == 7:
+            raise ValueError("not 7")
+        return self
+
+
+@pytest.mark.parametrize(
+    ("values", "wanted"),
+    [
+        ({"needed": 1, "count": 0}, "count: 0 given; input should be greater than or equal to 1"),
+        ({"needed": 1, "kind": "tow"}, "kind: 'tow' given; did you mean 'two'?"),
+        ({"needed": 1, "cuont": 0}, "cuont: unknown key; did you mean 'count'?"),
+        ({}, "needed: missing"),
+        ({"needed": 1, "count": 7}, "not 7"),
+        ({"needed": 1, "weight": -1.0}, "weight: -1.0 given; input should be greater than or equal to 0"),
+        ({"needed": 1, "weight": {"value": "x"}}, "weight.value: 'x' given; input should be a valid integer"),
+        (
+            {"needed": 1, "path": 3},
+            "path: 3 given; input should be a valid string or input should be a valid list",
+        ),
+    ],
+)
+def test_one_mistake_for_each_wrong_value(values: dict[str, object], wanted: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Model.model_validate(values)
+    found = mistakes_of(caught.value, Model.model_fields)
+    assert len(found) == 1 and str(found[0]).startswith(wanted)
