@@ -55,7 +55,7 @@ def write(path: Path, values: object) -> Path:
             },
             "colour",
         ),
-        ([1], "the file"),
+        ([1], "should be an object"),
     ],
 )
 def test_a_wrong_figure_is_refused_by_its_field(tmp_path: Path, values: object, message: str) -> None:
