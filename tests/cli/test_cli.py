@@ -216,7 +216,7 @@ def test_a_place_that_cannot_be_written_is_a_mistake(
     made = ("prepare", text, "--kind", "text", "--lang", "en", "--out")
     below = isoglot(*made, text / "out")
     assert below.returncode == 2 and "Traceback" not in below.stderr
-    assert re.search(r"^isoglot: .*text\.txt.*: a file stands where a folder is needed", below.stderr)
+    assert re.search(r"^isoglot: .*: cannot be made, because .*text\.txt is a file", below.stderr)
     for number, words in ((errno.EACCES, "may not be read or written"), (errno.ENOSPC, "the disk is full")):
 
         def refuse(*_: object, number: int = number, **__: object) -> None:

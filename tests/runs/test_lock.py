@@ -65,6 +65,11 @@ def test_who_waits_says_so_and_gets_it(tmp_path: Path, caplog: pytest.LogCapture
     assert "waiting for another process" in caplog.text and not list(tmp_path.iterdir())
 
 
+def test_a_place_without_files_is_not_waited_for() -> None:
+    with pytest.raises(ConfigurationError, match="/proc/out: cannot be written"), locked("/proc/out"):
+        pass
+
+
 def test_the_same_thread_enters_twice(tmp_path: Path) -> None:
     with locked(tmp_path / "a"), locked(tmp_path / "b" / ".." / "a", wait=False):
         assert [p.name for p in tmp_path.iterdir()] == [".a.lock"]

@@ -25,6 +25,7 @@ from isoglot.align.statistical.methods import METHODS as STATISTICAL_METHODS
 from isoglot.align.statistical.model import AGREEMENT, StatisticalAligner
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
+from isoglot.runs.files import refuse_overwriting
 
 __all__ = ["AlignRequest", "align_file"]
 
@@ -205,6 +206,10 @@ def align_file(
         InputError: a file cannot be read.
     """
     request.check()
+    reads = [path for source in (*sources, *request.also_train_on) for path in source.files()]
+    for written in (out, request.save, request.lexicon):
+        if written is not None:
+            refuse_overwriting(written, [*reads, request.load])
     if request.engine == "ray":
         job = RayJob.build(
             corpus_of([path for source in sources for path in source.files()]),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import os
 import sys
 
 import typer
@@ -24,6 +26,7 @@ from isoglot.cli import (
 )
 from isoglot.cli.help import GroupedCommand, help_text
 from isoglot.errors import IsoglotError
+from isoglot.runs.disk import disk_problem
 
 __all__ = ["app", "main"]
 
@@ -74,49 +77,72 @@ def _options(
     """Options before the command."""
 
 
-_FULL = "the disk is full; some room is needed: free it, or choose a place on another disk"
-_CLOSED = (
-    "may not be read or written ({}); a place with access is needed: choose another, or change its rights"
-)
+_CLOSED = "may not be read or written ({}); choose a place with access, or change its permissions"
 _A_FILE = "a file stands where a folder is needed; choose another path"
 _SYSTEM = {
-    errno.ENOSPC: _FULL,
-    errno.EDQUOT: _FULL,
     errno.EACCES: _CLOSED,
     errno.EPERM: _CLOSED,
     errno.EROFS: _CLOSED,
+    errno.EBUSY: "is in use or a mount point ({}); choose a folder below it",
+    errno.ENOENT: "does not exist, or its folder does not; check the path",
     errno.ENOTDIR: _A_FILE,
     errno.EEXIST: _A_FILE,
     errno.EISDIR: "a folder stands where a file is needed; choose another path",
+    errno.ELOOP: "is a symbolic link that leads back to itself; choose another path",
+    errno.ENXIO: "is a pipe or a device that cannot be opened; give a file, or - for standard input",
+    errno.ESPIPE: "is a pipe, and a file is needed; give a file, or - for standard input",
     errno.ENAMETOOLONG: "the name is too long for this disk; choose a shorter one",
 }
+_CLOSED_OUTPUT = "standard output was closed before everything was written"
 _INTERRUPTED = 130
 
 
 def main() -> None:
     """Run the command line.
 
-    Exit codes: 0 done; 2 a mistake of the user, told in one message without a traceback; 130 interrupted;
-    1 anything else, with its traceback.
+    Exit codes: 0 done; 2 a mistake of the user or a place that cannot be read or written, told in one message without a
+    traceback; 130 interrupted; 1 anything else, with its traceback.
     """
+    line: str | None = None
     try:
         app()
-    except IsoglotError as error:
-        sys.stdout.flush()
-        typer.echo(f"isoglot: {error}", err=True)
-        sys.exit(2)
-    except OSError as error:  # of the place that was named: full, closed, or something else stands there
-        message = _SYSTEM.get(error.errno or 0)
-        place = error.filename2 or error.filename
-        if message is None or place is None:
-            raise
-        sys.stdout.flush()
-        typer.echo(f"isoglot: {place}: {message.format(error.strerror)}", err=True)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        typer.echo("isoglot: interrupted", err=True)
-        sys.exit(_INTERRUPTED)
+        code: int | str | None = 0
     except SystemExit as end:
-        if end.code == _INTERRUPTED:  # what typer makes of Ctrl-C, without a word
-            typer.echo("isoglot: interrupted", err=True)
-        raise
+        code = end.code
+        if code == _INTERRUPTED:  # what typer makes of Ctrl-C, without a word
+            line = "interrupted"
+        elif type(sys.stdout).__name__ == "PacifyFlushWrapper":  # and of a closed pipe
+            code, line = 2, _CLOSED_OUTPUT
+    except KeyboardInterrupt:
+        code, line = _INTERRUPTED, "interrupted"
+    except Exception as error:
+        line = _told(error)
+        if line is None:
+            raise
+        code = 2
+    try:
+        sys.stdout.flush()
+    except OSError as error:  # Python would try again at its end, and fail without exit code 2
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code, line = 2, line or _told(error)
+    if line is not None:
+        with contextlib.suppress(OSError):  # nobody reads standard error any more
+            typer.echo(f"isoglot: {line}", err=True)
+    sys.exit(code)
+
+
+def _told(error: Exception) -> str | None:
+    """One line for a mistake of the user or a place that cannot be used; ``None`` for a defect."""
+    if isinstance(error, IsoglotError):
+        return str(error)
+    place = getattr(error, "filename2", None) or getattr(error, "filename", None)
+    problem = disk_problem(error)
+    if problem is not None:
+        return (
+            f"{place or 'the output'}: {problem}; free some space, or choose another disk, and run it again"
+        )
+    if isinstance(error, BrokenPipeError):
+        return _CLOSED_OUTPUT
+    if not isinstance(error, OSError) or place is None or error.errno not in _SYSTEM:
+        return None
+    return f"{place}: {_SYSTEM[error.errno].format(error.strerror)}"

@@ -228,6 +228,7 @@ def score(  # noqa: PLR0917 - one parameter a flag
     in how a file counts its words or orders its sides, a line on standard error says so.
     """
     from isoglot.align.score_file import score_file, score_layers, write_sentences
+    from isoglot.runs.files import refuse_overwriting
 
     _one_way_of_scoring(
         layers,
@@ -245,6 +246,7 @@ def score(  # noqa: PLR0917 - one parameter a flag
         links, gold, name=name, base=base, reverse=reverse, gold_name=gold_name, gold_base=gold_base
     )
     if sentences is not None:
+        refuse_overwriting(sentences, [links, gold])
         write_sentences(report, sentences)
     if as_json:
         import json

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,9 @@ class InputFile(BaseModel):
 
     @classmethod
     def of(cls, path: str) -> InputFile:
-        """A file, or the files of a folder, as they are now, without the hash."""
+        """A file, or the files of a folder, as they are now, without the hash; standard input is always new."""
+        if path == "-":
+            return cls(path=path, modified=time.time_ns())
         found = [f.stat() for f in _files(path)]
         if not found:
             return cls(path=path)
@@ -52,8 +55,6 @@ class InputFile(BaseModel):
 
     def unchanged(self) -> bool:
         """Whether the file is still the same: by its size and time, or else by its content."""
-        if self.path == "-":
-            return False
         now = InputFile.of(self.path)
         if now.size != self.size:
             return False

@@ -13,6 +13,7 @@ from isoglot.derive.input import read_rows
 from isoglot.derive.order_fit import OrderFit, fit, observed_groups
 from isoglot.derive.ud1 import reattach, to_ud1
 from isoglot.errors import ConfigurationError
+from isoglot.runs.files import make_folder
 
 __all__ = ["OrderFitRequest", "fit_order_models"]
 
@@ -68,7 +69,7 @@ def fit_order_models(
             trees.append(reattach(tree) if request.reattach else tree)
     fits = {kind: _fit(trees, kind, request, names=paths) for kind in ("N", "V")}
     folder = Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     found = []
     for kind, fitted in fits.items():
         path = folder / f"{request.language}@{kind}.orm"

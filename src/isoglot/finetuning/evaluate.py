@@ -95,6 +95,8 @@ def evaluate(
         raise ConfigurationError(
             f"language_ids given, but {task.name} measures an encoder without its language embeddings; leave them out"
         )
+    if options.out is not None:
+        held(options.out)  # whatever else stands there must not get rows
     source = checkpoint_folder(checkpoint)
     check_places(task, [(language, split) for language in languages])
     measure = _Measure(source, task, options, report)

@@ -41,7 +41,13 @@ def locked(path: str | Path, *, wait: bool = True) -> Iterator[None]:
     file = target.with_name(f".{target.name}.lock")
     lock = FileLock(file, is_singleton=True)
     try:
+        if not file.exists():
+            file.touch()  # FileLock would wait for a place where no file can be made
         _acquire(lock, Path(path), wait=wait)
+    except FileNotFoundError as error:
+        raise ConfigurationError(
+            f"{path}: cannot be written ({error.strerror}); choose a place that you may write to"
+        ) from error
     except OSError as error:
         if error.errno not in _READ_ONLY:
             raise

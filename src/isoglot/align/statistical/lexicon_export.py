@@ -16,6 +16,7 @@ from datasets import Dataset, Features, Value
 
 from isoglot.align.statistical.translation_model import TranslationModel
 from isoglot.errors import ConfigurationError
+from isoglot.runs.files import write_text
 from isoglot.schema import LEXICON
 
 __all__ = ["LexiconDirection", "lexicon", "null_probabilities", "write_lexicon"]
@@ -82,8 +83,7 @@ def write_lexicon(entries: Dataset, path: str | Path, *, probabilities: bool = T
     if probabilities:
         columns.append([repr(value) for value in entries["probability"][:]])
     lines = ("\t".join(row) + "\n" for row in zip(*columns, strict=True))
-    with Path(path).open("w", encoding="utf-8") as file:
-        file.writelines(lines)
+    write_text(path, "".join(lines))
 
 
 def null_probabilities(model: TranslationModel, *, side: Literal["source", "target"]) -> dict[str, float]:

@@ -15,7 +15,8 @@ import numpy.typing as npt
 from safetensors.numpy import load_file, save_file
 
 from isoglot.align.statistical.methods import METHODS, Direction
-from isoglot.errors import InputError
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.runs.files import whole_folder, write_json, write_text
 
 __all__ = ["TranslationModel"]
 
@@ -69,22 +70,28 @@ class TranslationModel:
         }
 
     def save(self, path: str | Path, *, about: Mapping[str, Any]) -> None:
-        """Write ``tables.safetensors``, ``vocabulary.json`` and, last, ``model.json`` into a folder."""
-        folder = Path(path)
-        folder.mkdir(parents=True, exist_ok=True)
-        save_file(
-            {name: np.ascontiguousarray(a) for name, a in self._arrays().items()},
-            folder / "tables.safetensors",
-        )
-        vocabulary = {"source": self.source_words, "target": self.target_words}
-        (folder / "vocabulary.json").write_text(json.dumps(vocabulary, ensure_ascii=False), encoding="utf-8")
+        """Write ``tables.safetensors``, ``vocabulary.json`` and ``model.json`` as a folder.
+
+        Raises:
+            ConfigurationError: the folder holds something else.
+        """
+        held = Path(path)
+        if held.is_dir() and any(held.iterdir()) and not (held / "model.json").is_file():
+            raise ConfigurationError(
+                f"{path}: is not empty and holds no alignment model; choose another folder to save it in"
+            )
         full = {
             "format": FORMAT,
             "method": self.method,
             "lowercase": self.lowercase,
             "options": asdict(self.options),
         }
-        (folder / "model.json").write_text(json.dumps({**full, **about}, indent=2) + "\n", encoding="utf-8")
+        with whole_folder(held) as folder:
+            arrays = {name: np.ascontiguousarray(a) for name, a in self._arrays().items()}
+            save_file(arrays, folder / "tables.safetensors")
+            vocabulary = {"source": self.source_words, "target": self.target_words}
+            write_text(folder / "vocabulary.json", json.dumps(vocabulary, ensure_ascii=False))
+            write_json(folder / "model.json", {**full, **about})
 
     @classmethod
     def load(cls, path: str | Path) -> tuple[Self, dict[str, Any]]:

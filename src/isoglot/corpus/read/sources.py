@@ -241,6 +241,11 @@ def _problems(source: Source, kind: Kind) -> list[str]:
             continue
         if not Path(path).exists():
             problems.append(f"{path}: no such file; a path of a readable file is needed: check the name")
+        elif not Path(path).is_file() and not Path(path).is_dir():
+            problems.append(
+                f"{path}: is a pipe or a device, and a file is needed; give its content on standard input (-) or save "
+                "it first"
+            )
         elif Path(path).is_dir():
             problems.append(
                 f"{path}: is a folder; name a file in it, or set format: huggingface for a saved data set"

@@ -1,0 +1,107 @@
+"""Outputs and inputs that cannot be written or read end in one line and exit code 2."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli_outcome import Isoglot
+
+BITEXT = "ein Haus\ta house\nein Hund\ta dog\n"
+COMMAND = [sys.executable, "-m", "isoglot.cli"]
+
+
+@pytest.fixture
+def bitext(tmp_path: Path) -> Path:
+    path = tmp_path / "pairs.tsv"
+    path.write_text(BITEXT, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("flag", ["--out", "--lexicon", "--save"])
+def test_align_never_overwrites_its_input(isoglot: Isoglot, bitext: Path, flag: str) -> None:
+    link = bitext.with_name("link.txt")
+    link.symlink_to(bitext.name)
+    for output in (bitext, link):
+        result = isoglot("align", bitext, flag, output)
+        assert result.returncode == 2 and "is also an input" in result.stderr
+        assert bitext.read_text(encoding="utf-8") == BITEXT
+
+
+def test_align_writes_through_a_link_and_keeps_a_device(isoglot: Isoglot, bitext: Path) -> None:
+    real, link = bitext.with_name("real.txt"), bitext.with_name("link.txt")
+    link.symlink_to(real.name)
+    assert isoglot("align", bitext, "--out", link).returncode == 0
+    assert link.is_symlink() and len(real.read_text().splitlines()) == 2
+    device = bitext.with_name("device")
+    try:
+        os.mknod(device, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+        device.write_text("")
+    except PermissionError:
+        pytest.skip("only root makes a device")
+    assert isoglot("align", bitext, "--out", device).returncode == 0
+    assert device.is_char_device() and device.stat().st_rdev == os.makedev(1, 3)
+
+
+def test_a_model_is_not_saved_over_something_else(isoglot: Isoglot, bitext: Path, tmp_path: Path) -> None:
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "thesis.tex").touch()
+    result = isoglot("align", bitext, "--out", os.devnull, "--save", tmp_path / "thesis")
+    assert result.returncode == 2 and "holds no alignment model" in result.stderr
+    for _ in range(2):
+        assert isoglot("align", bitext, "--out", os.devnull, "--save", tmp_path / "model").returncode == 0
+
+
+def test_prepare_refuses_a_folder_that_holds_its_input(isoglot: Isoglot, bitext: Path) -> None:
+    made = ("--source-lang", "de", "--target-lang", "en", "--overwrite", "--out")
+    result = isoglot("prepare", bitext, *made, bitext.parent)
+    assert result.returncode == 2 and "holds the input" in result.stderr and bitext.exists()
+
+
+def test_a_fifo_is_no_input_file(isoglot: Isoglot, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo.tsv")
+    made = ("--source-lang", "de", "--target-lang", "en", "--out", tmp_path / "out")
+    result = isoglot("prepare", tmp_path / "fifo.tsv", *made)
+    assert (
+        result.returncode == 2
+        and "is a pipe or a device" in result.stderr
+        and not (tmp_path / "out").exists()
+    )
+
+
+@pytest.mark.parametrize("place", ["/proc/out", "/proc/nowhere/out", "{file}/out", "{file}/deep/out"])
+def test_places_that_cannot_be_made(isoglot: Isoglot, bitext: Path, place: str) -> None:
+    out = place.format(file=bitext)
+    languages = ("--source-lang", "de", "--target-lang", "en")
+    for command in (("align", bitext), ("prepare", bitext, *languages), ("world", "--text", "10")):
+        result = isoglot(*command, "--out", out)
+        assert result.returncode == 2, command
+        assert result.stderr.startswith("isoglot: ") and len(result.stderr.splitlines()) == 1, result.stderr
+
+
+def test_evaluate_adds_no_rows_to_another_file(isoglot: Isoglot, tmp_path: Path, bitext: Path) -> None:
+    result = isoglot(
+        "evaluate", tmp_path, "--task", "tatoeba", "--languages", "de", "--data", tmp_path, "--out", bitext
+    )
+    assert result.returncode == 2 and "pairs.tsv:1" in result.stderr
+    assert bitext.read_text(encoding="utf-8") == BITEXT
+
+
+def test_standard_output_that_is_closed_or_full(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    closed = subprocess.run(
+        [*COMMAND, "recipes"], stdout=write, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(write)
+    assert closed.returncode == 2
+    assert closed.stderr == "isoglot: standard output was closed before everything was written\n"
+    with Path("/dev/full").open("w") as full:
+        result = subprocess.run(
+            [*COMMAND, "recipes"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert result.returncode == 2 and "the disk is full" in result.stderr and result.stderr.count("\n") == 1
