@@ -95,7 +95,7 @@ class Inversion:
         self.level, self.split, self.attached, self.literal = level, split, attached, literal
         self._backend = None
         if level == "token" and tokenizer is not None:
-            self._backend = fast_backend(tokenizer, split_special_tokens=True)
+            self._backend = fast_backend(tokenizer, split_special_tokens=False)
 
     def __call__(self, sentence: Sentence, *, key: int = 0) -> Derived:
         """The inverted sentence; ``key`` has no effect."""

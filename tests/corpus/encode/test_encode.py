@@ -96,15 +96,38 @@ def test_a_bare_space_piece_belongs_to_the_word_it_leads(tmp_path):
     assert [w for t, w in zip(tokens, stream[0]["word_ids"], strict=True) if t == "▁"][-1] == 2
 
 
-def test_special_tokens_in_a_corpus_are_text(tmp_path):
+@pytest.mark.parametrize("family", FAMILIES)
+def test_special_tokens_in_a_corpus_are_cut_as_a_plain_call_cuts_them(family, tmp_path):
+    tokenizer = tiny_tokenizer(family)
+    names = [tokenizer.unk_token, tokenizer.mask_token, tokenizer.sep_token, tokenizer.pad_token]
+    text = "the " + " river ".join(names) + " sees <unk> [UNK]"
+    plain = tokenizer(text, add_special_tokens=False)["input_ids"]
+    stream = encode_stream(
+        text_corpus(text), tokenizer, cache_dir=tmp_path, options=EncodeOptions(words="whitespace")
+    )[0]
+    assert stream["input_ids"] == plain
+    assert set(tokenizer.convert_tokens_to_ids(names)) <= set(plain)
+    assert -1 not in stream["word_ids"] and sorted(set(stream["word_ids"])) == list(range(len(text.split())))
+
+
+@pytest.mark.parametrize("algorithm", ["wordpiece", "bpe", "byte_bpe", "unigram"])
+@pytest.mark.parametrize("family", ["bert", "roberta"])
+def test_trained_tokenizers_read_the_unknown_token_as_one_piece(algorithm, family, tmp_path):
+    texts = [row["text"] for row in tiny_text(64)]
+    size = 340 if algorithm == "byte_bpe" else 90
+    tokenizer = train_tokenizer(texts, algorithm=algorithm, family=family, vocab_size=size, min_frequency=1)
+    text = f"the river {tokenizer.unk_token} sees"
+    plain = tokenizer(text, add_special_tokens=False)["input_ids"]
+    assert encode_stream(text_corpus(text), tokenizer, cache_dir=tmp_path)[0]["input_ids"] == plain
+    assert plain.count(tokenizer.unk_token_id) == 1
+
+
+def test_special_tokens_in_a_corpus_can_be_read_as_text(tmp_path):
     tokenizer = tiny_tokenizer("bert")
     corpus = text_corpus("the [MASK] river [SEP]")
-    split = encode_stream(corpus, tokenizer, cache_dir=tmp_path)[0]["input_ids"]
-    kept = encode_stream(
-        corpus, tokenizer, cache_dir=tmp_path, options=EncodeOptions(split_special_tokens=False)
-    )[0]["input_ids"]
+    options = EncodeOptions(split_special_tokens=True)
+    split = encode_stream(corpus, tokenizer, cache_dir=tmp_path, options=options)[0]["input_ids"]
     assert not {tokenizer.mask_token_id, tokenizer.sep_token_id} & set(split)
-    assert {tokenizer.mask_token_id, tokenizer.sep_token_id} <= set(kept)
 
 
 @pytest.mark.parametrize("words_from", ["text", "words"])

@@ -21,7 +21,8 @@ def cut_words(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Sequence[s
 
     The words are joined by single spaces and found again by character offsets, so byte-level tokenizers see the
     spaces they were trained with, and a word that vanishes in normalisation (a zero-width space, a control
-    character) shifts nothing: it just has no piece. SentencePiece's lone ``▁`` belongs to the word that follows.
+    character) shifts nothing: it just has no piece. A piece that is only a
+    word's space (a lone ``▁``; a byte-level lone ``Ġ``, which may have no characters) belongs to the word that follows.
 
     Args:
         tokenizer: a fast tokenizer.
@@ -86,7 +87,7 @@ def _words(
     shift = np.repeat(shifts, counts)
     starts, ends = offsets[:, 0] + shift, offsets[:, 1] + shift
     words = word_of_piece(starts, ends, word_starts, word_ends)
-    alone = (words < 0) & (ends > starts)
+    alone = words < 0
     if alone.any():
         words[alone] = word_of_piece(starts[alone], ends[alone] + 1, word_starts, word_ends)
     local: list[int] = np.where(words < 0, -1, words - np.repeat(first_word, counts)).tolist()

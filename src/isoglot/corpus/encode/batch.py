@@ -42,7 +42,8 @@ class EncodeOptions(BaseModel):
         align_on: ``words`` for links between words; ``pieces`` for links that were made between pieces already.
         many: ``one_to_one`` keeps only links that are alone on both ends, before they go to pieces (Cao et al. 2020).
         drop_identical: drop links between words that are spelt alike (Cao et al. 2020).
-        split_special_tokens: read special tokens that stand in the corpus as plain characters.
+        split_special_tokens: read special tokens that stand in the corpus (WikiText's ``<unk>``, ``[MASK]``) as plain
+            characters; by default they are special tokens, as in a plain call of the tokenizer, and never masked.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -59,7 +60,7 @@ class EncodeOptions(BaseModel):
     align_on: Literal["words", "pieces"] = "words"
     many: Literal["keep", "one_to_one"] = "keep"
     drop_identical: bool = False
-    split_special_tokens: bool = True
+    split_special_tokens: bool = False
 
 
 class _Links(NamedTuple):

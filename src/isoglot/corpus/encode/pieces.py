@@ -89,7 +89,7 @@ class PieceEncoder:
         *,
         words: WordSource = "unicode",
         words_from: Literal["text", "words"] = "text",
-        split_special_tokens: bool = True,
+        split_special_tokens: bool = False,
     ) -> None:
         self.backend = fast_backend(tokenizer, split_special_tokens=split_special_tokens)
         self.words: WordSource = words
@@ -188,9 +188,10 @@ def _by_offsets(
 def _join_bare_spaces(
     word_ids: NDArray[np.int32], lengths: NDArray[np.int64], encodings: Sequence[Any], texts: Sequence[str]
 ) -> None:
-    """Give a piece that is only a word's leading space (``▁`` alone) the word of the piece it leads, in place.
+    """Give a piece that is only a word's leading space (``▁`` or ``Ġ`` alone) the word of the piece it leads, in place.
 
-    The tokenizer decides: both pieces must be of one pre-token. Pieces of other characters without a word stay so.
+    Both pieces must be of one pre-token, or stand side by side (special tokens are pre-tokens of their own). Pieces of
+    other characters without a word stay so.
     """
     ends = np.cumsum(lengths)
     for flat in np.flatnonzero(word_ids < 0)[::-1]:  # from the right: a run of spaces hands the word on
@@ -200,7 +201,9 @@ def _join_bare_spaces(
             continue
         encoding = encodings[row]
         start, end = encoding.offsets[place]
-        if texts[row][start:end].strip() == "" and encoding.word_ids[place] == encoding.word_ids[place + 1]:
+        leads = encoding.offsets[place + 1][0] == end and texts[row][end : end + 1].strip() != ""
+        same = encoding.word_ids[place] == encoding.word_ids[place + 1]
+        if texts[row][start:end].strip() == "" and (same or leads):
             word_ids[flat] = word_ids[flat + 1]
 
 
