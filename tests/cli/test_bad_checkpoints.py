@@ -268,3 +268,21 @@ def test_a_learning_rate_that_makes_no_numbers_ends_without_a_figure(
         assert done.returncode == 2, done.stderr
         assert "lower the learning rate" in done.stderr.splitlines()[-1]
         assert not list((tmp_path / select).glob("**/manifest.json"))
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda:7", "gpu", "mps:x"])
+@pytest.mark.parametrize("name", ["align", "alignment score", "alignments"])
+def test_a_device_that_is_not_there_is_one_line(
+    name: str,
+    device: str,
+    data: Path,
+    model: Path,
+    tmp_path: Path,
+    isoglot: Isoglot,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    flag = ["--set", f"device={device}"] if name == "alignments" else ["--device", device]
+    done = isoglot(*command(MODELS[name], data, model, tmp_path / "out"), *flag)
+    assert done.returncode == 2, done.stderr
+    assert "device" in done.stderr.splitlines()[-1] and "available here: auto, cpu" in done.stderr

@@ -17,6 +17,7 @@ from isoglot.errors import ConfigurationError, InputError, IsoglotError
 from isoglot.finetuning.finetune import TASK_FILE, origin
 from isoglot.finetuning.inputs import changed_options, describe_task, identify
 from isoglot.modules.checkpoint import require_room_for
+from isoglot.modules.devices import resolve_device
 from isoglot.modules.encoder import max_length
 from isoglot.results import Result, append, held
 from isoglot.runs.checkpoint import checkpoint_folder
@@ -26,7 +27,7 @@ from isoglot.runs.lock import locked
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.tasks import submission
 from isoglot.tasks.base import Facts, Predictions, Probe, Task, TrainableTask, check_places
-from isoglot.tasks.features import Collator, Precision, Step, default_device, predict_rows
+from isoglot.tasks.features import Collator, Precision, Step, predict_rows
 from isoglot.tasks.language_vectors import attach, attached, chosen_vectors, number_rows
 
 __all__ = ["EvaluateOptions", "evaluate", "require_one_process"]
@@ -210,7 +211,7 @@ class _Measure:
         vectors = chosen_vectors(self.source, self.options.language_ids)
         if vectors is not None:
             attach(model, vectors)
-        self._model = model.to(default_device())  # type: ignore[arg-type]
+        self._model = model.to(resolve_device())  # type: ignore[arg-type]
         self._tokenizer = load_tokenizer(self.source)
         require_room_for(self._tokenizer, model, self.source)
 

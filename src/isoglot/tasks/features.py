@@ -20,7 +20,6 @@ __all__ = [
     "Precision",
     "Rows",
     "Step",
-    "default_device",
     "device_batches",
     "length_batches",
     "predict_rows",
@@ -117,11 +116,6 @@ class Collator:
 def takes_segments(model: PreTrainedModel) -> bool:
     """Whether the model tells the two sentences of a pair apart by segment ids."""
     return getattr(model.config, "type_vocab_size", 0) > 1
-
-
-def default_device() -> torch.device:
-    """The first GPU, or the CPU."""
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def length_batches(lengths: NDArray[np.int64], max_tokens: int) -> Iterator[list[int]]:

@@ -14,9 +14,10 @@ from transformers import AutoModel
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.errors import ConfigurationError
 from isoglot.modules.checkpoint import load_checkpoint, require_room_for
+from isoglot.modules.devices import resolve_device
 from isoglot.modules.encoder import encode_to_layer, hidden_size, input_embeddings, max_length, num_layers
 from isoglot.modules.finite import require_finite
-from isoglot.tasks.features import Collator, Step, default_device, device_batches
+from isoglot.tasks.features import Collator, Step, device_batches
 
 __all__ = ["Pooling", "TextEncoder"]
 
@@ -48,7 +49,7 @@ class TextEncoder:
         self.tokenizer = load_tokenizer(checkpoint)
         self.model = load_checkpoint(AutoModel, checkpoint, new_head=True)
         require_room_for(self.tokenizer, self.model, checkpoint)
-        self.model.to(default_device())  # type: ignore[arg-type]
+        self.model.to(resolve_device())  # type: ignore[arg-type]
         self.layer = self._checked(layer)
         if pooling not in ("mean", "cls"):
             raise ConfigurationError(f"pooling {pooling!r} given; it is mean or cls")

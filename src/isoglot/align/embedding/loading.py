@@ -13,6 +13,7 @@ from isoglot.align.embedding.options import EmbeddingOptions
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.errors import ConfigurationError
 from isoglot.modules.checkpoint import load_checkpoint, require_room_for
+from isoglot.modules.devices import resolve_device
 from isoglot.modules.encoder import hidden_size
 from isoglot.modules.pointer import Pointer
 from isoglot.runs.checkpoint import checkpoint_folder
@@ -36,11 +37,11 @@ def load_encoder(
         if tokenizer is None:
             raise ConfigurationError("a model object needs its tokenizer too: tokenizer=...")
         if options.device != "auto":
-            nn.Module.to(model, torch.device(options.device))
+            nn.Module.to(model, resolve_device(options.device))
         if options.dtype != "auto":
             nn.Module.to(model, dtype=getattr(torch, options.dtype))
         return model.eval(), tokenizer
-    device = _device(options.device)
+    device = resolve_device(options.device)
     checkpoint_folder(model)  # a path that is wrong is said before anything is read
     tokenizer = load_tokenizer(model) if tokenizer is None else tokenizer
     loaded = load_checkpoint(AutoModel, model, new_head=True, dtype=compute_dtype(options.dtype, device))
@@ -107,11 +108,3 @@ def _fast_bfloat16() -> bool:
     if capabilities:
         return any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16", "amx_tile", "bf16"))
     return torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
-
-
-def _device(name: str) -> torch.device:
-    if name != "auto":
-        return torch.device(name)
-    if torch.cuda.is_available():
-        return torch.device("cuda")
-    return torch.device("cpu")

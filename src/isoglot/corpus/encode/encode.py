@@ -26,7 +26,7 @@ from isoglot.schema import ALIGNED, BITEXT, LEXICON, TEXT, require
 
 __all__ = ["STREAMS", "EncodeOptions", "detect_kind", "encode_stream", "stream_words", "tokenizer_hash"]
 
-_VERSION = 1  # raise when the same inputs give another stream
+_VERSION = 2  # raise when the same inputs give another stream
 _BATCH = 1_000
 _SHARD = 250_000
 

@@ -1,0 +1,57 @@
+"""The one reading of a device's name."""
+
+from __future__ import annotations
+
+import torch
+
+from isoglot.errors import ConfigurationError
+
+__all__ = ["resolve_device"]
+
+_KINDS = ("cuda", "mps", "xpu")
+
+
+def resolve_device(name: str = "auto") -> torch.device:
+    """The device of a name, checked to be there.
+
+    Args:
+        name: ``auto`` (the first CUDA GPU, or the CPU), ``cpu``, ``cuda``, ``cuda:1``, ``mps`` or ``xpu``.
+
+    Raises:
+        ConfigurationError: PyTorch does not know such a device, or this machine does not have it.
+
+    Example:
+        >>> resolve_device("cpu")
+        device(type='cpu')
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except (RuntimeError, ValueError, TypeError):
+        device = None
+    if device is None or device.type not in ("cpu", *_KINDS):
+        raise ConfigurationError(f"unknown device {name!r}; available here: {', '.join(_available())}")
+    if device.type != "cpu" and (device.index or 0) >= _count(device.type):
+        what = (
+            f"{_count(device.type)} {device.type} device(s)"
+            if _count(device.type)
+            else f"no {device.type} device"
+        )
+        raise ConfigurationError(
+            f"device {name!r}: PyTorch finds {what} on this machine; available here: {', '.join(_available())}"
+        )
+    return device
+
+
+def _available() -> list[str]:
+    found = [kind if n == 0 else f"{kind}:{n}" for kind in _KINDS for n in range(_count(kind))]
+    return ["auto", "cpu", *found]
+
+
+def _count(kind: str) -> int:
+    """How many devices of a kind this machine has."""
+    if kind == "mps":
+        return int(torch.backends.mps.is_available())
+    module = torch.cuda if kind == "cuda" else torch.xpu
+    return int(module.device_count()) if module.is_available() else 0
