@@ -7,8 +7,10 @@ number of loader workers or another number of ranks draws the same numbers.
 from __future__ import annotations
 
 import hashlib
+from typing import TYPE_CHECKING
 
-import torch
+if TYPE_CHECKING:
+    import torch
 
 __all__ = ["generator_for", "seed_for"]
 
@@ -32,11 +34,14 @@ def generator_for(seed: int, *key: str | int) -> torch.Generator:
     """A CPU generator whose stream depends on ``(seed, *key)`` alone.
 
     Example:
+        >>> import torch
         >>> a = torch.rand(3, generator=generator_for(0, "pair", 7))
         >>> b = torch.rand(3, generator=generator_for(0, "pair", 7))
         >>> bool((a == b).all())
         True
     """
+    import torch  # noqa: PLC0415 - heavy, and most of what is seeded does without
+
     generator = torch.Generator()
     generator.manual_seed(seed_for(seed, *key))
     return generator

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -312,3 +314,24 @@ def test_a_model_or_treebank_that_does_not_do(isoglot: Isoglot, data: Path) -> N
     (data / "bad.conllu").write_text("1\tcat\n\n")
     done = isoglot("fit-order", data / "bad.conllu", "--lang", "xx", "--out", data / "fits")
     assert done.returncode == 2 and "bad.conllu:1" in done.stderr
+
+
+def test_derived_text_needs_no_torch(data: Path) -> None:
+    arguments = [
+        "derive",
+        str(data / "text.txt"),
+        "-t",
+        "trans+inv",
+        "--lang",
+        "en",
+        "--out",
+        str(data / "out"),
+    ]
+    code = (
+        "import sys\nfrom isoglot.cli import app\n"
+        f"try: app({arguments!r})\nexcept SystemExit: pass\n"
+        "print('HEAVY', sorted({'torch', 'transformers', 'scipy'} & set(sys.modules)))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "HEAVY []"
+    assert (data / "out" / "derived.txt").is_file()

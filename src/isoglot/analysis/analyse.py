@@ -27,7 +27,7 @@ from isoglot.corpus.labelled.places import DataSource
 from isoglot.corpus.manifest import load_corpus, read_manifest
 from isoglot.corpus.read.readers import read
 from isoglot.corpus.read.sources import Kind, sources_from
-from isoglot.derive.vocabulary import COPY_FILE
+from isoglot.derive.sharing import COPY_FILE
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.finetuning.finetune import origin
 from isoglot.finetuning.inputs import changed_options

@@ -15,7 +15,8 @@ from transformers import PreTrainedTokenizerBase
 from isoglot.align.embedding.loading import load_encoder
 from isoglot.align.embedding.options import EmbeddingOptions
 from isoglot.analysis.alignment_score import AlignmentScore, Subset, alignment_score
-from isoglot.derive.vocabulary import COPY_FILE, VocabularyCopy
+from isoglot.derive.sharing import COPY_FILE
+from isoglot.derive.vocabulary import VocabularyCopy
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import input_embeddings
 from isoglot.objectives.embedding_alignment import lexicon_pairs

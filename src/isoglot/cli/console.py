@@ -14,6 +14,12 @@ import typer
 __all__ = ["Console", "print_table"]
 
 _SECONDS_BETWEEN_LINES = 10.0
+_QUIET = {
+    "TOKENIZERS_PARALLELISM": "true",
+    "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "TRANSFORMERS_VERBOSITY": "error",
+}
 _LOGGER = logging.getLogger("isoglot")
 
 
@@ -87,19 +93,19 @@ class Console:
 
 
 def _quiet_libraries() -> None:
-    """Silence the libraries' bars and advice."""
+    """Silence the libraries' bars and advice, whether they are imported already or later, if at all."""
     import os
     import warnings
 
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
     # accelerate's advice on a setting that transformers passes on; buffers must not be synchronised at the start
     warnings.filterwarnings("ignore", message="`broadcast_buffers` is deprecated", category=FutureWarning)
-    import datasets
-    import transformers
-
-    datasets.disable_progress_bars()
-    transformers.utils.logging.disable_progress_bar()
-    transformers.utils.logging.set_verbosity_error()
+    if "datasets" in sys.modules:
+        sys.modules["datasets"].disable_progress_bars()
+    if "transformers" in sys.modules:
+        sys.modules["transformers"].utils.logging.disable_progress_bar()
+        sys.modules["transformers"].utils.logging.set_verbosity_error()
 
 
 def print_table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -229,8 +229,8 @@ def _refuse_idle(ctx: typer.Context) -> None:
         ConfigurationError: all of them.
     """
     from isoglot.derive.input import INPUT_KINDS, kind_of
+    from isoglot.derive.sharing import COPY_FILE
     from isoglot.derive.spec import parse_names
-    from isoglot.derive.vocabulary import COPY_FILE
     from isoglot.errors import ConfigurationError
 
     values = ctx.params

@@ -9,22 +9,23 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.corpus.manifest import InputFile
 from isoglot.derive.base import Composed, Transform
 from isoglot.derive.gold import gold_lexicon
 from isoglot.derive.input import INPUT_KINDS, kind_of, read_rows
-from isoglot.derive.order import Inversion
 from isoglot.derive.output import DerivedFolder
 from isoglot.derive.parses import Parses
 from isoglot.derive.rows import Deriver, DeriverOptions
+from isoglot.derive.sharing import COPY_FILE
 from isoglot.derive.spec import TransformOptions, build, parse_names
-from isoglot.derive.vocabulary import COPY_FILE, TokenTransliteration, VocabularyCopy
 from isoglot.errors import ConfigurationError
 from isoglot.runs.files import refuse_overwriting
 from isoglot.runs.folder import make_once
+
+if TYPE_CHECKING:
+    from isoglot.derive.vocabulary import VocabularyCopy
 
 __all__ = ["DeriveRequest", "DeriveSummary", "derive_corpus"]
 
@@ -191,7 +192,7 @@ def _write(
         if options.literal:
             reading = replace(reading, single_spaces=True)
         deriver = Deriver(transform, "-".join(steps), request.derived_language, reading)
-        for image in deriver.rows(schema, _primed(rows(), transform)):
+        for image in deriver.rows(schema, _primed(rows(), transform, options)):
             output.add(image)
             if progress is not None and output.rows % _WINDOW == 0:
                 progress.progress("rows derived", output.rows, 0)
@@ -234,6 +235,9 @@ def _vocabulary(request: DeriveRequest) -> VocabularyCopy | None:
     """The doubled vocabulary, where the transformation has one."""
     if request.tokenizer is None or "trans" not in parse_names(request.transform):
         return None
+    from isoglot.corpus.encode.load_tokenizer import load_tokenizer  # noqa: PLC0415 - heavy
+    from isoglot.derive.vocabulary import VocabularyCopy  # noqa: PLC0415 - heavy
+
     if (Path(request.tokenizer) / COPY_FILE).is_file():
         return VocabularyCopy.load(request.tokenizer)
     options = request.options
@@ -254,6 +258,8 @@ def _fitted(request: DeriveRequest, schema: str, copy: VocabularyCopy | None) ->
             f"the literal inversion is the paper's XNLI code, and {schema} was given; use it with --kind nli or paws"
         )
     if request.tokenizer is not None and options.tokenizer is None:
+        from isoglot.corpus.encode.load_tokenizer import load_tokenizer  # noqa: PLC0415 - heavy
+
         loaded = load_tokenizer(request.tokenizer) if copy is None else copy.original
         options = replace(options, tokenizer=loaded)
     whole = schema in ("bitext", "pair", "text") and not request.rows.split
@@ -269,11 +275,18 @@ def _words(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
                 yield from row[column].split()
 
 
-def _primed(rows: Iterator[dict[str, Any]], transform: Transform) -> Iterator[dict[str, Any]]:
+def _primed(
+    rows: Iterator[dict[str, Any]], transform: Transform, options: TransformOptions
+) -> Iterator[dict[str, Any]]:
     """The rows, after a transliteration of pieces has seen the words of many at once."""
+    if options.tokenizer is None or options.level == "token":
+        yield from rows
+        return
+    from isoglot.derive.vocabulary import TokenTransliteration  # noqa: PLC0415 - heavy
+
     steps = transform.transforms if isinstance(transform, Composed) else (transform,)
     learner = next((s for s in steps if isinstance(s, TokenTransliteration) and not s.pieces), None)
-    if learner is None or any(isinstance(s, Inversion) and s.level == "token" for s in steps):
+    if learner is None:
         yield from rows
         return
     while window := list(islice(rows, _WINDOW)):

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Collection, Iterator, Sequence
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
-from transformers import PreTrainedTokenizerBase
-
-from isoglot.corpus.encode.pieces import fast_backend
 from isoglot.derive.base import Derived, Sentence
 from isoglot.errors import ConfigurationError
 from isoglot.seeding import seed_for
 
-__all__ = ["END_MARKS", "Inversion", "Permutation", "invert_ids", "invert_xnli", "sentence_bounds"]
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+__all__ = ["END_MARKS", "Inversion", "Permutation", "invert_xnli", "sentence_bounds"]
 
 END_MARKS = frozenset({".", "!", "?"})
 """Tokens that end a sentence. The paper says "the period token"; its code has all three."""
@@ -95,6 +95,8 @@ class Inversion:
         self.level, self.split, self.attached, self.literal = level, split, attached, literal
         self._backend = None
         if level == "token" and tokenizer is not None:
+            from isoglot.corpus.encode.pieces import fast_backend  # noqa: PLC0415 - heavy
+
             self._backend = fast_backend(tokenizer, split_special_tokens=False)
 
     def __call__(self, sentence: Sentence, *, key: int = 0) -> Derived:
@@ -155,17 +157,6 @@ def _inverted_order(tokens: Sequence[str]) -> list[int]:
     if last >= 0 and tokens[last].removeprefix("##").lstrip("Ġ▁") in END_MARKS:
         return [*range(last - 1, -1, -1), last]
     return list(range(last, -1, -1))
-
-
-def invert_ids(ids: Sequence[int], *, ends: Collection[int] = ()) -> list[int]:
-    """Piece ids of one sentence (without specials) in reverse order, a last piece in ``ends`` kept last.
-
-    Source: Deshpande et al. 2021, the token-level variant.
-    """
-    last = len(ids) - 1
-    if last >= 0 and ids[last] in ends:
-        return [*ids[-2::-1], ids[-1]] if last else list(ids)
-    return list(ids[::-1])
 
 
 def invert_xnli(text: str) -> str:

@@ -9,7 +9,10 @@ import numpy as np
 from isoglot.errors import ConfigurationError
 from isoglot.seeding import seed_for
 
-__all__ = ["draw_shared"]
+__all__ = ["COPY_FILE", "draw_shared"]
+
+COPY_FILE = "vocabulary_copy.json"
+"""The file by which the folder of a :class:`~isoglot.derive.vocabulary.VocabularyCopy` is known."""
 
 
 def draw_shared(

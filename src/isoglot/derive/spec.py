@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
-
-from transformers import PreTrainedTokenizerBase
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from isoglot.derive.alphabet import Transliteration
 from isoglot.derive.base import Transform, compose
 from isoglot.derive.order import Inversion, Permutation
-from isoglot.derive.syntax import Syntax
-from isoglot.derive.vocabulary import TokenTransliteration, VocabularyCopy
 from isoglot.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+    from isoglot.derive.vocabulary import VocabularyCopy
 
 __all__ = ["TRANSFORMS", "TransformOptions", "build", "parse_names"]
 
@@ -140,12 +142,14 @@ def build(
     return compose(*(one(name) for name in names))
 
 
-def _syntax(options: TransformOptions) -> Syntax:
+def _syntax(options: TransformOptions) -> Transform:
     if options.syntax is None or options.models is None:
         raise ConfigurationError(
             "syn needs a specification and models; give --syntax en~fr@N~fr@V --models FOLDER, or, without any file, "
             "--syntax en~head-final@N~head-final@V --models built-in"
         )
+    from isoglot.derive.syntax import Syntax  # noqa: PLC0415 - heavy
+
     return Syntax.load(
         options.syntax,
         options.models,
@@ -165,20 +169,19 @@ def _transliteration(
     *,
     pieces: bool,
 ) -> Transform:
-    draw = {
-        "overlap": options.overlap,
-        "seed": options.seed,
-        "with_replacement": options.with_replacement,
-    }
-    if vocabulary is not None:
-        return TokenTransliteration(vocabulary, pieces=pieces)
-    if options.tokenizer is not None:
-        copy = VocabularyCopy.draw(options.tokenizer, script=options.script, **draw)  # type: ignore[arg-type]
-        return TokenTransliteration(copy, pieces=pieces)
-    if not options.overlap:
-        return Transliteration(options.alphabet)
-    if words is None:
-        raise ConfigurationError(
-            f"overlap {options.overlap} of words needs the words to draw from; give words=..., or a tokenizer"
+    overlap, seed, with_replacement = options.overlap, options.seed, options.with_replacement
+    if vocabulary is None and options.tokenizer is None:
+        if not overlap:
+            return Transliteration(options.alphabet)
+        if words is None:
+            raise ConfigurationError(
+                f"overlap {overlap} of words needs the words to draw from; give words=..., or a tokenizer"
+            )
+        return Transliteration.draw(
+            words(), alphabet=options.alphabet, overlap=overlap, seed=seed, with_replacement=with_replacement
         )
-    return Transliteration.draw(words(), alphabet=options.alphabet, **draw)  # type: ignore[arg-type]
+    from isoglot.derive.vocabulary import TokenTransliteration, VocabularyCopy  # noqa: PLC0415 - heavy
+
+    draw = partial(VocabularyCopy.draw, overlap=overlap, seed=seed, with_replacement=with_replacement)
+    copy = vocabulary or draw(cast(Any, options.tokenizer), script=options.script)
+    return TokenTransliteration(copy, pieces=pieces)

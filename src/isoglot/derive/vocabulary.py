@@ -25,12 +25,11 @@ from isoglot.derive.shared_pieces import (
     spell,
     spellings,
 )
-from isoglot.derive.sharing import draw_shared
+from isoglot.derive.sharing import COPY_FILE, draw_shared
 from isoglot.errors import ConfigurationError, InputError
 
-__all__ = ["COPY_FILE", "SCRIPTS", "TokenTransliteration", "VocabularyCopy"]
+__all__ = ["SCRIPTS", "TokenTransliteration", "VocabularyCopy"]
 
-COPY_FILE = "vocabulary_copy.json"
 SCRIPTS: dict[str, tuple[int, int]] = {"tangut": (0x17000, 6136), "hangul": (0xAC00, 11172)}
 """Blocks of letters that copies are written in: first character, and how many there are."""
 
