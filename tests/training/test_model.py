@@ -88,7 +88,7 @@ def test_no_item_gives_zero_with_a_graph(batches: list[Any]) -> None:
         model = two_losses(normalisation)
         loss = model(batch, counts=model.step_counts([batch], lambda t: t))["loss"]
         loss.backward()
-        assert float(loss) == 0.0
+        assert loss.item() == 0.0
         found = gradients(model)
         assert found and all(not g.any() for g in found.values())
 

@@ -111,13 +111,12 @@ def open_bytes(path: str, meter: Meter | None = None) -> tuple[IO[bytes], IO[byt
         if meter is not None:
             meter.add(handle)
     packing = next((suffix for suffix, magic in _MAGIC.items() if head.startswith(magic)), None)
-    named = Path(path).suffix.lower()
-    if named in _MAGIC and packing is None and head:
-        raise InputError(
-            f"is not a {named} file (its first bytes are {head.hex(' ')}); rename or repack it", path=path
-        )
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError("is UTF-16, and UTF-8 is needed; run `iconv -f utf-16 -t utf-8`", path=path, line=1)
+    try:
+        _check_beginning(path, head, packing)
+    except InputError:
+        if path != "-":
+            handle.close()
+        raise
     if packing == ".gz":
         return gzip.GzipFile(fileobj=handle), handle  # type: ignore[return-value]
     if packing == ".bz2":
@@ -127,6 +126,21 @@ def open_bytes(path: str, meter: Meter | None = None) -> tuple[IO[bytes], IO[byt
     if packing == ".zst":
         return io.BufferedReader(_Zstandard(handle), _BLOCK), handle
     return handle, handle
+
+
+def _check_beginning(path: str, head: bytes, packing: str | None) -> None:
+    """Check that a file is what its suffix says, and not UTF-16.
+
+    Raises:
+        InputError: it is not, or it is.
+    """
+    named = Path(path).suffix.lower()
+    if named in _MAGIC and packing is None and head:
+        raise InputError(
+            f"is not a {named} file (its first bytes are {head.hex(' ')}); rename or repack it", path=path
+        )
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError("is UTF-16, and UTF-8 is needed; run `iconv -f utf-16 -t utf-8`", path=path, line=1)
 
 
 class LineFile:
