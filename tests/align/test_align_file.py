@@ -227,7 +227,7 @@ def test_improbable_links_and_pairs_are_left_out(bitext, encoder, by_encoder):
 def test_a_loaded_model_streams(tmp_path, bitext, monkeypatch):
     saved = tmp_path / "model"
     expected = run("align", bitext, "-m", "hmm", "--save", saved)
-    monkeypatch.setattr("isoglot.align.align_file._LOADED_WINDOW", 7)
+    monkeypatch.setattr("isoglot.align.align_statistics._WINDOW", 7)
     assert run("align", bitext, "--load", saved) == expected
     precise = run("align", bitext, "--load", saved, "--set", "threshold=0.9")
     assert len(precise.split()) < len(expected.split())

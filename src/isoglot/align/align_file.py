@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
-import logging
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from isoglot.align.align_ray import PART_PAIRS, RayJob, aligned_by_ray, corpus_of, parts_folder
-from isoglot.align.alignment import LinkTable
-from isoglot.align.embedding.aligner import EmbeddingAligner, PairLinks
+from isoglot.align.align_statistics import Warnings, by_statistics
+from isoglot.align.alignment import PairLinks
 from isoglot.align.embedding.options import METHODS as EMBEDDING_METHODS
 from isoglot.align.embedding.options import EmbeddingOptions
-from isoglot.align.embedding.scores import sentence_scores
 from isoglot.align.files.output import OUTPUT_FORMATS, write_corpus, write_lines
-from isoglot.align.files.pairs import RawPair, WordMode, read_pairs
+from isoglot.align.files.pairs import read_pairs
 from isoglot.align.statistical.eflomal import METHOD as EFLOMAL
-from isoglot.align.statistical.eflomal import EflomalAligner
-from isoglot.align.statistical.lexicon_export import lexicon, write_lexicon
 from isoglot.align.statistical.methods import METHODS as STATISTICAL_METHODS
-from isoglot.align.statistical.model import AGREEMENT, StatisticalAligner
+from isoglot.align.statistical.model import AGREEMENT
+from isoglot.corpus.encode.words import WordMode
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
 from isoglot.runs.files import refuse_overwriting
 
 __all__ = ["AlignRequest", "align_file"]
 
-_LOG = logging.getLogger(__name__)
 # Outputs without word numbers, or with numbers that recipes read.
 _UNNUMBERED = ("corpus", "offsets", "words")
-_MOST_WARNINGS = 20
-_LOADED_WINDOW = 8192  # pairs that a loaded model aligns at a time; the result does not depend on it
+# Pairs of a part on Ray: minutes of work on a CPU, and a multiple of the aligners' windows.
+PART_PAIRS = 16_384
+
+Found = Iterator[tuple[Any, PairLinks]]
 
 
 @dataclass(frozen=True)
@@ -210,155 +207,55 @@ def align_file(
     for written in (out, request.save, request.lexicon):
         if written is not None:
             refuse_overwriting(written, [*reads, request.load])
-    if request.engine == "ray":
-        job = RayJob.build(
-            corpus_of([path for source in sources for path in source.files()]),
-            parts_folder(out),
-            str(request.model),
-            options=request.embedding_options().model_dump(),
-            words=request.words,
-            part_pairs=request.part_pairs,
-        )
-        with aligned_by_ray(job, workers=request.workers, progress=progress) as parts:
-            return _write(parts, out, request)
-    warn = _Warnings()
-    pairs = read_pairs(sources, mode=request.words, warn=warn)
-    languages = (sources[0].source_language or "", sources[0].target_language or "")
-    by_encoder = request.method in EMBEDDING_METHODS
-    found = (
-        _by_embedding(pairs, request, warn) if by_encoder else _by_statistics(pairs, request, languages, warn)
-    )
-    count = _write(found if progress is None else _shown(found, progress), out, request)
+    warn = Warnings()
+    with ExitStack() as stack:
+        found: Found
+        if request.engine == "ray":
+            found = stack.enter_context(_by_ray(sources, out, request, progress))
+        elif request.method in EMBEDDING_METHODS:
+            found = _by_embedding(sources, request, warn)
+        else:
+            found = by_statistics(sources, request, warn)
+        count = _write(found if progress is None else _shown(found, progress), out, request)
     warn.sum_up()
     return count
 
 
-def _write(found: Iterable[tuple[RawPair, PairLinks]], out: str | Path, request: AlignRequest) -> int:
+def _write(found: Found, out: str | Path, request: AlignRequest) -> int:
     if request.output == "corpus":
         return write_corpus(found, Path(out))
     return write_lines(found, out, name=request.output, base=request.base, reverse=request.reverse)
 
 
-def _by_embedding(
-    pairs: Iterable[RawPair], request: AlignRequest, warn: _Warnings
-) -> Iterator[tuple[RawPair, PairLinks]]:
+def _by_ray(
+    sources: Sequence[Source], out: str | Path, request: AlignRequest, progress: Any
+) -> AbstractContextManager[Found]:
+    from isoglot.align.align_ray import RayJob, aligned_by_ray, corpus_of, parts_folder  # noqa: PLC0415 - loads torch
+
+    job = RayJob.build(
+        corpus_of([path for source in sources for path in source.files()]),
+        parts_folder(out),
+        str(request.model),
+        options=request.embedding_options().model_dump(),
+        words=request.words,
+        part_pairs=request.part_pairs,
+    )
+    return aligned_by_ray(job, workers=request.workers, progress=progress)
+
+
+def _by_embedding(sources: Sequence[Source], request: AlignRequest, warn: Warnings) -> Found:
+    from isoglot.align.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
+
     aligner = EmbeddingAligner(str(request.model), options=request.embedding_options(), warn=warn)
-    iterator = iter(pairs)
-    first = 0
-    while window := list(islice(iterator, aligner.window)):
+    pairs, first = read_pairs(sources, mode=request.words, warn=warn), 0
+    while window := list(islice(pairs, aligner.window)):
         links = aligner.align_pairs((pair.words for pair in window), first=first)
         yield from zip(window, links, strict=True)
         first += len(window)
 
 
-def _by_statistics(
-    pairs: Iterable[RawPair], request: AlignRequest, languages: tuple[str, str], warn: _Warnings
-) -> Iterator[tuple[RawPair, PairLinks]]:
-    settings = dict(request.options)
-    if request.symmetrisation is not None:
-        settings["symmetrisation"] = request.symmetrisation
-    if request.load is not None:
-        aligner = StatisticalAligner.load(request.load, **settings)
-        if "threshold" in settings and aligner.symmetrisation != AGREEMENT:
-            raise ConfigurationError(
-                f"--set threshold given, but {request.load} is read by {aligner.symmetrisation}, which has none; leave "
-                "it out, or add --symmetrise agreement"
-            )
-        if request.method not in (aligner.method, AlignRequest.method):
-            raise ConfigurationError(
-                f"--method {request.method} given, but {request.load} holds a model of {aligner.method}; leave it out"
-            )
-        _keep(aligner, request, languages)
-        iterator, first = iter(pairs), 0
-        while window := list(islice(iterator, _LOADED_WINDOW)):
-            yield from _linked(window, aligner.align_words(*_sides(window)).links, request, warn, first)
-            first += len(window)
-        return
-    if request.method == EFLOMAL:
-        program = EflomalAligner.build(**settings)  # before the input is read: is it there?
-        own = list(pairs)
-        yield from _linked(own, program.align_words(*_sides(own, _more(request))), request, warn)
-        return
-    aligner = StatisticalAligner(request.method, lowercase=request.lowercase, **settings)
-    own = list(pairs)
-    result = aligner.fit_align_words(*_sides(own, _more(request)))
-    _keep(aligner, request, languages)
-    yield from _linked(own, result.links, request, warn)
-
-
-def _more(request: AlignRequest) -> list[RawPair]:
-    if not request.also_train_on:
-        return []
-    warn = _Warnings()
-    pairs = list(read_pairs(request.also_train_on, mode=request.words, warn=warn))
-    warn.sum_up()
-    return pairs
-
-
-def _sides(pairs: list[RawPair], more: Sequence[RawPair] = ()) -> tuple[list[list[str]], list[list[str]]]:
-    return [p.words[0] for p in (*pairs, *more)], [p.words[1] for p in (*pairs, *more)]
-
-
-def _keep(aligner: StatisticalAligner, request: AlignRequest, languages: tuple[str, str]) -> None:
-    """Write the model and the lexicon that were asked for."""
-    if request.save is not None:
-        aligner.save(request.save)
-    if request.lexicon is not None and aligner.model is not None:
-        entries = lexicon(aligner.model, source_language=languages[0], target_language=languages[1])
-        write_lexicon(entries, request.lexicon)
-
-
-def _linked(
-    pairs: list[RawPair], table: LinkTable, request: AlignRequest, warn: _Warnings, first: int = 0
-) -> Iterator[tuple[RawPair, PairLinks]]:
-    """The pairs beside their links; rows of the table past the last pair were only learned from."""
-    for number, pair in enumerate(pairs, first + 1):
-        if not all(pair.words):
-            warn(number, f"the {'target' if pair.words[0] else 'source'} side is empty; it gets no links")
-    if table.probability is None:
-        for pair, links in zip(pairs, table.lists(), strict=False):
-            yield pair, PairLinks([(i, j) for i, j in links], [], math.nan)
-        return
-    if request.min_probability is not None:
-        kept = table.probability >= request.min_probability
-        table = LinkTable.build(
-            len(table), table.sentence[kept], table.source[kept], table.target[kept], table.probability[kept]
-        )
-    values = [] if table.probability is None else table.probability.tolist()
-    unseen = [0] * (len(table) - len(pairs))
-    scores = sentence_scores(table, *([len(p.words[side]) for p in pairs] + unseen for side in (0, 1)))
-    for row, (pair, links) in enumerate(zip(pairs, table.lists(), strict=False)):
-        if scores[row] < (request.min_score or 0.0):
-            yield pair, PairLinks([], [], float(scores[row]))
-            continue
-        probabilities = values[table.offsets[row] : table.offsets[row + 1]]
-        yield pair, PairLinks([(i, j) for i, j in links], probabilities, float(scores[row]))
-
-
-def _shown(found: Iterable[tuple[RawPair, PairLinks]], progress: Any) -> Iterator[tuple[RawPair, PairLinks]]:
+def _shown(found: Found, progress: Any) -> Found:
     for done, item in enumerate(found, 1):
         if done % 512 == 0:
             progress.progress("aligning", done, 0)
         yield item
-
-
-class _Warnings:
-    """Says what is wrong with a pair: once a pair, and of very many only the first and how many more there were."""
-
-    def __init__(self) -> None:
-        self._told: set[int] = set()
-        self._more = 0
-
-    def __call__(self, number: int, message: str) -> None:
-        if number in self._told:
-            return
-        if len(self._told) == _MOST_WARNINGS:
-            self._more += 1
-            return
-        self._told.add(number)
-        _LOG.warning("pair %d: %s", number, message)
-
-    def sum_up(self) -> None:
-        """Called at the end."""
-        if self._more:
-            _LOG.warning("%d more warnings of this kind; look at the input", self._more)

@@ -25,19 +25,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from isoglot.align.embedding.aligner import EmbeddingAligner, PairLinks
+from isoglot.align.alignment import PairLinks
+from isoglot.align.embedding.aligner import EmbeddingAligner
 from isoglot.align.embedding.loading import model_identity
 from isoglot.align.embedding.options import EmbeddingOptions
-from isoglot.align.files.pairs import RawPair, WordMode, is_prepared, prepared_manifest, prepared_pairs
+from isoglot.align.files.pairs import RawPair, is_prepared, prepared_manifest, prepared_pairs
+from isoglot.corpus.encode.words import WordMode
 from isoglot.errors import ConfigurationError, InputError, IsoglotError
 from isoglot.runs.files import whole_path
 from isoglot.runs.folder import begin, state_of
 from isoglot.runs.lock import occupied
 
-__all__ = ["PART_PAIRS", "PartAligner", "RayJob", "aligned_by_ray", "corpus_of", "parts_folder"]
-
-PART_PAIRS = 16_384
-"""Pairs of a part: minutes of work on a CPU, and a multiple of the aligners' windows."""
+__all__ = ["PartAligner", "RayJob", "aligned_by_ray", "corpus_of", "parts_folder"]
 
 _LOG = logging.getLogger(__name__)
 _SCHEMA = pa.schema(
@@ -60,16 +59,16 @@ class RayJob:
         parts: folder for the links of each part, removed when the output is written.
         model: folder or hub name of the encoder.
         options: of :class:`isoglot.align.embedding.options.EmbeddingOptions`.
-        words: how text is cut into words.
         part_pairs: pairs of a part.
+        words: how text is cut into words.
     """
 
     corpus: str
     parts: str
     model: str
     options: Mapping[str, Any]
+    part_pairs: int
     words: WordMode = "whitespace"
-    part_pairs: int = PART_PAIRS
 
     @classmethod
     def build(cls, corpus: str | Path, parts: Path, model: str, **fields: Any) -> RayJob:

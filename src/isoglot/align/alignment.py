@@ -16,12 +16,20 @@ from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from isoglot.errors import InputError
+from isoglot.errors import ConfigurationError, InputError
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
-__all__ = ["Aligner", "Alignment", "IntArray", "LinkTable", "TrainableAligner"]
+__all__ = [
+    "Aligner",
+    "Alignment",
+    "IntArray",
+    "LinkTable",
+    "PairLinks",
+    "TrainableAligner",
+    "sentence_scores",
+]
 
 IntArray = npt.NDArray[np.integer]
 
@@ -89,6 +97,22 @@ class Alignment:
                 )
             links.add((int(source), int(target)))
         return cls(frozenset(links))
+
+
+@dataclass(frozen=True, slots=True)
+class PairLinks:
+    """The links of one sentence pair.
+
+    Args:
+        links: 0-based ``(source word, target word)``, sorted.
+        probabilities: of each link, in [0, 1]; empty of an aligner that has none.
+        score: mean over both sides' words of their best link's probability, 0 for an unaligned word; not a number of
+            an aligner without probabilities.
+    """
+
+    links: list[tuple[int, int]]
+    probabilities: list[float]
+    score: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +197,24 @@ class LinkTable:
             else None,
         )
 
+    def rows(self, start: int, stop: int) -> LinkTable:
+        """The links of the sentences ``start`` to ``stop`` − 1."""
+        first, last = self.offsets[start], self.offsets[stop]
+        return LinkTable(
+            self.offsets[start : stop + 1] - first,
+            self.source[first:last],
+            self.target[first:last],
+            None if self.probability is None else self.probability[first:last],
+        )
+
+    def above(self, minimum: float) -> LinkTable:
+        """The links of at least this probability; all of them where they have none."""
+        if self.probability is None:
+            return self
+        kept = self.probability >= minimum
+        before = np.concatenate([[0], np.cumsum(kept)])
+        return LinkTable(before[self.offsets], self.source[kept], self.target[kept], self.probability[kept])
+
     @property
     def sentence(self) -> npt.NDArray[np.int64]:
         """The sentence of each link. Shape: (links)."""
@@ -197,6 +239,27 @@ class LinkTable:
     def transpose(self) -> LinkTable:
         """The same links with the sides exchanged."""
         return LinkTable.build(len(self), self.sentence, self.target, self.source, self.probability)
+
+
+def sentence_scores(
+    table: LinkTable, source_lengths: Sequence[int] | IntArray, target_lengths: Sequence[int] | IntArray
+) -> npt.NDArray[np.float64]:
+    """Mean over both sides' words of the best probability among their links, 0 for an unaligned word.
+
+    **Shape**: (sentences,), each in [0, 1].
+
+    Raises:
+        ConfigurationError: the links have no probabilities.
+    """
+    if table.probability is None:
+        raise ConfigurationError("sentence scores need link probabilities, which these links do not have")
+    totals = np.zeros(len(table))
+    for words, lengths in ((table.source, source_lengths), (table.target, target_lengths)):
+        starts = np.asarray(np.cumsum(lengths) - lengths, np.int64)
+        best = np.zeros(int(np.sum(lengths)))
+        np.maximum.at(best, starts[table.sentence] + words, table.probability)
+        totals += np.bincount(np.repeat(np.arange(len(table)), lengths), best, len(table))
+    return np.asarray(totals / np.maximum(np.add(source_lengths, target_lengths), 1))
 
 
 @runtime_checkable

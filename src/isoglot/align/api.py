@@ -11,12 +11,11 @@ from typing import Any
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.align.alignment import Alignment
+from isoglot.align.alignment import Alignment, sentence_scores
 from isoglot.align.embedding.aligner import EmbeddingAligner
 from isoglot.align.embedding.loading import model_identity
 from isoglot.align.embedding.options import METHODS as EMBEDDING_METHODS
 from isoglot.align.embedding.options import EmbeddingOptions
-from isoglot.align.embedding.scores import sentence_scores
 from isoglot.align.statistical.eflomal import METHOD as EFLOMAL
 from isoglot.align.statistical.methods import METHODS as STATISTICAL_METHODS
 from isoglot.align.statistical.model import StatisticalAligner

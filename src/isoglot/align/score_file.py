@@ -8,9 +8,6 @@ from typing import Any
 
 from isoglot.align.alignment import Alignment
 from isoglot.align.diagnosis import diagnose
-from isoglot.align.embedding.aligner import EmbeddingAligner
-from isoglot.align.embedding.layer_error import GoldPairs, layer_error
-from isoglot.align.embedding.options import EmbeddingOptions
 from isoglot.align.files.formats import read_links
 from isoglot.align.scoring import AlignmentScore, score
 from isoglot.errors import ConfigurationError, InputError
@@ -128,6 +125,10 @@ def score_layers(
     Raises:
         ConfigurationError: no model, no words in the gold file, or no such layer.
     """
+    from isoglot.align.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
+    from isoglot.align.embedding.layer_error import GoldPairs, layer_error  # noqa: PLC0415
+    from isoglot.align.embedding.options import EmbeddingOptions  # noqa: PLC0415
+
     if model is None:
         raise ConfigurationError("--layers scores an encoder: give --model FOLDER or a hub name")
     reference = read_links(gold, name=gold_format, base=gold_base)

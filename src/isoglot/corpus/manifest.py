@@ -7,11 +7,8 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import datasets
-import pyarrow as pa
-import pyarrow.parquet as pq
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from isoglot.corpus.options import PrepareOptions
@@ -19,7 +16,10 @@ from isoglot.corpus.read.sources import Kind, Source
 from isoglot.errors import InputError
 from isoglot.runs.disk import disk_problem
 from isoglot.runs.files import whole_path, write_text
-from isoglot.schema import SCHEMAS, require
+
+if TYPE_CHECKING:
+    import datasets
+    import pyarrow as pa
 
 __all__ = ["MANIFEST", "InputFile", "LanguageCount", "Manifest", "load_corpus", "read_manifest"]
 
@@ -166,6 +166,10 @@ def load_corpus(path: str | Path) -> datasets.Dataset:
     Example:
         >>> corpus = load_corpus("data/en-de")  # doctest: +SKIP
     """
+    import datasets  # noqa: PLC0415 - slow to import
+
+    from isoglot.schema import SCHEMAS, require  # noqa: PLC0415
+
     folder = Path(path)
     manifest = read_manifest(folder)
     if manifest is None:
@@ -184,6 +188,9 @@ def load_corpus(path: str | Path) -> datasets.Dataset:
 
 def _unpacked(folder: Path, manifest: Manifest, features: datasets.Features) -> Path:
     """The Arrow file of a prepared folder, made if it is not there."""
+    import datasets  # noqa: PLC0415 - slow to import
+    import pyarrow as pa  # noqa: PLC0415
+
     name = hashlib.blake2b(manifest.model_dump_json().encode(), digest_size=8).hexdigest()
     places = [folder / ".cache", Path(datasets.config.HF_DATASETS_CACHE) / "isoglot"]
     for place in places:
@@ -201,6 +208,9 @@ def _unpacked(folder: Path, manifest: Manifest, features: datasets.Features) -> 
 
 
 def _copy_batches(shard: Path, writer: Any, schema: pa.Schema) -> None:
+    import pyarrow as pa  # noqa: PLC0415 - slow to import
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
     try:
         with pq.ParquetFile(shard) as file:
             for batch in file.iter_batches(8192):

@@ -7,7 +7,6 @@ import itertools
 import logging
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,11 @@ from datasets import Dataset
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.align.alignment import LinkTable
+from isoglot.align.alignment import LinkTable, PairLinks, sentence_scores
 from isoglot.align.embedding.loading import load_encoder, load_pointer
 from isoglot.align.embedding.options import EmbeddingOptions
 from isoglot.align.embedding.piece_states import Pieces, PieceStates, layer_states, word_states
-from isoglot.align.embedding.scores import Scorer, build_scorer, prepared_states, sentence_scores
+from isoglot.align.embedding.scores import Scorer, build_scorer, prepared_states
 from isoglot.align.embedding.word_pieces import cut_words
 from isoglot.align.words import add_links
 from isoglot.errors import ConfigurationError
@@ -29,7 +28,7 @@ from isoglot.modules.encoder import num_layers
 from isoglot.modules.extraction import pair_mask
 from isoglot.modules.finite import require_finite
 
-__all__ = ["EmbeddingAligner", "PairLinks"]
+__all__ = ["EmbeddingAligner"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -38,22 +37,6 @@ _LOG = logging.getLogger(__name__)
 _CELLS, _CELLS_DEVICE = 32_000, 4_000_000
 # Pairs that are encoded and linked together; more on a device that is fast enough to wait for the tokenizer.
 _WINDOW, _WINDOW_DEVICE = 512, 4096
-
-
-@dataclass(frozen=True, slots=True)
-class PairLinks:
-    """The links of one sentence pair.
-
-    Args:
-        links: 0-based ``(source word, target word)``, sorted.
-        probabilities: of each link, in [0, 1]; empty of an aligner that has none.
-        score: mean over both sides' words of their best link's probability, 0 for an unaligned word; not a number of
-            an aligner without probabilities.
-    """
-
-    links: list[tuple[int, int]]
-    probabilities: list[float]
-    score: float
 
 
 class EmbeddingAligner:

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from isoglot.align.alignment import LinkTable
 from isoglot.align.embedding.options import EmbeddingOptions
 from isoglot.errors import ConfigurationError
 from isoglot.modules.entmax import entmax15
@@ -35,7 +32,7 @@ from isoglot.modules.sinkhorn import (
     unbalanced_transport,
 )
 
-__all__ = ["Scorer", "build_scorer", "prepared_states", "sentence_scores"]
+__all__ = ["Scorer", "build_scorer", "prepared_states"]
 
 Scorer = Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
 """Source and target states (of :func:`prepared_states`) and masks in; links and probabilities (batch, n, m) out."""
@@ -65,25 +62,6 @@ def build_scorer(options: EmbeddingOptions, pointer: Pointer | None = None) -> S
             )
         return lambda *states: _by_pointer(options, pointer, *states)
     return lambda *states: _by_transport(options, *states)
-
-
-def sentence_scores(
-    table: LinkTable, source_lengths: list[int], target_lengths: list[int]
-) -> npt.NDArray[np.float64]:
-    """Mean over both sides' words of the best probability among their links, 0 for an unaligned word.
-
-    **Shape**: (sentences,), each in [0, 1].
-    """
-    if table.probability is None:
-        raise ConfigurationError("sentence scores need link probabilities, which these links do not have")
-    totals = np.zeros(len(table))
-    for words in (table.source, table.target):
-        width = int(words.max(initial=0)) + 1
-        key = table.sentence * width + words
-        best = np.zeros(len(table) * width)
-        np.maximum.at(best, key, table.probability)
-        totals += best.reshape(len(table), width).sum(axis=1)
-    return totals / np.maximum(np.add(source_lengths, target_lengths), 1)
 
 
 def prepared_states(options: EmbeddingOptions, table: Tensor) -> Tensor:

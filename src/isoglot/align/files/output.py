@@ -10,29 +10,36 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-from isoglot.align.embedding.aligner import PairLinks
-from isoglot.align.files.formats import format_links
+from isoglot.align.alignment import PairLinks
+from isoglot.align.files.formats import FORMATS, format_links
 from isoglot.align.files.pairs import RawPair
 from isoglot.align.scoring import GoldAlignment
 from isoglot.corpus.options import PrepareOptions
-from isoglot.corpus.prepare import prepare
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
 from isoglot.runs.files import whole_file
 
-__all__ = ["OUTPUT_FORMATS", "write_corpus", "write_lines"]
+__all__ = ["NUMBERED", "OUTPUT_FORMATS", "write_corpus", "write_lines"]
 
 Found = Iterable[tuple[RawPair, PairLinks]]
+NUMBERED = ("pharaoh", "talp", "alignv2", "naacl")
+"""Formats of :mod:`isoglot.align.files.formats` that hold word numbers alone, for which no words are needed."""
 
 
-def _format(name: str) -> Callable[[Found, int | None, bool], Iterator[str]]:
-    def lines(found: Found, base: int | None, reverse: bool) -> Iterator[str]:
-        gold = (GoldAlignment(frozenset(links.links)) for _, links in found)
+def _numbers(name: str) -> Callable[[Iterable[tuple[Any, PairLinks]], int | None, bool], Iterator[str]]:
+    def sentences(found: Iterable[tuple[Any, PairLinks]], base: int | None, reverse: bool) -> Iterator[str]:
+        start = FORMATS[name] if base is None else base
+        for _, own in found:
+            pairs = sorted((j, i) for i, j in own.links) if reverse else own.links
+            yield " ".join([f"{i + start}-{j + start}" for i, j in pairs])
+
+    def rows(found: Iterable[tuple[Any, PairLinks]], base: int | None, reverse: bool) -> Iterator[str]:
+        gold = (GoldAlignment(frozenset(own.links)) for _, own in found)
         return format_links(gold, name=name, base=base, reverse=reverse)
 
-    return lines
+    return rows if name in ("alignv2", "naacl") else sentences
 
 
 def _jsonl(found: Found, base: int | None, reverse: bool) -> Iterator[str]:
@@ -57,14 +64,15 @@ def _offsets(found: Found, base: int | None, reverse: bool) -> Iterator[str]:
     del base
     for number, (pair, links) in enumerate(found):
         turn = -1 if reverse else 1
-        source, target = pair.texts[::turn]
+        texts, spans = pair.placed
+        source, target = texts[::turn]
         yield json.dumps(
             {
                 "id": number,
                 "source": source,
                 "target": target,
-                "spans": [[*pair.spans[0][i], *pair.spans[1][j]] if not reverse
-                          else [*pair.spans[1][j], *pair.spans[0][i]] for i, j in links.links],
+                "spans": [[*spans[0][i], *spans[1][j]] if not reverse
+                          else [*spans[1][j], *spans[0][i]] for i, j in links.links],
                 "probabilities": [round(p, 6) for p in links.probabilities],
             },
             ensure_ascii=False,
@@ -79,7 +87,7 @@ def _words(found: Found, base: int | None, reverse: bool) -> Iterator[str]:
 
 
 OUTPUT_FORMATS: dict[str, Callable[[Found, int | None, bool], Iterator[str]]] = {
-    **{name: _format(name) for name in ("pharaoh", "talp", "alignv2", "naacl")},
+    **{name: _numbers(name) for name in NUMBERED},
     "jsonl": _jsonl,
     "offsets": _offsets,
     "words": _words,
@@ -90,11 +98,23 @@ OUTPUT_FORMATS: dict[str, Callable[[Found, int | None, bool], Iterator[str]]] = 
 
 
 def write_lines(
-    found: Found, out: str | Path, *, name: str = "pharaoh", base: int | None = None, reverse: bool = False
+    found: Iterable[tuple[Any, PairLinks]],
+    out: str | Path,
+    *,
+    name: str = "pharaoh",
+    base: int | None = None,
+    reverse: bool = False,
 ) -> int:
     """Write one line (or, in ``alignv2`` and ``naacl``, one line a link) a pair; ``-`` is standard output.
 
     A file is written beside its place and renamed when it is whole.
+
+    Args:
+        found: Pairs with their links; for the formats of :data:`NUMBERED` anything may stand for a pair.
+        out: File to write.
+        name: One of :data:`OUTPUT_FORMATS`.
+        base: What the first word is counted as.
+        reverse: Write the target side first.
 
     Returns:
         How many pairs there were.
@@ -108,7 +128,7 @@ def write_lines(
         )
     count = 0
 
-    def counted() -> Iterator[tuple[RawPair, PairLinks]]:
+    def counted() -> Iterator[tuple[Any, PairLinks]]:
         nonlocal count
         for item in found:
             count += 1
@@ -133,6 +153,8 @@ def write_corpus(found: Found, out: Path) -> int:
     Raises:
         ConfigurationError: pairs without languages.
     """
+    from isoglot.corpus.prepare import prepare  # noqa: PLC0415 - `datasets` is slow to import
+
     count = 0
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as folder:

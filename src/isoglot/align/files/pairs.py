@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from isoglot.corpus.encode.words import locate_words, word_spans
+from isoglot.corpus.encode.words import WordMode, locate_words, split_words
 from isoglot.corpus.manifest import MANIFEST, Manifest, read_manifest
 from isoglot.corpus.read.line_files import LineFile
 from isoglot.corpus.read.readers import read
@@ -20,35 +19,45 @@ from isoglot.errors import InputError
 
 __all__ = [
     "RawPair",
-    "WordMode",
     "bitext_sources",
     "is_prepared",
+    "looks_running",
     "prepared_manifest",
     "prepared_pairs",
     "read_pairs",
 ]
 
-WordMode = Literal["whitespace", "unicode"]
+_LOG = logging.getLogger(__name__)
+Spans = list[tuple[int, int]]
 Warn = Callable[[int, str], None]
 
 _LINE_FORMATS = ("bars", "moses", "tsv")
+_SAMPLE = 1000  # pairs of which running text is told by
+_GLUED_SHARE = 0.3  # of them; abbreviations end some sentences of tokenised text
+_GLUED = re.compile(r"\w[.,;:!?…。，！？।؟]+(?:\s|$)")
 
 
 @dataclass(frozen=True, slots=True)
 class RawPair:
-    """One sentence pair and where its words stand.
+    """One sentence pair.
 
     Args:
         texts: source and target text as read.
         words: source and target words.
-        spans: character span of each word in its text.
         languages: source and target language, empty where the input does not tell.
     """
 
     texts: tuple[str, str]
     words: tuple[list[str], list[str]]
-    spans: tuple[list[tuple[int, int]], list[tuple[int, int]]]
     languages: tuple[str, str] = ("", "")
+
+    @property
+    def placed(self) -> tuple[tuple[str, str], tuple[Spans, Spans]]:
+        """Both texts and the characters of each word in them; a text that the words do not spell is joined anew."""
+        (source, one), (target, other) = (
+            _placed(text, words) for text, words in zip(self.texts, self.words, strict=True)
+        )
+        return (source, target), (one, other)
 
 
 def read_pairs(sources: Sequence[Source], *, mode: WordMode, warn: Warn) -> Iterator[RawPair]:
@@ -69,6 +78,7 @@ def read_pairs(sources: Sequence[Source], *, mode: WordMode, warn: Warn) -> Iter
             different numbers of lines.
     """
     number = 0
+    glued = _Glued(mode)
     if files := [source for source in sources if not is_prepared(source.path)]:
         expand(files, "bitext")  # every mistake in all of them is told before the first is read
     for given in sources:
@@ -85,7 +95,42 @@ def read_pairs(sources: Sequence[Source], *, mode: WordMode, warn: Warn) -> Iter
             languages = (source.source_language or "", source.target_language or "")
             for both in texts:
                 number += 1
+                glued.see(both)
                 yield _with_words(both, mode, languages)
+    glued.tell()
+
+
+class _Glued:
+    """Says so once if text that is cut at white space looks like running text."""
+
+    def __init__(self, mode: WordMode) -> None:
+        self._left = _SAMPLE if mode == "whitespace" else 0
+        self._seen = self._found = 0
+
+    def see(self, texts: tuple[str, str]) -> None:
+        """Count a pair."""
+        if self._left:
+            self._left -= 1
+            self._seen += 1
+            self._found += looks_running(*texts)
+            if not self._left:
+                self.tell()
+
+    def tell(self) -> None:
+        """Called when enough has been seen or all has been read."""
+        if self._seen and self._found >= _GLUED_SHARE * self._seen:
+            _LOG.warning(
+                "words end in punctuation marks (in %d of %d pairs looked at), which stay part of them: for text that "
+                'is not tokenised use --words unicode (words="unicode" in Python)',
+                self._found,
+                self._seen,
+            )
+        self._left = self._seen = 0
+
+
+def looks_running(source: str, target: str) -> bool:
+    """Whether a word of either side ends in a punctuation mark, as in text that is not tokenised."""
+    return _GLUED.search(source) is not None or _GLUED.search(target) is not None
 
 
 def bitext_sources(
@@ -169,6 +214,9 @@ def prepared_pairs(
 
 def _shard_rows(path: Path, first: int, last: int) -> Iterator[dict[str, Any]]:
     """Rows of a Parquet file; row groups outside the range are not read."""
+    import pyarrow as pa  # noqa: PLC0415 - slow to import
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
     try:
         with pq.ParquetFile(path) as file:
             at = 0
@@ -191,9 +239,7 @@ def _from_row(row: dict[str, Any], mode: WordMode) -> RawPair:
     languages = (row["source_language"] or "", row["target_language"] or "")
     if "source_words" not in row:
         return _with_words(texts, mode, languages)
-    words = (list(row["source_words"]), list(row["target_words"]))
-    placed = [_placed(text, own) for text, own in zip(texts, words, strict=True)]
-    return RawPair((placed[0][0], placed[1][0]), words, (placed[0][1], placed[1][1]), languages)
+    return RawPair(texts, (list(row["source_words"]), list(row["target_words"])), languages)
 
 
 def _placed(text: str, words: list[str]) -> tuple[str, list[tuple[int, int]]]:
@@ -207,12 +253,8 @@ def _placed(text: str, words: list[str]) -> tuple[str, list[tuple[int, int]]]:
 
 def _with_words(texts: tuple[str, str], mode: WordMode, languages: tuple[str, str]) -> RawPair:
     if mode == "whitespace":
-        words = (texts[0].split(), texts[1].split())
-        spans = tuple(locate_words(t, w) or [] for t, w in zip(texts, words, strict=True))
-    else:
-        spans = tuple(word_spans(text) for text in texts)
-        words = tuple([t[a:b] for a, b in own] for t, own in zip(texts, spans, strict=True))  # type: ignore[assignment]
-    return RawPair(texts, words, (spans[0], spans[1]), languages)
+        return RawPair(texts, (texts[0].split(), texts[1].split()), languages)
+    return RawPair(texts, (split_words(texts[0]), split_words(texts[1])), languages)
 
 
 def _named(source: Source) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,11 @@ class Side:
     def lengths(self) -> Ints:
         """Words in each sentence. Shape: (sentences)."""
         return np.diff(self.offsets)
+
+    def sentences(self) -> Iterator[list[str]]:
+        """The words of each sentence."""
+        for start, stop in pairwise(self.offsets.tolist()):
+            yield [self.words[k] for k in self.ids[start:stop].tolist()]
 
 
 class Encoder:

@@ -124,7 +124,7 @@ class EflomalAligner:
 
         return add_links(bitext, run, batch_size=batch_size, key=f"eflomal {uuid.uuid4()}")
 
-    def align_words(self, source: Sequence[Sequence[str]], target: Sequence[Sequence[str]]) -> LinkTable:
+    def align_words(self, source: Iterable[Sequence[str]], target: Iterable[Sequence[str]]) -> LinkTable:
         """Align lists of words.
 
         Raises:
@@ -134,14 +134,15 @@ class EflomalAligner:
         return symmetrise_table(forward, reverse, self.symmetrisation)
 
     def directions(
-        self, source: Sequence[Sequence[str]], target: Sequence[Sequence[str]]
+        self, source: Iterable[Sequence[str]], target: Iterable[Sequence[str]]
     ) -> tuple[LinkTable, LinkTable]:
         """Links of both directions, not symmetrised."""
         program = self.executable()
         with tempfile.TemporaryDirectory(prefix="isoglot-eflomal-") as name:
             folder = Path(name)
             for side, sentences in (("source", source), ("target", target)):
-                (folder / side).write_text("".join(_lines(sentences)), encoding="utf-8")
+                with (folder / side).open("w", encoding="utf-8") as file:
+                    file.writelines(_lines(sentences))
             files = [f"--{side}={folder / side}" for side in ("source", "target")]
             files += [f"--{side}-links={folder / side}" for side in ("forward", "reverse")]
             done = subprocess.run(
@@ -157,7 +158,7 @@ class EflomalAligner:
         return LinkTable.from_pharaoh(one), LinkTable.from_pharaoh(other)
 
 
-def _lines(sentences: Sequence[Sequence[str]]) -> Iterable[str]:
+def _lines(sentences: Iterable[Sequence[str]]) -> Iterable[str]:
     """One line a sentence; white space inside a word would shift the word numbers, so it is replaced."""
     for words in sentences:
         yield " ".join("_".join(word.split()) or "_" for word in words) + "\n"

@@ -1,0 +1,237 @@
+"""Statistical aligners over files: the text is kept as word numbers, and read again where a format shows its words."""
+
+from __future__ import annotations
+
+import logging
+import math
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from isoglot.align.alignment import LinkTable, PairLinks, sentence_scores
+from isoglot.align.files.output import NUMBERED
+from isoglot.align.files.pairs import RawPair, read_pairs
+from isoglot.align.statistical.bitext import Encoder, Ints, Side
+from isoglot.align.statistical.eflomal import METHOD as EFLOMAL
+from isoglot.align.statistical.eflomal import EflomalAligner
+from isoglot.align.statistical.model import AGREEMENT, StatisticalAligner
+from isoglot.corpus.read.line_files import open_bytes
+from isoglot.corpus.read.sources import Source
+from isoglot.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from isoglot.align.align_file import AlignRequest
+
+__all__ = ["MOST_ENTRIES", "Warnings", "by_statistics"]
+
+_LOG = logging.getLogger(__name__)
+_WINDOW = 8192
+"""Pairs at a time that a loaded model aligns and whose links are Python objects; the result does not depend on it."""
+_MOST_WARNINGS = 20
+MOST_ENTRIES = 1 << 24
+"""Source words × target words of the largest pair that is aligned: 4,096 by 4,096."""
+
+Found = Iterator[tuple[RawPair | None, PairLinks]]
+Warn = Callable[[int, str], None]
+
+
+def by_statistics(sources: Sequence[Source], request: AlignRequest, warn: Warn) -> Found:
+    """The links of bitext files, in their order, each with its pair unless the output format shows no words.
+
+    Args:
+        sources: What to align.
+        request: Method, model and output.
+        warn: Called with the 1-based number of a pair and what is wrong with it.
+
+    Raises:
+        ConfigurationError: A loaded model that the request does not fit, or eflomal is not installed or fails.
+        InputError: A file cannot be read.
+    """
+    if request.load is not None:
+        yield from _by_loaded(request.load, sources, request, warn)
+        return
+    external = EflomalAligner.build(**_settings(request)) if request.method == EFLOMAL else None
+    with ExitStack() as stack:
+        shown = request.output not in NUMBERED
+        if shown:
+            sources = stack.enter_context(_readable_twice(sources))
+        learn = _learned if external is None else _by_eflomal(external)
+        links = _pair_links(*learn(sources, request, warn), request)
+        if shown:
+            again = read_pairs(sources, mode=request.words, warn=lambda *_: None)
+            yield from zip(again, links, strict=True)
+        else:
+            yield from ((None, found) for found in links)
+
+
+def _settings(request: AlignRequest) -> dict[str, Any]:
+    chosen = {} if request.symmetrisation is None else {"symmetrisation": request.symmetrisation}
+    return {**request.options, **chosen}
+
+
+def _learned(
+    sources: Sequence[Source], request: AlignRequest, warn: Warn
+) -> tuple[LinkTable, tuple[Ints, Ints]]:
+    """Train on all of the text; the links of the sources and the lengths of their sentences."""
+    aligner = StatisticalAligner(request.method, lowercase=request.lowercase, **_settings(request))
+    source, target, own = _encoded(sources, request, warn)
+    links = aligner.fit_align_sides(source, target).links
+    _keep(aligner, request, sources)
+    return links.rows(0, own), (source.lengths[:own], target.lengths[:own])
+
+
+def _by_eflomal(program: EflomalAligner) -> Callable[..., tuple[LinkTable, tuple[Ints, Ints]]]:
+    def learn(
+        sources: Sequence[Source], request: AlignRequest, warn: Warn
+    ) -> tuple[LinkTable, tuple[Ints, Ints]]:
+        source, target, own = _encoded(sources, request, warn)
+        links = program.align_words(source.sentences(), target.sentences())
+        return links.rows(0, own), (source.lengths[:own], target.lengths[:own])
+
+    return learn
+
+
+def _by_loaded(folder: Path, sources: Sequence[Source], request: AlignRequest, warn: Warn) -> Found:
+    """Links by a saved model, a window of pairs at a time."""
+    settings = _settings(request)
+    aligner = StatisticalAligner.load(folder, **settings)
+    if "threshold" in settings and aligner.symmetrisation != AGREEMENT:
+        raise ConfigurationError(
+            f"--set threshold given, but {folder} is read by {aligner.symmetrisation}, which has none; leave "
+            "it out, or add --symmetrise agreement"
+        )
+    if request.method not in (aligner.method, type(request).method):
+        raise ConfigurationError(
+            f"--method {request.method} given, but {folder} holds a model of {aligner.method}; leave it out"
+        )
+    _keep(aligner, request, sources)
+    pairs, first = read_pairs(sources, mode=request.words, warn=warn), 0
+    while window := list(islice(pairs, _WINDOW)):
+        words = [_usable(pair, number, warn) for number, pair in enumerate(window, first + 1)]
+        sides = [[pair[side] for pair in words] for side in (0, 1)]
+        lengths = tuple(np.array([len(words) for words in side], np.int64) for side in sides)
+        links = aligner.align_words(*sides).links
+        yield from zip(window, _pair_links(links, (lengths[0], lengths[1]), request), strict=True)
+        first += len(window)
+
+
+def _encoded(sources: Sequence[Source], request: AlignRequest, warn: Warn) -> tuple[Side, Side, int]:
+    """Both sides as word numbers, those of more training text after the sources', and how many pairs these have."""
+    one, other = Encoder(lowercase=request.lowercase), Encoder(lowercase=request.lowercase)
+    own = 0
+    for own, pair in enumerate(read_pairs(sources, mode=request.words, warn=warn), 1):
+        source, target = _usable(pair, own, warn)
+        one.add(source)
+        other.add(target)
+    if request.also_train_on:
+        silent = Warnings()
+        for number, pair in enumerate(read_pairs(request.also_train_on, mode=request.words, warn=silent), 1):
+            source, target = _usable(pair, number, silent)
+            one.add(source)
+            other.add(target)
+        silent.sum_up()
+    return one.side(), other.side(), own
+
+
+def _usable(pair: RawPair, number: int, warn: Warn) -> tuple[Sequence[str], Sequence[str]]:
+    """The words of a pair; none where it cannot be aligned."""
+    source, target = pair.words
+    if not (source and target):
+        warn(number, f"the {'target' if source else 'source'} side is empty; it gets no links")
+    elif len(source) * len(target) > MOST_ENTRIES:
+        warn(
+            number,
+            f"{len(source):,} × {len(target):,} words are too long for one pair; it gets no links: split it",
+        )
+        return (), ()
+    return source, target
+
+
+def _pair_links(table: LinkTable, lengths: tuple[Ints, Ints], request: AlignRequest) -> Iterator[PairLinks]:
+    """The links pair by pair, a window of them as Python objects at a time."""
+    if request.min_probability is not None:
+        table = table.above(request.min_probability)
+    for start in range(0, len(table), _WINDOW):
+        rows = table.rows(start, min(start + _WINDOW, len(table)))
+        pairs = list(zip(rows.source.tolist(), rows.target.tolist(), strict=True))
+        bounds = list(pairwise(rows.offsets.tolist()))
+        if rows.probability is None:
+            yield from (PairLinks(pairs[a:b], [], math.nan) for a, b in bounds)
+            continue
+        values = rows.probability.tolist()
+        scores = sentence_scores(rows, *(side[start : start + _WINDOW] for side in lengths)).tolist()
+        for (a, b), score in zip(bounds, scores, strict=True):
+            if score < (request.min_score or 0.0):
+                yield PairLinks([], [], score)
+            else:
+                yield PairLinks(pairs[a:b], values[a:b], score)
+
+
+def _keep(aligner: StatisticalAligner, request: AlignRequest, sources: Sequence[Source]) -> None:
+    """Write the model and the lexicon that were asked for."""
+    if request.save is not None:
+        aligner.save(request.save)
+    if request.lexicon is not None and aligner.model is not None:
+        from isoglot.align.statistical.lexicon_export import lexicon, write_lexicon  # noqa: PLC0415 - `datasets` is slow
+
+        first = sources[0]
+        entries = lexicon(
+            aligner.model,
+            source_language=first.source_language or "",
+            target_language=first.target_language or "",
+        )
+        write_lexicon(entries, request.lexicon)
+
+
+@contextmanager
+def _readable_twice(sources: Sequence[Source]) -> Iterator[list[Source]]:
+    """The same sources; those that can only be read once (standard input, a FIFO) are copied to a temporary file."""
+    with tempfile.TemporaryDirectory(prefix="isoglot-align-") as folder:
+
+        def kept(path: str, name: str) -> str:
+            if path != "-" and not Path(path).is_fifo() and not Path(path).is_char_device():
+                return path
+            copy = Path(folder) / name
+            stream, handle = open_bytes(path)
+            with copy.open("wb") as file:
+                shutil.copyfileobj(stream, file)
+            if path != "-":
+                handle.close()
+            return str(copy)
+
+        again = []
+        for number, source in enumerate(sources):
+            changed = {"path": kept(source.path, f"{number}.source")}
+            if source.target_path is not None:
+                changed["target_path"] = kept(source.target_path, f"{number}.target")
+            again.append(source.model_copy(update=changed))
+        yield again
+
+
+class Warnings:
+    """Reports what is wrong with pairs: one message per pair, and of very many only the first."""
+
+    def __init__(self) -> None:
+        self._reported: set[int] = set()
+        self._more = 0
+
+    def __call__(self, number: int, message: str) -> None:
+        """Report what is wrong with the pair of this 1-based number."""
+        if number in self._reported:
+            return
+        if len(self._reported) == _MOST_WARNINGS:
+            self._more += 1
+            return
+        self._reported.add(number)
+        _LOG.warning("pair %d: %s", number, message)
+
+    def sum_up(self) -> None:
+        """Called at the end."""
+        if self._more:
+            _LOG.warning("%d more warnings of this kind; look at the input", self._more)
