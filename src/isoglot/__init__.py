@@ -65,5 +65,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """The public names beside the module's own."""
-    return sorted({*globals(), *_HOMES})
+    """The public names and the module's special ones."""
+    return sorted({*(name for name in globals() if name.startswith("__")), *_HOMES})

@@ -166,7 +166,7 @@ def test_two_ray_workers_give_the_local_links(corpus, encoder, tmp_path, monkeyp
 
     monkeypatch.undo()
     broken = request(tmp_path, engine="ray", workers=2)
-    with pytest.raises(ConfigurationError, match="does not exist"):
+    with pytest.raises(ConfigurationError, match=r"holds no config\.json"):
         align_file([Source(path=str(corpus))], tmp_path / "broken", broken)
 
 

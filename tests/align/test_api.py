@@ -120,7 +120,7 @@ def test_mistakes_are_named(encoder, monkeypatch, tmp_path):
         iso.align("the", "ta", model=encoder, method="eflomall")
     with pytest.raises(ConfigurationError, match="isoglot align BITEXT -m eflomal"):
         iso.align("the", "ta", model=encoder, method="eflomal")
-    with pytest.raises(ConfigurationError, match="give --model FOLDER"):
+    with pytest.raises(ConfigurationError, match="give a checkpoint's folder"):
         iso.align("the", "ta", model=tmp_path / "nothing" / "here")
 
 

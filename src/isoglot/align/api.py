@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -16,17 +17,20 @@ from isoglot.align.embedding.aligner import EmbeddingAligner
 from isoglot.align.embedding.loading import model_identity
 from isoglot.align.embedding.options import METHODS as EMBEDDING_METHODS
 from isoglot.align.embedding.options import EmbeddingOptions
+from isoglot.align.files.pairs import RUNNING_TEXT, looks_running
 from isoglot.align.statistical.eflomal import METHOD as EFLOMAL
 from isoglot.align.statistical.methods import METHODS as STATISTICAL_METHODS
 from isoglot.align.statistical.model import StatisticalAligner
 from isoglot.corpus.encode.words import WordMode, locate_words, word_spans
 from isoglot.errors import ConfigurationError
 
-__all__ = ["DEFAULT_MODEL", "AlignedPair", "align", "forget_aligners"]
+__all__ = ["DEFAULT_MODEL", "AlignedPair", "align_pair", "forget_aligners"]
 
 DEFAULT_MODEL = "bert-base-multilingual-cased"
 """The encoder that is fetched from the hub where no model is named."""
 
+_LOG = logging.getLogger(__name__)
+_WARNED: list[str] = []
 _CAPACITY = 4
 _LOCK = threading.Lock()
 _LOADED: OrderedDict[tuple[Any, ...], EmbeddingAligner | StatisticalAligner] = OrderedDict()
@@ -83,43 +87,18 @@ class AlignedPair:
         return self.alignment.to_pharaoh()
 
 
-def align(
+def align_pair(
     source: str | Sequence[str],
     target: str | Sequence[str],
     *,
-    model: str | Path | PreTrainedModel | None = None,
-    method: str | None = None,
-    words: WordMode = "unicode",
-    tokenizer: PreTrainedTokenizerBase | None = None,
-    **options: Any,
+    model: str | Path | PreTrainedModel | None,
+    method: str | None,
+    words: WordMode,
+    tokenizer: PreTrainedTokenizerBase | None,
+    options: dict[str, Any],
 ) -> AlignedPair:
-    """Link the words of two sentences.
-
-    The first call with a model loads it, later ones find it loaded (a checkpoint that has changed on disk is loaded
-    again). For more than a few pairs use
-    :meth:`isoglot.align.embedding.aligner.EmbeddingAligner.align_pairs`, which encodes them in batches.
-
-    Args:
-        source: a sentence as running text, or its words.
-        target: its translation.
-        model: folder or hub name of an encoder, a loaded one, or the folder of a saved statistical aligner;
-            :data:`DEFAULT_MODEL` by default.
-        method: one of :data:`isoglot.align.embedding.options.METHODS`, ``itermax`` by default; of a saved statistical
-            aligner its own.
-        words: how running text is cut: ``unicode`` (Han, Kana, Thai and Khmer by character), or ``whitespace``.
-        tokenizer: of a loaded encoder.
-        **options: of :class:`isoglot.align.embedding.options.EmbeddingOptions`, for example ``layer=8``; of a
-            statistical aligner ``symmetrisation``.
-
-    Raises:
-        ConfigurationError: an option or method that does not exist, or a model that cannot be loaded.
-
-    Example:
-        >>> from isoglot.testing import tiny_model, tiny_tokenizer
-        >>> pair = align("The river.", "Ta potamo.", model=tiny_model("bert"), tokenizer=tiny_tokenizer("bert"))
-        >>> pair.source_words, pair.source_spans
-        (['The', 'river', '.'], [(0, 3), (4, 9), (9, 10)])
-    """
+    """Link the words of two sentences; see :func:`isoglot.align.align`."""
+    _warn_of_running_text(source, target, words)
     (source_words, source_spans), (target_words, target_spans) = (_cut(s, words) for s in (source, target))
     aligner = _aligner(model, method, tokenizer, options)
     if isinstance(aligner, EmbeddingAligner):
@@ -135,8 +114,16 @@ def align(
     return AlignedPair(source_words, target_words, links, probabilities, score, source_spans, target_spans)
 
 
+def _warn_of_running_text(source: str | Sequence[str], target: str | Sequence[str], words: WordMode) -> None:
+    """Report once per process that words keep their punctuation marks."""
+    texts = [side for side in (source, target) if isinstance(side, str)]
+    if words == "whitespace" and not _WARNED and any(map(looks_running, texts)):
+        _WARNED.append(RUNNING_TEXT)
+        _LOG.warning(RUNNING_TEXT)
+
+
 def forget_aligners() -> None:
-    """Let go of the models that :func:`align` has loaded, and their memory."""
+    """Let go of the models that :func:`align_pair` has loaded, and their memory."""
     with _LOCK:
         _LOADED.clear()
 

@@ -45,12 +45,13 @@ def align(  # noqa: PLR0917 - one parameter a flag
         "a folder that `isoglot prepare` wrote; - for standard input.",
     ),
     out: str = typer.Option("-", "--out", "-o", help="File to write, or a folder with --format corpus."),
-    method: str = typer.Option(
-        "fast_align",
+    method: str | None = typer.Option(
+        None,
         "--method",
         "-m",
-        help="Without an encoder: fast_align, hmm (the most accurate), eflomal (if installed). With --model: argmax, "
-        "itermax, match, forward, backward (SimAlign), softmax, entmax (awesome-align), ot (XLM-Align), entropic, "
+        help="Without an encoder: fast_align (the default), hmm (the most accurate), eflomal (if installed). With "
+        "--model: itermax (the default), argmax, "
+        "match, forward, backward (SimAlign), softmax, entmax (awesome-align), ot (XLM-Align), entropic, "
         "unbalanced, null, pointer. What each does: `isoglot align --methods`.",
     ),
     methods: bool = typer.Option(
@@ -112,7 +113,7 @@ def align(  # noqa: PLR0917 - one parameter a flag
     ),
     words: str = typer.Option(
         "whitespace",
-        help="whitespace for tokenised text; unicode cuts running text (Han, Kana and Thai by character).",
+        help="whitespace for tokenised text; unicode for running text (Han, Kana and Thai by character).",
         rich_help_panel=_READING,
     ),
     source_language: str | None = typer.Option(
@@ -167,6 +168,8 @@ def align(  # noqa: PLR0917 - one parameter a flag
     from isoglot.cli.console import Console
     from isoglot.errors import ConfigurationError
 
+    assumed = method is None and model is not None
+    method = method or ("itermax" if assumed else "fast_align")
     options = aligner_settings(settings)
     if method in METHODS:
         options |= {"dtype": precision, "device": device} | ({} if layer is None else {"layer": layer})
@@ -190,6 +193,8 @@ def align(  # noqa: PLR0917 - one parameter a flag
         base=base, reverse=reverse, engine=engine, workers=workers,
     )  # fmt: skip
     with Console(quiet=quiet) as console:
+        if assumed:
+            console.note(f"method: {method} (--method chooses another; --methods lists them)")
         count = align_file(sources, out, request, progress=None if quiet else console)
         if out != "-":
             console.note(f"{count:,} pairs aligned: {out}")

@@ -18,6 +18,7 @@ from isoglot.corpus.read.sources import Source, expand, sources_from
 from isoglot.errors import InputError
 
 __all__ = [
+    "RUNNING_TEXT",
     "RawPair",
     "bitext_sources",
     "is_prepared",
@@ -32,6 +33,11 @@ Spans = list[tuple[int, int]]
 Warn = Callable[[int, str], None]
 
 _LINE_FORMATS = ("bars", "moses", "tsv")
+RUNNING_TEXT = (
+    "words end in punctuation marks, which stay part of them; for text that is not tokenised use --words unicode "
+    '(words="unicode" in Python)'
+)
+"""Warning where text that is cut at white space looks like running text."""
 _SAMPLE = 1000  # pairs of which running text is told by
 _GLUED_SHARE = 0.3  # of them; abbreviations end some sentences of tokenised text
 _GLUED = re.compile(r"\w[.,;:!?…。，！？।؟]+(?:\s|$)")
@@ -112,7 +118,7 @@ class _Glued:
         if self._left:
             self._left -= 1
             self._seen += 1
-            self._found += looks_running(*texts)
+            self._found += any(map(looks_running, texts))
             if not self._left:
                 self.tell()
 
@@ -128,9 +134,9 @@ class _Glued:
         self._left = self._seen = 0
 
 
-def looks_running(source: str, target: str) -> bool:
-    """Whether a word of either side ends in a punctuation mark, as in text that is not tokenised."""
-    return _GLUED.search(source) is not None or _GLUED.search(target) is not None
+def looks_running(text: str) -> bool:
+    """Whether a word ends in a punctuation mark, as in text that is not tokenised."""
+    return _GLUED.search(text) is not None
 
 
 def bitext_sources(
