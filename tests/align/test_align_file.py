@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 
 import pytest
@@ -149,6 +150,70 @@ def test_a_range_of_a_prepared_folder_is_its_rows(tmp_path, bitext):
             list(prepared_pairs(tmp_path / "one", mode="whitespace", start=start, stop=stop))
             == every[start:stop]
         )
+
+
+@pytest.mark.parametrize("command", ["align", "score"])
+def test_what_needs_no_encoder_imports_no_torch(tmp_path, bitext, command):
+    links = tmp_path / "links.txt"
+    links.write_text("0-0\n" * LINES)
+    arguments = [bitext, "-o", tmp_path / "out.txt"] if command == "align" else [links, "--gold", links]
+    code = (
+        "import sys\nfrom isoglot.cli import app\n"
+        f"app({[command, *map(str, arguments)]!r}, standalone_mode=False)\n"
+        "print([name for name in ('torch', 'transformers', 'datasets', 'pandas') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("shown", ["jsonl", "offsets", "words"])
+def test_standard_input_is_kept_where_its_words_are_shown(tmp_path, bitext, monkeypatch, shown):
+    expected = run("align", bitext, "-f", shown)
+    with bitext.open(encoding="utf-8") as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        source = Source(path="-", format="bars", source_language="en", target_language="xx")
+        assert align_file([source], tmp_path / "out.txt", AlignRequest(output=shown)) == LINES
+    assert (tmp_path / "out.txt").read_text(encoding="utf-8") == expected
+
+
+def test_a_pair_that_is_too_long_is_reported_and_keeps_its_place(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr("isoglot.align.align_statistics.MOST_ENTRIES", 8)
+    path, saved = tmp_path / "long.txt", tmp_path / "model"
+    path.write_text("a b ||| c d\na b a b ||| c d c d\nb a ||| d c\n")
+    for flags in (("--save", saved), ("--load", saved)):
+        caplog.clear()
+        with caplog.at_level("WARNING", logger="isoglot"):
+            lines = run("align", path, *flags).splitlines()
+        assert [bool(line) for line in lines] == [True, False, True]
+        assert ["pair 2: 4 × 4 words" in record.getMessage() for record in caplog.records] == [True]
+
+
+def test_running_text_is_reported_once(tmp_path, caplog):
+    path = tmp_path / "running.txt"
+    path.write_text("The river. ||| Ta potamo.\nA boat ||| Un skif\n")
+    for words, told in (("whitespace", 1), ("unicode", 0)):
+        caplog.clear()
+        with caplog.at_level("WARNING", logger="isoglot"):
+            run("align", path, "--words", words)
+        found = [record.getMessage() for record in caplog.records]
+        assert len(found) == told
+        assert all("--words unicode" in message and "1 of the first 2 pairs" in message for message in found)
+
+
+def test_an_encoder_alone_stands_for_itermax(bitext, encoder):
+    flags = (bitext, "--model", encoder, "--layer", 2)
+    result = CliRunner().invoke(app, [str(a) for a in ("align", *flags)])
+    assert "itermax" in result.stderr
+    assert result.stdout == run("align", *flags, "-m", "itermax")
+
+
+def test_an_output_that_is_an_input_is_refused(tmp_path, bitext):
+    before = bitext.read_bytes()
+    more = tmp_path / "more.txt"
+    more.write_bytes(before)
+    for flags in (("-o", bitext), ("--lexicon", bitext), ("--train-on", more, "-o", more)):
+        assert "input" in run("align", bitext, *flags, fails=ConfigurationError)
+    assert bitext.read_bytes() == more.read_bytes() == before
 
 
 def test_standard_input_is_read(tmp_path, bitext, monkeypatch):
@@ -317,7 +382,7 @@ def test_mistakes_are_named_and_leave_nothing(tmp_path, bitext, gold):
     out = tmp_path / "out.txt"
     assert "--model" in run("align", bitext, "-m", "itermax", "-o", out, fails=ConfigurationError)
     assert "statistical: fast_align" in run("align", bitext, "-m", "itermaxx", fails=ConfigurationError)
-    assert "no encoder" in run("align", bitext, "--model", "x", fails=ConfigurationError)
+    assert "no encoder" in run("align", bitext, "-m", "hmm", "--model", "x", fails=ConfigurationError)
     assert "did you mean" in run(
         "align", bitext, "-m", "argmax", "--model", "x", "--set", "levle=word", fails=ConfigurationError
     )

@@ -46,7 +46,7 @@ def test_words_are_linked_as_the_aligner_links_them(encoder):
 
 def test_running_text_comes_back_with_characters(encoder):
     source, target = "The river, again.", "Ta 大河!"
-    pair = iso.align(source, target, model=encoder, method="forward")
+    pair = iso.align(source, target, model=encoder, method="forward", words="unicode")
     assert pair.source_words == ["The", "river", ",", "again", "."]
     assert pair.target_words == ["Ta", "大", "河", "!"]
     for text, words, spans in (
@@ -56,7 +56,7 @@ def test_running_text_comes_back_with_characters(encoder):
         assert [text[a:b] for a, b in spans] == words
     for ((a, b), (c, d)), words in zip(pair.span_pairs, pair.word_pairs, strict=True):
         assert (source[a:b], target[c:d]) == words
-    split = iso.align(source, target.split(), model=encoder, words="whitespace")
+    split = iso.align(source, target.split(), model=encoder)
     assert split.source_words == source.split()
     assert split.target_words == ["Ta", "大河!"]
     assert split.target_spans == [(0, 2), (3, 6)]
@@ -146,3 +146,27 @@ def test_the_package_is_the_function_however_it_was_imported():
         "from isoglot import align\nassert align is isoglot.align\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_help_and_signature_are_those_of_the_function():
+    import inspect
+    import pydoc
+
+    parameters = inspect.signature(iso.align).parameters
+    assert parameters["words"].default == "whitespace"
+    page = pydoc.render_doc(iso.align, renderer=pydoc.plaintext)
+    assert "align(" in page
+    assert "Link the words of two sentences." in page
+    assert not {"Any", "import_module"} & set(dir(iso))
+    assert {"align", "pretrain", "__version__"} <= set(dir(iso))
+
+
+def test_running_text_is_reported_once(encoder, caplog, monkeypatch):
+    monkeypatch.setattr("isoglot.align.api._WARNED", [])
+    with caplog.at_level("WARNING", logger="isoglot"):
+        iso.align("The river", "Ta potamo", model=encoder)
+        iso.align("The river.", "Ta potamo.", model=encoder, words="unicode")
+        assert not caplog.records
+        for _ in range(2):
+            iso.align("The river.", "Ta potamo.", model=encoder)
+    assert len(caplog.records) == 1

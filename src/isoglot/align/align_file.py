@@ -206,7 +206,7 @@ def align_file(
     reads = [path for source in (*sources, *request.also_train_on) for path in source.files()]
     for written in (out, request.save, request.lexicon):
         if written is not None:
-            refuse_overwriting(written, [*reads, request.load])
+            refuse_overwriting(written, [*reads, request.load, request.model])
     warn = Warnings()
     with ExitStack() as stack:
         found: Found

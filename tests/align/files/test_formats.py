@@ -146,3 +146,14 @@ def test_awesome_aligns_shipped_output_scores_what_it_scores(pair, aer):
     assert diagnose(found, gold) is None
     as_zero_based = read_links(folder / f"{pair}.gold", name="talp", base=0).gold
     assert "--gold-base 1" in diagnose(found, as_zero_based)
+
+
+def test_links_outside_the_sentence_are_an_error(tmp_path):
+    path = tmp_path / "gold.jsonl"
+    good = '{"src": ["a", "b"], "tgt": ["c"], "sure": [[1, 0]], "possible": []}\n'
+    for links in ('"sure": [[2, 0]]', '"sure": [], "possible": [[0, 1]]'):
+        path.write_text(good + '{"src": ["a", "b"], "tgt": ["c"], ' + links + "}\n")
+        with pytest.raises(InputError, match=r"gold\.jsonl:2: link .* 2 and 1 words"):
+            read_links(path)
+    path.write_text('{"src": ["a", "b"], "tgt": ["c"], "sure": [[2, 1]]}\n')
+    assert read_links(path, base=1).gold[0].sure == {(1, 0)}

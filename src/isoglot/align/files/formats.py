@@ -18,6 +18,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -275,8 +276,23 @@ def _from_jsonl(path: str, lines: list[tuple[int, str]], start: int) -> LinkFile
             row.get(a, row.get(b)) for a, b in (("src", "source_words"), ("tgt", "target_words"))
         )
         if isinstance(source, list) and isinstance(target, list):
+            _require_inside(both, (source, target), start, path, line)
             words.append((source, target))
     return LinkFile(gold, ids, words if len(words) == len(gold) else None)
+
+
+def _require_inside(
+    links: list[list[tuple[int, int]]], words: tuple[list[str], list[str]], start: int, path: str, line: int
+) -> None:
+    source, target = map(len, words)
+    for i, j in chain.from_iterable(links):
+        if i >= source or j >= target:
+            raise InputError(
+                f"link {i + start}-{j + start} given, but the sentences have {source} and {target} words, counted from "
+                f"{start}; correct the line, or give the base that the file counts from",
+                path=path,
+                line=line,
+            )
 
 
 def _shifted(source: int, target: int, start: int, path: str, line: int) -> tuple[int, int]:

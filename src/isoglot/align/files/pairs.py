@@ -125,12 +125,7 @@ class _Glued:
     def tell(self) -> None:
         """Called when enough has been seen or all has been read."""
         if self._seen and self._found >= _GLUED_SHARE * self._seen:
-            _LOG.warning(
-                "words end in punctuation marks (in %d of %d pairs looked at), which stay part of them: for text that "
-                'is not tokenised use --words unicode (words="unicode" in Python)',
-                self._found,
-                self._seen,
-            )
+            _LOG.warning("%s (%d of the first %d pairs)", RUNNING_TEXT, self._found, self._seen)
         self._left = self._seen = 0
 
 
