@@ -116,7 +116,7 @@ def test_mistakes_are_named(encoder, monkeypatch, tmp_path):
         iso.align([["the"], ["a"]], [["ta"], ["un"]], model=encoder)
     with pytest.raises(ConfigurationError, match="did you mean 'layer'"):
         iso.align("the", "ta", model=encoder, layr=2)
-    with pytest.raises(ConfigurationError, match="method='eflomall'"):
+    with pytest.raises(ConfigurationError, match="method: 'eflomall' given"):
         iso.align("the", "ta", model=encoder, method="eflomall")
     with pytest.raises(ConfigurationError, match="isoglot align BITEXT -m eflomal"):
         iso.align("the", "ta", model=encoder, method="eflomal")
