@@ -1,43 +1,94 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from isoglot.cli import app
 from isoglot.errors import ConfigurationError
 
+SMALL = [
+    word
+    for size in ("steps=2", "warmup=0", "vocabulary=150", "batch=4", "text=60", "pos=12", "ner=0", "nli=12", "dev=6",
+                 "hidden=16", "heads=2", "feed_forward=16", "tuning_epochs=1")
+    for word in ("--set", size)
+]  # fmt: skip
+ONE_CELL = ["study", "align_mlm/table3", "--only", "MLM / trans:pos.zs", "--seeds", "1"]
 
-def test_studies_are_listed_with_their_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("ISOGLOT_DATA", "ISOGLOT_CORPORA"):
-        monkeypatch.delenv(name, raising=False)
-    done = CliRunner().invoke(app, ["study", "align_mlm/table3", "--list"])
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+def test_studies_are_listed_in_order_with_titles_and_without_libraries() -> None:
+    code = (
+        "import sys\nfrom isoglot.cli import app\nsys.argv[1:] = ['study', '--list']\n"
+        "try:\n    app()\nexcept SystemExit:\n    pass\n"
+        "assert not {'torch', 'transformers', 'datasets', 'scipy'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    names = [line.split()[0] for line in lines if not line.startswith(" ")]
+    assert names[:3] == ["align_mlm/alpha", "align_mlm/figure2", "align_mlm/figure3"]
+    assert names.index("xlm_align/table2") < names.index("xlm_align/table13")
+    assert max(map(len, lines)) <= 80
+    assert any(
+        line.startswith("xlm_align/table13") and line.endswith("POS tagging by language.") for line in lines
+    )
+
+
+def test_a_dry_run_shows_calls_and_files(tmp_path: Path) -> None:
+    done = invoke(*ONE_CELL, "--out", str(tmp_path / "o"), "--dry-run")
     assert done.exit_code == 0, done.output
-    assert "align_mlm:Table3" in done.output
-    assert "tiny: 12 x 3 -> 36" in done.output
-    assert "small needs ${ISOGLOT_DATA}" in done.output
-
-
-def test_the_papers_scale_resolves_and_says_what_is_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("ISOGLOT_CORPORA", raising=False)
-    given = ["study", "align_mlm/table7", "--scale", "paper", "--out", str(tmp_path / "o"), "--dry-run"]
-    done = CliRunner().invoke(app, given)
-    assert done.exit_code == 0, done.output
-    assert "3 pretrain" in done.output
-    assert "not here: ${ISOGLOT_CORPORA}" in done.output
+    lines = done.stdout.splitlines()
+    assert lines[0] == "data english"
+    assert "      pretrain mlm trans s1" in lines
+    assert "          evaluate mlm trans s1 pos en zero_shot s1 pos in en-x-trans" in lines
+    assert "align_mlm/table3, tiny: 1 cells; 1 can be measured, 0 lack files, 0 are unavailable" in lines
+    assert lines[-1] == "every file is there; everything resolves"
     assert not (tmp_path / "o").exists()
 
 
-def test_tables_of_an_empty_folder_say_that_nothing_is_measured(tmp_path: Path) -> None:
-    done = CliRunner().invoke(
-        app, ["study", "align_mlm/table2", "--out", str(tmp_path), "--tables-only", "-f", "markdown"]
-    )
+@pytest.mark.parametrize("run", [["--dry-run"], []])
+def test_where_nothing_can_be_measured_the_files_are_listed(
+    run: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ISOGLOT_CORPORA", str(tmp_path))
+    monkeypatch.setenv("ISOGLOT_CHECKPOINTS", str(tmp_path))
+    out = tmp_path / "out"
+    done = invoke("study", "weam/table2", "--scale", "paper", "--out", str(out), *run)
+    assert isinstance(done.exception, ConfigurationError), done.output
+    for path in (
+        "${ISOGLOT_CHECKPOINTS}/bert-base-multilingual-cased",
+        "${ISOGLOT_CORPORA}/nli/en.train.tsv",
+    ):
+        assert f"not there: {path}" in str(done.exception)
+    if run:
+        assert "  MISSING ${ISOGLOT_CORPORA}/xu2019.en-zh.tsv" in done.stdout
+        assert "missing: ${ISOGLOT_CORPORA}/nli/es.test.tsv, read by evaluate " in done.stdout
+    assert not list(out.glob("pretrain/*"))
+
+
+@pytest.mark.slow
+def test_one_cell_is_measured_and_the_rest_is_not(tmp_path: Path) -> None:
+    done = invoke(*ONE_CELL, "--out", str(tmp_path), *SMALL)
     assert done.exit_code == 0, done.output
-    assert "| **25%** | … |" in done.output
-    assert "6.7" in done.output
+    assert "pos.zs" in done.stdout and "pos.sup" not in done.stdout
+    assert [path.name.partition("-s1")[0] for path in tmp_path.glob("pretrain/*")] == ["mlm-trans"]
+    again = invoke(*ONE_CELL, "--out", str(tmp_path), *SMALL, "--engine", "local")
+    assert again.stdout == done.stdout and "nothing was left to do" in again.stderr
+    other = invoke(*ONE_CELL, "--out", str(tmp_path), "--set", "dev=7", *SMALL[:-6], "--dry-run")
+    assert "pretrain" in other.stdout, "other sizes are other calls"
+
+
+def test_tables_of_an_empty_folder_say_that_nothing_is_measured(tmp_path: Path) -> None:
+    done = invoke("study", "align_mlm/table2", "--out", str(tmp_path), "--tables-only")
+    assert done.exit_code == 0, done.output
+    assert "…" in done.stdout and "6.7" in done.stdout
+    assert "steps 600 (500000)" in done.stdout, "what is not the paper's is said"
 
 
 @pytest.mark.parametrize(
@@ -45,14 +96,18 @@ def test_tables_of_an_empty_folder_say_that_nothing_is_measured(tmp_path: Path) 
     [
         ([], "no study given"),
         (["align_mlm/table3"], "--out is not given"),
-        (["align_mlm/table3", "--scale", "huge", "--out", "x"], "tiny, small, paper"),
+        (["align_mlm/table3", "--scale", "huge", "--out", "x"], "unknown scale 'huge'"),
         (["align_mlm/table3", "--only", "3/2", "--out", "x"], "K/N"),
+        (["align_mlm/table3", "--only", "nowhere", "--out", "x"], "no cell matches"),
         (["align_mlm/table3", "--seeds", "a", "--out", "x"], "--seeds 'a'"),
         (["align_mlm/tble3", "--out", "x"], "did you mean"),
-        (["align_mlm/table3", "--out", "x", "--set", "values"], "key=value"),
+        (["align_mlm/table3", "--out", "x", "--set", "steps"], "SIZE=VALUE"),
+        (["align_mlm/table3", "--out", "x", "--set", "stepps=3"], "did you mean 'steps'"),
+        (["align_mlm/table3", "--out", "x", "--engine", "slurm"], "unknown engine 'slurm'"),
+        (["align_mlm/table3", "--out", "x", "--format", "word"], "unknown format 'word'"),
     ],
 )
 def test_mistakes_are_told(arguments: list[str], message: str) -> None:
-    done = CliRunner().invoke(app, ["study", *arguments])
+    done = invoke("study", *arguments)
     assert isinstance(done.exception, ConfigurationError)
     assert message in str(done.exception)

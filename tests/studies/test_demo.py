@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -19,23 +15,23 @@ from isoglot.results import read
 from isoglot.studies.demo import Demo, DemoRow, run_demo
 
 NAMES = ["MLM", "XLM", "DICT-MLM", "ALIGN-MLM"]
-TINY = [
-    "values.vocabulary=150",
-    "data.english.text=80",
-    "data.english.pos=24",
-    "data.english.nli=24",
-    "data.english.dev=12",
-    "systems.mlm.set.model.hidden_size=16",
-    "systems.mlm.set.model.num_attention_heads=2",
-    "systems.mlm.set.model.intermediate_size=16",
-    "systems.mlm.set.train.logging_steps=1",
-    "tasks.pos.train.epochs=1",
-    "tasks.xnli.train.epochs=1",
-]
+TINY = {
+    "vocabulary": 150,
+    "text": 80,
+    "pos": 24,
+    "nli": 24,
+    "dev": 12,
+    "hidden": 16,
+    "heads": 2,
+    "feed_forward": 16,
+    "logging_steps": 1,
+    "tuning_epochs": 1,
+    "tuning_epochs_nli": 1,
+}
 
 
 def command(out: Path, *more: str) -> list[str]:
-    settings = [word for setting in TINY for word in ("--set", setting)]
+    settings = [word for name, value in TINY.items() for word in ("--set", f"{name}={value}")]
     return ["demo", "--out", str(out), "--steps", "3", "--workers", "2", *settings, *more]
 
 
@@ -82,7 +78,7 @@ def test_the_demo_measures_four_objectives_and_ends_with_its_report(tmp_path: Pa
 
 def test_a_setting_that_the_study_does_not_know_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="stepps"):
-        run_demo(tmp_path, settings=["stepps=3"])
+        run_demo(tmp_path, changes={"stepps": 3})
 
 
 def test_the_demo_says_what_inference_is_worth() -> None:
@@ -97,39 +93,3 @@ def test_the_demo_says_what_inference_is_worth() -> None:
     assert demo(45.0, 33.0, 43.0, 43.0).caution.startswith("NLI: XLM is not clearly above 38.5 %")
     assert demo(30.0, 33.0, 43.0, 43.0).caution.startswith("NLI: MLM, XLM are not clearly above 38.5 %")
     assert "ALIGN-MLM pairs 1 % of the word pieces" in demo(45.0, 44.0, 43.0, 43.0).headline
-
-
-_STARTS_A_SLEEPER = """
-import subprocess, sys, time
-from contextlib import ExitStack
-from isoglot.studies.demo import _end, _ended_in_order
-with _ended_in_order(), ExitStack() as stack:
-    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
-    stack.callback(_end, child)
-    print(child.pid, flush=True)
-    time.sleep(300)
-"""
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").is_file(), reason="looks for the process in /proc")
-def test_sigterm_ends_the_processes_that_were_started() -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", _STARTS_A_SLEEPER], stdout=subprocess.PIPE, text=True
-    ) as parent:
-        assert parent.stdout is not None
-        child = int(parent.stdout.readline())
-        assert _lives(child)
-        parent.send_signal(signal.SIGTERM)
-        assert parent.wait(60) == 128 + signal.SIGTERM
-    ends = time.monotonic() + 10
-    while _lives(child) and time.monotonic() < ends:
-        time.sleep(0.05)
-    assert not _lives(child)
-
-
-def _lives(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"

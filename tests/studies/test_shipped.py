@@ -1,160 +1,273 @@
-"""Every study that comes with isoglot, at every scale: it loads, expands, and leaves no cell of its table open."""
+"""Every study that comes with isoglot, at every scale: all of its options exist, and no cell of its table is open."""
 
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 import pytest
 
-from isoglot.report.papers import paper_tables
-from isoglot.studies.file import SCALES, builtin_studies, load_study, scales_of
-from isoglot.studies.plan import Plan, build_plan
-from isoglot.studies.units import readings
+from isoglot.errors import ConfigurationError
+from isoglot.report.papers import paper_table, paper_tables
+from isoglot.studies.calls import Call
+from isoglot.studies.catalogue import builtin_studies
+from isoglot.studies.engine import Store
+from isoglot.studies.lab import SCALES, Place
+from isoglot.studies.program import Program, build_programs, inspect_programs
+from isoglot.studies.training_steps import Evaluate, Finetune, Pretrain
 
 STUDIES = builtin_studies()
-CASES = [(name, scale) for name, path in STUDIES.items() for scale in scales_of(path)]
-PAPERS = [name for name in STUDIES if "/" in name]
+PAPERS = sorted({name.partition("/")[0] for name in STUDIES})
 
 
 @cache
-def plan_of(name: str, scale: str) -> Plan:
-    """The plan, with one seed: seeds change neither cells nor names."""
-    return build_plan(load_study(STUDIES[name], scale, ["seeds=[1]"]), assume=True)
+def programs(paper: str, scale: str) -> tuple[Program, ...]:
+    """A paper's studies with one seed: seeds change neither cells nor options."""
+    own = [study for name, study in STUDIES.items() if name.startswith(f"{paper}/")]
+    sizes = own[0].sizes
+    return tuple(build_programs(own, scale=scale, changes={n: [1] for n in sizes if n.endswith("seeds")}))
 
 
-def trained(name: str, row: str, scale: str = "tiny", **attributes: object) -> set[str]:
-    """Keys of the encoders that a row of a study's only table stands on."""
-    (table,) = plan_of(name, scale).tables
-    wanted = {"label": row, **attributes}
-    rows = [
-        number
-        for number, own in enumerate(table.rows)
-        if all({"label": own.label, **own.attributes}.get(k) == v for k, v in wanted.items())
-    ]
-    assert len(rows) == 1, f"{len(rows)} rows are {wanted}"
-    terms = [t for cell in table.cells if cell.row == rows[0] for t in cell.terms.values()]
-    return {str(checkpoint(r.unit)) for term in terms for r in readings(term)}
+def program(name: str, scale: str = "tiny") -> Program:
+    return next(p for p in programs(name.partition("/")[0], scale) if p.study.name == name)
 
 
-def checkpoint(unit: object) -> object:
-    tuned = [needed for needed in unit.needs if needed.kind == "finetune"]  # type: ignore[attr-defined]
-    return (tuned[0] if tuned else unit).config["checkpoint"]  # type: ignore[attr-defined]
+def encoders(place: Place) -> set[str]:
+    """What is trained or given for a cell."""
+    found = set()
+    for call, _ in place.value.reads():
+        tuned = next((n for n in call.needs if isinstance(n.step, Finetune)), call)
+        found.add(str(getattr(tuned.step, "checkpoint", "")))
+    return found
+
+
+def trained(name: str, *labels: str, scale: str = "tiny") -> set[str]:
+    """The encoders of a row."""
+    table = paper_table(program(name, scale).places[0].table)
+    row = table.row(*labels)
+    own = [p for p in program(name, scale).places if table.row(*p.row) == row]
+    assert own, labels
+    return set().union(*map(encoders, own))
+
+
+def calls_of(name: str, scale: str, kind: type) -> list[Call]:
+    found = Store(Path("nowhere")).missing(program(name, scale).targets())
+    return [call for call in found if isinstance(call.step, kind)]
 
 
 def test_every_results_table_of_the_papers_has_a_study() -> None:
-    wanted = {table.name for table in paper_tables() if table.kind == "results"}
-    assert len(wanted) == 28
-    studied = [t.paper.name for name in PAPERS for t in plan_of(name, "tiny").tables]
-    assert set(studied) == wanted
-    assert len(studied) == len(wanted)  # one each
+    wanted = {table.name for table in paper_tables() if table.kind in ("results", "cost")}
+    filled = {place.table for paper in PAPERS for p in programs(paper, "tiny") for place in p.places}
+    assert filled - {"align_mlm/alpha"} == wanted
+    assert {"weam/figure2", "xlm_align/figure2", "align_mlm/figure2", "align_mlm/figure3"} < set(STUDIES)
 
 
-@pytest.mark.parametrize("name", PAPERS)
-def test_a_papers_study_has_every_scale(name: str) -> None:
-    assert scales_of(STUDIES[name]) == list(SCALES)
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_cell_is_planned_or_says_why_not(paper: str, scale: str) -> None:
+    for own in programs(paper, scale):
+        assert own.places or own.drawings
+        by_table: dict[str, set[tuple[str, str]]] = {}
+        for place in own.places:
+            assert bool(place.value.reads()) or place.value.unavailable
+            if place.table == "align_mlm/alpha":
+                continue
+            table = paper_table(place.table)
+            address = table.address(table.row(*place.row)), table.column(*place.column).id
+            assert address not in by_table.setdefault(place.table, set()), "one cell for a place"
+            by_table[place.table].add(address)
+        for name, there in by_table.items():
+            table = paper_table(name)
+            rows = {table.address(row) for row in table.rows}
+            columns = {c.id for c in table.columns if not c.average and c.id != "p_below"}
+            if own.study.name == "align_mlm/figure2":
+                columns = {column for column in columns if column.endswith(".delta")}
+            assert there == {(row, column) for row in rows for column in columns}, own.study.name
 
 
-@pytest.mark.parametrize(("name", "scale"), CASES)
-def test_every_cell_is_planned_or_says_why_not(name: str, scale: str) -> None:
-    plan = plan_of(name, scale)
-    assert plan.tables or plan.figures
-    for table in plan.tables:
-        if table.correlation is not None:
-            assert [row.label for row in table.rows] == [row.label for row in table.paper.rows]
-            assert all(point.x or point.mark for own in table.correlation.points.values() for point in own)
-            continue
-        if name in PAPERS:
-            assert [id_of(row) for row in table.rows] == [id_of(row) for row in table.paper.rows]
-            assert list(table.columns) == list(table.paper.columns)
-        plain = [column.id for column in table.columns if not column.average]
-        there = {(cell.row, cell.column) for cell in table.cells}
-        assert there == {(number, column) for number in range(len(table.rows)) for column in plain}
-        assert all(bool(cell.terms) != bool(cell.mark) for cell in table.cells)
-    for figure in plan.figures:
-        assert (figure.unit is None) == bool(figure.mark)
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_recipe_task_and_option_exists(paper: str, scale: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What ``--dry-run`` checks: no data are needed for it."""
+    for name in ("DATA", "CORPORA", "CHECKPOINTS", "GALACTIC"):
+        monkeypatch.delenv(f"ISOGLOT_{name}", raising=False)
+    found = inspect_programs(programs(paper, scale), Store(Path("nowhere")))
+    assert found.calls
+    if scale == "tiny":
+        assert not found.missing() and not found.blocked
+    else:
+        assert {c for p in programs(paper, scale) for c in p.targets()} == {
+            c for c in found.blocked if c.step.kind in ("evaluate", "analyse", "figure")
+        } | {c for c in found.blocked if isinstance(c.step, Pretrain) and c in set(_hours(paper, scale))}
 
 
-def id_of(row: object) -> tuple[str, str]:
-    return row.label, str(sorted(row.attributes.items()))  # type: ignore[attr-defined]
+def _hours(paper: str, scale: str) -> list[Call]:
+    return [
+        c
+        for p in programs(paper, scale)
+        for place in p.places
+        for c, metric in place.value.reads()
+        if metric == "hours"
+    ]
 
 
-@pytest.mark.parametrize("name", PAPERS)
-def test_the_miniature_world_measures_something_of_each_study(name: str) -> None:
-    plan = plan_of(name, "tiny")
-    assert plan.count("evaluate") + plan.count("analyse") + plan.count("figure") > 0
+@pytest.mark.parametrize("scale", ["small", "paper"])
+@pytest.mark.parametrize("paper", PAPERS)
+def test_in_an_empty_folder_every_file_is_missing(
+    paper: str, scale: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("DATA", "CORPORA", "CHECKPOINTS", "GALACTIC"):
+        monkeypatch.setenv(f"ISOGLOT_{name}", str(tmp_path))
+    found = inspect_programs(programs(paper, scale), Store(tmp_path / "out"), check=False)
+    assert found.missing() and all("${ISOGLOT_" in path for path in found.missing())
+    measured = [call for p in programs(paper, scale) for call in p.targets()]
+    assert measured and not [call for call in measured if call not in found.blocked]
 
 
-@pytest.mark.parametrize("name", PAPERS)
-def test_tiny_needs_nothing_from_outside(name: str) -> None:
-    assert not [u.name for u in plan_of(name, "tiny").units() if "${" in str(u.config)]
+def test_an_option_that_a_task_does_not_have_is_found() -> None:
+    import isoglot.studies.xlm_align as module
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(module._OPTIONS, "ner", {"words": "written"})
+        own = build_programs([STUDIES["xlm_align/table14"]], scale="paper", changes={"seeds": [1]})
+        with pytest.raises(
+            ConfigurationError, match="finetune xlm_align s1 ner en zero_shot s1: task ner has no option"
+        ):
+            inspect_programs(own, Store(Path("nowhere")))
 
 
-def test_rows_of_the_papers_own_systems_are_trained_at_paper_scale() -> None:
-    for name in PAPERS:
-        for table in plan_of(name, "paper").tables:
-            missing = {c.mark for c in table.cells if c.mark}
-            assert all("table only" in mark for mark in missing), (name, missing)
+def test_only_pos_is_read_as_written_and_only_questions_in_windows() -> None:
+    options = {c.step.task.kind: c.step.task.options for c in calls_of("xlm_align/table1", "paper", Finetune)}
+    assert options.pop("pos") == {"words": "written"}
+    assert options.pop("pawsx") == {"untranslated": "keep"}
+    assert set(map(str, options.values())) == {"{}"}
+    for name in ("xlm_align/table1", "weam/table1"):
+        for scale in SCALES:
+            tuned = [
+                c for c in calls_of(name, scale, Finetune) if c.step.task.kind in ("xquad", "mlqa", "tydiqa")
+            ]
+            assert tuned and all(c.step.settings()[0].windows == "advance" for c in tuned)
 
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_xlm_aligns_ablations_share_their_runs(scale: str) -> None:
-    full = trained("xlm_align/table3", "XLM-Align", scale)
+    full = trained("xlm_align/table3", "XLM-Align", scale=scale)
     assert len(full) == 1
-    assert full == trained("xlm_align/table4", "Layer-10", scale)
-    assert full == trained("xlm_align/table6", "Enable", scale)
-    assert full == trained("xlm_align/table7", "masked", scale)
-    without = trained("xlm_align/table3", "-DWA", scale)
-    assert without == trained("xlm_align/table7", "no-query", scale) != full
-    assert trained("xlm_align/table4", "Layer-12", scale) == trained("xlm_align/table5", "Layer-12", scale)
-    rows = [
-        ("xlm_align/table3", ("XLM-R*", "XLM-Align", "-DWA", "-TLM")),
-        ("xlm_align/table4", ("Layer-8", "Layer-10", "Layer-12")),
-        ("xlm_align/table5", ("Layer-8", "Layer-10", "Layer-12")),
-        ("xlm_align/table6", ("Enable", "Disable")),
-        ("xlm_align/table7", ("masked", "unmasked", "all-aligned", "no-query")),
-    ]
-    runs = {key for name, labels in rows for label in labels for key in trained(name, label, scale)}
-    assert len(runs) == 11  # of 16 rows
+    assert full == trained("xlm_align/table4", "Layer-10", scale=scale)
+    assert full == trained("xlm_align/table6", "Enable", scale=scale)
+    assert full == trained("xlm_align/table7", "masked", scale=scale)
+    without = trained("xlm_align/table3", "-DWA", scale=scale)
+    assert without == trained("xlm_align/table7", "no-query", scale=scale) != full
+    one, two = (trained(f"xlm_align/table{n}", "Layer-12", scale=scale) for n in (4, 5))
+    assert one == two
+    runs = {call for n in range(3, 8) for call in calls_of(f"xlm_align/table{n}", scale, Pretrain)}
+    assert len(runs) == 11 + (scale != "paper")  # of 16 rows; the start is trained too
 
 
 def test_align_mlms_random_tokens_are_of_the_original_half() -> None:
     """The authors draw them below ``len(tokenizer)``, which is V and not 2V."""
-    found = [u.config["set"] for u in plan_of("align_mlm/table3", "paper").units() if u.kind == "pretrain"]
-    assert {len(own["views"]) for own in found} == {1, 2}  # XLM reads pairs too
-    for own in found:
-        for view in own["views"].values():
-            low, high = view["random_pool"]
-            assert low == 0 and high.endswith("copied_vocabulary>")
+    for call in calls_of("align_mlm/table3", "paper", Pretrain):
+        views = call.step.sections["views"]
+        assert set(views) == ({"text", "pair"} if call.name.startswith("xlm") else {"text"})
+        assert all(view["random_pool"][0] == 0 for view in views.values())
+        assert all(view["random_pool"][1].endswith(".copied_vocabulary>") for view in views.values())
+
+
+def test_language_ids_are_given_by_sentence_and_the_last_checkpoint_is_kept() -> None:
+    for scale in SCALES:
+        for call in calls_of("align_mlm/table3", scale, Finetune):
+            _, settings = call.step.settings()
+            assert settings.select == "last"
+            has_ids = call.name.startswith(("xlm", "dict_mlm"))
+            language = next(call for call in [call.step.task.data[-1]]).partition("{")[0]
+            assert language and (settings.language_ids is not None) == has_ids
+            if has_ids:
+                assert set(settings.language_ids.values()) == {2, 3}
+
+
+def test_the_authors_variant_reads_data_as_their_code_does() -> None:
+    own = build_programs([STUDIES["align_mlm/table8"]], scale="paper", changes={"variant": "authors"})
+    found = inspect_programs(own, Store(Path("nowhere")))
+    steps = {call.name: call.step for call in found.calls}
+    inverted, syntax = steps["derived trans+inv"], steps["derived trans+syn"]
+    assert inverted.options == {"overlap": 0.0, "with_replacement": True}
+    assert (
+        inverted.inputs["nli.dev"]["options"] == {"literal": True}
+        and "options" not in inverted.inputs["ner.dev"]
+    )
+    assert (syntax.options["ud_labels"], syntax.rows) == (
+        "literal",
+        {"repair": "consistent", "labels": "first_match"},
+    )
+    assert syntax.inputs["nli.dev"]["first_parse_only"] and "options" not in syntax.inputs["nli.dev"]
+    score = next(
+        step for name, step in steps.items() if name.startswith("xlm trans+inv") and "alignment" in name
+    )
+    assert score.options == {
+        "include_special": True,
+        "subset": {"share": 0.4, "seed": 42},
+        "language_ids": [2, 3],
+    }
 
 
 def test_weam_is_one_model_a_language_and_english_their_mean() -> None:
     assert len(trained("weam/table2", "mBERT+WEAM")) == 3
-    (table,) = plan_of("weam/table2", "tiny").tables
-    cells = {c.column: c for c in table.cells if table.rows[c.row].label == "mBERT+WEAM"}
-    own = {c: {checkpoint(r.unit) for r in readings(cells[c].terms[1])} for c in ("en", "es", "de", "zh")}
-    assert own["en"] == own["es"] | own["de"] | own["zh"]
-    assert [len(keys) for keys in own.values()] == [3, 1, 1, 1]
+    places = {p.column[0]: encoders(p) for p in program("weam/table2").places if p.row[0] == "mBERT+WEAM"}
+    assert places["en"] == places["es"] | places["de"] | places["zh"]
+    assert [len(places[language]) for language in ("en", "es", "de", "zh")] == [3, 1, 1, 1]
 
 
 def test_weam_and_its_baseline_differ_in_one_objective() -> None:
-    plan = plan_of("weam/table1", "paper")
-    sets = {u.name: u.config["set"] for u in plan.units() if u.kind == "pretrain"}
-    weam, tlm = sets["weam pair=de s1"], sets["tlm pair=de s1"]
-    assert tlm == {**weam, "objectives": {"word_exchange": None}}
+    for scale in SCALES:
+        sections = {c.name: c.step.sections for c in calls_of("weam/table1", scale, Pretrain)}
+        weam, tlm = sections["weam de s1"], sections["tlm de s1"]
+        assert tlm == {**weam, "objectives": {"word_exchange": None}}
+        assert weam["views"]["pair"]["probability"] == 0.30
 
 
 def test_ppas_code_switching_is_of_the_settings() -> None:
-    (table,) = plan_of("ppa/table5", "tiny").tables
-    settings = {
-        (row.label, row.setting): {c.setting for c in table.cells if c.row == number and c.terms}
-        for number, row in enumerate(table.rows)
-    }
+    table = paper_table("ppa:Table5")
+    settings: dict[tuple[str, str], set[str]] = {}
+    for place in program("ppa/table5").places:
+        row = table.row(*place.row)
+        for call, _ in place.value.reads():
+            tuned = next(n for n in call.needs if isinstance(n.step, Finetune))
+            if place.column[0] != "en":
+                settings.setdefault((row.label, row.setting), set()).add(tuned.step.train["setting"])
     assert settings["- CS", "translate-train"] == {"translate_train"}
     assert settings["- TLM", "translate-train"] == {"code_switch"}
     assert settings["- TLM", "zero-shot"] == {"zero_shot"}
-    full = trained("ppa/table5", "Our full system (250k)", setting="translate-train")
-    assert full == trained("ppa/table5", "- CS", pairs="250k")
-    assert len({trained("ppa/table5", "- MoCo", setting="zero-shot", pairs=n).pop() for n in SIZES}) == 3
+    sizes = ("250k", "600k", "2M")
+    full = trained("ppa/table5", "Our full system (250k)", "translate-train")
+    assert full == trained("ppa/table5", "- CS", "250k", "translate-train")
+    assert len({trained("ppa/table5", "- MoCo", "zero-shot", size).pop() for size in sizes}) == 3
 
 
-SIZES = ("250k", "600k", "2M")
+def test_ppa_masks_as_the_paper_and_fine_tunes_in_mixed_precision() -> None:
+    for scale in SCALES:
+        assert {
+            view["probability"]
+            for call in calls_of("ppa/table5", scale, Pretrain)
+            if call.name.startswith("ppa")
+            for view in call.step.sections["views"].values()
+            if "probability" in view
+        } == {0.15}
+    assert {call.step.settings()[1].precision for call in calls_of("ppa/table2", "paper", Finetune)} == {
+        "mixed"
+    }
+
+
+def test_a_tokenizer_that_needs_another_package_leaves_its_rows_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("isoglot.studies.lab.find_spec", lambda name: None)
+    (own,) = build_programs([STUDIES["ppa/table2"]], scale="paper", changes={})
+    lost = {p.row[0]: p.value.unavailable for p in own.places if "sacremoses" in p.value.unavailable}
+    assert set(lost) == {"XLM (MLM)", "XLM (MLM + TLM)", "XLM (Conneau and Lample, 2019)"}
+    assert lost["XLM (MLM)"] == "the tokenizer of xlm_mlm needs sacremoses; type `pip install sacremoses`"
+    monkeypatch.setattr("isoglot.studies.lab.find_spec", lambda name: name)
+    (own,) = build_programs([STUDIES["ppa/table2"]], scale="paper", changes={})
+    assert {p.value.unavailable for p in own.places if "XLM" in p.row[0]} == {""}
+
+
+def test_evaluations_of_a_model_are_one_call() -> None:
+    languages = [call.step.languages for call in calls_of("xlm_align/table13", "paper", Evaluate)]
+    assert [len(spoken) for spoken in languages] == [33]

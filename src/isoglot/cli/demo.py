@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -19,9 +19,9 @@ world, and its copy in other letters with each sentence's words reversed (ALIGN-
   XLM        the same, and of sentence pairs, with language embeddings
   DICT-MLM   half of the masked words replaced by their translations
   ALIGN-MLM  embeddings of translations pulled together
-Each is given all there is, every pair and the whole dictionary: the paper's quarter (--set values.share=0.25) takes
-longer to spread to the rest. Each is fine-tuned on English (zero-shot) and on the derived language (supervised), and
-tested on the derived one.
+Each is given all there is, every pair and the whole dictionary: the paper's quarter
+(--set dictionary=0.25 --set parallel=0.25) takes longer to spread to the rest. Each is fine-tuned on English
+(zero-shot) and on the derived language (supervised), and tested on the derived one.
 """
 
 
@@ -34,31 +34,31 @@ def demo(
     out: Path = typer.Option(
         Path("runs/demo"), "--out", "-o", help="Folder to write; nothing is done twice."
     ),
-    steps: int | None = typer.Option(
-        None, min=1, help="Optimiser steps of each pre-training, instead of the study's."
-    ),
-    seed: int = typer.Option(1, min=0, help="Of the generated text and of all runs."),
+    steps: int | None = typer.Option(None, min=1, help="Optimiser steps of each pre-training (default 800)."),
+    seed: int = typer.Option(1, min=0, help="Seed of the generated text and of all runs."),
     workers: int | None = typer.Option(
-        None, min=1, help="Processes of one thread; by default one a core, four at most."
+        None, min=1, help="Processes of one thread each; by default one per core, four at most."
     ),
     settings: list[str] = typer.Option(
-        None, "--set", metavar="KEY=VALUE", help="Change the study, for example --set values.alpha=1."
+        None, "--set", metavar="SIZE=VALUE", help="Change a size, for example --set alpha=1."
     ),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="Say nothing but the result and errors."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Only print the result and errors."),
 ) -> None:
     """Train MLM, XLM, DICT-MLM and ALIGN-MLM from scratch, measure what transfers, and write a report.
 
     Offline and without any data: under five minutes on two cores.
     """
     from isoglot.cli.console import Console
+    from isoglot.cli.study import sizes_of
     from isoglot.studies.demo import run_demo
 
-    changes = [f"seeds=[{seed}]", f"data.english.seed={seed}", *(settings or [])]
+    changes: dict[str, Any] = {"seeds": [seed], "world_seed": seed}
     if steps is not None:
-        changes += [f"values.steps={steps}", f"values.warmup={steps // 10}"]
+        changes |= {"steps": steps, "warmup": steps // 10}
+    changes |= sizes_of(settings or [])
     with Console(quiet=quiet) as console:
         console.note(_STORY)
-        result = run_demo(out, settings=changes, workers=workers, progress=None if quiet else console)
+        result = run_demo(out, changes=changes, workers=workers, progress=None if quiet else console)
     _print(result)
 
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from isoglot.cli.task_options import seeds_of
 
-__all__ = ["register", "study"]
+if TYPE_CHECKING:
+    from isoglot.studies.program import Inspection, Program
+
+__all__ = ["register", "sizes_of", "study"]
+
+_SHOWN = 3
 
 
 def register(app: typer.Typer) -> None:
@@ -18,32 +24,34 @@ def register(app: typer.Typer) -> None:
 
 
 def study(  # noqa: PLR0917 - one parameter a flag
-    files: list[str] = typer.Argument(
-        None,
-        metavar="FILE...",
-        help="Files of studies, built-in names (align_mlm/table3), or folders of them.",
+    names: list[str] = typer.Argument(
+        None, metavar="NAME...", help="Studies (align_mlm/table3), papers (align_mlm), or FILE.py."
     ),
     scale: str = typer.Option("tiny", "--scale", "-s", help="tiny, small or paper."),
     out: Path | None = typer.Option(
-        None, "--out", "-o", help="Folder; studies that share it share their runs."
+        None, "--out", "-o", help="Folder; studies in one folder share their runs."
     ),
-    only: str | None = typer.Option(
-        None, metavar="K/N", help="The k-th of n parts: every n-th checkpoint with all that hangs on it."
+    only: list[str] = typer.Option(
+        None,
+        metavar="CELLS|K/N",
+        help="Cells by ROW, COLUMN or ROW:COLUMN ('XLM*:pos.*'), or the k-th of n parts of the encoders.",
     ),
-    seeds: str | None = typer.Option(None, help="In place of the study's, with commas."),
-    listed: bool = typer.Option(
-        False, "--list", help="List studies: their tables, runs, and the scales that run here."
+    seeds: str | None = typer.Option(None, help="Seeds in place of the scale's, with commas."),
+    engine: str = typer.Option("local", help="local, or ray: each call a task on a Ray cluster."),
+    workers: int = typer.Option(1, min=1, help="Processes of the local engine, one thread each if several."),
+    listed: bool = typer.Option(False, "--list", help="List the studies."),
+    dry_run: bool = typer.Option(
+        False, "--dry-run", help="Check everything; print calls, files and what is missing; make nothing."
     ),
-    dry_run: bool = typer.Option(False, "--dry-run", help="Resolve, check and list every run; make nothing."),
     tables_only: bool = typer.Option(
         False, "--tables-only", help="Print the tables from what there is so far."
     ),
-    form: str = typer.Option("text", "--format", "-f", help="Of the tables: text, markdown, csv or latex."),
+    form: str = typer.Option("text", "--format", "-f", help="text, csv or latex."),
     settings: list[str] = typer.Option(
-        None, "--set", metavar="KEY=VALUE", help="Change the study, for example --set values.steps=200."
+        None, "--set", metavar="SIZE=VALUE", help="Change a size of the study, for example --set steps=200."
     ),
     keep: bool = typer.Option(False, "--keep", help="Keep fine-tuned weights after they are evaluated."),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print nothing but the tables."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Only print the tables and errors."),
 ) -> None:
     """Reproduce a paper's table: make the data, pre-train, fine-tune, measure, and print ours beside the paper's.
 
@@ -52,115 +60,159 @@ def study(  # noqa: PLR0917 - one parameter a flag
     A run that several cells or studies need is done once; a finished one is not done again; a stopped study goes on
     where it was. `isoglot study --list` shows what there is.
     """
-    from isoglot.errors import ConfigurationError
-    from isoglot.studies.file import SCALES, builtin_studies, check_changes, find_studies, load_study
-    from isoglot.studies.plan import build_plan
-
     if listed:
-        _list(files)
+        _list(names)
         return
-    if not files:
+    from isoglot.errors import ConfigurationError
+    from isoglot.studies.catalogue import find_studies
+    from isoglot.studies.engine import Store
+    from isoglot.studies.program import build_programs, inspect_programs
+
+    if not names:
         raise ConfigurationError("no study given; name one: `isoglot study --list` shows them")
-    if scale not in SCALES:
-        raise ConfigurationError(f"--scale {scale!r} given; it is {', '.join(SCALES)}")
-    if out is None:
+    if out is None and not dry_run:
         raise ConfigurationError("--out is not given; name a folder: --out runs/study")
-    part, changes = _part(only), list(settings or [])
+    if engine not in ("local", "ray"):
+        raise ConfigurationError(f"unknown engine {engine!r}; it is local or ray")
+    if form not in ("text", "csv", "latex"):
+        raise ConfigurationError(f"unknown format {form!r}; it is text, csv or latex")
+    changes = sizes_of(settings or [])
     if seeds is not None:
-        changes.append(f"seeds={seeds_of(seeds, option='--seeds')}")
-    names = {path: name for name, path in builtin_studies().items()}
-    problems: dict[str, str] = {}
-    paths = find_studies(files)
-    check_changes(paths, scale, changes)
-    for path in paths:
-        plan = build_plan(load_study(path, scale, changes), assume=dry_run)
-        if dry_run:
-            _show(plan, out, part, names.get(path, str(path)))
-            continue
-        if not tables_only:
-            problems |= _run(plan, out, part, keep=keep, quiet=quiet)
-        _print(plan, out, form, quiet=quiet)
-    if problems:
+        changes["seeds"] = seeds_of(seeds, option="--seeds")
+    part, patterns = _only(only or [])
+    programs = build_programs(find_studies(names), scale=scale, changes=changes, only=patterns)
+    store = Store(out or Path("runs/study"))
+    found = inspect_programs(programs, store, check=not tables_only)
+    if dry_run:
+        _show(programs, found)
+    failed = {}
+    if not tables_only and not dry_run:
+        failed = _run(programs, store, found, part, engine=engine, workers=workers, keep=keep, quiet=quiet)
+    if not dry_run:
+        _print(programs, store, found, form, quiet=quiet)
+    if failed:
         raise ConfigurationError(
-            [f"{name}: {message}" for name, message in problems.items()],
-            heading=f"{len(problems)} units could not be done; their cells are empty",
+            [f"{name}: {message}" for name, message in failed.items()],
+            heading=f"{len(failed)} calls could not be done; their cells are empty",
         )
+    _require_something(programs, store, found)
 
 
-def _run(plan: Any, out: Path, part: tuple[int, int], *, keep: bool, quiet: bool) -> dict[str, str]:
+def sizes_of(settings: Sequence[str]) -> dict[str, Any]:
+    """Sizes from ``SIZE=VALUE`` each."""
+    from isoglot.errors import ConfigurationError
+    from isoglot.recipe.source import parse_value
+
+    found = {}
+    for text in settings:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise ConfigurationError(f"--set {text!r}: SIZE=VALUE is needed, for example --set steps=200")
+        found[name.strip()] = parse_value(value)
+    return found
+
+
+def _only(given: Sequence[str]) -> tuple[tuple[int, int], list[str]]:
+    """The part of the encoders, and patterns of cells."""
+    from isoglot.errors import ConfigurationError
+
+    part, patterns = (1, 1), []
+    for text in given:
+        k, slash, n = text.partition("/")
+        if not (slash and k.isdecimal() and n.isdecimal()):
+            patterns.append(text)
+        elif not 1 <= int(k) <= int(n):
+            raise ConfigurationError(f"--only {text}: K/N is needed with 1 <= K <= N, for example --only 2/8")
+        else:
+            part = int(k), int(n)
+    return part, patterns
+
+
+def _run(
+    programs: Sequence[Program],
+    store: Any,
+    found: Inspection,
+    part: tuple[int, int],
+    *,
+    quiet: bool,
+    **options: Any,
+) -> dict[str, str]:
     from isoglot.cli.console import Console
-    from isoglot.studies.run import run_study
+    from isoglot.studies.engine import do_calls
+    from isoglot.studies.program import part_of
 
+    targets = list(dict.fromkeys(call for program in programs for call in program.targets()))
+    targets = [call for call in part_of(targets, part) if call not in found.blocked]
     with Console(quiet=quiet) as console:
-        done = run_study(plan, out, part=part, keep=keep, progress=None if quiet else console)
+        done = do_calls(targets, store.root, progress=console, **options)
         made = ", ".join(f"{n} {kind} ({done.seconds[kind]:,.0f} s)" for kind, n in done.made.items())
-        console.note(f"{plan.study.name}: {made or 'nothing to do'}; {done.found} measurements were there")
-    return dict(done.failed)
+        console.note(f"done: {made or 'nothing was left to do'}")
+    return {call.told: message for call, message in done.failed.items()}
 
 
-def _print(plan: Any, out: Path, form: str, *, quiet: bool) -> None:
-    from isoglot.errors import ConfigurationError
+def _print(programs: Sequence[Program], store: Any, found: Inspection, form: str, *, quiet: bool) -> None:
     from isoglot.report import export
-    from isoglot.studies.table import to_markdown, write_study
+    from isoglot.studies.program import write_program
 
-    writers = {
-        "text": export.to_text,
-        "markdown": to_markdown,
-        "csv": export.to_csv,
-        "latex": export.to_latex,
-    }
-    if form not in writers:
-        raise ConfigurationError(f"--format {form!r} given; it is one of {', '.join(writers)}")
-    tables, folder = write_study(plan, out)
-    typer.echo("\n".join(writers[form](table) for table in tables))
-    if not quiet:
-        typer.echo(f"wrote {folder}; `isoglot report {folder}` shows it as a page", err=True)
+    writers = {"text": export.to_text, "csv": export.to_csv, "latex": export.to_latex}
+    for program in programs:
+        tables, folder = write_program(program, store, found.blocked)
+        if form == "text":
+            typer.echo(f"{program.study.name}: {program.study.title}\n{program.caption()}\n")
+        typer.echo("\n".join(writers[form](table) for table in tables))
+        if not quiet:
+            typer.echo(f"wrote {folder}; `isoglot report {folder}` shows it as a page", err=True)
 
 
-def _show(plan: Any, out: Path, part: tuple[int, int], name: str) -> None:
-    from isoglot.studies.check import check_plan
-
-    found = check_plan(plan, out, part)
-    for unit in found.units:
-        typer.echo(f"{unit.kind:8s} {unit.key}  {unit.name}")
-    counts: dict[str, int] = {}
-    for unit in found.units:
-        counts[unit.kind] = counts.get(unit.kind, 0) + 1
-    typer.echo(
-        f"{name}, {plan.study.scale}: {', '.join(f'{n} {kind}' for kind, n in counts.items())}; all resolve"
-    )
-    for missing in found.missing:
-        typer.echo(f"  not here: {missing}")
-
-
-def _list(files: list[str] | None) -> None:
-    from isoglot.cli.console import print_table
-    from isoglot.studies.check import list_studies
-    from isoglot.studies.file import builtin_studies, find_studies
-
-    known = builtin_studies()
-    if files:
-        names = {path: name for name, path in known.items()}
-        known = {names.get(path, str(path)): path for path in find_studies(files)}
-    rows = []
-    for entry in list_studies(known):
-        runs = [f"{s}: {r} x {n} -> {k}" for s, (r, n, k) in entry.runs.items()]
-        here = [s for s in entry.runs if not entry.missing[s]]
-        needs = [f"{s} needs {', '.join(entry.missing[s])}" for s in entry.runs if entry.missing[s]]
-        rows.append(
-            [entry.name, ", ".join(entry.tables), "; ".join(runs), ", ".join(here) or "-", "; ".join(needs)]
+def _show(programs: Sequence[Program], found: Inspection) -> None:
+    """The tree of calls with the files from outside that each reads; what is missing; what is unavailable."""
+    depths: dict[Any, int] = {}
+    for call in found.calls:
+        depths[call] = 1 + max((depths.get(needed, 0) for needed in call.needs), default=-1)
+        typer.echo(f"{'  ' * depths[call]}{call.told}")
+        for one in found.inputs[call]:
+            typer.echo(f"{'  ' * depths[call]}  {'reads' if one.there else 'MISSING'} {one.path}")
+    kinds: dict[str, int] = {}
+    for call in found.calls:
+        kinds[call.step.kind] = kinds.get(call.step.kind, 0) + 1
+    for program in programs:
+        blocked = sum(any(c in found.blocked for c, _ in p.value.reads()) for p in program.places)
+        lost = [p.value.unavailable for p in program.places if p.value.unavailable]
+        can = len(program.places) - blocked - len(lost)
+        typer.echo(
+            f"{program.study.name}, {program.lab.scale}: {len(program.places)} cells; {can} can be measured, "
+            f"{blocked} lack files, {len(lost)} are unavailable"
         )
-    print_table(["study", "reproduces", "rows x seeds -> pre-training runs", "runs here", "else"], rows)
+        for reason in dict.fromkeys(lost):
+            typer.echo(f"  unavailable: {reason} ({lost.count(reason)} cells)")
+    typer.echo(f"to do: {', '.join(f'{n} {kind}' for kind, n in kinds.items()) or 'nothing'}")
+    missing = found.missing()
+    for path, calls in missing.items():
+        more = f" and {len(calls) - _SHOWN} more" if len(calls) > _SHOWN else ""
+        typer.echo(f"missing: {path}, read by {'; '.join(c.told for c in calls[:_SHOWN])}{more}")
+    typer.echo(f"{len(missing)} files are missing" if missing else "every file is there; everything resolves")
 
 
-def _part(text: str | None) -> tuple[int, int]:
+def _require_something(programs: Sequence[Program], store: Any, found: Inspection) -> None:
     from isoglot.errors import ConfigurationError
 
-    if text is None:
-        return 1, 1
-    k, slash, n = text.partition("/")
-    if not (slash and k.isdecimal() and n.isdecimal() and 1 <= int(k) <= int(n)):
-        raise ConfigurationError(
-            f"--only {text!r} given; K/N is needed with 1 <= K <= N, for example --only 2/8"
-        )
-    return int(k), int(n)
+    targets = {call for program in programs for call in program.targets()}
+    if any(call not in found.blocked for call in targets):
+        return
+    missing = list(found.missing())
+    reasons = {p.value.unavailable for program in programs for p in program.places if p.value.unavailable}
+    raise ConfigurationError(
+        [*(f"not there: {path}" for path in missing), *sorted(reasons)],
+        heading="nothing can be measured; `--dry-run` shows who reads what",
+    )
+
+
+def _list(names: Sequence[str] | None) -> None:
+    from textwrap import fill
+
+    from isoglot.studies.catalogue import builtin_studies, find_studies
+
+    studies = find_studies(names) if names else list(builtin_studies().values())
+    width = max(len(study.name) for study in studies) + 2
+    for study in studies:
+        typer.echo(fill(f"{study.name:{width}}{study.title}", 80, subsequent_indent=" " * width))

@@ -1,15 +1,13 @@
-"""``isoglot demo``: ALIGN-MLM's story offline: four objectives from scratch, and what each buys across languages."""
+"""``isoglot demo``: ALIGN-MLM's story offline: four objectives from scratch, and what each buys across languages.
+
+The miniature world, one seed, a few minutes: small enough to watch, too small for figures to be compared with the
+paper's; the order of the objectives is what may be. ``isoglot study align_mlm/table3 --scale tiny`` is the longer one.
+"""
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,28 +15,59 @@ from typing import Any
 from isoglot.corpus.pool import usable_cores
 from isoglot.errors import ConfigurationError
 from isoglot.runs.reporter import Reporter, Silent
-from isoglot.studies.file import load_study, studies_folder
-from isoglot.studies.gold import write_gold
-from isoglot.studies.plan import Plan, build_plan
-from isoglot.studies.points import SYSTEMS
-from isoglot.studies.run import TRAINER_STATE
-from isoglot.studies.store import Store
-from isoglot.studies.table import write_study
-from isoglot.studies.units import Unit
+from isoglot.studies import align_mlm
+from isoglot.studies.align_mlm import SYSTEMS, alignment_of, encoder_of, measured, row_of
+from isoglot.studies.align_mlm_data import derived, language_of
+from isoglot.studies.calls import Call
+from isoglot.studies.catalogue import Study
+from isoglot.studies.engine import Store, do_calls
+from isoglot.studies.lab import Lab
+from isoglot.studies.program import Program, build_programs, inspect_programs, write_program
+from isoglot.studies.steps import write_gold
+from isoglot.studies.training_steps import TRAINER_STATE, AlignmentScore, Evaluate, Finetune, Pretrain
 
-__all__ = ["Demo", "DemoRow", "run_demo"]
+__all__ = ["SIZES", "TASKS", "Demo", "DemoRow", "run_demo"]
 
-STUDY = studies_folder() / "_demo.yaml"
-NAMES = SYSTEMS
+ORDER = "trans+inv"
 TASKS = {"pos": "POS", "xnli": "NLI"}
+SIZES: dict[str, Any] = {  # in place of ALIGN-MLM's at scale tiny
+    "seeds": [1],
+    "dictionary": 1.0,  # all there is; the paper's quarter aligns the rest too, in 500,000 steps
+    "parallel": 1.0,
+    "vocabulary": 1500,
+    "batch": 24,
+    "steps": 800,
+    "warmup": 80,
+    "learning_rate": 2e-3,
+    "lexemes": 800,
+    "text": 12_000,
+    "pos": 1_500,
+    "ner": 0,
+    "nli": 8_000,
+    "dev": 600,
+    "script": "hangul",  # most computers can show it
+    "tuning_rate": 5e-4,
+    "tuning_rate_nli": 5e-4,
+    "tuning_batch": 32,
+    "tuning_epochs": 3,
+    "tuning_epochs_nli": 4,
+}
 NLI_READER, NLI_LEARNED = 38.5, 42.5
 """Accuracy of a reader that sees only which words come and go (docs/miniature_world.md); two standard errors more."""
-_SECONDS_BETWEEN_LOOKS = 0.3
-_SECONDS_TO_END = 10.0
 _SHOWN = 12
 """Sentences in each word-alignment viewer."""
 _GOLD, _MAPPED = 100, 3000
 """Sentences whose links are scored by layer, and those whose frequent words are mapped."""
+
+
+def demo(lab: Lab) -> None:
+    """Four objectives from scratch, English and its inverted, transliterated copy."""
+    for system, name in SYSTEMS.items():
+        row_of(lab, "align_mlm:Table3", f"{name} / {ORDER}", system, ORDER, tasks=tuple(TASKS))
+        value = alignment_of(lab, system, ORDER, lab.seeds[0])
+        lab.cell(
+            "align_mlm:Table8", row=f"{system} / {ORDER}", column="alignment", value=value, seed=lab.seeds[0]
+        )
 
 
 @dataclass(frozen=True)
@@ -75,11 +104,10 @@ class Demo:
     @property
     def headline(self) -> str:
         """The figures of MLM and ALIGN-MLM in a sentence."""
-        first, last = self.rows[0], self.rows[-1]
         told = [
             f"{row.name} pairs {row.alignment:.0f} % of the word pieces with their copies, and tags "
             f"{row.zero_shot['pos']:.0f} F1 zero-shot (supervised: {row.supervised['pos']:.0f})"
-            for row in (last, first)
+            for row in (self.rows[-1], self.rows[0])
         ]
         return f"{told[0]}; {told[1]}."
 
@@ -99,171 +127,109 @@ class Demo:
 def run_demo(
     out: str | Path,
     *,
-    settings: Sequence[str] = (),
+    changes: Mapping[str, Any] | None = None,
     workers: int | None = None,
     progress: Reporter | None = None,
 ) -> Demo:
-    """Run the study of the demo, a process a core, and write its report.
-
-    Generated English; its copy in another script with each sentence's words reversed; MLM, XLM, DICT-MLM and
-    ALIGN-MLM from scratch on both; alignment score, parts of speech and inference, supervised and zero-shot.
+    """Run the demo, a process a core, and write its report.
 
     Args:
         out: folder; what is finished in it is not done again.
-        settings: changes of the study, as ``isoglot study --set``.
+        changes: sizes in place of the demo's.
         workers: processes; by default as many as there are cores, four at most.
         progress: told about the work.
 
     Raises:
-        ConfigurationError: a setting that the study does not know, or a part of the work that failed.
+        ConfigurationError: a size that ALIGN-MLM's studies do not have, or a part of the work that failed.
     """
-    out, report = Path(out), progress or Silent()
-    plan = build_plan(load_study(STUDY, "tiny", settings))
-    store = Store(out)
-    example = _run(plan, store, settings, min(workers or usable_cores(), len(NAMES)), report)
+    report, store = progress or Silent(), Store(Path(out))
+    study = Study("demo", str(demo.__doc__), demo, align_mlm.SIZES, align_mlm.ABOUT)
+    (program,) = build_programs([study], scale="tiny", changes={**SIZES, **(changes or {})})
+    copy = derived(program.lab, ORDER)
+    inspect_programs([program], store)
+    _work(program, store, copy, min(workers or usable_cores(), len(SYSTEMS)), report)
     report.note("drawing the report")
-    _, folder = write_study(plan, out)
-    rows = _rows(plan, store)
-    _figures(plan, store, folder)
-    demo = Demo(rows, example, out / "report.html")
-    trained = [store.folder(unit) for unit in plan.units() if unit.kind == "pretrain"]
-    _render(demo, [folder, *(run for run in trained if (run / TRAINER_STATE).is_file())])
-    return demo
+    _, folder = write_program(program, store, {})
+    encoders = {name: encoder_of(program.lab, s, ORDER, program.lab.seeds[0]) for s, name in SYSTEMS.items()}
+    _figures(
+        {name: store.folder(call) / "checkpoint" for name, call in encoders.items()}, store, copy, folder
+    )
+    found = Demo(_rows(program.lab, store), _example(store, copy), store.root / "report.html")
+    trained = [store.folder(call) for call in encoders.values()]
+    _render(found, [folder, *(run for run in trained if (run / TRAINER_STATE).is_file())])
+    return found
 
 
-def _run(
-    plan: Plan, store: Store, settings: Sequence[str], workers: int, report: Reporter
-) -> tuple[str, str]:
-    """Have each process do its part of the units, and tell of each as it is finished."""
-    units = plan.units()
-    missing = [unit for unit in units if store.manifest(unit) is None]
-    derived = next(unit for unit in units if unit.kind == "data" and unit.name == "derived")
-    if missing:
-        began = time.monotonic()
-        with _ended_in_order(), ExitStack() as stack:
-            running = [_start(stack, store.root, settings, (k, workers)) for k in range(1, workers + 1)]
-            while True:
-                ended = all(process.poll() is not None for process, _ in running)
-                for unit in [u for u in missing if store.manifest(u) is not None]:
-                    missing.remove(unit)
-                    said = _told(unit, store.manifest(unit) or {})
-                    if said:
-                        minutes, seconds = divmod(int(time.monotonic() - began), 60)
-                        report.note(f"{minutes}:{seconds:02d}  {said}")
-                    if unit is derived:
-                        report.note("      {}\n      {}".format(*_example(store, derived)))
-                report.progress("demo", len(units) - len(missing), len(units))
-                if ended:
-                    break
-                time.sleep(_SECONDS_BETWEEN_LOOKS)
-        _check(running, missing)
-    return _example(store, derived)
+def _work(program: Program, store: Store, copy: Call, workers: int, report: Reporter) -> None:
+    """Do the calls, and tell of each as it is finished."""
+    began, number = time.monotonic(), 0
+    total = len(store.missing(program.targets()))
 
+    def finished(call: Call, manifest: Mapping[str, Any]) -> None:
+        nonlocal number
+        number += 1
+        if said := _told(call, manifest):
+            minutes, seconds = divmod(int(time.monotonic() - began), 60)
+            report.note(f"{minutes}:{seconds:02d}  {said}")
+        if call == copy:
+            report.note("      {}\n      {}".format(*_example(store, copy)))
+        report.progress("demo", number, total)
 
-def _start(
-    stack: ExitStack, root: Path, settings: Sequence[str], part: tuple[int, int]
-) -> tuple[subprocess.Popen[bytes], Path]:
-    """A process of one thread that does a part of the study; it ends with this one."""
-    root.mkdir(parents=True, exist_ok=True)
-    said = root / f"part-{part[0]}.log"
-    command = [sys.executable, "-m", "isoglot.cli", "study", str(STUDY), "--scale", "tiny", "--out", str(root),
-               "--only", f"{part[0]}/{part[1]}", *(word for s in settings for word in ("--set", s))]  # fmt: skip
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
-    log = stack.enter_context(said.open("wb"))
-    process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-    stack.callback(_end, process)
-    return process, said
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        process.terminate()
-        try:
-            process.wait(_SECONDS_TO_END)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
-@contextmanager
-def _ended_in_order() -> Iterator[None]:
-    """Have SIGTERM raise ``SystemExit``, so that processes which were started are ended too."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may set handlers
-        return
-
-    def leave(number: int, frame: object) -> None:
-        del frame
-        raise SystemExit(128 + number)
-
-    before = signal.signal(signal.SIGTERM, leave)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _check(running: Sequence[tuple[subprocess.Popen[bytes], Path]], missing: Sequence[Unit]) -> None:
-    failed = [said for process, said in running if process.returncode]
-    if failed or missing:
-        last = failed[0] if failed else running[0][1]
-        lines = last.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    done = do_calls(program.targets(), store.root, workers=workers, finished=finished)
+    if done.failed:
         raise ConfigurationError(
-            f"the demo stopped with {len(missing)} steps to do; the end of {last}: {' / '.join(lines[-3:])}; "
-            "type the same command again to go on"
+            [f"{call.told}: {message}" for call, message in done.failed.items()],
+            heading="the demo could not be finished; type the same command again to go on",
         )
 
 
-def _told(unit: Unit, manifest: Mapping[str, Any]) -> str:
-    """A finished unit in a line; nothing for those that only lead to the next."""
-    seconds = float(manifest.get("seconds", 0))
-    if unit.kind == "data":
-        return {
-            "english": "generated English: text, parts of speech, inference",
-            "derived": "derived its copy: other letters, each sentence's words reversed",
-        }.get(unit.name, "")
-    name = NAMES[unit.run]
-    if unit.kind == "pretrain":
-        return f"{name}: trained from scratch ({seconds:.0f} s)"
-    value = manifest.get("values", {}).get("")
-    if unit.kind == "evaluate":
-        return f"{name}: {TASKS[unit.config['name']]} {_setting(unit).replace('_', '-')} {value:.1f}"
-    return f"{name}: alignment score {value:.1f} %" if unit.kind == "analyse" else ""
+def _told(call: Call, manifest: Mapping[str, Any]) -> str:
+    """A finished call in a line; nothing for those that only lead to the next."""
+    step, values = call.step, manifest.get("values", {})
+    if isinstance(step, Pretrain):
+        return f"{SYSTEMS[step.label]}: trained from scratch ({manifest['seconds']:.0f} s)"
+    if isinstance(step, Evaluate):
+        tuned = next(n.step for n in call.needs if isinstance(n.step, Finetune))
+        setting = "zero-shot" if tuned.language == "en" else "supervised"
+        return (
+            f"{SYSTEMS[step.label]}: {TASKS[step.task.kind]} {setting} {values[f'{step.languages[0]}/']:.1f}"
+        )
+    if isinstance(step, AlignmentScore):
+        return f"{SYSTEMS[step.label]}: alignment score {values['alignment_score']:.1f} %"
+    return {
+        "english": "generated English: text, parts of speech, inference",
+        f"derived {ORDER}": "derived its copy: other letters, each sentence's words reversed",
+    }.get(call.name, "")
 
 
-def _setting(unit: Unit) -> str:
-    tuned = next(needed for needed in unit.needs if needed.kind == "finetune")
-    return "supervised" if tuned.config["language"] == unit.config["language"] else "zero_shot"
+def _rows(lab: Lab, store: Store) -> list[DemoRow]:
+    rows, seed = [], lab.seeds[0]
+    for system, name in SYSTEMS.items():
+        found = {task: measured(lab, system, ORDER, task, seed) for task in TASKS}
+        alignment = alignment_of(lab, system, ORDER, seed).known(store.value)
+        supervised, zero_shot = (
+            {task: float(values[what].known(store.value) or 0) for task, values in found.items()}
+            for what in ("sup", "zs")
+        )
+        rows.append(DemoRow(name, float(alignment or 0), supervised, zero_shot))
+    return rows
 
 
-def _example(store: Store, derived: Unit) -> tuple[str, str]:
+def _example(store: Store, copy: Call) -> tuple[str, str]:
     """The first sentence of the text and its derived form."""
-    place = _languages(store, derived) / "text"
+    place = _texts(store, copy) / "text"
     first, second = (
-        (place / name).open(encoding="utf-8").readline().strip() for name in ("original.txt", "derived.txt")
+        (place / name).read_text(encoding="utf-8").partition("\n")[0]
+        for name in ("original.txt", "derived.txt")
     )
     return first, second
 
 
-def _languages(store: Store, derived: Unit) -> Path:
-    return store.folder(derived) / str(derived.config["language"])
+def _texts(store: Store, copy: Call) -> Path:
+    return store.folder(copy) / language_of(ORDER)
 
 
-def _rows(plan: Plan, store: Store) -> list[DemoRow]:
-    found = []
-    leaves = plan.leaves()
-    for run, name in NAMES.items():
-        own = [(unit, (store.manifest(unit) or {})["values"][""]) for unit in leaves if unit.run == run]
-        by_setting: dict[str, dict[str, float]] = {"supervised": {}, "zero_shot": {}}
-        for unit, value in own:
-            if unit.kind == "evaluate":
-                by_setting[_setting(unit)][str(unit.config["name"])] = value
-        alignment = next(value for unit, value in own if unit.kind == "analyse")
-        found.append(DemoRow(name, alignment, **by_setting))
-    return found
-
-
-def _figures(plan: Plan, store: Store, folder: Path) -> None:
+def _figures(encoders: Mapping[str, Path], store: Store, copy: Call, folder: Path) -> None:
     """Links by layer, sentences with their links, and a map of words: input of the report."""
     from isoglot.analysis.analyse_links import (  # noqa: PLC0415 - loads the libraries
         AlignmentsRequest,
@@ -273,28 +239,24 @@ def _figures(plan: Plan, store: Store, folder: Path) -> None:
     )
     from isoglot.analysis.analyse_map import MapRequest, analyse_map  # noqa: PLC0415
 
-    units = {NAMES[u.run]: u for u in plan.leaves() if u.kind == "analyse"}
-    paths = {n: store.resolved(u.config["checkpoint"], u, variables=False) for n, u in units.items()}
-    derived = next(u for u in plan.units() if u.kind == "data" and u.name == "derived")
-    texts = _languages(store, derived)
-    gold = store.root / "gold.en-xx.jsonl"
+    texts, gold, labels = _texts(store, copy), store.root / "gold.en-xx.jsonl", ["MLM", "ALIGN-MLM"]
     write_gold(texts / "pos.dev" / "aligned", gold, limit=_GOLD)
-    ends, labels = [paths["MLM"], paths["ALIGN-MLM"]], ["MLM", "ALIGN-MLM"]
+    ends = [encoders[name] for name in labels]
     words = MapRequest([str(texts / "text" / "aligned")], distinct=True, limit=_MAPPED)
     analyse_map(ends, words, out=folder, labels=labels)
     layers = LayersRequest([str(gold)], methods=["argmax"])
-    analyse_layers(list(paths.values()), layers, out=folder, labels=list(paths))
+    analyse_layers(list(encoders.values()), layers, out=folder, labels=list(encoders))
     shown = AlignmentsRequest(str(gold), method="argmax", layer=0, limit=_SHOWN)
     analyse_alignments(ends, shown, out=folder, labels=labels)
 
 
-def _render(demo: Demo, runs: Sequence[Path]) -> None:
+def _render(found: Demo, runs: Sequence[Path]) -> None:
     from isoglot.report.render import ReportOptions, render  # noqa: PLC0415
 
     options = ReportOptions(
         title="isoglot demo: ALIGN-MLM's four objectives",
-        headline=f"{demo.headline} {demo.caution}".strip(),
-        names=NAMES,
-        baseline=NAMES["mlm"],
+        headline=f"{found.headline} {found.caution}".strip(),
+        names=SYSTEMS,
+        baseline=SYSTEMS["mlm"],
     )
-    render(runs, out=demo.page, options=options)
+    render(runs, out=found.page, options=options)

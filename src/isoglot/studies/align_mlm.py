@@ -1,0 +1,337 @@
+"""ALIGN-MLM (Tang et al. 2022): four objectives from scratch on English and a derived copy of it.
+
+``tableN`` and ``figureN`` are the paper's; each row is an encoder, fine-tuned on English (ZS) and on the derived
+language (SUP), tested on the derived one; Δ = SUP − ZS. A derived language's tag is ``en-x-`` and its transformation;
+its text is ``xx`` in recipes, whose language ids are fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import product
+from typing import Any
+
+from isoglot.studies.align_mlm_data import authors, derived, language_of, task_of
+from isoglot.studies.calls import Call, Value, mean, spearman
+from isoglot.studies.lab import Lab
+from isoglot.studies.steps import Pairs
+from isoglot.studies.training_steps import AlignmentScore
+
+__all__ = ["ABOUT", "SIZES", "SYSTEMS", "alignment_of", "encoder_of", "measured", "row_of"]
+
+SYSTEMS = {"mlm": "MLM", "xlm": "XLM", "dict_mlm": "DICT-MLM", "align_mlm": "ALIGN-MLM"}
+WITH_LANGUAGE_IDS = ("xlm", "dict_mlm")
+ORDERS = ("trans", "trans+inv", "trans+syn")
+TASKS = {"xnli": "accuracy", "ner": "f1", "pos": "f1"}
+
+#        name: (tiny, small, paper)
+SIZES: dict[str, tuple[Any, Any, Any]] = {
+    "seeds": ([1, 2, 3], [1, 2, 3], [1]),  # not given
+    "variant": (
+        "ours",
+        "ours",
+        "ours",
+    ),  # authors: what their code does where the paper is silent, see derived
+    "parallel": (0.25, 0.25, 0.25),  # §4: XLM's parallel sentences relative to the text
+    "dictionary": (0.25, 0.25, 0.25),  # §4: DICT-MLM's and ALIGN-MLM's part of the dictionary
+    "alpha": (10, 10, 10),  # App. G.5: weight of the alignment loss, of 1, 10, 100
+    "algorithm": ("wordpiece", "wordpiece", "byte_bpe"),  # the authors' code
+    "vocabulary": (1000, 12_000, 40_000),  # Table 10
+    "masking": (0.3, 0.15, 0.15),  # not given
+    "block": (40, 128, 512),  # App. G
+    "pair_block": (80, 128, 512),  # App. G.3: both halves together
+    "positions": (130, 130, 514),
+    "hidden": (128, 256, 512),  # Table 10
+    "layers": (2, 4, 8),  # Table 10
+    "heads": (4, 4, 8),  # Table 10
+    "feed_forward": (512, 1024, 2048),  # not given
+    "initializer_range": (0.05, 0.02, 0.02),  # RoBERTa's
+    "batch": (48, 32, 128),  # Table 10
+    "steps": (600, 6_000, 500_000),  # Table 10
+    "learning_rate": (2e-3, 5e-4, 1e-4),  # Table 10
+    "warmup": (60, 600, 10_000),  # Table 10
+    "save_steps": (6_000, 1_000, 5_000),
+    "logging_steps": (100, 100, 100),
+    "bf16": (False, False, False),
+    "precision": ("float32", "float32", "float32"),  # of fine-tuning
+    "tuning_rate": (2e-3, 2e-4, 2e-5),  # Table 11
+    "tuning_rate_nli": (1e-3, 2e-4, 2e-5),  # Table 11
+    "tuning_batch": (64, 32, 32),  # not given
+    "tuning_epochs": (4, 3, 10),  # Table 11: NER and POS
+    "tuning_epochs_nli": (
+        8,
+        3,
+        5,
+    ),  # Table 11; tiny: with half as many, some runs learn inference and some do not
+    "tuning_warmup": (0.1, 0.1, 0.0),  # not given
+    "tuning_examples": (None, None, None),  # the first ones alone
+    "tuning_examples_nli": (None, None, None),
+    # of the miniature world
+    "world_seed": (1, None, None),
+    "lexemes": (400, None, None),
+    "script": ("tangut", "tangut", "tangut"),
+    "text": (12_000, None, None),
+    "pos": (1_500, None, None),
+    "ner": (1_500, None, None),
+    "nli": (4_000, None, None),
+    "dev": (400, None, None),
+}
+ABOUT = {
+    "tiny": (
+        "The miniature world: generated English-like sentences with trees, names and inference pairs, and its "
+        "derived copy; syntax by the built-in head-final order. One sentence an instance (XLM: as many as fit 40 "
+        "tokens)."
+    ),
+    "small": (
+        "Real text: WikiText-2 and English sides of bitext, with EWT (POS), WikiANN (NER), MNLI's and SNLI's "
+        "development sets (NLI; nine tenths to train on). Syntax needs trees: under trans+syn the text is EWT's "
+        "training part alone, and only POS is measured."
+    ),
+    "paper": (
+        "The paper's own setting. ISOGLOT_CORPORA holds wikitext103.txt (tokenised), English XNLI "
+        "(nli/en.train.tsv, nli/en.dev.tsv), WikiANN (ner/en/train, ner/en/dev), EWT (pos/en.train.conllu, "
+        "pos/en.dev.conllu), and trees of all their sentences by a parser (trees/text.conllu, "
+        "trees/ner.train.conllu, ...); ISOGLOT_GALACTIC the .orm models."
+    ),
+}
+
+
+def table1(lab: Lab) -> None:
+    """XLM by the amount of parallel text, and ALIGN-MLM without any (trans+inv)."""
+    for label, share in {"1%": 0.01, "10%": 0.1, "25%": 0.25, "100%": 1.0}.items():
+        row_of(lab, "align_mlm:Table1", label, "xlm", "trans+inv", ("zs", "delta"), parallel=share)
+    row_of(lab, "align_mlm:Table1", "ALIGN-MLM (0%)", "align_mlm", "trans+inv", ("zs", "delta"))
+
+
+def table2(lab: Lab) -> None:
+    """The drop by the size of the dictionary (trans+inv)."""
+    _dictionaries(lab, "align_mlm:Table2", "trans+inv")
+
+
+def table3(lab: Lab) -> None:
+    """Four objectives on three transformations: supervised, zero-shot, and the drop between them."""
+    for system, order in product(SYSTEMS, ORDERS):
+        row_of(lab, "align_mlm:Table3", f"{SYSTEMS[system]} / {order}", system, order)
+
+
+def table4(lab: Lab) -> None:
+    """The drop by the size of the dictionary (trans+inv), as the appendix prints Table 2 again."""
+    _dictionaries(lab, "align_mlm:Table4", "trans+inv")
+
+
+def table5(lab: Lab) -> None:
+    """The drop by the size of the dictionary (trans+syn)."""
+    _dictionaries(lab, "align_mlm:Table5", "trans+syn")
+
+
+def table6(lab: Lab) -> None:
+    """XLM by the amount of parallel text (trans+inv), in full."""
+    for label, share in {"1%": 0.01, "10%": 0.1, "25%": 0.25, "100%": 1.0}.items():
+        row_of(lab, "align_mlm:Table6", label, "xlm", "trans+inv", parallel=share)
+
+
+def table7(lab: Lab) -> None:
+    """XLM by the part of the vocabulary that both languages share (trans+inv)."""
+    for label, share in {"0%": 0.0, "25%": 0.25, "50%": 0.5}.items():
+        row_of(lab, "align_mlm:Table7", label, "xlm", "trans+inv", overlap=share)
+
+
+def table8(lab: Lab) -> None:
+    """Alignment score of the word embeddings, and XNLI's drop."""
+    put = partial(lab.cell, "align_mlm:Table8")
+    for system, order, seed in product(SYSTEMS, ORDERS, lab.seeds):
+        row, drop = f"{system} / {order}", measured(lab, system, order, "xnli", seed)["delta"]
+        put(row=row, column="alignment", value=alignment_of(lab, system, order, seed), seed=seed)
+        put(row=row, column="xnli.delta", value=drop, seed=seed, metric="accuracy_delta")
+
+
+def figure2(lab: Lab) -> None:
+    """The drop of four objectives on three transformations: Table 3's bars."""
+    for order, system in product(ORDERS, SYSTEMS):
+        row_of(lab, "align_mlm:Table3", f"{SYSTEMS[system]} / {order}", system, order, ("delta",))
+
+
+def figure3(lab: Lab) -> None:
+    """Alignment against transfer: Spearman's correlation over twelve points a task (Fig. 3, App. E)."""
+    for task in TASKS:
+        points = []
+        for system, order in product(SYSTEMS, ORDERS):
+            alignment = mean([alignment_of(lab, system, order, seed) for seed in lab.seeds])
+            figures = [measured(lab, system, order, task, seed) for seed in lab.seeds]
+            if not figures[0]["zs"].unavailable:
+                points.append((f"{SYSTEMS[system]} / {order}", SYSTEMS[system], alignment, figures))
+        kept = [mean([own["zs"] - own["sup"] for own in figures]) for *_, figures in points]
+        rho = spearman([alignment for _, _, alignment, _ in points], kept)
+        note = f"over {len(points)} points, means over seeds"
+        lab.cell("align_mlm:E", row=task.upper(), column="rho", value=rho, note=note)
+        drops = [
+            (label, group, x, mean([own["delta"] for own in figures])) for label, group, x, figures in points
+        ]
+        lab.scatter(
+            f"figure3-{task}",
+            drops,
+            title=f"{task.upper()}: alignment score and Δ",
+            x_label="alignment score (%)",
+            y_label=f"Δ of {task.upper()}",
+            correlate="-y",
+            note="Means over seeds; align_mlm:E.",
+        )
+
+
+def training_time(lab: Lab) -> None:
+    """Hours of pre-training (App. I, trans+inv); what the paper calls TLM is XLM."""
+    rows = {"mlm": "MLM", "xlm": "TLM", "align_mlm": "ALIGN-MLM", "dict_mlm": "DICT-MLM"}
+    for (system, row), seed in product(rows.items(), lab.seeds):
+        value = Value("read", call=encoder_of(lab, system, "trans+inv", seed), metric="hours")
+        lab.cell("align_mlm:I", row=row, column="hours", value=value, seed=seed)
+
+
+def alpha(lab: Lab) -> None:
+    """The weight of the alignment loss: 1, 10 and 100 (App. G.5, trans+inv); the paper gives no figures."""
+    for weight in (1, 10, 100):
+        row_of(lab, "align_mlm/alpha", f"alpha {weight}", "align_mlm", "trans+inv", alpha=weight)
+
+
+def _dictionaries(lab: Lab, table: str, order: str) -> None:
+    columns = {"dict_mlm": "DICT", "align_mlm": "ALIGN"}
+    for (label, share), (system, column) in product({"25%": 0.25, "50%": 0.5}.items(), columns.items()):
+        for task, seed in product(TASKS, lab.seeds):
+            value = measured(lab, system, order, task, seed, dictionary=share)["delta"]
+            lab.cell(
+                table,
+                row=label,
+                column=f"{task}.{column}",
+                value=value,
+                seed=seed,
+                metric=f"{TASKS[task]}_delta",
+            )
+
+
+def row_of(
+    lab: Lab,
+    table: str,
+    label: str,
+    system: str,
+    order: str,
+    quantities: Sequence[str] = ("sup", "zs", "delta"),
+    tasks: Sequence[str] = tuple(TASKS),
+    **values: float,
+) -> None:
+    """The cells of one encoder on its tasks."""
+    names = {"sup": "supervised", "zs": "zero_shot", "delta": "delta"}
+    for task, seed in product(tasks, lab.seeds):
+        found = measured(lab, system, order, task, seed, **values)
+        for quantity in quantities:
+            lab.cell(
+                table,
+                row=label,
+                column=f"{task}.{quantity}",
+                value=found[quantity],
+                seed=seed,
+                metric=f"{TASKS[task]}_{names[quantity]}",
+            )
+
+
+def measured(lab: Lab, system: str, order: str, task: str, seed: int, **values: float) -> dict[str, Value]:
+    """``sup``, ``zs`` and ``delta`` of a task in the derived language."""
+    encoder, language = encoder_of(lab, system, order, seed, **values), language_of(order)
+    data = task_of(lab, task, order, values.get("overlap", 0.0))
+    ids: dict[str, Any] = {}
+    if system in WITH_LANGUAGE_IDS:  # the authors give them while they fine-tune too, one per sentence
+        ids = {"language_ids": {"en": 2, language: 3}}
+    zero_shot = lab.finetune(encoder, data, "en", seed=seed, setting="zero_shot", **ids)
+    supervised = lab.finetune(encoder, data, language, seed=seed, setting="translate_train", **ids)
+    found = {
+        name: lab.evaluate(model, data).value(language)
+        for name, model in (("sup", supervised), ("zs", zero_shot))
+    }
+    return {**found, "delta": found["sup"] - found["zs"]}
+
+
+def alignment_of(lab: Lab, system: str, order: str, seed: int) -> Value:
+    """The alignment score of an encoder's word embeddings, with those of languages added where it has them."""
+    encoder = encoder_of(lab, system, order, seed)
+    step = AlignmentScore(
+        checkpoint=lab.checkpoint(encoder),
+        vocabulary=f"{derived(lab, order)}/{language_of(order)}/text/tokenizer",
+        options=authors(lab, include_special=True, subset={"share": 0.4, "seed": 42})
+        | ({"language_ids": [2, 3]} if system in WITH_LANGUAGE_IDS else {}),
+        label=encoder.step.label,
+    )
+    return lab.analyse(f"{encoder.name} alignment", step, "alignment_score")
+
+
+def encoder_of(lab: Lab, system: str, order: str, seed: int, **values: float) -> Call:
+    """One of the four objectives, trained from scratch on English and its derived copy.
+
+    Args:
+        lab: of the study.
+        system: of :data:`SYSTEMS`.
+        order: the transformation.
+        seed: of the run.
+        **values: ``parallel``, ``dictionary``, ``alpha`` or ``overlap`` in place of the usual ones.
+    """
+    size = lab.size | values
+    copy = derived(lab, order, values.get("overlap", 0.0))
+    text = f"{copy}/{language_of(order)}/text"
+    known = copy.fact("copied_vocabulary")
+    sources = [
+        {"path": f"{text}/original.txt", "language": "en"},
+        {"path": f"{text}/derived.txt", "language": "xx"},
+    ]
+    # the authors' code draws random tokens from the original's half of the vocabulary
+    masked = {"probability": size["masking"]} | lab.at({}, {}, {"random_pool": [0, known]})
+    block = {"block": size["block"]}
+    packed = lab.at(block if system == "xlm" else None, block, block)  # tiny: one sentence an instance
+    streams: dict[str, Any] = {"text": {"sources": sources, "pack": packed}}
+    views: dict[str, Any] = {"text": masked}
+    objectives: dict[str, Any] = {}
+    if system == "xlm":
+        step = Pairs(source=sources[0]["path"], target=sources[1]["path"], share=size["parallel"])
+        pairs = lab.make("pairs", step)
+        streams["pairs"] = {"path": f"{pairs}/pairs.tsv", "pack": {"block": size["pair_block"]}}
+        views["pair"] = masked
+    elif system == "dict_mlm":
+        streams["words"] = None
+        views["text"] = {**masked, "lexicon": None, "copied_vocabulary": known, "share": size["dictionary"]}
+    elif system == "align_mlm":
+        streams["words"] = None
+        objectives["dictionary"] = {
+            "lexicon": None, "copied_vocabulary": known, "share": size["dictionary"], "weight": size["alpha"],
+        }  # fmt: skip
+    sections = {
+        "model": _shape(lab),
+        "tokenizer": {"algorithm": None, "family": None, "vocab_size": None, "path": f"{text}/tokenizer"},
+        "streams": streams,
+        "views": views,
+        "objectives": objectives,
+        "batch": {"examples": size["batch"]},
+        "steps": size["steps"],
+        "train": {
+            "learning_rate": size["learning_rate"],
+            "warmup_steps": size["warmup"],
+            "bf16": size["bf16"],
+            "save_steps": size["save_steps"],
+            "logging_steps": size["logging_steps"],
+        },
+    }
+    recipe = "mlm_scratch" if system == "mlm" else system
+    run = " ".join([system, *(f"{k}={v}" for k, v in values.items() if v != lab.size.get(k, 0.0))])
+    return lab.pretrain(
+        f"{run} {order}", recipe, {k: v for k, v in sections.items() if v}, seed=seed, run=run
+    )
+
+
+def _shape(lab: Lab) -> dict[str, Any]:
+    size = lab.size
+    shape = {
+        "max_position_embeddings": size["positions"],
+        "hidden_size": size["hidden"],
+        "num_hidden_layers": size["layers"],
+        "num_attention_heads": size["heads"],
+        "intermediate_size": size["feed_forward"],
+        "initializer_range": size["initializer_range"],
+    }
+    tiny = {"hidden_dropout_prob": 0, "attention_probs_dropout_prob": 0}
+    return {**shape, **lab.at(tiny, {}, {})}

@@ -1,0 +1,178 @@
+"""ALIGN-MLM's data: English and its derived copies, text and tasks, at each scale."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from isoglot.studies.calls import Call
+from isoglot.studies.lab import Lab, Task
+from isoglot.studies.steps import Derive, Text, Tokenizer, World
+
+__all__ = ["authors", "derived", "language_of", "task_of"]
+
+
+DATA, CORPORA = "${ISOGLOT_DATA}", "${ISOGLOT_CORPORA}"
+
+
+def task_of(lab: Lab, task: str, order: str, overlap: float) -> Task:
+    """A task in English and the derived language; the development sets are reported (App. H)."""
+    size, copy, nli = lab.size, derived(lab, order, overlap), task == "xnli"
+    unavailable = ""
+    if lab.scale == "small" and order == "trans+syn" and task != "pos":
+        unavailable = "the inference data have no trees" if nli else "WikiANN has no trees"
+    train = {
+        "precision": size["precision"],
+        "learning_rate": size["tuning_rate_nli" if nli else "tuning_rate"],
+        "batch_size": size["tuning_batch"],
+        "epochs": size["tuning_epochs_nli" if nli else "tuning_epochs"],
+        "warmup": size["tuning_warmup"],
+        "max_train_examples": size["tuning_examples_nli" if nli else "tuning_examples"],
+    }
+    spoken = [language_of(order)]
+    data = _small_data(task, copy) if lab.scale == "small" else _data(lab, task, copy)
+    return Task(task, data, spoken, preset="align_mlm", train=train, split="dev", unavailable=unavailable)
+
+
+def _data(lab: Lab, task: str, copy: Call) -> list[str]:
+    """English and the derived language, tiny and paper."""
+    english = _world(lab) if lab.scale == "tiny" else CORPORA
+    own, derived_file = {
+        "xnli": ("nli/{language}.{split}.tsv", "nli.{split}/derived.jsonl"),
+        "ner": ("ner/{language}/{split}", "ner.{split}/derived.jsonl"),
+        "pos": ("pos/{language}.{split}.conllu", "pos.{split}/derived.conllu"),
+    }[task]
+    return [f"{english}/{own}", f"{copy}/{{language}}/{derived_file}"]
+
+
+def _small_data(task: str, copy: Call) -> list[str]:
+    place = f"{copy}/{{language}}"
+    if task == "ner":
+        return [f"{DATA}/wikiann/{{language}}/{{split}}", f"{place}/ner.{{split}}/derived.jsonl"]
+    if task == "pos":
+        return [
+            f"train={DATA}/ud/{{language}}_ewt-ud-train.conllu.gz",
+            f"dev={DATA}/ud/{{language}}_ewt-ud-dev.conllu",
+            f"train={place}/pos.train/derived.conllu",
+            f"dev={place}/pos.dev/derived.conllu",
+        ]
+    files = [
+        *(f"{DATA}/nli/{name}.{{language}}.dev.csv" for name in ("mnli", "snli")),
+        *(f"{place}/{name}/derived.jsonl" for name in ("mnli", "snli")),
+    ]
+    parts = {"train": "0:90%", "dev": "90:100%"}
+    return [f"{split}={file}#{part}" for split, part in parts.items() for file in files]
+
+
+def language_of(order: str) -> str:
+    """The tag of a derived language."""
+    return f"en-x-{order}"
+
+
+def _world(lab: Lab) -> Call:
+    size = lab.size
+    kinds = {kind: size[kind] for kind in ("text", "pos", "ner", "nli", "dev")}
+    options = {"seed": size["world_seed"], "size": size["lexemes"], **kinds, "paws": 0, "qa": 0, "test": 0}
+    return lab.make("english", World(options=options))
+
+
+def _text(lab: Lab) -> Call:
+    """English, small and paper."""
+    if lab.scale == "paper":
+        return lab.make("english", Text(sources=[{"path": f"{CORPORA}/wikitext103.txt"}]))
+    sources: list[dict[str, Any]] = [
+        {"path": f"{DATA}/text/wikitext2.valid.txt"},
+        {"path": f"{DATA}/text/wikitext2.test.txt"},
+        {"path": f"{DATA}/parallel/en-de.tsv.gz", "columns": {"text": 0}},
+        {"path": f"{DATA}/parallel/en-fr.tsv.gz", "columns": {"text": 0}},
+        {"path": f"{DATA}/ud/en_ewt-ud-train.conllu.gz", "kind": "treebank"},
+    ]
+    return lab.make("english", Text(sources=sources, words="unicode", drop_headings=True, min_words=4))
+
+
+def derived(lab: Lab, order: str, overlap: float = 0.0) -> Call:
+    """Text and task data in the derived language.
+
+    ``--set variant=authors``: labels of UD 2 as they are, the first tree of a text alone, labels by the first match,
+    tags repaired by one pass, shared pieces drawn with replacement, inference pairs inverted with their code's quirks.
+    """
+    size, syntax = lab.size, order.endswith("syn")
+    options: dict[str, Any] = {"overlap": overlap, **authors(lab, with_replacement=True)}
+    if size["script"] != "tangut":
+        options["script"] = size["script"]
+    if lab.scale == "tiny":
+        world = _world(lab)
+        text, inputs = f"{world}/text/en.train.txt", _tiny_inputs(world, syntax=syntax, ner=size["ner"] > 0)
+        models: dict[str, Any] = {"syntax": "en~head-final@N~head-final@V", "models": "built-in"}
+    else:
+        text = f"{_text(lab)}/text.txt"
+        inputs = (_small_inputs if lab.scale == "small" else _paper_inputs)(text, syntax=syntax)
+        folder = lab.at("", f"{DATA}/galactic", "${ISOGLOT_GALACTIC}")
+        models = {"syntax": "en~fr@N~fr@V", "models": folder, "rate": 0.05}  # §4
+    if syntax:
+        options |= {**models, **authors(lab, ud_labels="literal")}
+    for given in inputs.values():
+        if given.get("parses"):
+            given.update(authors(lab, first_parse_only=True))
+        if given.get("kind") == "nli" and order.endswith("inv"):
+            given.update(authors(lab, options={"literal": True}))
+    tokenizer = Tokenizer(text=[text], options={
+        "algorithm": size["algorithm"], "family": "roberta", "vocab_size": size["vocabulary"],
+    })  # fmt: skip
+    step = Derive(
+        inputs=inputs,
+        transform=order,
+        tokenizer=lab.make("tokenizer", tokenizer),
+        language=language_of(order),
+        options=options,
+        rows=authors(lab, repair="consistent", **({"labels": "first_match"} if syntax else {})),
+    )
+    return lab.make(f"derived {order}", step)
+
+
+def authors(lab: Lab, **options: Any) -> dict[str, Any]:
+    """Options of the variant ``authors`` alone."""
+    return options if lab.size["variant"] == "authors" else {}
+
+
+def _tiny_inputs(world: Call, *, syntax: bool, ner: bool) -> dict[str, dict[str, Any]]:
+    inputs: dict[str, dict[str, Any]] = {"text": {"path": f"{world}/trees/text.train.conllu"}}
+    for split in ("train", "dev"):
+        inputs[f"pos.{split}"] = {"path": f"{world}/pos/en.{split}.conllu"}
+        if ner:
+            inputs[f"ner.{split}"] = {"path": f"{world}/ner/en/{split}", "kind": "tagged"}
+        inputs[f"nli.{split}"] = {"path": f"{world}/nli/en.{split}.tsv", "kind": "nli"}
+    if syntax:
+        for name, given in inputs.items():
+            if name.startswith(("ner", "nli")):
+                given["parses"] = f"{world}/trees/{name}.conllu"
+    return inputs
+
+
+def _small_inputs(text: str, *, syntax: bool) -> dict[str, dict[str, Any]]:
+    treebanks: dict[str, dict[str, Any]] = {
+        "pos.train": {"path": f"{DATA}/ud/en_ewt-ud-train.conllu.gz"},
+        "pos.dev": {"path": f"{DATA}/ud/en_ewt-ud-dev.conllu"},
+    }
+    if syntax:
+        return {"text": {"path": f"{DATA}/ud/en_ewt-ud-train.conllu.gz", "kind": "treebank"}, **treebanks}
+    return {
+        "text": {"path": text, "kind": "text", "rows": {"split": True}},
+        **treebanks,
+        "ner.train": {"path": f"{DATA}/wikiann/en/train", "kind": "tagged"},
+        "ner.dev": {"path": f"{DATA}/wikiann/en/dev", "kind": "tagged", "limit": 2000},
+        "mnli": {"path": f"{DATA}/nli/mnli.en.dev.csv", "kind": "nli"},
+        "snli": {"path": f"{DATA}/nli/snli.en.dev.csv", "kind": "nli"},
+    }
+
+
+def _paper_inputs(text: str, *, syntax: bool) -> dict[str, dict[str, Any]]:
+    inputs: dict[str, dict[str, Any]] = {"text": {"path": text, "kind": "text", "rows": {"split": True}}}
+    for split in ("train", "dev"):
+        inputs[f"pos.{split}"] = {"path": f"{CORPORA}/pos/en.{split}.conllu"}
+        inputs[f"ner.{split}"] = {"path": f"{CORPORA}/ner/en/{split}", "kind": "tagged"}
+        inputs[f"nli.{split}"] = {"path": f"{CORPORA}/nli/en.{split}.tsv", "kind": "nli"}
+    if syntax:
+        for name, given in inputs.items():
+            if not name.startswith("pos"):
+                given["parses"] = f"{CORPORA}/trees/{name}.conllu"
+    return inputs

@@ -1,0 +1,251 @@
+"""Calls of a study, each named by a hash of its step, and the values that they will measure."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any, ClassVar, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+from isoglot.errors import ConfigurationError
+from isoglot.runs.reporter import Reporter
+
+__all__ = [
+    "TOKEN",
+    "Call",
+    "Input",
+    "Step",
+    "Unavailable",
+    "Value",
+    "expanded",
+    "mean",
+    "outside",
+    "resolve",
+    "spearman",
+    "texts",
+    "unset",
+]
+
+TOKEN = re.compile(r"<([0-9a-f]{16})(?:\.(\w+))?>")
+"""How a text names the folder of another call, or a fact that the call will record."""
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+
+
+class Input(NamedTuple):
+    """What a step reads from outside: a path as written, and whether it is there."""
+
+    path: str
+    there: bool
+
+    @classmethod
+    def of(cls, path: str) -> Input:
+        """Look for a file, folder or pattern; names of the hub, which have no root, count as there."""
+        if unset(path):
+            return cls(path, there=False)
+        name = expanded(path)
+        rooted = name != path or name.startswith((".", "/", "~"))
+        return cls(path, not rooted or bool(glob.glob(str(Path(name).expanduser()))))  # noqa: PTH207
+
+
+class Step(BaseModel):
+    """One piece of work in a folder of its own; the result depends on its fields and nothing else.
+
+    Texts may name the folders of other calls. ``label`` is a name for people and no part of the hash.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    kind: ClassVar[str] = "data"
+    weights: ClassVar[str] = ""
+    """The file in its folder without which it is of no use to other calls."""
+    resumes: ClassVar[bool] = False
+    """Whether it goes on with an unfinished folder; otherwise the folder is emptied first."""
+    expands: ClassVar[bool] = True
+    """Whether ``${NAME}`` is filled in before :meth:`run`."""
+    label: str = ""
+
+    def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
+        """Do it. The result's ``values`` can stand in cells, everything else are facts."""
+        raise NotImplementedError
+
+    def files(self) -> list[Input]:
+        """What it reads from outside: by default every text in its fields that has a slash."""
+        return outside(text for text in texts(self.model_dump(exclude={"label"})) if "/" in text)
+
+    def check(self) -> None:
+        """Refuse options that whoever does the work would not take.
+
+        Raises:
+            ConfigurationError: one of them.
+        """
+
+
+class Call(str):
+    """A step that is to be done; as a text it stands for its folder: ``f"{world}/text/en.train.txt"``.
+
+    Args:
+        step: what is done.
+        name: for people.
+        needs: the calls that the step names.
+    """
+
+    step: Step
+    name: str
+    needs: tuple[Call, ...]
+    key: str
+
+    def __new__(cls, step: Step, name: str, needs: Sequence[Call] = ()) -> Call:
+        """Name the call by a hash of its step."""
+        values = step.model_dump(mode="json", exclude_defaults=True, exclude={"label"})
+        text = json.dumps([type(step).__qualname__, values], sort_keys=True, ensure_ascii=False)
+        key = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+        call = super().__new__(cls, f"<{key}>")
+        call.step, call.name, call.needs, call.key = step, name, tuple(needs), key
+        return call
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Call, (self.step, self.name, self.needs)
+
+    def fact(self, name: str) -> str:
+        """Stands for a number that is known once the call is done."""
+        return f"<{self.key}.{name}>"
+
+    @property
+    def told(self) -> str:
+        """What is done, for messages."""
+        return f"{self.step.kind} {self.name}"
+
+    @property
+    def folder(self) -> str:
+        """Its folder in that of the studies."""
+        slug = re.sub(r"[^a-zA-Z0-9.+=_-]+", "-", self.name).strip("-")[:60]
+        return f"{self.step.kind}/{slug}-{self.key}"
+
+
+class Unavailable:
+    """Stands for an encoder, or a fine-tuned one, that is not available, and says why."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+
+class Value:
+    """A number that is known once its calls are done; values can be subtracted, averaged and correlated.
+
+    Args:
+        op: what is done with the parts; ``read`` takes ``metric`` from ``call``.
+        parts: other values.
+        call: that measures it.
+        metric: name among the call's values.
+        unavailable: why there will be no number.
+    """
+
+    def __init__(
+        self,
+        op: Literal["read", "mean", "minus", "spearman"] = "read",
+        parts: Sequence[Value] = (),
+        *,
+        call: Call | None = None,
+        metric: str = "",
+        unavailable: str = "",
+    ) -> None:
+        self.op, self.parts, self.call, self.metric = op, tuple(parts), call, metric
+        reasons: list[str] = [unavailable, *(part.unavailable for part in self.parts)]
+        self.unavailable: str = next(filter(None, reasons), "")
+
+    def __sub__(self, other: Value) -> Value:
+        return Value("minus", [self, other])
+
+    def reads(self) -> list[tuple[Call, str]]:
+        """Every number that it is made of: a call and a metric."""
+        own = [] if self.call is None else [(self.call, self.metric)]
+        return own + [read for part in self.parts for read in part.reads()]
+
+    def known(self, find: Callable[[Call, str], float | None]) -> float | None:
+        """The number, from what the calls measured; ``None`` while one is missing."""
+        if self.call is not None:
+            return find(self.call, self.metric)
+        found = [part.known(find) for part in self.parts]
+        numbers = [number for number in found if number is not None]
+        if not numbers or len(numbers) < len(found):
+            return None
+        if self.op == "minus":
+            return numbers[0] - numbers[1]
+        return fmean(numbers) if self.op == "mean" else _rank_correlation(numbers)
+
+
+def mean(values: Sequence[Value]) -> Value:
+    """The mean of values; one alone is itself."""
+    return values[0] if len(values) == 1 else Value("mean", values)
+
+
+def spearman(first: Sequence[Value], second: Sequence[Value]) -> Value:
+    """Spearman's rank correlation of two lists of values."""
+    return Value("spearman", [*first, *second])
+
+
+def _rank_correlation(numbers: Sequence[float]) -> float | None:
+    from isoglot.report.stats import rank_correlation  # noqa: PLC0415 - loads the library
+
+    half = len(numbers) // 2
+    found = rank_correlation(numbers[:half], numbers[half:])
+    return None if found is None else found.rho
+
+
+def resolve(value: Any, fill: Callable[[str, str], Any], *, variables: bool) -> Any:
+    """A tree with folders and facts in place of the calls that its texts name.
+
+    Args:
+        value: texts, numbers, lists and mappings.
+        fill: key and fact (empty for the folder) to what stands there.
+        variables: fill in ``${NAME}`` too.
+    """
+    if isinstance(value, Mapping):
+        return {k: resolve(v, fill, variables=variables) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [resolve(v, fill, variables=variables) for v in value]
+    if not isinstance(value, str):
+        return value
+    whole = TOKEN.fullmatch(value)
+    if whole and whole[2]:
+        return fill(whole[1], whole[2])
+    text = TOKEN.sub(lambda m: str(fill(m[1], m[2] or "")), value)
+    return expanded(text) if variables else text
+
+
+def texts(tree: Any) -> Iterator[str]:
+    """Every text of a tree."""
+    if isinstance(tree, str):
+        yield str(tree)
+    elif isinstance(tree, Mapping | list | tuple):
+        for value in tree.values() if isinstance(tree, Mapping) else tree:
+            yield from texts(value)
+
+
+def outside(paths: Iterable[str]) -> list[Input]:
+    """Those paths that are none of other calls', each once, looked for."""
+    return [Input.of(path) for path in dict.fromkeys(paths) if TOKEN.search(path) is None]
+
+
+def expanded(text: str) -> str:
+    """A text with its ``${NAME}`` filled in.
+
+    Raises:
+        ConfigurationError: one is not set.
+    """
+    if missing := unset(text):
+        raise ConfigurationError(
+            f"{text}: environment variable {missing[0]} is not set; type `export {missing[0]}=...`"
+        )
+    return _VARIABLE.sub(lambda m: os.environ[m[1]], text)
+
+
+def unset(text: str) -> list[str]:
+    """The environment variables that a text names and that are not set."""
+    return [name for name in _VARIABLE.findall(text) if name not in os.environ]

@@ -1,0 +1,113 @@
+"""Studies by name: every public function of a module that takes a lab and nothing else is one."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from isoglot.errors import ConfigurationError
+from isoglot.recipe.source import did_you_mean
+from isoglot.studies.lab import Lab, Sizes
+
+__all__ = ["PAPERS", "Study", "builtin_studies", "find_studies"]
+
+PAPERS = ("align_mlm", "ppa", "weam", "xlm_align")
+
+
+@dataclass(frozen=True)
+class Study:
+    """A table or figure of a paper as a function.
+
+    Args:
+        name: ``align_mlm/table3``.
+        title: the first line of the function's docstring.
+        run: the function.
+        sizes: ``SIZES`` of its module.
+        about: ``ABOUT`` of its module: what each scale runs on.
+    """
+
+    name: str
+    title: str
+    run: Callable[[Lab], None]
+    sizes: Sizes
+    about: dict[str, str]
+
+    @property
+    def folder(self) -> str:
+        """The folder of its results."""
+        return self.name.replace("/", "_")
+
+
+def builtin_studies() -> dict[str, Study]:
+    """The studies that come with isoglot, by name and in natural order."""
+    return {s.name: s for paper in PAPERS for s in _studies(import_module(f"isoglot.studies.{paper}"), paper)}
+
+
+def find_studies(names: Sequence[str]) -> list[Study]:
+    """Studies by name; a paper's name stands for all of its studies, ``FILE.py`` for all of a file's.
+
+    Args:
+        names: ``align_mlm/table3``, ``align_mlm``, ``mine.py`` or ``mine.py/table3``.
+
+    Raises:
+        ConfigurationError: there is none.
+    """
+    known, found = builtin_studies(), list[Study]()
+    for given in names:
+        path, _, name = given.partition(".py")
+        if Path(f"{path}.py").is_file() and given.startswith(f"{path}.py"):
+            own = _studies(_load(Path(f"{path}.py")), Path(path).name)
+            matching = [s for s in own if name in ("", f"/{s.name.partition('/')[2]}")]
+        else:
+            key = given.rstrip("/")
+            matching = [s for s in known.values() if s.name == key or s.name.startswith(f"{key}/")]
+        if not matching:
+            raise ConfigurationError(
+                f"unknown study {given!r}; {did_you_mean(given, [*known, *PAPERS])} (`isoglot study --list` lists them)"
+            )
+        found += [study for study in matching if study not in found]
+    return found
+
+
+def _studies(module: ModuleType, prefix: str) -> list[Study]:
+    functions = [f for _, f in inspect.getmembers(module, inspect.isfunction) if _is_study(f, module)]
+    functions.sort(
+        key=lambda f: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", f.__name__)]
+    )
+    return [
+        Study(
+            f"{prefix}/{f.__name__}",
+            (inspect.getdoc(f) or "").partition("\n")[0],
+            f,
+            getattr(module, "SIZES", {"seeds": ([1], [1], [1])}),
+            getattr(module, "ABOUT", {}),
+        )
+        for f in functions
+    ]
+
+
+def _is_study(function: Any, module: ModuleType) -> bool:
+    own = function.__module__ == module.__name__ and not function.__name__.startswith("_")
+    return own and list(inspect.signature(function).parameters) == ["lab"]
+
+
+def _load(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise ConfigurationError(f"{path}: cannot be imported; a study is a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        error.add_note(f"while importing the study {path}")
+        raise
+    return module

@@ -1,0 +1,332 @@
+"""Doing a study's calls: each once, in this process, in several, or as Ray tasks; stopped work is gone on with."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import multiprocessing
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from isoglot.errors import ConfigurationError, IsoglotError
+from isoglot.runs.files import write_text
+from isoglot.runs.folder import read_json, versions
+from isoglot.runs.reporter import Reporter, Silent
+from isoglot.studies.calls import Call, Step, resolve
+
+__all__ = ["MANIFEST", "Done", "Engine", "Store", "do_calls", "end_with_parent"]
+
+MANIFEST = "call.json"
+"""A call's manifest, written last."""
+Engine = Literal["local", "ray"]
+_FAILED = "failed"
+
+
+@dataclass
+class Done:
+    """What was done.
+
+    Args:
+        made: calls that were done now, by kind.
+        seconds: that they took, by kind.
+        failed: call -> why it could not be done.
+    """
+
+    made: dict[str, int] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    failed: dict[Call, str] = field(default_factory=dict)
+
+
+class Store:
+    """The folder of studies, which several processes may share.
+
+    Args:
+        root: the folder.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def folder(self, call: Call) -> Path:
+        """Where a call's files are."""
+        return self.root / call.folder
+
+    def manifest(self, call: Call) -> dict[str, Any] | None:
+        """What a finished call left; ``None`` while it is not finished."""
+        found = read_json(self.folder(call) / MANIFEST)
+        return found if found is not None and found.get("key") == call.key else None
+
+    def value(self, call: Call, metric: str) -> float | None:
+        """A number that a finished call measured."""
+        found = ((self.manifest(call) or {}).get("values") or {}).get(metric)
+        return None if found is None else float(found)
+
+    def usable(self, call: Call) -> bool:
+        """Whether a call is finished and other calls can read what it made (weights may have been deleted)."""
+        return (self.folder(call) / call.step.weights).exists() and self.manifest(call) is not None
+
+    def missing(self, targets: Iterable[Call]) -> list[Call]:
+        """The calls to do so that all targets are finished, each after what it needs."""
+        found: dict[str, Call] = {}
+
+        def visit(call: Call) -> None:
+            if call.key not in found and not self.usable(call):
+                for needed in call.needs:
+                    visit(needed)
+                found[call.key] = call
+
+        for target in targets:
+            if self.manifest(target) is None:
+                visit(target)
+        return list(found.values())
+
+    def resolved(self, call: Call, *, assume: bool = False) -> Step:
+        """A call's step with folders and facts in place of the calls it names.
+
+        Args:
+            call: whose needs are done.
+            assume: take facts that are not known yet to be some number.
+
+        Raises:
+            ConfigurationError: a fact that the call named does not have, or a variable that is not set.
+        """
+        known = {needed.key: needed for needed in call.needs}
+
+        def fill(key: str, fact: str) -> Any:
+            if not fact:
+                return self.folder(known[key]).resolve()
+            facts = self.manifest(known[key]) or {}
+            if fact not in facts and not assume:
+                raise ConfigurationError(f"{known[key].told} has no fact {fact!r}")
+            return facts.get(fact, 1000)
+
+        values = resolve(call.step.model_dump(), fill, variables=call.step.expands and not assume)
+        return type(call.step).model_validate(values)
+
+    def drop_weights(self, call: Call) -> None:
+        """Delete what a finished call made; its manifest stays."""
+        manifest = self.manifest(call)
+        if manifest is not None:
+            shutil.rmtree(self.folder(call))
+            self._write(call, {**manifest, "weights": "deleted"})
+
+    def do(self, call: Call, report: Reporter) -> dict[str, Any]:
+        """Do one call unless it is done; other processes wait for it.
+
+        Returns:
+            Its manifest.
+
+        Raises:
+            IsoglotError: it cannot be done.
+        """
+        with self._locked(call, report):
+            if self.usable(call):
+                return self.manifest(call) or {}
+            folder = self.folder(call)
+            if self.manifest(call) is not None or not call.step.resumes:
+                shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True, exist_ok=True)
+            began = time.monotonic()
+            facts = self.resolved(call).run(folder, report)
+            values = call.step.model_dump(mode="json")
+            about = {"key": call.key, "kind": call.step.kind, "name": call.name, "step": values}
+            needs = [needed.folder for needed in call.needs]
+            seconds = round(time.monotonic() - began, 2)
+            return self._write(
+                call, {**about, "needs": needs, **facts, "seconds": seconds, "versions": versions()}
+            )
+
+    def _write(self, call: Call, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        text = json.dumps(manifest, indent=1, ensure_ascii=False, default=str)
+        write_text(self.folder(call) / MANIFEST, text + "\n")
+        return dict(manifest)
+
+    @contextmanager
+    def _locked(self, call: Call, report: Reporter) -> Iterator[None]:
+        place = self.root / ".locks"
+        place.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(place / call.key, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                report.note(f"waiting for another process that does {call.told}")
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+def do_calls(
+    targets: Sequence[Call],
+    root: Path,
+    *,
+    engine: Engine = "local",
+    workers: int = 1,
+    keep: bool = False,
+    progress: Reporter | None = None,
+    finished: Callable[[Call, Mapping[str, Any]], None] = lambda call, manifest: None,
+) -> Done:
+    """Do all calls that the targets need and that are not done.
+
+    A call that cannot be done for a user's mistake is noted, what needs it is left out, and the others are done.
+
+    Args:
+        targets: the calls whose results are wanted.
+        root: folder of the studies.
+        engine: ``ray``: each call is a Ray task with a GPU where the cluster has any; done again when its worker dies.
+        workers: of the local engine: processes of one thread each; 1 works in this one.
+        keep: fine-tuned weights after their last evaluation.
+        progress: told about the work.
+        finished: told of each call that is done now, with its manifest.
+    """
+    store, report, done = Store(root), progress or Silent(), Done()
+    calls = store.missing(targets)
+    waiting, running = {call.key: call for call in calls}, dict[Future[Any], Call]()
+    with _executor(engine, workers, report) as executor:
+        while waiting or running:
+            _leave_out(waiting, done.failed)
+            for call in [c for c in waiting.values() if not any(n.key in waiting for n in c.needs)]:
+                busy = {other.key for other in running.values()}
+                if len(running) < executor.slots and not any(n.key in busy for n in call.needs):
+                    del waiting[call.key]
+                    number = len(calls) - len(waiting)
+                    report.note(f"[{number}/{len(calls)}] {call.told}")
+                    running[executor.submit(store.root, call)] = call
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                call = running.pop(future)
+                try:
+                    manifest = future.result()
+                except Exception as error:
+                    error.add_note(f"while doing {call.told} in {store.folder(call)}")
+                    raise
+                if _FAILED in manifest:
+                    done.failed[call] = str(manifest[_FAILED])
+                    report.note(f"left out: {call.told}: {manifest[_FAILED]}")
+                    continue
+                kind = call.step.kind
+                done.made[kind] = done.made.get(kind, 0) + 1
+                done.seconds[kind] = done.seconds.get(kind, 0.0) + float(manifest["seconds"])
+                finished(call, manifest)
+                if not keep:
+                    _drop(store, call, targets)
+    return done
+
+
+def _leave_out(waiting: dict[str, Call], failed: dict[Call, str]) -> None:
+    """Take out what needs a call that failed; ``waiting`` has what is needed first."""
+    for call in list(waiting.values()):
+        if lost := next((needed for needed in call.needs if needed in failed), None):
+            failed[call] = f"needs {lost.told}, which could not be done"
+            del waiting[call.key]
+
+
+def _drop(store: Store, call: Call, targets: Sequence[Call]) -> None:
+    """Delete fine-tuned weights that nothing will read again."""
+    for tuned in (needed for needed in call.needs if needed.step.kind == "finetune"):
+        if not any(tuned in t.needs and store.manifest(t) is None for t in targets) and store.usable(tuned):
+            store.drop_weights(tuned)
+
+
+class _Executor(Protocol):
+    slots: float
+
+    def submit(self, root: Path, call: Call) -> Future[dict[str, Any]]: ...
+
+
+@contextmanager
+def _executor(engine: Engine, workers: int, report: Reporter) -> Iterator[_Executor]:
+    if engine == "ray":
+        yield _Ray()
+    elif workers == 1:
+        yield _Here(report)
+    else:
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(workers, mp_context=context, initializer=end_with_parent) as pool:
+            yield _Pool(pool, workers)
+
+
+@dataclass
+class _Here:
+    """In this process, one after the other."""
+
+    report: Reporter
+    slots: float = 1
+
+    def submit(self, root: Path, call: Call) -> Future[dict[str, Any]]:
+        future: Future[dict[str, Any]] = Future()
+        try:
+            future.set_result(_do(str(root), call, report=self.report))
+        except Exception as error:  # noqa: BLE001 - the future raises it where the result is read
+            future.set_exception(error)
+        return future
+
+
+@dataclass
+class _Pool:
+    """In processes of one thread each."""
+
+    pool: Executor
+    slots: float
+
+    def submit(self, root: Path, call: Call) -> Future[dict[str, Any]]:
+        return self.pool.submit(_do, str(root), call)
+
+
+class _Ray:
+    """A Ray task each, with the results of the calls that it needs as arguments."""
+
+    slots = float("inf")
+
+    def __init__(self) -> None:
+        try:
+            import ray  # noqa: PLC0415 - an optional dependency
+        except ImportError as error:
+            raise ConfigurationError(
+                "--engine ray given, but Ray is not installed; type `pip install 'isoglot[ray]'`"
+            ) from error
+        if not ray.is_initialized():
+            own = {k: v for k, v in os.environ.items() if k.startswith("ISOGLOT_")}
+            ray.init(log_to_driver=False, include_dashboard=False, runtime_env={"env_vars": own})
+        gpus = 1 if ray.cluster_resources().get("GPU") else 0
+        self._trains = ray.remote(max_retries=3, num_cpus=1, num_gpus=gpus)(_do)
+        self._makes = ray.remote(max_retries=3, num_cpus=1)(_do)
+        self._results: dict[str, Any] = {}
+
+    def submit(self, root: Path, call: Call) -> Future[dict[str, Any]]:
+        remote = self._makes if call.step.kind == "data" else self._trains
+        needed = [self._results[n.key] for n in call.needs if n.key in self._results]
+        result = remote.options(name=call.told).remote(str(root.resolve()), call, *needed)
+        self._results[call.key] = result
+        future: Future[dict[str, Any]] = result.future()
+        return future
+
+
+def _do(root: str, call: Call, *needed: Mapping[str, Any], report: Reporter | None = None) -> dict[str, Any]:
+    """One call, its mistakes as a text; what it needs is done, as the results handed over show."""
+    del needed
+    try:
+        return Store(Path(root)).do(call, report or Silent())
+    except IsoglotError as error:
+        return {_FAILED: str(error)}
+
+
+def end_with_parent() -> None:
+    """Have a worker process use one thread, and end when the process that started it ends, however it does."""
+    os.environ |= {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -1,0 +1,305 @@
+"""A lab: what a study, which is a function of it, trains and measures, and the cells of the papers that this fills.
+
+Every method returns at once and does nothing yet: a :class:`~isoglot.studies.calls.Call` stands for the folder that
+the work will leave, a :class:`~isoglot.studies.calls.Value` for a number. Calls with equal arguments are one call,
+whichever table asks for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Any, Literal
+
+from isoglot.errors import ConfigurationError
+from isoglot.recipe.source import did_you_mean
+from isoglot.studies.calls import TOKEN, Call, Step, Unavailable, Value, mean
+from isoglot.studies.training_steps import Evaluate, Finetune, Pretrain, TaskData
+
+__all__ = ["SCALES", "Drawing", "External", "Handle", "Lab", "Place", "Scores", "Sizes", "Task"]
+
+Scale = Literal["tiny", "small", "paper"]
+SCALES: tuple[Scale, ...] = ("tiny", "small", "paper")
+Sizes = Mapping[str, tuple[Any, Any, Any]]
+"""Name of a size to its values at the scales tiny, small and paper."""
+_NAMED = 6
+
+
+class External(str):
+    """A checkpoint that isoglot does not train: a path or hub name, and a name for people."""
+
+    name: str
+
+    def __new__(cls, name: str, path: str) -> External:
+        """Remember the name."""
+        found = super().__new__(cls, path)
+        found.name = name
+        return found
+
+
+Handle = Call | External | Unavailable
+"""An encoder or a fine-tuned model."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task as a study fine-tunes and measures it.
+
+    Args:
+        kind: name in :data:`isoglot.tasks.TASKS`, or ``package.module:Name``.
+        data: as ``--data`` of ``isoglot finetune``; ``{language}`` and ``{split}`` are filled in.
+        languages: that it is evaluated in.
+        preset: settings of fine-tuning to start from.
+        train: settings laid over the preset's.
+        options: of the task.
+        split: to evaluate on.
+        unavailable: why it is not measured.
+    """
+
+    kind: str
+    data: Sequence[str] = ()
+    languages: Sequence[str] = ()
+    preset: str = "xtreme"
+    train: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    split: Literal["dev", "test"] = "test"
+    unavailable: str = ""
+
+    def described(self) -> TaskData:
+        """The part that a result depends on."""
+        return TaskData(kind=self.kind, data=[str(spec) for spec in self.data], options=dict(self.options))
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What an evaluation will measure."""
+
+    call: Call | Unavailable
+    languages: Sequence[str]
+
+    def value(self, language: str, metric: str = "") -> Value:
+        """A number; the task's own metric by default."""
+        if isinstance(self.call, Unavailable):
+            return Value("read", unavailable=self.call.reason)
+        if language not in self.languages:
+            return Value("read", unavailable="no data in this language at this scale")
+        return Value("read", call=self.call, metric=f"{language}/{metric}")
+
+    def mean(self, metric: str = "") -> Value:
+        """The mean over the languages."""
+        if isinstance(self.call, Unavailable):
+            return Value("read", unavailable=self.call.reason)
+        return mean([self.value(language, metric) for language in self.languages])
+
+
+@dataclass(frozen=True)
+class Place:
+    """A cell of a table that a value will fill; ``metric`` is its name in ``results.jsonl``."""
+
+    table: str
+    row: tuple[str, ...]
+    column: tuple[str, ...]
+    value: Value
+    seed: int | None
+    note: str = ""
+    metric: str = ""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure: drawn by a call, or a scatter of values."""
+
+    name: str
+    call: Call | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
+    points: Sequence[tuple[str, str, Value, Value]] = ()
+
+
+class Lab:
+    """Takes a study's calls and cells.
+
+    Args:
+        sizes: of the paper, see :data:`Sizes`.
+        scale: which of them.
+        changes: sizes in their place.
+
+    Attributes:
+        size: name to value.
+        changed: sizes that are not the paper's, with the paper's.
+        places: cells so far.
+        drawings: figures so far.
+
+    Raises:
+        ConfigurationError: an unknown scale or size.
+    """
+
+    def __init__(
+        self, sizes: Sizes, *, scale: str = "tiny", changes: Mapping[str, Any] | None = None
+    ) -> None:
+        if scale not in SCALES:
+            raise ConfigurationError(f"unknown scale {scale!r}; {did_you_mean(scale, SCALES)}")
+        if unknown := sorted(set(changes or {}) - set(sizes)):
+            raise ConfigurationError(f"unknown size {unknown[0]!r}; {did_you_mean(unknown[0], sizes)}")
+        self.scale = scale
+        number = SCALES.index(scale)
+        self.size = {name: values[number] for name, values in sizes.items()} | dict(changes or {})
+        own = {
+            n: (self.size[n], v[-1])
+            for n, v in sizes.items()
+            if v[-1] is not None and not n.endswith("seeds")
+        }
+        self.changed = {name: pair for name, pair in own.items() if pair[0] != pair[1]}
+        self.places: list[Place] = []
+        self.drawings: list[Drawing] = []
+        self._calls: dict[str, Call] = {}
+
+    @property
+    def seeds(self) -> list[int]:
+        """One run each."""
+        return [int(seed) for seed in self.size["seeds"]]
+
+    def at(self, tiny: Any, small: Any, paper: Any) -> Any:
+        """What stands for this scale."""
+        return (tiny, small, paper)[SCALES.index(self.scale)]
+
+    def make(self, name: str, step: Step) -> Call:
+        """A piece of work; the same step again is the same call.
+
+        Args:
+            name: for people, and part of the folder's name.
+            step: what is done.
+        """
+        text = step.model_dump_json()
+        needs = [self._calls[key] for key in dict.fromkeys(key for key, _ in TOKEN.findall(text))]
+        call = Call(step, name, needs)
+        return self._calls.setdefault(call.key, call)
+
+    def external(self, name: str, path: str, *, module: str = "") -> External | Unavailable:
+        """A checkpoint that is there.
+
+        Args:
+            name: in results.
+            path: folder or hub name; ``${NAME}`` is an environment variable.
+            module: a package that its tokenizer needs and that isoglot does not.
+        """
+        if module and find_spec(module) is None:
+            return Unavailable(f"the tokenizer of {name} needs {module}; type `pip install {module}`")
+        return External(name, path)
+
+    def pretrain(
+        self, name: str, recipe: str, sections: Mapping[str, Any], *, seed: int = 1, run: str = ""
+    ) -> Call:
+        """An encoder trained by a recipe.
+
+        Args:
+            name: for people.
+            recipe: built-in name or file.
+            sections: laid over the recipe; ``None`` deletes.
+            seed: of the run.
+            run: name in results; by default ``name``.
+        """
+        return self.make(
+            f"{name} s{seed}", Pretrain(recipe=recipe, sections=dict(sections), seed=seed, label=run or name)
+        )
+
+    def finetune(
+        self, encoder: Handle, task: Task, language: str, *, seed: int = 1, **train: Any
+    ) -> Call | Unavailable:
+        """An encoder fine-tuned on a task.
+
+        Args:
+            encoder: of this lab, or external.
+            task: with its data.
+            language: of the training data; several with commas.
+            seed: of the run.
+            **train: settings laid over the task's.
+        """
+        if isinstance(encoder, Unavailable) or task.unavailable:
+            return encoder if isinstance(encoder, Unavailable) else Unavailable(task.unavailable)
+        step = Finetune(
+            checkpoint=self.checkpoint(encoder),
+            task=task.described(),
+            preset=task.preset,
+            train={**task.train, **train},
+            language=language,
+            seed=seed,
+            label=_run(encoder),
+        )
+        setting = f" {train['setting']}" if "setting" in train else ""
+        return self.make(f"{encoder.name} {task.kind} {language}{setting} s{seed}", step)
+
+    def evaluate(self, model: Handle, task: Task, languages: Sequence[str] = ()) -> Scores:
+        """A model measured on a task.
+
+        Args:
+            model: fine-tuned, or an encoder where the task has no head.
+            task: with its data.
+            languages: by default the task's.
+        """
+        languages = list(languages or task.languages)
+        if isinstance(model, Unavailable) or task.unavailable:
+            why = model if isinstance(model, Unavailable) else Unavailable(task.unavailable)
+            return Scores(why, languages)
+        step = Evaluate(
+            checkpoint=self.checkpoint(model),
+            task=task.described(),
+            languages=languages,
+            split=task.split,
+            precision=task.train.get("precision", "float32"),
+            label=_run(model),
+        )
+        spoken = ",".join(languages) if len(languages) <= _NAMED else f"{len(languages)} languages"
+        return Scores(self.make(f"{model.name} {task.kind} in {spoken}", step), languages)
+
+    def analyse(self, name: str, step: Step, metric: str) -> Value:
+        """A number that an analysis measures."""
+        return Value("read", call=self.make(name, step), metric=metric)
+
+    def cell(
+        self,
+        table: str,
+        *,
+        row: str | Sequence[str],
+        column: str | Sequence[str],
+        value: Value,
+        seed: int | None = None,
+        metric: str = "",
+        note: str = "",
+    ) -> None:
+        """Put a value into a table.
+
+        Args:
+            table: ``align_mlm:Table3``.
+            row: labels that single out a row of the paper's table: its label, or values of its attributes.
+            column: the same for a column.
+            value: that fills it.
+            seed: of the runs behind it.
+            metric: name in ``results.jsonl``; by default the one that is measured.
+            note: what a reader has to know.
+        """
+        names = [(text,) if isinstance(text, str) else tuple(text) for text in (row, column)]
+        self.places.append(Place(table, names[0], names[1], value, seed, note, metric))
+
+    def draw(self, name: str, step: Step) -> None:
+        """A figure."""
+        self.drawings.append(Drawing(name, self.make(name, step)))
+
+    def scatter(self, name: str, points: Sequence[tuple[str, str, Value, Value]], **about: Any) -> None:
+        """A figure of one value against another.
+
+        Args:
+            name: of the figure file.
+            points: label, group, x and y.
+            **about: further keys of a ``scatter``, see :mod:`isoglot.report.figure_files`.
+        """
+        self.drawings.append(Drawing(name, about=about, points=list(points)))
+
+    @staticmethod
+    def checkpoint(model: Call | External) -> str:
+        """Where a model's weights are."""
+        return f"{model}/checkpoint" if isinstance(model, Call) else str(model)
+
+
+def _run(model: Call | External) -> str:
+    return model.step.label if isinstance(model, Call) else model.name

@@ -1,0 +1,250 @@
+"""What the studies of continued pre-training share: data in six languages, and an encoder to start from.
+
+tiny: the miniature world plays English, derived copies of it play German, Spanish, French, Hindi and Chinese. small:
+real text, bitext and test sets in these languages. The start is trained here by masked language modelling on sentences
+of all six, each alone: it has seen every language and no translation. paper: checkpoints and corpora from outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from isoglot.report.papers import PaperColumn, PaperRow, paper_table
+from isoglot.studies.calls import Call, Value
+from isoglot.studies.lab import External, Handle, Lab, Scores, Task
+from isoglot.studies.steps import Align, Derive, World
+
+__all__ = [
+    "ABSENT",
+    "CHECKPOINTS",
+    "CORPORA",
+    "DATA",
+    "METRICS",
+    "SIZES",
+    "aligned",
+    "bitext",
+    "continued",
+    "fill",
+    "side",
+    "start",
+    "task_data",
+    "world",
+    "zero_shot",
+]
+
+DATA, CORPORA, CHECKPOINTS = "${ISOGLOT_DATA}", "${ISOGLOT_CORPORA}", "${ISOGLOT_CHECKPOINTS}"
+ABSENT = "another paper's checkpoint"
+METRICS = {"em": "exact_match", "acc": "accuracy"}
+"""The papers' names of metrics to ours, where they differ."""
+
+#        name: (tiny, small, paper)
+SIZES: dict[str, tuple[Any, Any, Any]] = {
+    "base_steps": (3_000, 8_000, None),  # of the encoder to start from
+    "base_masking": (0.3, 0.2, None),
+    "save_steps": (10_000, 10_000, None),
+    # of the miniature world
+    "text": (6_000, None, None),
+    "pos": (1_500, None, None),
+    "ner": (1_500, None, None),
+    "nli": (4_000, None, None),
+    "paws": (3_000, None, None),
+    "qa": (1_500, None, None),
+    "dev": (400, None, None),
+    "test": (400, None, None),
+}
+_HEADS_LAST = {"syntax": "en~head-final@N~head-final@V", "models": "built-in", "oversize": "keep"}
+_COPIES: dict[str, tuple[str, dict[str, Any]]] = {
+    "es": ("trans", {"alphabet": "georgian"}),  # other letters
+    "de": ("trans+inv", {"alphabet": "armenian"}),
+    "fr": ("inv", {"alphabet": "armenian"}),  # no letters change
+    "zh": ("trans+perm", {"alphabet": "cherokee", "keep_final": True}),  # no order at all
+    "hi": ("trans+syn", {"alphabet": "deseret", **_HEADS_LAST}),
+}
+_FILES = {  # task -> files of the miniature world, of its copies, of the papers' data
+    "pos": ("pos/{language}.{split}.conllu", "pos.{split}/derived.conllu", "pos/{language}.{split}.conllu"),
+    "ner": ("ner/{language}/{split}", "ner.{split}/derived.jsonl", "ner/{language}/{split}"),
+    "xnli": ("nli/{language}.{split}.tsv", "nli.{split}/derived.jsonl", "nli/{language}.{split}.tsv"),
+    "pawsx": ("paws/{language}.{split}.tsv", "paws.{split}/derived.jsonl", "pawsx/{language}.{split}.tsv"),
+    **{
+        kind: (
+            "qa/{language}.{split}.json",
+            "qa.{split}/derived.jsonl",
+            f"{kind}/{{language}}.{{split}}.json",
+        )
+        for kind in ("xquad", "mlqa", "tydiqa")
+    },
+}
+_NLI = [
+    *(f"train={DATA}/nli/{name}.{{language}}.dev.csv#0:90%" for name in ("mnli", "snli")),
+    *(f"test={DATA}/nli/{name}.{{language}}.dev.csv#90:100%" for name in ("mnli", "snli")),
+    f"test={DATA}/nli/xnli.{{language}}.test.*",
+]
+_XQUAD = f"{DATA}/xquad/xquad.{{language}}.json"
+_REAL = {  # scale small
+    "pos": [
+        f"train={DATA}/ud/{{language}}_ewt-ud-train.conllu.gz",
+        f"test={DATA}/ud/{{language}}_pud-ud-test.conllu",
+    ],
+    "ner": [f"{DATA}/wikiann/{{language}}/{{split}}", f"{DATA}/wikiann/{{language}}/{{split}}.conllu"],
+    "xnli": _NLI,
+}
+
+
+def task_data(lab: Lab, kind: str, copies: Sequence[str] = ()) -> list[str]:
+    """A task's data: the world and some of its copies, real files, or those of the papers."""
+    own, derived, paper = _FILES[kind]
+    if lab.scale == "tiny":
+        return [f"{_english(lab)}/{own}", *(f"{world(lab, code)}/{{language}}/{derived}" for code in copies)]
+    if lab.scale == "small":
+        return _REAL.get(kind, [f"train={_XQUAD}#0:80%", f"test={_XQUAD}#80:100%"])
+    return [f"{CORPORA}/{paper}"]
+
+
+def world(lab: Lab, language: str) -> Call:
+    """The copy of the miniature world that plays a language."""
+    english, (transform, options) = _english(lab), _COPIES[language]
+    inputs: dict[str, dict[str, Any]] = {
+        "text": {"path": f"{english}/trees/text.train.conllu"},
+        "pos.test": {"path": f"{english}/pos/en.test.conllu"},
+        "ner.test": {"path": f"{english}/ner/en/test", "kind": "tagged"},
+        "nli.train": {"path": f"{english}/nli/en.train.tsv", "kind": "nli"},
+        "nli.test": {"path": f"{english}/nli/en.test.tsv", "kind": "nli"},
+        "paws.test": {"path": f"{english}/paws/en.test.tsv", "kind": "paws"},
+        "qa.train": {"path": f"{english}/qa/en.train.json", "kind": "qa"},
+        "qa.test": {"path": f"{english}/qa/en.test.json", "kind": "qa"},
+    }
+    if transform.endswith("syn"):
+        for name, given in inputs.items():
+            if not name.startswith(("text", "pos")):
+                given["parses"] = f"{english}/trees/{name}.conllu"
+    step = Derive(inputs=inputs, transform=transform, language=language, options=options)
+    return lab.make(f"derived {language}", step)
+
+
+def _english(lab: Lab) -> Call:
+    kinds = {kind: lab.size[kind] for kind in ("text", "pos", "ner", "nli", "paws", "qa", "dev", "test")}
+    return lab.make("english", World(options={"seed": 1, "size": 400, **kinds}))
+
+
+def aligned(lab: Lab, language: str) -> str:
+    """Bitext with word links: by construction (tiny), by HMM (small), or by FastAlign as in the papers."""
+    if lab.scale == "tiny":
+        return f"{world(lab, language)}/{language}/text/aligned"
+    source: dict[str, Any] = {"source_language": "en", "target_language": language}
+    if lab.scale == "small":
+        path, method = f"{DATA}/parallel/en-{language}.tsv.gz", "hmm"
+        source["columns"] = {"source": 0, "target": 1}
+    else:
+        path, method = (
+            f"{CORPORA}/{'xu2019' if language == 'zh' else 'europarl'}.en-{language}.tsv",
+            "fast_align",
+        )
+    # the intersection: Cao et al. 2020, §3; not given for WEAM
+    step = Align(path=path, source=source, method=method, symmetrisation="intersect")
+    return f"{lab.make(f'aligned {language}', step)}/aligned"
+
+
+def bitext(lab: Lab, language: str) -> dict[str, Any]:
+    """Bitext of English and a language as a recipe's source, tiny and small."""
+    if lab.scale == "tiny":
+        text = f"{world(lab, language)}/{language}/text"
+        path, target = f"{text}/original.txt", f"{text}/derived.txt"
+        return {"path": path, "target_path": target, "target_language": language}
+    path, columns = f"{DATA}/parallel/en-{language}.tsv.gz", {"source": 0, "target": 1}
+    return {"path": path, "columns": columns, "target_language": language}
+
+
+def side(lab: Lab, pair: str, language: str) -> dict[str, Any]:
+    """One side of a bitext as a recipe's source of text, tiny and small."""
+    if lab.scale == "tiny":
+        name = "original" if language == "en" else "derived"
+        return {"path": f"{world(lab, pair)}/{pair}/text/{name}.txt", "language": language}
+    path = f"{DATA}/parallel/en-{pair}.tsv.gz"
+    return {"path": path, "columns": {"text": 0 if language == "en" else 1}, "language": language}
+
+
+def start(lab: Lab, checkpoint: str) -> Call | External:
+    """The encoder that every system continues from: the paper's, or one trained here, the same for all seeds."""
+    if lab.scale == "paper":
+        return External("base", f"{CHECKPOINTS}/{checkpoint}")
+    own: dict[str, Any] = {"tokenizer": {"vocab_size": 24000}}
+    sources = [side(lab, code, name) for code in ("de", "es", "fr", "hi", "zh") for name in ("en", code)]
+    view = {"probability": lab.size["base_masking"]}
+    if lab.scale == "tiny":
+        own = {
+            "model": {"hidden_size": 128, "intermediate_size": 512, "initializer_range": 0.05},
+            "tokenizer": {"vocab_size": 6000},
+            "batch": {"tokens": 1024},
+            "train": {"bf16": None, "save_steps": lab.size["save_steps"]},
+        }
+        sources = [side(lab, "es", "en"), *(side(lab, code, code) for code in ("es", "de", "fr", "hi", "zh"))]
+        view["max_length"] = 64
+    sections = {
+        **own,
+        "streams": {"text": {"held_out_flags": None, "sources": sources}},
+        "views": {"text": view},
+        "steps": lab.size["base_steps"],
+    }
+    return lab.pretrain("base", "small/mlm_four", sections, seed=1)
+
+
+def continued(
+    lab: Lab,
+    run: str,
+    recipe: str,
+    encoder: Call | External,
+    sections: dict[str, Any],
+    *,
+    seed: int,
+    name: str = "",
+) -> Call:
+    """An encoder continued by a recipe; empty sections are left out.
+
+    Args:
+        lab: of the study.
+        run: name in results.
+        recipe: built-in name.
+        encoder: to start from.
+        sections: laid over the recipe.
+        seed: of the run.
+        name: for people, where the run's name says too little.
+    """
+    saving = {} if lab.scale == "paper" else {"save_steps": lab.size["save_steps"]}
+    own = {"model": {"path": lab.checkpoint(encoder)}, **sections, "train": {**sections["train"], **saving}}
+    return lab.pretrain(name or run, recipe, {k: v for k, v in own.items() if v}, seed=seed, run=run)
+
+
+def zero_shot(lab: Lab, encoder: Handle, task: Task, seed: int) -> Scores:
+    """An encoder fine-tuned on English and evaluated in English and all languages of the task."""
+    spoken = list(dict.fromkeys(["en", *task.languages]))
+    return lab.evaluate(lab.finetune(encoder, task, "en", seed=seed, setting="zero_shot"), task, spoken)
+
+
+def fill(
+    lab: Lab,
+    table: str,
+    measure: Callable[[PaperRow, PaperColumn, int], Value],
+    *,
+    note: str = "",
+    seeds: Sequence[int] = (),
+) -> None:
+    """Every cell of a paper's table but its averages, which the report computes.
+
+    Args:
+        lab: of the study.
+        table: ``weam:Table2``.
+        measure: the value of a row and column for a seed; one that depends on no seed counts once.
+        note: on every cell.
+        seeds: in place of the lab's.
+    """
+    paper = paper_table(table)
+    for row in paper.rows:
+        told = (str(row.attributes[key]) for key in ("setting", "pairs", "system") if key in row.attributes)
+        labels = [row.label, *told]
+        for column in (c for c in paper.columns if not c.average):
+            values: dict[int | None, Value] = {s: measure(row, column, s) for s in seeds or lab.seeds}
+            if len(values) > 1 and len({tuple(value.reads()) for value in values.values()}) == 1:
+                values = {None: next(iter(values.values()))}
+            for seed, value in values.items():
+                lab.cell(table, row=labels, column=column.id, value=value, seed=seed, note=note)

@@ -1,0 +1,215 @@
+"""PPA (Pan et al. 2021): one model of all languages, multilingual BERT continued by sentence contrast (MoCo) and TLM.
+
+``tableN`` are the paper's. Translate-train is a model a language (inferred: its English column does not change),
+code-switched with English (§2); English itself is zero-shot.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from isoglot.report.papers import PaperColumn, PaperRow
+from isoglot.studies import languages
+from isoglot.studies.calls import Call, Unavailable, Value
+from isoglot.studies.lab import External, Handle, Lab, Task
+from isoglot.studies.languages import (
+    ABSENT,
+    CHECKPOINTS,
+    aligned,
+    bitext,
+    continued,
+    fill,
+    start,
+    task_data,
+    zero_shot,
+)
+
+__all__ = ["ABOUT", "SIZES"]
+
+#        name: (tiny, small, paper)
+SIZES: dict[str, tuple[Any, Any, Any]] = {
+    "seeds": ([1, 2, 3], [1, 2, 3], [1]),  # not given
+    "ablation_seeds": ([1], [1, 2, 3], [1]),  # of Table 5: 87 fine-tuned models a seed
+    "pairs_250k": (750, 3_000, 250_000),  # Table 1: sentence pairs a language
+    "pairs_600k": (1_800, 9_000, 600_000),
+    "pairs_2M": (6_000, 60_000, 2_000_000),
+    "epochs": (10, 10, 10),  # §3.3
+    "epochs_2M": (5, 5, 5),  # §3.3
+    "masking": (0.15, 0.15, 0.15),  # §2.2
+    "length": (64, 128, 128),  # §3.3
+    "batch": (64, 64, 128),  # §3.3
+    "learning_rate": (5e-4, 5e-4, 3e-5),  # §3.3
+    "min_pieces": (None, 5, 10),  # §3.1: of a side
+    "projection": (128, 128, 300),  # §2.1
+    "queue": (4_096, 4_096, 32_000),  # §3.3
+    "momentum": (0.99, 0.99, 0.999),  # §3.3; in a short run the keys have to follow
+    "cao_pairs": (750, 9_000, 250_000),  # Cao et al. 2020: pairs a language
+    "cao_rate": (2e-4, 1e-4, 5e-5),
+    "cao_batch": (32, 32, 8),
+    "cao_epochs": (5, 1, 1),
+    "xnli_epochs": (5, 4, 2),  # §3.3, of fine-tuning
+    "xnli_rate": (3e-4, 2e-4, 5e-5),  # §3.3
+    "xnli_switched": (3, 4, 2),  # epochs with code-switching, which makes twice as many examples
+    "mlqa_epochs": (6, 10, 2),  # §3.3
+    "mlqa_rate": (5e-4, 2e-4, 3e-5),  # §3.3
+    "mlqa_switched": (3, 5, 2),
+    "warmup": (0.1, 0.1, 1_000),  # §3.3, of fine-tuning
+    **languages.SIZES,
+}
+ABOUT = {
+    "tiny": (
+        "The miniature world; derived copies of it play German, Spanish, French, Hindi and Chinese. mBERT is an "
+        "encoder trained on all of them. 250k, 600k and 2M pairs a language are 750, 1,800 and 6,000, of which the "
+        "last are all sentences that the encoder knows."
+    ),
+    "small": (
+        "Real text in five languages, and an encoder of 4 layers trained on both sides of the bitext in place of "
+        "mBERT. 250k, 600k and 2M pairs a language are 3,000, 9,000 and all of them (9,600 to 57,000). XQuAD stands "
+        "in for MLQA (no SQuAD here): the first four fifths of its articles to train on, the last to test. NLI is "
+        "trained on MNLI's and SNLI's development sets; XNLI is there in German and Spanish, without translations "
+        "of its training data."
+    ),
+    "paper": (
+        "The paper's own setting. ISOGLOT_CHECKPOINTS holds bert-base-multilingual-cased, xlm-mlm-xnli15-1024, "
+        "xlm-mlm-tlm-xnli15-1024 and xlm-roberta-base; ISOGLOT_CORPORA the bitext that the recipes ppa and cao2020 "
+        "name (the latter's as europarl.en-bg.tsv, ...), XNLI with its translated training data (nli/de.train.tsv, "
+        "nli/en.dev.tsv, nli/de.test.tsv, ...), MLQA with its translations of SQuAD (mlqa/de.train.json, "
+        "mlqa/de.dev.json, mlqa/de.test.json, ...; mlqa/en.train.json is SQuAD)."
+    ),
+}
+_RECIPES = {
+    "ppa": "ppa",
+    "ppa_no_moco": "ppa_no_moco",
+    "ppa_no_tlm": "moco",
+    "ppa_mlm": "ppa_mlm",
+}  # Table 5's rows
+_OTHERS = {
+    "xlm_mlm": ("xlm-mlm-xnli15-1024", "sacremoses"),
+    "xlm_mlm_tlm": ("xlm-mlm-tlm-xnli15-1024", "sacremoses"),
+    "xlmr_base": ("xlm-roberta-base", ""),
+}
+_COPIES = {"xnli": ("fr", "es", "de", "zh", "hi"), "mlqa": ("es", "de", "zh", "hi")}
+
+
+def table2(lab: Lab) -> None:
+    """XNLI by the number of sentence pairs: zero-shot and translate-train."""
+    note = "The paper's rows of mBERT, Cao, XLM and LASER are others' numbers; our mBERT and Cao are trained here."
+    fill(lab, "ppa:Table2", partial(_cell, lab, "xnli"), note=note)
+
+
+def table4(lab: Lab) -> None:
+    """MLQA (XLT) by the number of sentence pairs: zero-shot and translate-train."""
+    note = "The paper's rows of mBERT, XLM and XLM-R are other papers' numbers; ours in all rows of mBERT are one run."
+    fill(lab, "ppa:Table4", partial(_cell, lab, "mlqa"), note=note)
+
+
+def table5(lab: Lab) -> None:
+    """Ablations on XNLI: without MoCo, without TLM, with MLM in place of TLM, without code-switching."""
+    fill(lab, "ppa:Table5", partial(_cell, lab, "xnli"), seeds=lab.size["ablation_seeds"])
+
+
+def _cell(lab: Lab, kind: str, row: PaperRow, column: PaperColumn, seed: int) -> Value:
+    """A number of the row's encoder."""
+    task, language = _task(lab, kind), column.language
+    encoder = _encoder(lab, row.system, str(row.attributes.get("pairs", "")), seed)
+    if row.setting == "zero-shot":
+        return zero_shot(lab, encoder, task, seed).value(language, column.metric)
+    if lab.scale == "small" and kind == "xnli" and not isinstance(encoder, Unavailable):
+        return Value(unavailable="no translated training data here")
+    if language == "en" or language not in task.languages:
+        return zero_shot(lab, encoder, task, seed).value(language, column.metric)
+    settings: dict[str, Any] = {"setting": "translate_train"}
+    if row.attributes.get("code_switch"):
+        settings = {"setting": "code_switch", "epochs": lab.size[f"{kind}_switched"]}
+    tuned = lab.finetune(encoder, task, language, seed=seed, **settings)
+    return lab.evaluate(tuned, task, [language]).value(language, column.metric)
+
+
+def _encoder(lab: Lab, system: str, pairs: str, seed: int) -> Handle:
+    if system == "mbert":
+        return _start(lab)
+    if system == "laser":
+        return Unavailable("LASER, another paper's sentence encoder: table only")
+    if system == "cao2020":
+        return _cao2020(lab, seed)
+    if system in _OTHERS:
+        name, module = _OTHERS[system]
+        return (
+            lab.external(system, f"{CHECKPOINTS}/{name}", module=module)
+            if lab.scale == "paper"
+            else Unavailable(ABSENT)
+        )
+    return _ppa(lab, system, pairs, seed)
+
+
+def _ppa(lab: Lab, system: str, pairs: str, seed: int) -> Call:
+    """PPA, or a row of its ablation."""
+    size = lab.size
+    stream: dict[str, Any] = {
+        "tokenizer": None,
+        "limit": size[f"pairs_{pairs}"],
+    }  # filters count the encoder's own pieces
+    masked = {"probability": size["masking"], "max_length": size["length"]}
+    views: dict[str, Any] = {"first": masked, "second": masked} if system == "ppa_mlm" else {"pair": masked}
+    views |= {"sentences": {"max_length": size["length"]}}
+    train: dict[str, Any] = {"learning_rate": size["learning_rate"]}
+    contrast: dict[str, Any] = {}
+    if lab.scale != "paper":
+        stream |= {
+            "min_pieces": size["min_pieces"],
+            "sources": [bitext(lab, code) for code in _COPIES["xnli"]],
+        }
+        stream |= lab.at({"max_pair_pieces": None}, {}, {})
+        contrast = {
+            "projection_size": size["projection"],
+            "normalize_z": True,  # in a short run the literal form moves late
+            "queue_size": size["queue"],
+            "momentum": size["momentum"],
+            "mask_duplicates": "same_source_id",
+        }
+        train["fp16"] = None
+    left_out = {"ppa_no_moco": "sentences", "ppa_no_tlm": "pair"}.get(system)
+    sections = {
+        "streams": {"bitext": stream},
+        "views": {name: view for name, view in views.items() if name != left_out},
+        "objectives": {"contrast": contrast} if contrast and system != "ppa_no_moco" else {},
+        "batch": {"examples": size["batch"]},
+        "epochs": {"count": size["epochs_2M" if pairs == "2M" else "epochs"]},
+        "train": train,
+    }
+    run = system if pairs == "250k" else f"{system} pairs={pairs}"
+    return continued(lab, run, _RECIPES[system], _start(lab), sections, seed=seed)
+
+
+def _cao2020(lab: Lab, seed: int) -> Call:
+    """Word-aligned BERT (Cao et al. 2020): one model of its languages."""
+    size, few = lab.size, ("fr", "es", "de")
+    spoken = lab.at(few, few, ("bg", "de", "el", "es", "fr"))
+    sources = [{"path": f"{aligned(lab, code)}/data-*.parquet", "target_language": code} for code in spoken]
+    sections = {
+        "streams": {"bitext": {"limit": size["cao_pairs"], "sources": sources}},
+        "batch": {"examples": size["cao_batch"]},
+        "epochs": {"count": size["cao_epochs"]},
+        "train": {"learning_rate": size["cao_rate"]},
+    }
+    return continued(lab, "cao2020", "cao2020", _start(lab), sections, seed=seed)
+
+
+def _start(lab: Lab) -> Call | External:
+    return start(lab, "bert-base-multilingual-cased")
+
+
+def _task(lab: Lab, kind: str) -> Task:
+    size, copies = lab.size, _COPIES[kind]
+    if kind == "xnli":
+        spoken = lab.at(copies, ("es", "de"), ("fr", "es", "de", "bg", "ar", "zh", "hi"))
+    else:
+        spoken = lab.at(copies, copies, ("ar", "de", "es", "hi", "zh"))
+    train = {
+        "epochs": size[f"{kind}_epochs"],
+        "learning_rate": size[f"{kind}_rate"],
+        "warmup": size["warmup"],
+    }
+    train |= lab.at({"select": "last"}, {"select": "last"}, {})
+    return Task(kind, task_data(lab, kind, copies), spoken, preset="ppa", train=train)

@@ -1,0 +1,270 @@
+"""A study at one scale: its cells and calls, what they read, what is missing, and what is written of them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isoglot.cells import FILE_NAME as CELLS
+from isoglot.cells import Cell, write_cells
+from isoglot.errors import ConfigurationError
+from isoglot.results import FILE_NAME, Result
+from isoglot.runs.files import write_text
+from isoglot.studies.calls import Call, Input
+from isoglot.studies.catalogue import Study
+from isoglot.studies.engine import Store
+from isoglot.studies.lab import Drawing, Lab, Place
+
+if TYPE_CHECKING:
+    from isoglot.report.table import Table
+
+__all__ = [
+    "Inspection",
+    "Program",
+    "build_programs",
+    "inspect_programs",
+    "matches",
+    "part_of",
+    "write_program",
+]
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a study measures at one scale.
+
+    Args:
+        study: whose.
+        lab: that its calls are of; studies of a paper share it.
+        places: cells.
+        drawings: figures.
+    """
+
+    study: Study
+    lab: Lab
+    places: Sequence[Place]
+    drawings: Sequence[Drawing]
+
+    def targets(self) -> list[Call]:
+        """The calls whose results it wants."""
+        values = [p.value for p in self.places if not p.value.unavailable]
+        values += [v for d in self.drawings for _, _, x, y in d.points for v in (x, y) if not v.unavailable]
+        drawn = [d.call for d in self.drawings if d.call is not None]
+        return list(dict.fromkeys([*(call for value in values for call, _ in value.reads()), *drawn]))
+
+    def caption(self) -> str:
+        """Which scale it is, what that runs on, and which sizes are not the paper's."""
+        own = ", ".join(f"{name} {value} ({paper})" for name, (value, paper) in self.lab.changed.items())
+        told = f" Sizes that are not the paper's (in brackets): {own}." if own else ""
+        return f"Scale {self.lab.scale}. {self.study.about.get(self.lab.scale, '')}{told}"
+
+
+def build_programs(
+    studies: Sequence[Study], *, scale: str, changes: Mapping[str, Any], only: Sequence[str] = ()
+) -> list[Program]:
+    """Run the studies' functions on labs, one a paper.
+
+    Args:
+        studies: of :func:`isoglot.studies.catalogue.find_studies`.
+        scale: tiny, small or paper.
+        changes: sizes in place of those of the scale.
+        only: patterns; a cell is taken if one matches it, see :func:`matches`.
+
+    Raises:
+        ConfigurationError: an unknown scale or size, or patterns that match nothing.
+    """
+    labs: dict[int, Lab] = {}
+    programs = []
+    for study in studies:
+        lab = labs.setdefault(id(study.sizes), Lab(study.sizes, scale=scale, changes=changes))
+        lab.places, lab.drawings = [], []
+        study.run(lab)
+        places = [p for p in lab.places if not only or any(matches(p, text) for text in only)]
+        programs.append(Program(study, lab, places, [] if only else lab.drawings))
+    if only and not any(program.places for program in programs):
+        raise ConfigurationError(
+            f"--only {' '.join(only)}: no cell matches; give a row's or column's label, or ROW:COLUMN, with wildcards"
+        )
+    return programs
+
+
+def matches(place: Place, pattern: str) -> bool:
+    """Whether a cell's row, column or both (``ROW:COLUMN``) match a pattern with wildcards."""
+    row, column = " / ".join(place.row), ".".join(place.column)
+    wanted_row, colon, wanted_column = pattern.partition(":")
+    if colon:
+        return fnmatchcase(row, wanted_row) and fnmatchcase(column, wanted_column)
+    return any(fnmatchcase(text, pattern) for text in (row, column, *place.row, *place.column))
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What studies would do.
+
+    Args:
+        calls: that are not done, each after what it needs.
+        inputs: files from outside that a call reads.
+        blocked: call -> the first file that it, or what it needs, misses.
+    """
+
+    calls: Sequence[Call]
+    inputs: Mapping[Call, Sequence[Input]]
+    blocked: Mapping[Call, str]
+
+    def missing(self) -> dict[str, list[Call]]:
+        """Files that are not there, and the calls that read them."""
+        found: dict[str, list[Call]] = {}
+        for call, inputs in self.inputs.items():
+            for one in inputs:
+                if not one.there:
+                    found.setdefault(one.path, []).append(call)
+        return found
+
+
+def inspect_programs(programs: Sequence[Program], store: Store, *, check: bool = True) -> Inspection:
+    """Look at every call that is not done; nothing is made.
+
+    Args:
+        programs: of :func:`build_programs`.
+        store: their folder.
+        check: refuse options that whoever does the work would not take.
+
+    Raises:
+        ConfigurationError: every mistake in recipes, tasks, settings and analyses.
+    """
+    calls = store.missing(list(dict.fromkeys(call for p in programs for call in p.targets())))
+    inputs: dict[Call, Sequence[Input]] = {}
+    blocked: dict[Call, str] = {}
+    problems: list[str] = []
+    for call in calls:
+        try:
+            if check:
+                store.resolved(call, assume=True).check()
+            inputs[call] = call.step.files()
+        except ConfigurationError as error:
+            problems += [f"{call.told}: {problem}" for problem in error.problems]
+            continue
+        absent = [one.path for one in inputs[call] if not one.there]
+        absent += [blocked[needed] for needed in call.needs if needed in blocked]
+        if absent:
+            blocked[call] = absent[0]
+    if problems:
+        raise ConfigurationError(list(dict.fromkeys(problems)), heading="nothing was run")
+    return Inspection(calls, inputs, blocked)
+
+
+def write_program(program: Program, store: Store, blocked: Mapping[Call, str]) -> tuple[list[Table], Path]:
+    """Write ``cells.jsonl``, ``results.jsonl``, ``table.txt`` and ``figures`` of a study from what there is so far.
+
+    Returns:
+        The tables, and the folder.
+    """
+    from isoglot.report.compare import compare  # noqa: PLC0415 - loads scipy
+    from isoglot.report.export import to_text  # noqa: PLC0415
+
+    folder = store.root / program.study.folder
+    cells = [_cell(program, place, store, blocked) for place in program.places]
+    write_cells(folder / CELLS, cells)
+    tables = compare(cells)
+    text = "\n".join(to_text(table) for table in tables)
+    write_text(folder / "table.txt", f"{program.study.title}\n{program.caption()}\n\n{text}")
+    results = list(_results(program, store))
+    if results:
+        lines = dict.fromkeys(f"{row.model_dump_json()}\n" for row in results)
+        write_text(folder / FILE_NAME, "".join(lines))
+    for drawing in program.drawings:
+        _draw(drawing, store, folder / "figures")
+    return tables, folder
+
+
+def _cell(program: Program, place: Place, store: Store, blocked: Mapping[Call, str]) -> Cell:
+    value = place.value.known(store.value) if not place.value.unavailable else None
+    lost = [blocked[call] for call, _ in place.value.reads() if call in blocked]
+    reason = place.value.unavailable or (f"not there: {lost[0]}" if lost and value is None else "")
+    return Cell(
+        table=place.table, row=place.row, column=place.column, value=value, seed=place.seed,
+        unavailable=reason or None, scale=program.lab.scale, note=place.note,
+    )  # fmt: skip
+
+
+def _results(program: Program, store: Store) -> Iterator[Result]:
+    """One row a cell of a task or analysis; a mean over languages or models has the language ``mean``."""
+    for place in program.places:
+        reads = list(place.value.reads())
+        number = None if place.value.unavailable else place.value.known(store.value)
+        if number is None or place.value.op == "spearman":
+            continue
+        manifests = [store.manifest(call) or {} for call, _ in reads]
+        rows = [
+            r
+            for (_, name), m in zip(reads, manifests, strict=True)
+            for r in m.get("rows", [])
+            if _is_of(r, name)
+        ]
+        languages = sorted({name.rpartition("/")[0] for _, name in reads})
+        first = rows[0] if rows else {}
+        yield Result(
+            run=reads[0][0].step.label if place.metric else _run(reads[0][0]),
+            task=first.get("task") or reads[0][0].step.kind,
+            language=languages[0] if len(languages) == 1 else "mean",
+            split=first.get("split", "test"),
+            metric=place.metric or reads[0][1].rpartition("/")[2] or first["metric"],
+            value=number,
+            seed=place.seed,
+            examples=min((int(r["examples"]) for r in rows), default=0),
+            checkpoint_hash=str(first.get("checkpoint_hash", "")) if len(reads) == 1 else "",
+            recipe_hash=str(first.get("recipe_hash") or reads[0][0].key),
+        )
+
+
+def _is_of(row: Mapping[str, Any], name: str) -> bool:
+    language, _, metric = name.rpartition("/")
+    return row["language"] == language and metric in ("", row["metric"])
+
+
+def _run(call: Call) -> str:
+    """A run's name, with how it was fine-tuned where that is not on the source language."""
+    settings = {"translate_train": "translate-train, no-cs", "code_switch": "translate-train, code-switched"}
+    for tuned in call.needs:
+        setting = getattr(tuned.step, "train", {}).get("setting", "")
+        if setting in settings:
+            return f"{call.step.label} / {settings[setting]}"
+    return call.step.label or call.name
+
+
+def _draw(drawing: Drawing, store: Store, folder: Path) -> None:
+    """Copy a figure that is drawn, or write a scatter of the points that are known."""
+    if drawing.call is not None:
+        for path in sorted((store.folder(drawing.call) / "figures").glob("*.json*")):
+            folder.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, folder / path.name)
+        return
+    points = [
+        {"label": label, "group": group, "x": x.known(store.value), "y": y.known(store.value)}
+        for label, group, x, y in drawing.points
+        if not x.unavailable and not y.unavailable
+    ]
+    known = [point for point in points if point["x"] is not None and point["y"] is not None]
+    if known:
+        content = {"kind": "scatter", **drawing.about, "points": known}
+        write_text(folder / f"{drawing.name}.json", json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+
+def part_of(targets: Sequence[Call], part: tuple[int, int]) -> list[Call]:
+    """The k-th of n parts: every n-th encoder with all that is measured of it.
+
+    Args:
+        targets: evaluations and analyses.
+        part: (k, n); parts do not overlap, and all n together are everything.
+    """
+    groups: dict[str, list[Call]] = {}
+    for call in targets:
+        tuned = next((needed for needed in call.needs if needed.step.kind == "finetune"), call)
+        groups.setdefault(str(getattr(tuned.step, "checkpoint", tuned)), []).append(call)
+    k, n = part
+    return [call for number, calls in enumerate(groups.values()) if number % n == k - 1 for call in calls]

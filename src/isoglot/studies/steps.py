@@ -1,0 +1,318 @@
+"""What a study makes before it trains: worlds, texts, tokenizers, derived languages, pairs, word links, gold links."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.recipe.source import did_you_mean
+from isoglot.runs.files import write_text
+from isoglot.runs.reporter import Reporter
+from isoglot.studies.calls import Step
+
+__all__ = ["Align", "Derive", "Gold", "Pairs", "Text", "Tokenizer", "World", "write_gold"]
+
+Facts = Mapping[str, Any]
+Options = dict[str, Any]
+
+
+class World(Step):
+    """The miniature world; options and files are those of ``isoglot world``."""
+
+    options: Options
+
+    def check(self) -> None:
+        """Refuse options that ``isoglot world`` does not have."""
+        self._request()
+
+    def _request(self) -> Any:
+        from isoglot.synthetic.write_world import WorldRequest  # noqa: PLC0415 - loads the libraries
+
+        return _built(WorldRequest, self.options, "world")
+
+    def run(self, folder: Path, report: Reporter) -> Facts:
+        """Write the world's files."""
+        from isoglot.synthetic.write_world import write_world  # noqa: PLC0415
+
+        summary = write_world(folder / "world", self._request(), progress=report)
+        for path in (folder / "world").iterdir():
+            path.rename(folder / path.name)
+        (folder / "world").rmdir()
+        return {"rows": sum(summary.files.values())}
+
+
+class Text(Step):
+    """Sentences of several sources as one file ``text.txt``, one a line.
+
+    Args:
+        sources: keys of a recipe's source each, and ``kind``: text (default) or treebank, whose words are joined.
+        words: ``unicode`` separates punctuation from words; ``keep`` leaves lines as they are.
+        drop_headings: leave out WikiText's `` = Heading = `` lines.
+        min_words: leave out shorter lines.
+    """
+
+    sources: Annotated[list[Options], Field(min_length=1)]
+    words: Literal["keep", "unicode"] = "keep"
+    drop_headings: bool = False
+    min_words: Annotated[int, Field(ge=1)] = 1
+
+    def run(self, folder: Path, report: Reporter) -> Facts:
+        """Read, filter, write."""
+        lines = 0
+        with (folder / "text.txt").open("w", encoding="utf-8", newline="\n") as file:
+            for source in self.sources:
+                before = lines
+                for text in self._texts(source):
+                    file.write(f"{text}\n")
+                    lines += 1
+                report.note(f"{source['path']}: {lines - before:,} lines")
+        if not lines:
+            raise ConfigurationError("no line is left; give other sources, or lower min_words")
+        return {"lines": lines}
+
+    def _texts(self, given: Options) -> Iterator[str]:
+        from isoglot.corpus.encode.words import split_words  # noqa: PLC0415
+        from isoglot.corpus.read.readers import read  # noqa: PLC0415
+        from isoglot.corpus.read.sources import Source  # noqa: PLC0415
+
+        kind = given.get("kind", "text")
+        source = Source.model_validate({"language": "en", **{k: v for k, v in given.items() if k != "kind"}})
+        for row in read(source, kind=kind):
+            words = list(row["words"]) if "words" in row else row["text"].split()
+            if self.drop_headings and words[:1] == ["="] and words[-1:] == ["="]:
+                continue
+            if self.words == "unicode":
+                words = split_words(" ".join(words))
+            if len(words) >= self.min_words:
+                yield " ".join(words)
+
+
+class Tokenizer(Step):
+    """A tokenizer trained on text files.
+
+    Args:
+        text: files of lines.
+        options: keys of a recipe's ``tokenizer``.
+    """
+
+    text: Annotated[list[str], Field(min_length=1)]
+    options: Options
+
+    def run(self, folder: Path, report: Reporter) -> Facts:
+        """Train and save."""
+        from isoglot.corpus.encode.tokenizer import TokenizerOptions, train_tokenizer  # noqa: PLC0415
+
+        tokenizer = train_tokenizer(_Lines(self.text), TokenizerOptions.model_validate(self.options))
+        tokenizer.save_pretrained(str(folder))
+        return {"size": len(tokenizer)}
+
+
+class Derive(Step):
+    """Corpora and task data in one derived language, each as ``isoglot derive`` makes it.
+
+    Inputs are derived in their order, each into ``LANGUAGE/NAME/``. The first one draws the copy of the vocabulary that
+    the others share (``LANGUAGE/FIRST/tokenizer``). Text and treebanks leave ``original.txt``, ``derived.txt`` (words
+    separated by blanks) and ``aligned``. Fact ``copied_vocabulary``: V.
+
+    Args:
+        inputs: name -> ``path`` and keys of :class:`isoglot.derive.derive_corpus.DeriveRequest` (``kind``, ``parses``,
+            ``first_parse_only``, ``limit``), with ``options`` and ``rows`` laid over those of all inputs.
+        transform: ``trans+inv``.
+        tokenizer: whose pieces trans copies; without one, letters change.
+        language: tag of the derived language.
+        options: of :class:`isoglot.derive.spec.TransformOptions`.
+        rows: of :class:`isoglot.derive.rows.DeriverOptions`.
+    """
+
+    inputs: Annotated[dict[str, Options], Field(min_length=1)]
+    transform: str
+    tokenizer: str | None = None
+    language: str
+    options: Options = Field(default={})
+    rows: Options = Field(default={})
+
+    def check(self) -> None:
+        """Refuse options that ``isoglot derive`` does not have."""
+        for given in self.inputs.values():
+            self._request(given, None)
+
+    def run(self, folder: Path, report: Reporter) -> Facts:
+        """Derive every input."""
+        from isoglot.derive.derive_corpus import derive_corpus  # noqa: PLC0415
+        from isoglot.derive.vocabulary import VocabularyCopy  # noqa: PLC0415
+
+        tokenizer, rows = self.tokenizer, 0
+        for name, given in self.inputs.items():
+            place = folder / self.language / name
+            summary = derive_corpus([given["path"]], place, self._request(given, tokenizer), progress=report)
+            dropped = {k: n for k, n in summary.counts.items() if k != "derived"}
+            report.note(f"{name}: {summary.rows:,} rows" + (f" (left out: {dropped})" if dropped else ""))
+            _write_sides(place)
+            rows += summary.rows
+            if (place / "tokenizer").is_dir():
+                tokenizer = str(place / "tokenizer")
+        if tokenizer is None or "trans" not in self.transform:
+            return {"rows": rows}
+        return {"rows": rows, "copied_vocabulary": VocabularyCopy.load(tokenizer).size}
+
+    def _request(self, given: Options, tokenizer: str | None) -> Any:
+        from isoglot.derive.derive_corpus import DeriveRequest  # noqa: PLC0415
+        from isoglot.derive.rows import DeriverOptions  # noqa: PLC0415
+        from isoglot.derive.spec import TransformOptions  # noqa: PLC0415
+
+        own = {k: v for k, v in given.items() if k not in ("path", "options", "rows")}
+        options = {**self.options, **given.get("options", {})}
+        rows = {**self.rows, **given.get("rows", {})}
+        fixed = {
+            "transform": self.transform,
+            "languages": ("en",),
+            "derived_language": self.language,
+            "tokenizer": tokenizer,
+            "options": _built(TransformOptions, options, "derive: options"),
+            "rows": _built(DeriverOptions, rows, "derive: rows"),
+        }
+        return _built(DeriveRequest, {**fixed, **own}, "derive")
+
+
+class Pairs(Step):
+    """A part of two parallel files of lines as ``pairs.tsv``; a smaller share is a part of a larger one.
+
+    Args:
+        source: file of lines.
+        target: its translation, line by line.
+        share: of the pairs.
+        seed: of the draw.
+    """
+
+    source: str
+    target: str
+    share: Annotated[float, Field(gt=0, le=1)] = 1.0
+    seed: int = 0
+
+    def run(self, folder: Path, report: Reporter) -> Facts:
+        """Draw and write, in the files' order."""
+        import torch  # noqa: PLC0415
+
+        from isoglot.seeding import generator_for  # noqa: PLC0415
+
+        sides = [list(_Lines([path])) for path in (self.source, self.target)]
+        if len(sides[0]) != len(sides[1]):
+            raise ConfigurationError(
+                f"{self.source} has {len(sides[0]):,} lines and {self.target} {len(sides[1]):,}; "
+                "parallel files are needed"
+            )
+        pairs = list(zip(*sides, strict=True))
+        order = torch.randperm(len(pairs), generator=generator_for(self.seed, "pairs")).tolist()
+        drawn = sorted(order[: max(1, round(self.share * len(pairs)))])
+        text = "".join(f"{pairs[i][0]}\t{pairs[i][1]}\n" for i in drawn)
+        (folder / "pairs.tsv").write_text(text, encoding="utf-8")
+        return {"pairs": len(drawn)}
+
+
+class Align(Step):
+    """A bitext with word links in ``aligned``, as ``isoglot align --words unicode`` makes it.
+
+    Args:
+        path: the bitext, or a recipe's source.
+        source: further keys of the source (``columns``, ``source_language``, …).
+        method: of statistical alignment.
+        symmetrisation: of both directions.
+    """
+
+    path: str
+    source: Options
+    method: str
+    symmetrisation: str
+
+    def run(self, folder: Path, report: Reporter) -> Facts:
+        """Align."""
+        from isoglot.align.align_file import AlignRequest, align_file  # noqa: PLC0415
+        from isoglot.corpus.read.sources import Source  # noqa: PLC0415
+
+        request = AlignRequest(
+            method=self.method, words="unicode", symmetrisation=self.symmetrisation, output="corpus"
+        )
+        source = Source.model_validate({"path": self.path, **self.source})
+        return {"pairs": align_file([source], folder / "aligned", request, progress=report)}
+
+
+class Gold(Step):
+    """Gold links by construction: the first pairs of ALIGNED corpora as ``NAME.jsonl``, all links sure.
+
+    Args:
+        corpora: name of the file -> ALIGNED corpus.
+        limit: pairs of each.
+    """
+
+    corpora: Annotated[dict[str, str], Field(min_length=1)]
+    limit: Annotated[int, Field(ge=1)] = 400
+
+    def run(self, folder: Path, report: Reporter) -> Facts:
+        """Write a file each."""
+        counts = {
+            name: write_gold(path, folder / f"{name}.jsonl", limit=self.limit)
+            for name, path in self.corpora.items()
+        }
+        if empty := [name for name, count in counts.items() if not count]:
+            raise ConfigurationError(f"{self.corpora[empty[0]]} holds no sentence pair; name another corpus")
+        return {"pairs": sum(counts.values())}
+
+
+def write_gold(corpus: str | Path, out: Path, *, limit: int) -> int:
+    """Write the first ``limit`` pairs of an ALIGNED corpus as gold links; returns how many there were."""
+    from isoglot.corpus.manifest import load_corpus  # noqa: PLC0415 - loads the library
+
+    aligned = load_corpus(corpus)
+    rows = aligned.select(range(min(limit, len(aligned))))
+    lines = [
+        {"id": str(number), "src": row["source_words"], "tgt": row["target_words"],
+         "sure": sorted(row["links"]), "possible": []}
+        for number, row in enumerate(rows, 1)
+    ]  # fmt: skip
+    if lines:
+        write_text(out, "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines))
+    return len(lines)
+
+
+class _Lines:
+    """The lines of text files, read anew each time."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self.paths = paths
+
+    def __iter__(self) -> Iterator[str]:
+        for path in self.paths:
+            try:
+                with Path(path).open(encoding="utf-8") as file:
+                    yield from (line.rstrip("\n") for line in file)
+            except (OSError, UnicodeDecodeError) as error:
+                raise InputError(f"cannot be read ({error}); name a text file in UTF-8", path=path) from error
+
+
+def _built(kind: Any, options: Mapping[str, Any], what: str) -> Any:
+    """A request of another verb.
+
+    Raises:
+        ConfigurationError: an option that it does not have.
+    """
+    known = kind.__dataclass_fields__
+    if unknown := sorted(set(options) - set(known)):
+        raise ConfigurationError(f"{what} has no option {unknown[0]!r}; {did_you_mean(unknown[0], known)}")
+    return kind(**options)
+
+
+def _write_sides(place: Path) -> None:
+    """Both sides of a derived treebank as lines of words."""
+    if (place / "derived.txt").exists() or not (place / "derived.conllu").exists():
+        return
+    from isoglot.corpus.manifest import load_corpus  # noqa: PLC0415
+
+    corpus = load_corpus(place / "aligned")
+    for column, name in (("source_words", "original.txt"), ("target_words", "derived.txt")):
+        text = "".join(f"{' '.join(words)}\n" for words in corpus[column])
+        (place / name).write_text(text, encoding="utf-8")

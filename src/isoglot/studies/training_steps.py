@@ -1,0 +1,365 @@
+"""What a study trains and measures: pre-training, fine-tuning, evaluation, analyses, figures."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from isoglot.errors import ConfigurationError
+from isoglot.recipe.source import dump_yaml
+from isoglot.runs.files import write_text
+from isoglot.runs.folder import CHECKPOINT, MANIFEST, read_json
+from isoglot.runs.reporter import Reporter
+from isoglot.studies.calls import Input, Step, expanded, outside, texts, unset
+
+__all__ = [
+    "TRAINER_STATE",
+    "AlignmentScore",
+    "Evaluate",
+    "Figure",
+    "Finetune",
+    "Pretrain",
+    "StatisticalAlignment",
+    "TaskData",
+]
+
+TRAINER_STATE = "trainer_state.json"
+"""Where the trainer keeps what it logged."""
+_OUTSIDE = ("no such file", "is not set")
+"""What a recipe's mistakes say of files that are not there; a step's files list those."""
+_ENCODER = f"{CHECKPOINT}/config.json"
+Facts = Mapping[str, Any]
+Options = dict[str, Any]
+
+
+class Pretrain(Step):
+    """A recipe (built-in name or file) with sections laid over it; null deletes what the recipe has."""
+
+    kind: ClassVar[str] = "pretrain"
+    weights: ClassVar[str] = _ENCODER
+    resumes: ClassVar[bool] = True
+    expands: ClassVar[bool] = False  # the recipe does, and its hash is of what is written
+    recipe: str
+    sections: Options
+    seed: int = 1
+
+    def text(self) -> str:
+        """The recipe as a file, which ``isoglot pretrain`` takes."""
+        values = {"extends": self.recipe, "name": self.label, "seed": self.seed, **self.sections}
+        return f"# {self.label}: a run of a study; `isoglot pretrain` takes this file\n{dump_yaml(values)}"
+
+    def files(self) -> list[Input]:
+        """The encoder it starts from, and the files of the streams."""
+        from isoglot.recipe.load import builtin_folder  # noqa: PLC0415
+        from isoglot.recipe.source import read_document  # noqa: PLC0415
+
+        with self._file() as path:
+            document = read_document(path, builtin=builtin_folder(), variables=False)
+        kept = {key: document.values.get(key) for key in ("model", "tokenizer", "streams")}
+        written = [text for place, text in document.raw.items() if place[0] in kept]
+        plain = set(texts(kept)) - {expanded(text) for text in written if not unset(text)} - set(written)
+        return outside([*written, *sorted(text for text in plain if text.startswith(("/", ".", "~")))])
+
+    def check(self) -> None:
+        """Refuse what ``isoglot pretrain --check`` refuses, but for files that are not there."""
+        from isoglot.pretraining.check import load_recipe  # noqa: PLC0415 - loads the libraries
+
+        try:
+            with self._file() as path:
+                load_recipe(path)
+        except ConfigurationError as error:
+            wrong = [p for p in error.problems if not any(text in p for text in _OUTSIDE)]
+            if wrong:
+                raise ConfigurationError(wrong) from error
+
+    def run(self, folder: Path, report: Reporter) -> Facts:
+        """Train; ``hours`` is the time that the optimiser's steps took."""
+        from isoglot.pretraining.check import load_recipe  # noqa: PLC0415
+        from isoglot.pretraining.pretrain import pretrain  # noqa: PLC0415
+
+        root = folder.parent.parent
+        path = write_text(root / "recipes" / f"{folder.name}.yaml", self.text())
+        pretrain(load_recipe(path), folder, resume=True, progress=report, cache=root / "cache")
+        states = folder.glob(f"checkpoint-*/{TRAINER_STATE}")
+        last = max(states, key=lambda state: int(state.parent.name.rpartition("-")[2]), default=None)
+        if last is not None:
+            shutil.copyfile(last, folder / TRAINER_STATE)  # the report looks for curves there
+        for old in folder.glob("checkpoint-*"):
+            shutil.rmtree(old, ignore_errors=True)  # only a stopped run needs them
+        seconds = (read_json(folder / MANIFEST) or {}).get("metrics", {}).get("train_runtime")
+        return {"recipe": str(path), "values": {} if seconds is None else {"hours": seconds / 3600}}
+
+    @contextmanager
+    def _file(self) -> Iterator[Path]:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "recipe.yaml"
+            path.write_text(self.text(), encoding="utf-8")
+            yield path
+
+
+class TaskData(BaseModel):
+    """A task with its data.
+
+    Args:
+        kind: name in :data:`isoglot.tasks.TASKS`, or ``package.module:Name``.
+        data: as ``--data`` of ``isoglot finetune``.
+        options: of the task.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    kind: str
+    data: list[str]
+    options: Options = {}
+
+    def build(self) -> Any:
+        """The task.
+
+        Raises:
+            ConfigurationError: no such task, or options that it does not have.
+        """
+        from isoglot.tasks import build_task  # noqa: PLC0415
+
+        return build_task(self.kind, self.data, **self.options)
+
+    def files(self, languages: Sequence[str], split: str) -> Iterator[Input]:
+        """The files from outside of a split, or what was looked for where there is none."""
+        from isoglot.corpus.labelled.places import DataSource  # noqa: PLC0415
+
+        specs = DataSource(self.data).of_split(split)
+        own = [one.path for one in outside(specs)]
+        for language in languages:
+            found = [s for s in own if not unset(s) and DataSource([expanded(s)]).has(language, split)]
+            for spec in found or (own if len(own) == len(specs) else []):  # other calls may make the rest
+                yield Input(
+                    spec.replace("{language}", language).replace("{split}", split), there=spec in found
+                )
+
+
+class Finetune(Step):
+    """An encoder fine-tuned on a task, with settings laid over a preset's.
+
+    ``language`` is that of the training data, several with commas.
+    """
+
+    kind: ClassVar[str] = "finetune"
+    weights: ClassVar[str] = _ENCODER
+    resumes: ClassVar[bool] = True
+    checkpoint: str
+    task: TaskData
+    preset: str
+    train: Options
+    language: str
+    seed: int
+
+    def settings(self) -> tuple[Any, Any]:
+        """The task with the preset's options, and the settings.
+
+        Raises:
+            ConfigurationError: unknown options or settings.
+        """
+        from isoglot.finetuning.options import task_with_settings  # noqa: PLC0415
+
+        values = {**self.task.options, **self.train, "run": self.label or None}
+        return task_with_settings(self.task.kind, self.task.data, paper=self.preset, **values)
+
+    def files(self) -> list[Input]:
+        """The encoder, the training data, and the data that checkpoints are chosen by."""
+        _, settings = self.settings()
+        languages = self.language.split(",")
+        chosen = {"source": languages, "joint": settings.select_languages, "last": []}[settings.select]
+        found = [*outside([self.checkpoint]), *self.task.files([*languages, *settings.originals], "train")]
+        return list(dict.fromkeys([*found, *self.task.files([] if settings.dev_fraction else chosen, "dev")]))
+
+    def check(self) -> None:
+        """Refuse options that the task or fine-tuning does not have."""
+        self.task.build()
+        self.settings()
+
+    def run(self, folder: Path, report: Reporter) -> Facts:
+        """Fine-tune."""
+        from isoglot.finetuning.finetune import finetune  # noqa: PLC0415 - loads the libraries
+
+        task, train = self.settings()
+        finetune(
+            self.checkpoint,
+            task,
+            language=self.language,
+            seed=self.seed,
+            train=train,
+            out=folder,
+            progress=report,
+        )
+        return {}
+
+
+class Evaluate(Step):
+    """A checkpoint measured on a task; values are ``LANGUAGE/METRIC``, the task's own metric ``LANGUAGE/``.
+
+    The checkpoint is a fine-tuned one, or an encoder for tasks without a head.
+    """
+
+    kind: ClassVar[str] = "evaluate"
+    checkpoint: str
+    task: TaskData
+    languages: list[str]
+    split: Literal["dev", "test"] = "test"
+    precision: Literal["float32", "bfloat16", "float16"] = "float32"
+
+    def files(self) -> list[Input]:
+        """The checkpoint and the data."""
+        found = [*outside([self.checkpoint]), *self.task.files(self.languages, self.split)]
+        return list(dict.fromkeys(found))
+
+    def check(self) -> None:
+        """Refuse options that the task does not have."""
+        self.task.build()
+
+    def run(self, folder: Path, report: Reporter) -> Facts:
+        """Measure."""
+        from isoglot.finetuning.evaluate import EvaluateOptions, evaluate  # noqa: PLC0415 - loads the libraries
+
+        task = self.task.build()
+        options = EvaluateOptions(run=self.label or None, precision=self.precision)
+        rows = evaluate(
+            self.checkpoint,
+            task,
+            languages=self.languages,
+            split=self.split,
+            options=options,
+            progress=report,
+        )
+        values = {f"{row.language}/{row.metric}": row.value for row in rows}
+        values |= {f"{row.language}/": row.value for row in rows if row.metric == task.primary_metric}
+        return {"values": values, "rows": [row.model_dump() for row in rows]}
+
+
+class AlignmentScore(Step):
+    """ALIGN-MLM's alignment score of an encoder, and its parts inside and outside the dictionary, in per cent.
+
+    Args:
+        checkpoint: the encoder.
+        vocabulary: the copied tokenizer.
+        options: fields of :class:`isoglot.analysis.checkpoint_score.ScoreOptions`; ``subset`` as a mapping.
+    """
+
+    kind: ClassVar[str] = "analyse"
+    checkpoint: str
+    vocabulary: str
+    options: Options = Field(default={})
+
+    def check(self) -> None:
+        """Refuse options that the score does not have."""
+        self._options()
+
+    def _options(self) -> Any:
+        from isoglot.analysis.alignment_score import Subset  # noqa: PLC0415 - loads the libraries
+        from isoglot.analysis.checkpoint_score import ScoreOptions  # noqa: PLC0415
+
+        own: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in self.options.items()}
+        if "subset" in own:
+            own["subset"] = Subset(**own["subset"])
+        try:
+            return ScoreOptions(**own)
+        except TypeError as error:
+            raise ConfigurationError(f"alignment score: {error}") from error
+
+    def run(self, folder: Path, report: Reporter) -> Facts:
+        """Measure."""
+        from isoglot.analysis.checkpoint_score import checkpoint_alignment_score  # noqa: PLC0415
+
+        found = checkpoint_alignment_score(
+            self.checkpoint, vocabulary=self.vocabulary, options=self._options()
+        )
+        values = {
+            "alignment_score": found.total.score,
+            "alignment_trained": found.trained,
+            "alignment_held_out": found.held_out,
+            "alignment_backward": found.total.backward,
+        }
+        return {"values": {name: value for name, value in values.items() if value is not None}}
+
+
+class StatisticalAlignment(Step):
+    """AER of a statistical aligner on gold links, trained on their sentences and on more bitext, in per cent.
+
+    Args:
+        gold: gold links with words.
+        method: of alignment.
+        train: more bitext: a recipe's source.
+    """
+
+    kind: ClassVar[str] = "analyse"
+    gold: str
+    method: str = "fast_align"
+    train: Options | None = None
+
+    def run(self, folder: Path, report: Reporter) -> Facts:
+        """Train, align, score."""
+        from isoglot.align.files.formats import read_links  # noqa: PLC0415
+        from isoglot.align.files.pairs import read_pairs  # noqa: PLC0415
+        from isoglot.align.scoring import score  # noqa: PLC0415
+        from isoglot.align.statistical.model import StatisticalAligner  # noqa: PLC0415
+        from isoglot.corpus.read.sources import Source  # noqa: PLC0415
+
+        found = read_links(self.gold)
+        if found.words is None:
+            raise ConfigurationError(f"{self.gold}: has no words; JSON lines with src and tgt are needed")
+        pairs = [(list(s), list(t)) for s, t in found.words]
+        if self.train is not None:
+            more = read_pairs([Source.model_validate(self.train)], mode="unicode", warn=lambda *_: None)
+            pairs += [(list(pair.words[0]), list(pair.words[1])) for pair in more]
+        links = (
+            StatisticalAligner(self.method)
+            .fit_align_words([s for s, _ in pairs], [t for _, t in pairs])
+            .links
+        )
+        total = score(links.alignments()[: len(found.gold)], list(found.gold))
+        return {"values": {name: 100 * getattr(total, name) for name in ("aer", "precision", "recall", "f1")}}
+
+
+class Figure(Step):
+    """A figure drawn from checkpoints as ``isoglot analyse`` draws it, into ``figures``.
+
+    Args:
+        type: ``map`` of frequent aligned words (options of :class:`isoglot.analysis.analyse_map.MapRequest`), or links
+            by ``layers`` (of :class:`isoglot.analysis.analyse_links.LayersRequest`).
+        name: of the figure file.
+        panels: label -> checkpoint.
+        options: of the analysis.
+    """
+
+    kind: ClassVar[str] = "figure"
+    type: Literal["map", "layers"]
+    name: str
+    panels: dict[str, str]
+    options: Options
+
+    def check(self) -> None:
+        """Refuse options that the figure does not have."""
+        self._drawing()
+
+    def run(self, folder: Path, report: Reporter) -> Facts:
+        """Draw."""
+        draw, request = self._drawing()
+        checkpoints, labels = list(self.panels.values()), list(self.panels)
+        written = draw(checkpoints, request, out=folder, labels=labels, progress=report)
+        return {"files": [path.name for path in written]}
+
+    def _drawing(self) -> tuple[Any, Any]:
+        from isoglot.analysis import analyse_links, analyse_map  # noqa: PLC0415 - loads the libraries
+
+        kinds: dict[str, tuple[Any, Any]] = {
+            "map": (analyse_map.analyse_map, analyse_map.MapRequest),
+            "layers": (analyse_links.analyse_layers, analyse_links.LayersRequest),
+        }
+        draw, request = kinds[self.type]
+        try:
+            return draw, request(**self.options, name=self.name)
+        except TypeError as error:
+            raise ConfigurationError(f"figure {self.name}: {error}") from error

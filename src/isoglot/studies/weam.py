@@ -1,0 +1,143 @@
+"""WEAM (Yang et al. 2021): a model a language pair, multilingual BERT continued; TLM is WEAM without its second loss.
+
+``tableN`` and ``figureN`` are the paper's. Word links: FastAlign in the paper, HMM at small, by construction at tiny.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from isoglot.report.papers import PaperColumn, PaperRow
+from isoglot.studies import languages
+from isoglot.studies.calls import Call, Value, mean
+from isoglot.studies.lab import External, Lab, Scores, Task
+from isoglot.studies.languages import METRICS, aligned, continued, fill, start, task_data, zero_shot
+from isoglot.studies.training_steps import Figure
+
+__all__ = ["ABOUT", "SIZES"]
+
+#        name: (tiny, small, paper)
+SIZES: dict[str, tuple[Any, Any, Any]] = {
+    "seeds": ([1, 2, 3], [1, 2, 3], [1]),  # not given
+    "masking": (0.30, 0.30, 0.30),  # §3.1
+    "length": (64, 128, 128),  # §3.1
+    "batch": (32, 32, 32),  # §3.1
+    "epochs": (4, 4, 2),  # §3.1
+    "learning_rate": (1e-3, 5e-4, 5e-5),  # §3.1
+    "cao_rate": (2e-4, 1e-4, 5e-5),  # Cao et al. 2020, its code
+    "cao_batch": (32, 32, 8),  # Cao et al. 2020, its code
+    "cao_pairs": (None, None, 250_000),  # Cao et al. 2020: pairs a language
+    "mlqa_epochs": (6, 10, 3),  # of fine-tuning, not given: XTREME's
+    "mlqa_rate": (5e-4, 2e-4, 3e-5),
+    "mlqa_warmup": (0.1, 0.1, 500),
+    "xnli_epochs": (5, 4, 5),
+    "xnli_rate": (3e-4, 2e-4, 2e-5),
+    "xnli_warmup": (0.1, 0.1, 0.0),
+    **languages.SIZES,
+}
+ABOUT = {
+    "tiny": (
+        "The miniature world; derived copies of it play Spanish (other letters), German (other letters, inverted) "
+        "and Chinese (other letters, words in random order). mBERT is an encoder trained on all of them. Word links "
+        "by construction."
+    ),
+    "small": (
+        "Real text: 32,000 to 57,000 pairs a language, and an encoder of 4 layers trained on both sides of them in "
+        "place of mBERT. XQuAD stands in for MLQA (no SQuAD here): the first four fifths of its articles to train "
+        "on, the last to test. NLI is trained on MNLI's and SNLI's development sets; XNLI is there in German and "
+        "Spanish, without translations of its training data."
+    ),
+    "paper": (
+        "The paper's own setting. ISOGLOT_CHECKPOINTS holds bert-base-multilingual-cased; ISOGLOT_CORPORA "
+        "europarl.en- de.tsv, europarl.en-es.tsv and xu2019.en-zh.tsv (english, tab, other; for Word-aligned BERT "
+        "bg, el and fr too), XNLI with its translated training data (nli/de.train.tsv, nli/en.dev.tsv, "
+        "nli/de.test.tsv, ...), MLQA with its translations of SQuAD (mlqa/de.train.json, mlqa/de.test.json, ...; "
+        "mlqa/en.train.json is SQuAD)."
+    ),
+}
+PAIRS = ("es", "de", "zh")
+
+
+def table1(lab: Lab) -> None:
+    """MLQA, TLM against WEAM: zero-shot and translate-train."""
+    note = "Rows with a dagger print Lewis et al.'s numbers for mBERT; ours in them is the run of mBERT's other row."
+    fill(lab, "weam:Table1", partial(_cell, lab, "mlqa"), note=note)
+
+
+def table2(lab: Lab) -> None:
+    """XNLI, TLM against WEAM: zero-shot and translate-train."""
+    note = "Rows with a dagger print other papers' numbers; ours are trained here."
+    fill(lab, "weam:Table2", partial(_cell, lab, "xnli"), note=note)
+
+
+def figure2(lab: Lab) -> None:
+    """Frequent aligned words before and after: t-SNE of 20 English-German links without stop words."""
+    weam = _pair_model(lab, "weam", "de", lab.seeds[0])
+    panels = {"mBERT": lab.checkpoint(_start(lab)), "mBERT+WEAM": lab.checkpoint(weam)}
+    options = {"corpus": [aligned(lab, "de")], "count": 20, "stop_words": "auto", "pieces": "mean"}
+    lab.draw("weam figure2", Figure(type="map", name="figure2", panels=panels, options=options))
+
+
+def _cell(lab: Lab, kind: str, row: PaperRow, column: PaperColumn, seed: int) -> Value:
+    """A number of the row's encoder; English of TLM and WEAM is the mean over their three models."""
+    task, metric, language = _task(lab, kind), METRICS.get(column.metric, column.metric), column.language
+    if row.setting == "translate-train" and lab.scale == "small" and kind == "xnli":
+        return Value(unavailable="no translated training data here")
+    if row.setting == "translate-train" and language != "en":
+        tuned = lab.finetune(_start(lab), task, language, seed=seed, setting="translate_train")
+        return lab.evaluate(tuned, task, [language]).value(language, metric)
+    if row.system in ("tlm", "weam"):
+        models = PAIRS if language == "en" else (language,)
+        return mean([_of_pair(lab, row.system, pair, task, seed).value(language, metric) for pair in models])
+    encoder = _start(lab) if row.system == "mbert" else _cao2020(lab, seed)
+    return zero_shot(lab, encoder, task, seed).value(language, metric)
+
+
+def _of_pair(lab: Lab, system: str, pair: str, task: Task, seed: int) -> Scores:
+    """A pair's model fine-tuned on English, evaluated in English and the pair's language."""
+    tuned = lab.finetune(_pair_model(lab, system, pair, seed), task, "en", seed=seed, setting="zero_shot")
+    return lab.evaluate(tuned, task, ["en", *([pair] if pair in task.languages else [])])
+
+
+def _start(lab: Lab) -> Call | External:
+    return start(lab, "bert-base-multilingual-cased")
+
+
+def _pair_model(lab: Lab, system: str, pair: str, seed: int) -> Call:
+    """WEAM, or TLM with the same data and settings (§3.1), of one language pair."""
+    size = lab.size
+    sections = {
+        "streams": {"bitext": {"path": aligned(lab, pair), "encode": {"max_length": size["length"]}}},
+        "views": {"pair": {"probability": size["masking"], "max_length": size["length"]}},
+        "objectives": {"word_exchange": None} if system == "tlm" else {},
+        "batch": {"examples": size["batch"]},
+        "epochs": {"count": size["epochs"]},
+        "train": {"learning_rate": size["learning_rate"]},
+    }
+    return continued(lab, system, "weam", _start(lab), sections, seed=seed, name=f"{system} {pair}")
+
+
+def _cao2020(lab: Lab, seed: int) -> Call:
+    """Word-aligned BERT (Cao et al. 2020): one model of its languages."""
+    spoken = lab.at(("es", "de"), ("es", "de"), ("bg", "de", "el", "es", "fr"))
+    sources = [{"path": f"{aligned(lab, code)}/data-*.parquet", "target_language": code} for code in spoken]
+    sections = {
+        "streams": {"bitext": {"limit": lab.size["cao_pairs"], "sources": sources}},
+        "batch": {"examples": lab.size["cao_batch"]},
+        "train": {"learning_rate": lab.size["cao_rate"]},
+    }
+    return continued(lab, "cao2020", "cao2020", _start(lab), sections, seed=seed)
+
+
+def _task(lab: Lab, kind: str) -> Task:
+    size, spoken = lab.size, PAIRS
+    train = {
+        "epochs": size[f"{kind}_epochs"],
+        "learning_rate": size[f"{kind}_rate"],
+        "warmup": size[f"{kind}_warmup"],
+    }
+    if kind == "xnli" and lab.scale != "paper":  # there are no development data
+        train |= {"evaluate_every": None, "select": "last"}
+        spoken = lab.at(PAIRS, ("es", "de"), PAIRS)
+    return Task(kind, task_data(lab, kind, PAIRS), spoken, preset="weam", train=train)

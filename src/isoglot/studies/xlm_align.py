@@ -1,0 +1,344 @@
+"""XLM-Align (Chi et al. 2021): MLM, TLM and denoising word alignment, continued from XLM-R.
+
+``tableN`` and ``figureN`` are the paper's. Tables 1, 2 and 13-19 are the full model, Tables 3-7 a shorter run. Rows
+that are one model are one run: XLM-Align of Table 3 and layer 10, "Enable" and "masked" of Tables 4, 6 and 7; -DWA and
+"no-query"; layers 12 and 12 of Tables 4 and 5. What the paper does not give is in the recipe xlm_align.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from isoglot.report.papers import PaperColumn, PaperRow, paper_table
+from isoglot.studies import languages
+from isoglot.studies.calls import Call, Unavailable, Value
+from isoglot.studies.lab import External, Handle, Lab, Task
+from isoglot.studies.languages import (
+    ABSENT,
+    CHECKPOINTS,
+    CORPORA,
+    DATA,
+    METRICS,
+    aligned,
+    continued,
+    fill,
+    side,
+    start,
+    task_data,
+    world,
+)
+from isoglot.studies.steps import Gold
+from isoglot.studies.training_steps import Figure, StatisticalAlignment
+
+__all__ = ["ABOUT", "SIZES"]
+
+#        name: (tiny, small, paper)
+SIZES: dict[str, tuple[Any, Any, Any]] = {
+    "seeds": ([1, 2, 3], [1, 2, 3], [1, 2, 3, 4, 5]),  # Table 1: five runs, of fine-tuning (inferred)
+    "ablation_seeds": ([1], [1, 2, 3], [1, 2, 3, 4, 5]),  # 48 fine-tuned models of 12 encoders a seed
+    "steps": (800, 3_000, 150_000),  # Table 11
+    "accumulation": (1, 1, 64),  # of batches of 32: 2,048 (Table 11)
+    "ablation_steps": (800, 3_000, 50_000),  # §4.4
+    "ablation_accumulation": (1, 1, 8),  # of batches of 32: 256 (§4.4)
+    "warmup": (80, 200, 10_000),  # Table 11
+    "learning_rate": (5e-4, 5e-4, 2e-4),  # Table 11
+    "masking": (0.3, 0.2, 0.15),  # not given
+    "self_after": (400, 1_500, None),  # steps labelled by the corpus: an encoder this small cannot at first
+    "tag_rate": (5e-4, 3e-4, None),  # of fine-tuning; the paper's grids are the preset's (Table 12)
+    "pair_rate": (3e-4, 2e-4, None),
+    "question_rate": (5e-4, 2e-4, None),
+    "tag_epochs": (3, 4, None),
+    "pair_epochs": (5, 4, None),
+    "question_epochs": (6, 10, None),
+    **languages.SIZES,
+}
+ABOUT = {
+    "tiny": (
+        "The miniature world; derived copies of it play German, Spanish, French, Hindi and Chinese. XLM-R is an "
+        "encoder of 4 layers trained on all of them: its layers 2, 3 and 4 stand for 8, 10 and 12. The first half "
+        "of the steps is labelled by the links of construction, the second half by the model itself (an encoder "
+        "this small cannot at first). XQuAD, MLQA and TyDiQA are the same stories, with their own metrics and "
+        "random numbers."
+    ),
+    "small": (
+        "Real text in English, German, Spanish, French, Hindi and Chinese, and an encoder of 4 layers trained on it "
+        "in place of XLM-R: its layers 2, 3 and 4 stand for 8, 10 and 12. The first half of the steps is labelled "
+        "by a statistical aligner's links, the second half by the model itself. POS is trained on EWT and tested on "
+        "PUD, NER is WikiANN; XQuAD's first four fifths of articles to train on and its last to test serve for "
+        "XQuAD and MLQA (no SQuAD here); NLI is trained on MNLI's and SNLI's development sets. fast_align learns "
+        "from the test sentences alone."
+    ),
+    "paper": (
+        "The paper's own setting. ISOGLOT_CHECKPOINTS holds xlm-roberta-base, bert-base-multilingual-cased and xlm- "
+        "mlm-100-1280; ISOGLOT_CORPORA text.LANGUAGE.txt of all languages, the bitext that the recipe xlm_align "
+        "names, XTREME's data as pos/LANGUAGE.SPLIT.conllu, ner/LANGUAGE/SPLIT, xquad, mlqa and "
+        "tydiqa/LANGUAGE.SPLIT.json, nli and pawsx/LANGUAGE.SPLIT.tsv (of xquad and mlqa, en.train is SQuAD and "
+        "en.dev its development set), and gold links as wordalign/en-fr.jsonl with bitext to train fast_align as "
+        "wordalign/train.en-fr.tsv."
+    ),
+}
+_COPIES = ("de", "es", "fr", "hi", "zh")
+_KINDS = {"udpos": "pos", "panx": "ner"}
+_TABLES = {"pos": 13, "ner": 14, "xquad": 15, "mlqa": 16, "tydiqa": 17, "xnli": 18, "pawsx": 19}
+"""Task -> the paper's table by language."""
+_TEXT = (  # Tables 8 and 9
+    "af am ar as az ba be bg bn ca ckb cs cy da de el en eo es et eu fa fi fr ga gl gu he hi hr hu hy id is it ja ka "
+    "kk km kn ko ky la lo lt lv mk ml mn mr ms mt my ne nl nn no or pa pl ps pt ro ru sa sd si sk sl sq sr sv sw ta te "
+    "tg th tl tr tt ug uk ur uz vi yi zh"
+)
+_OPTIONS = {  # scale paper
+    "pos": {"words": "written"},  # as XTREME's data have them
+    "pawsx": {"untranslated": "keep"},  # XTREME counts them
+}
+_SMALL = {  # languages with data, scale small
+    "pos": ("en", "de", "es", "fr", "hi", "zh"),
+    "ner": ("en", "de", "es", "fr"),
+    "xnli": ("en", "de", "es"),
+    "xquad": ("en", "de", "es", "hi", "zh"),
+    "mlqa": ("en", "de", "es", "hi", "zh"),
+}
+_ABSENT = {"tydiqa": "no TyDiQA here", "pawsx": "no English training pairs here"}
+
+
+def table1(lab: Lab) -> None:
+    """XTREME, mean over languages."""
+    note = "Rows with a star are other papers' numbers, and so is mT5's."
+    fill(lab, "xlm_align:Table1", partial(_by_language, lab), note=note)
+
+
+def table2(lab: Lab) -> None:
+    """Alignment error rate of SimAlign and optimal transport, before and after; and of fast_align."""
+    note = (
+        "SimAlign's first two rows are its own paper's numbers, fast_align's are not the paper's own either."
+    )
+    fill(lab, "xlm_align:Table2", partial(_error_rate, lab), note=note)
+
+
+def table3(lab: Lab) -> None:
+    """MLM, TLM and word alignment."""
+    _ablation(lab, "xlm_align:Table3")
+
+
+def table4(lab: Lab) -> None:
+    """The layer that labels."""
+    _ablation(lab, "xlm_align:Table4")
+
+
+def table5(lab: Lab) -> None:
+    """The layer of the pointer network."""
+    _ablation(lab, "xlm_align:Table5")
+
+
+def table6(lab: Lab) -> None:
+    """Filtering of the labels."""
+    _ablation(lab, "xlm_align:Table6")
+
+
+def table7(lab: Lab) -> None:
+    """Which words are queries."""
+    _ablation(lab, "xlm_align:Table7")
+
+
+def table13(lab: Lab) -> None:
+    """POS tagging by language."""
+    fill(lab, "xlm_align:Table13", partial(_by_language, lab))
+
+
+def table14(lab: Lab) -> None:
+    """NER by language."""
+    fill(lab, "xlm_align:Table14", partial(_by_language, lab))
+
+
+def table15(lab: Lab) -> None:
+    """XQuAD by language."""
+    fill(lab, "xlm_align:Table15", partial(_by_language, lab))
+
+
+def table16(lab: Lab) -> None:
+    """MLQA by language."""
+    fill(lab, "xlm_align:Table16", partial(_by_language, lab))
+
+
+def table17(lab: Lab) -> None:
+    """TyDiQA-GoldP by language."""
+    fill(lab, "xlm_align:Table17", partial(_by_language, lab))
+
+
+def table18(lab: Lab) -> None:
+    """XNLI by language."""
+    fill(lab, "xlm_align:Table18", partial(_by_language, lab))
+
+
+def table19(lab: Lab) -> None:
+    """PAWS-X by language."""
+    fill(lab, "xlm_align:Table19", partial(_by_language, lab))
+
+
+def figure2(lab: Lab) -> None:
+    """Alignment error rate by layer, mean over the language pairs, before and after, by two methods."""
+    after = _continued(lab, "xlm_align", lab.seeds[0])
+    panels = {"XLM-R": lab.checkpoint(_start(lab)), "XLM-Align": lab.checkpoint(after)}
+    gold = [_gold(lab, pair) for pair in _gold_pairs(lab).values()]
+    options = {"methods": ["itermax", "ot"], "layers": "all", "gold": gold}
+    lab.draw("xlm_align figure2", Figure(type="layers", name="figure2", panels=panels, options=options))
+
+
+def _by_language(lab: Lab, row: PaperRow, column: PaperColumn, seed: int, **changes: Any) -> Value:
+    """A number in the column's language; the mean over the task's languages where it has none."""
+    task, metric = _task(lab, _KINDS.get(column.task, column.task)), METRICS.get(column.metric, column.metric)
+    encoder = _encoder(lab, row.system, seed, **changes)
+    scores = lab.evaluate(lab.finetune(encoder, task, "en", seed=seed, setting="zero_shot"), task)
+    return scores.value(column.language, metric) if column.language else scores.mean(metric)
+
+
+def _ablation(lab: Lab, table: str) -> None:
+    """Rows that differ in one setting of a shorter run."""
+    names = ("self_label_layer", "dwa_layer", "filtering", "query")
+
+    def measured(row: PaperRow, column: PaperColumn, seed: int) -> Value:
+        changes = {name: row.attributes[name] for name in names if name in row.attributes}
+        if changes.get("query") == "none":  # without queries there is no loss: the same run
+            row, changes = PaperRow(row.label, {}, {"system": "xlm_align_no_dwa"}), {}
+        return _by_language(lab, row, column, seed, short=True, **changes)
+
+    fill(lab, table, measured, seeds=lab.size["ablation_seeds"])
+
+
+def _error_rate(lab: Lab, row: PaperRow, column: PaperColumn, seed: int) -> Value:
+    """AER of an aligner on a pair of languages."""
+    pairs = _gold_pairs(lab)
+    if column.id not in pairs:
+        return Value(unavailable=f"no gold links of {column.id} at this scale")
+    pair = pairs[column.id]
+    if row.system == "fast_align":
+        path = f"{CORPORA}/wordalign/train.{pair}.tsv"
+        train = lab.at(None, None, {"path": path, "source_language": "xx", "target_language": "yy"})
+        step = StatisticalAlignment(gold=_gold(lab, pair), train=train, label="fast_align")
+        return lab.analyse(f"fast_align {pair}", step, "aer")
+    method = str(row.attributes["aligner"]).removeprefix("simalign_")
+    options = {"method": method, "layer": lab.at(3, 3, 8)}  # Table 2: layer 8; of 4 layers the third
+    task = Task("word_alignment", [_gold(lab, "{language}")], list(pairs.values()), options=options)
+    return lab.evaluate(_encoder(lab, row.system, seed), task).value(pair, "aer")
+
+
+def _gold_pairs(lab: Lab) -> dict[str, str]:
+    """The table's pairs and what the files of gold links are called."""
+    if lab.scale == "tiny":
+        return {pair: pair for pair in ("en-de", "en-fr", "en-hi")}
+    real = {"en-de": "de-en", "en-fr": "en-fr", "en-hi": "en-hi"}
+    return real | ({"en-ro": "ro-en"} if lab.scale == "paper" else {})
+
+
+def _gold(lab: Lab, pair: str) -> str:
+    if lab.scale != "tiny":
+        return f"{lab.at('', DATA, CORPORA)}/wordalign/{pair}.jsonl"
+    corpora = {f"en-{code}": f"{world(lab, code)}/{code}/pos.test/aligned" for code in ("de", "fr", "hi")}
+    return f"{lab.make('gold', Gold(corpora=corpora))}/{pair}.jsonl"
+
+
+def _start(lab: Lab) -> Call | External:
+    return start(lab, "xlm-roberta-base")
+
+
+def _encoder(lab: Lab, system: str, seed: int, **changes: Any) -> Handle:
+    if system == "xlmr_base":
+        return _start(lab)
+    if system == "mt5_base":
+        return Unavailable("mT5, an encoder-decoder: table only")
+    if system in ("mbert", "xlm"):
+        if lab.scale != "paper":
+            return Unavailable(ABSENT)
+        if system == "mbert":
+            return External(system, f"{CHECKPOINTS}/bert-base-multilingual-cased")
+        return lab.external(system, f"{CHECKPOINTS}/xlm-mlm-100-1280", module="sacremoses")
+    return _continued(lab, system, seed, **changes)
+
+
+def _continued(lab: Lab, system: str, seed: int, *, short: bool = False, **changes: Any) -> Call:
+    """XLM-R continued by MLM (Table 3: XLM-R*), by MLM and TLM, or by XLM-Align.
+
+    Args:
+        lab: of the study.
+        system: ``xlmr_continued_mlm``, ``xlm_align``, ``xlm_align_no_dwa`` or ``xlm_align_no_tlm``.
+        seed: of the run; at scale paper 1 (the paper's five runs are of fine-tuning).
+        short: as in the ablations.
+        **changes: in place of ``self_label_layer`` 10 (Table 11), ``dwa_layer`` 12 (Table 5), ``filtering`` itermax
+            (Table 6) and ``query`` masked (Table 7).
+    """
+    usual = {"self_label_layer": 10, "dwa_layer": 12, "filtering": "itermax", "query": "masked"}
+    size, kind, own = lab.size, "ablation_" if short else "", {**usual, **changes}
+    real, masked = lab.scale == "small", {"probability": size["masking"]}
+    streams: dict[str, Any] = {"text": {"sources": _text(lab)}}
+    views: dict[str, Any] = {"text": {**masked, **({"max_length": 128} if real else {})}}
+    objectives: dict[str, Any] = {}
+    train: dict[str, Any] = {
+        "learning_rate": size["learning_rate"],
+        "warmup_steps": size["warmup"],
+        "gradient_accumulation_steps": size[f"{kind}accumulation"],
+    }
+    if system != "xlmr_continued_mlm":
+        views["pair"] = {**masked, **({"max_length": 256} if real else {})}
+    if system in ("xlm_align", "xlm_align_no_tlm"):
+        layers = {8: 8, 10: 10, 12: 12} if lab.scale == "paper" else {8: 2, 10: 3, 12: 4}
+        objectives["word_alignment"] = {
+            "label_layer": layers[own["self_label_layer"]],
+            "layer": layers[own["dwa_layer"]],
+            "filtering": own["filtering"],
+            "queries": own["query"].replace("-", "_"),
+        }
+    if lab.scale != "paper":
+        streams["text"] |= {"sampling_exponent": None, "pack": None}
+        train["fp16"] = None
+        if "pair" in views:
+            order = _COPIES if real else ("es", "de", "fr", "hi", "zh")
+            sources = [{"path": f"{aligned(lab, c)}/data-*.parquet", "target_language": c} for c in order]
+            streams["bitext"] = {"kind": "aligned", "sampling_exponent": None, "sources": sources}
+            streams["bitext"] |= {"encode": {"max_length": 256, "max_side": 126}} if real else {}
+        if objectives:
+            objectives["word_alignment"] |= {
+                "labels": "corpus_then_self",
+                "self_after_step": size["self_after"],
+            }
+    sections = {
+        "streams": streams,
+        "views": views,
+        "objectives": objectives,
+        "steps": size[f"{kind}steps"],
+        "train": train,
+    }
+    recipe = "mlm" if system == "xlmr_continued_mlm" else system
+    run = " ".join([system, *(f"{k}={v}" for k, v in own.items() if v != usual[k])])
+    return continued(lab, run, recipe, _start(lab), sections, seed=lab.at(seed, seed, 1))
+
+
+def _text(lab: Lab) -> list[dict[str, Any]]:
+    """Text in all languages, as a recipe's sources."""
+    if lab.scale == "paper":
+        return [{"path": f"{CORPORA}/text.{code}.txt", "language": code} for code in _TEXT.split()]
+    order = lab.at(("es", "de", "fr", "hi", "zh"), _COPIES, ())
+    return [side(lab, order[0], "en"), *(side(lab, code, code) for code in order)]
+
+
+def _task(lab: Lab, kind: str) -> Task:
+    """A task of XTREME."""
+    if lab.scale == "paper":
+        columns = paper_table(f"xlm_align:Table{_TABLES[kind]}").columns
+        spoken = list(dict.fromkeys(column.language for column in columns if column.language))
+        lacking = {"pos": ("kk", "th", "tl", "yo"), "xquad": spoken[1:]}.get(kind, ())  # no development data
+        train: dict[str, Any] = {"select_languages": [code for code in spoken if code not in lacking]}
+        return Task(
+            kind,
+            task_data(lab, kind),
+            spoken,
+            preset="xlm_align",
+            train=train,
+            options=_OPTIONS.get(kind, {}),
+        )
+    if lab.scale == "small" and kind in _ABSENT:
+        return Task(kind, unavailable=_ABSENT[kind])
+    group = {"pos": "tag", "ner": "tag", "xnli": "pair", "pawsx": "pair"}.get(kind, "question")
+    train = {"epochs": lab.size[f"{group}_epochs"], "learning_rate": lab.size[f"{group}_rate"]}
+    spoken = ["en", *_COPIES] if lab.scale == "tiny" else list(_SMALL[kind])
+    train |= {"warmup": 0.1, "select": "last"}
+    return Task(kind, task_data(lab, kind, _COPIES), spoken, preset="xtreme", train=train)

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from isoglot.errors import ConfigurationError
+from isoglot.studies.catalogue import builtin_studies, find_studies
+
+OWN = '''"""My studies."""
+
+SIZES = {"seeds": ([1], [1], [1]), "steps": (1, 2, 3)}
+
+
+def table10(lab):
+    """The tenth.
+
+    More.
+    """
+
+
+def table9(lab):
+    """The ninth."""
+
+
+def _helper(lab):
+    """None."""
+
+
+def helper(lab, more):
+    """None."""
+'''
+
+
+def test_studies_are_in_natural_order_with_titles() -> None:
+    names = [name for name in builtin_studies() if name.startswith("xlm_align")]
+    assert names[:3] == ["xlm_align/figure2", "xlm_align/table1", "xlm_align/table2"]
+    assert names[-1] == "xlm_align/table19"
+    assert all(study.title.endswith(".") for study in builtin_studies().values())
+
+
+def test_a_file_of_ones_own_is_a_study(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(OWN)
+    found = find_studies([str(path)])
+    assert [(s.name, s.title) for s in found] == [
+        ("mine/table9", "The ninth."),
+        ("mine/table10", "The tenth."),
+    ]
+    assert found[0].sizes["steps"] == (1, 2, 3)
+    assert [s.name for s in find_studies([f"{path}/table10"])] == ["mine/table10"]
+
+
+def test_names_are_looked_up() -> None:
+    assert [s.name for s in find_studies(["weam/table2", "weam/"])] == [
+        "weam/table2",
+        "weam/figure2",
+        "weam/table1",
+    ]
+    with pytest.raises(ConfigurationError, match="unknown study 'weam/tabel2'; did you mean 'weam/table2'"):
+        find_studies(["weam/tabel2"])
+    with pytest.raises(ConfigurationError, match="unknown study"):
+        find_studies(["nowhere.py"])

@@ -1,0 +1,171 @@
+"""Each call once, whatever asks for it and whoever does it; what is lost is done again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from study_steps import Add, Breaks, DiesOnce, Fails, Tuned
+
+from isoglot.errors import ConfigurationError
+from isoglot.studies.calls import Call, Step
+from isoglot.studies.engine import Store, do_calls
+from isoglot.studies.lab import Lab
+
+
+class Work:
+    """A lab whose calls log what they did."""
+
+    def __init__(self, folder: Path) -> None:
+        self.lab, self.root, self.log = Lab({"seeds": ([1], [1], [1])}), folder / "out", folder / "log"
+        self.store = Store(self.root)
+
+    def add(self, number: float, to: str = "", kind: type[Add] = Add) -> Call:
+        return self.lab.make(f"add {number:g}", kind(log=str(self.log), number=number, to=to))
+
+    def done(self) -> list[str]:
+        return (
+            sorted(line.split()[0] for line in self.log.read_text().splitlines()) if self.log.exists() else []
+        )
+
+    def sums(self, *calls: Call) -> list[float | None]:
+        return [self.store.value(call, "sum") for call in calls]
+
+
+def test_each_call_is_done_once_and_a_stopped_study_goes_on(tmp_path: Path) -> None:
+    work = Work(tmp_path)
+    base = work.add(1)
+    first, second = work.add(2, base), work.add(3, base)
+    done = do_calls([first], work.root)
+    assert (done.made, work.sums(first, second)) == ({"analyse": 2}, [3, None])
+    assert do_calls([first, second], work.root).made == {"analyse": 1}
+    assert do_calls([first, second], work.root).made == {}
+    assert work.done() == ["1", "2", "3"]
+    (work.store.folder(first) / "call.json").unlink()
+    (work.store.folder(first) / "half").touch()
+    assert do_calls([first, second], work.root).made == {"analyse": 1}
+    assert not (work.store.folder(first) / "half").exists(), "what a stopped call left is gone"
+
+
+def test_facts_of_a_call_are_handed_on(tmp_path: Path) -> None:
+    work = Work(tmp_path)
+    base = work.add(1.5)
+
+    class Takes(Step):
+        number: float | str
+
+    call = work.lab.make("takes", Takes(number=base.fact("doubled")))
+    assert work.store.resolved(call, assume=True) == Takes(number=1000)
+    do_calls([base], work.root)
+    assert work.store.resolved(call) == Takes(number=3.0)
+    wrong = work.lab.make("takes", Takes(number=base.fact("trebled")))
+    with pytest.raises(ConfigurationError, match=r"analyse add 1\.5 has no fact 'trebled'"):
+        work.store.resolved(wrong)
+
+
+def test_weights_go_when_nothing_waits_for_them_and_come_back_when_something_does(tmp_path: Path) -> None:
+    work = Work(tmp_path)
+    tuned = work.add(1, kind=Tuned)
+    first, second = work.add(2, tuned), work.add(3, tuned)
+    do_calls([first, second], work.root)
+    assert not work.store.usable(tuned) and work.store.manifest(tuned) is not None
+    third = work.add(4, tuned)
+    assert do_calls([first, second, third], work.root, keep=True).made == {"finetune": 1, "analyse": 1}
+    assert work.store.usable(tuned)
+    assert work.sums(first, second, third) == [3, 4, 5]
+
+
+def test_a_mistake_leaves_the_other_calls_and_names_its_own(tmp_path: Path) -> None:
+    work = Work(tmp_path)
+    bad = work.lab.make("bad", Fails())
+    worse = work.lab.make("worse", Fails(to=bad))
+    good = work.add(1)
+    done = do_calls([worse, good], work.root)
+    assert work.sums(good) == [1]
+    assert {call.told: why for call, why in done.failed.items()} == {
+        "data bad": "no such thing",
+        "data worse": "needs data bad, which could not be done",
+    }
+    with pytest.raises(ZeroDivisionError) as caught:
+        do_calls([work.lab.make("broken", Breaks())], work.root)
+    assert "while doing data broken in" in "".join(caught.value.__notes__)
+
+
+def test_several_processes_share_the_work(tmp_path: Path) -> None:
+    work = Work(tmp_path)
+    base = work.add(1)
+    tops = [work.add(number, base) for number in (2, 3, 4)]
+    told: list[str] = []
+    done = do_calls(tops, work.root, workers=2, finished=lambda call, manifest: told.append(call.name))
+    assert done.made == {"analyse": 4} and work.sums(*tops) == [3, 4, 5]
+    assert work.done() == ["1", "2", "3", "4"]
+    assert str(os.getpid()) not in work.log.read_text()
+    assert sorted(told) == ["add 1", "add 2", "add 3", "add 4"]
+    bad = work.lab.make("bad", Fails())
+    assert do_calls([bad], work.root, workers=2).failed == {bad: "no such thing"}
+
+
+@pytest.mark.slow
+def test_ray_does_the_calls_again_whose_worker_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ray = pytest.importorskip("ray")
+    support = Path(__file__).parents[1] / "support"
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(support), os.environ.get("PYTHONPATH", "")]))
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        work = Work(tmp_path)
+        base, other = work.add(1), work.add(10)
+        killed = work.add(2, base, kind=DiesOnce)
+        top, bad = work.add(3, killed), work.lab.make("bad", Fails())
+        done = do_calls([top, other, bad], work.root, engine="ray")
+        assert work.sums(top, other) == [6, 10]
+        assert done.made == {"analyse": 4} and done.failed == {bad: "no such thing"}
+        assert work.log.with_suffix(".killed").exists()
+        assert work.done() == ["1", "10", "2", "3"]
+        assert do_calls([top, other], work.root, engine="ray").made == {}
+    finally:
+        ray.shutdown()
+
+
+_WAITS = """
+import sys, time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from os import getpid
+from isoglot.studies.engine import end_with_parent
+if __name__ == "__main__":
+    pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=end_with_parent)
+    print(pool.submit(getpid).result(), flush=True)
+    time.sleep(300)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").is_file(), reason="looks for the process in /proc")
+def test_workers_end_with_the_process_that_started_them(tmp_path: Path) -> None:
+    script = tmp_path / "waits.py"
+    script.write_text(_WAITS)
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        worker = int(parent.stdout.readline())
+        assert _lives(worker)
+        parent.send_signal(signal.SIGKILL)
+        parent.wait(60)
+    for _ in range(600):
+        if not _lives(worker):
+            return
+        time.sleep(0.05)
+    pytest.fail(f"worker {worker} outlives the process that started it")
+
+
+def _lives(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"

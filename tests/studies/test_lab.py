@@ -1,0 +1,65 @@
+"""A lab takes calls and cells; equal calls are one, and what cannot be had says why."""
+
+from __future__ import annotations
+
+import pytest
+
+from isoglot.errors import ConfigurationError
+from isoglot.studies.lab import External, Lab, Task
+from isoglot.studies.steps import Pairs
+from isoglot.studies.training_steps import Finetune
+
+SIZES = {"seeds": ([1, 2], [1], [1]), "steps": (10, 100, 1000), "text": (50, None, None)}
+TASK = Task("xnli", ["data/{language}.{split}.tsv"], ["de", "es"], train={"epochs": 2})
+
+
+def test_sizes_are_of_the_scale_and_may_be_changed() -> None:
+    lab = Lab(SIZES, scale="tiny", changes={"steps": 20})
+    assert (lab.size, lab.seeds) == ({"seeds": [1, 2], "steps": 20, "text": 50}, [1, 2])
+    assert lab.changed == {"steps": (20, 1000)}, "sizes that the paper does not have are not the paper's"
+    assert Lab(SIZES, scale="paper").changed == {}
+    assert [Lab(SIZES, scale=scale).at("t", "s", "p") for scale in ("tiny", "small", "paper")] == [
+        "t",
+        "s",
+        "p",
+    ]
+    with pytest.raises(ConfigurationError, match="unknown size 'stepps'; did you mean 'steps'"):
+        Lab(SIZES, changes={"stepps": 1})
+    with pytest.raises(ConfigurationError, match="unknown scale 'papers'; did you mean 'paper'"):
+        Lab(SIZES, scale="papers")
+
+
+def test_equal_calls_are_one_and_know_what_they_need() -> None:
+    lab = Lab(SIZES)
+    pairs = lab.make("pairs", Pairs(source="a", target="b"))
+    assert lab.make("again", Pairs(source="a", target="b")) is pairs
+    encoder = lab.pretrain("tlm", "tlm", {"streams": {"bitext": {"path": f"{pairs}/pairs.tsv"}}})
+    assert encoder.needs == (pairs,) and encoder.step.label == "tlm"
+    other = lab.pretrain("tlm", "tlm", {"model": {"path": lab.checkpoint(encoder)}}, seed=2)
+    assert other.needs == (encoder,)
+    tuned = lab.finetune(encoder, TASK, "en", seed=3, setting="zero_shot")
+    assert isinstance(tuned.step, Finetune) and tuned.needs == (encoder,)  # type: ignore[union-attr]
+    assert tuned.step.train == {"epochs": 2, "setting": "zero_shot"}  # type: ignore[union-attr]
+    scores = lab.evaluate(tuned, TASK)
+    assert scores.call.needs == (tuned,)  # type: ignore[union-attr]
+    assert [read for value in (scores.value("de", "f1"), scores.mean()) for read in value.reads()] == [
+        (scores.call, "de/f1"),
+        (scores.call, "de/"),
+        (scores.call, "es/"),
+    ]
+    assert scores.value("fr").unavailable == "no data in this language at this scale"
+
+
+def test_a_checkpoint_from_outside_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = Lab(SIZES)
+    encoder = lab.external("mbert", "${CHECKPOINTS}/mbert")
+    assert isinstance(encoder, External) and lab.checkpoint(encoder) == "${CHECKPOINTS}/mbert"
+    tuned = lab.finetune(encoder, TASK, "en")
+    assert tuned.step.label == "mbert" and tuned.needs == ()  # type: ignore[union-attr]
+    monkeypatch.setattr("isoglot.studies.lab.find_spec", lambda name: None)
+    missing = lab.external("xlm", "${CHECKPOINTS}/xlm", module="sacremoses")
+    lost = lab.evaluate(lab.finetune(missing, TASK, "en"), TASK)
+    for value in (lost.value("de"), lost.mean("f1"), lost.value("de") - lost.value("es")):
+        assert "needs sacremoses" in value.unavailable
+    absent = Task("tydiqa", unavailable="no TyDiQA here")
+    assert lab.evaluate(lab.finetune(encoder, absent, "en"), absent).mean().unavailable == "no TyDiQA here"

@@ -1,0 +1,152 @@
+"""A study at one scale: which cells it fills, what it reads, and what is written of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from study_steps import Add
+
+from isoglot.cells import read_cells
+from isoglot.errors import ConfigurationError
+from isoglot.results import read
+from isoglot.studies.calls import Value, mean
+from isoglot.studies.catalogue import Study, find_studies
+from isoglot.studies.engine import Store, do_calls
+from isoglot.studies.lab import Lab, Place
+from isoglot.studies.program import build_programs, inspect_programs, matches, part_of, write_program
+from isoglot.studies.training_steps import Evaluate, Finetune
+
+SMALL = {
+    "seeds": [1], "steps": 2, "warmup": 0, "vocabulary": 300, "batch": 4, "text": 200, "dev": 6, "pos": 20, "ner": 20,
+    "nli": 20, "tuning_epochs": 1, "tuning_epochs_nli": 1,
+}  # fmt: skip
+
+
+def study(tmp_path: Path) -> Study:
+    log = str(tmp_path / "log")
+
+    def table(lab: Lab) -> None:
+        for name, number in (("one", 1), ("two", 2)):
+            for seed in lab.seeds:
+                call = lab.make(f"{name} s{seed}", Add(log=log, number=number * seed))
+                lab.cell(
+                    "mine", row=("all", name), column="sum", value=Value(call=call, metric="sum"), seed=seed
+                )
+        lab.cell("mine", row=("all", "lost"), column="sum", value=Value(unavailable="not here"))
+        far = lab.make("far", Add(log="/no/such/file", number=1))
+        lab.cell("mine", row=("all", "far"), column="sum", value=Value(call=far, metric="sum"))
+        x = [Value(call=lab.make(f"x{n}", Add(log=log, number=n)), metric="sum") for n in range(3)]
+        lab.scatter("shape", [("a", "g", x[0], mean(x))], title="Shape", x_label="x", y_label="y")
+
+    return Study("mine/table", "A table.", table, {"seeds": ([1, 3], [1], [1])}, {"tiny": "Made up."})
+
+
+def test_a_study_from_its_function_to_its_files(tmp_path: Path) -> None:
+    (tmp_path / "log").touch()
+    (program,) = build_programs([study(tmp_path)], scale="tiny", changes={})
+    store = Store(tmp_path / "out")
+    found = inspect_programs([program], store)
+    assert {path: [c.name for c in calls] for path, calls in found.missing().items()} == {
+        "/no/such/file": ["far"]
+    }
+    do_calls([call for call in program.targets() if call not in found.blocked], store.root)
+    tables, folder = write_program(program, store, found.blocked)
+    cells = {
+        (cell.row[1], cell.seed): (cell.value, cell.unavailable)
+        for cell in read_cells(folder / "cells.jsonl")
+    }
+    assert cells == {
+        ("one", 1): (1, None), ("one", 3): (3, None), ("two", 1): (2, None), ("two", 3): (6, None),
+        ("lost", None): (None, "not here"), ("far", None): (None, "not there: /no/such/file"),
+    }  # fmt: skip
+    assert {(r.run, r.value) for r in read(folder)} == {
+        ("one s1", 1),
+        ("one s3", 3),
+        ("two s1", 2),
+        ("two s3", 6),
+    }
+    assert [row.cells[0].text for row in tables[0].rows] == ["2.0", "4.0", "–", "–"]
+    text = (folder / "table.txt").read_text()
+    assert text.startswith("A table.\nScale tiny. Made up.\n") and "not there: /no/such/file" in text
+    figure = json.loads((folder / "figures" / "shape.json").read_text())
+    assert figure["points"] == [{"label": "a", "group": "g", "x": 0.0, "y": 1.0}]
+
+
+def test_cells_are_picked_by_their_labels() -> None:
+    place = Place("t", ("XLM / trans",), ("pos.sup",), Value(), 1)
+    for pattern in ("XLM*", "*trans", "pos.*", "XLM*:pos.*", "*:pos.sup"):
+        assert matches(place, pattern)
+    for pattern in ("MLM*", "XLM", "XLM*:ner.*", "pos.*:XLM*"):
+        assert not matches(place, pattern)
+
+
+def test_only_some_cells_are_measured(tmp_path: Path) -> None:
+    (program,) = build_programs([study(tmp_path)], scale="tiny", changes={}, only=["*two:sum"])
+    assert {place.row for place in program.places} == {("all", "two")} and not program.drawings
+    with pytest.raises(ConfigurationError, match="no cell matches"):
+        build_programs([study(tmp_path)], scale="tiny", changes={}, only=["three"])
+
+
+def test_parts_are_encoders_and_together_everything() -> None:
+    (program,) = build_programs(find_studies(["align_mlm/table3"]), scale="tiny", changes={"seeds": [1]})
+    parts = [part_of(program.targets(), (k, 5)) for k in range(1, 6)]
+    assert sorted(call for part in parts for call in part) == sorted(program.targets())
+    encoders = [{next(n.step.checkpoint for n in call.needs) for call in part} for part in parts]  # type: ignore[attr-defined]
+    assert [len(own) for own in encoders] == [3, 3, 2, 2, 2]
+    assert len(set.union(*encoders)) == 12
+
+
+def test_studies_of_a_paper_share_their_calls() -> None:
+    programs = build_programs(
+        find_studies(["align_mlm/table2", "align_mlm/table4"]), scale="tiny", changes={}
+    )
+    assert programs[0].targets() == programs[1].targets()
+    assert programs[0].lab is programs[1].lab
+
+
+def test_what_differs_from_the_papers_sizes_is_said() -> None:
+    (program,) = build_programs(find_studies(["weam/table2"]), scale="tiny", changes={"masking": 0.2})
+    assert "masking 0.2 (0.3)" in program.caption() and "learning_rate 0.001 (5e-05)" in program.caption()
+    (program,) = build_programs(find_studies(["weam/table2"]), scale="paper", changes={})
+    assert "Sizes" not in program.caption()
+
+
+@pytest.mark.slow
+def test_every_objective_of_align_mlm_runs_under_syntax(tmp_path: Path) -> None:
+    """Two steps of each: trees of all tasks, and language embeddings while they are fine-tuned and evaluated."""
+    programs = build_programs(
+        find_studies(["align_mlm/table3", "align_mlm/table8", "align_mlm/training_time"]),
+        scale="tiny",
+        changes=SMALL,
+        only=["* / trans+syn:xnli.sup", "*MLM / trans+syn:pos.delta", "*lm / trans+syn:alignment", "*:hours"],
+    )
+    store, notes = Store(tmp_path), _Notes()
+    targets = [call for program in programs for call in program.targets()]
+    done = do_calls(targets, tmp_path, progress=notes)
+    assert done.failed == {} and done.made["pretrain"] == 8
+    assert not [text for text in notes.said if "no language embedding" in text]
+    for program in programs:
+        tables, folder = write_program(program, store, {})
+        assert all(cell.value is not None for cell in read_cells(folder / "cells.jsonl")), tables
+    ids = {
+        (c.name.partition(" ")[0], bool(c.step.settings()[1].language_ids))
+        for target in targets
+        for c in target.needs
+        if isinstance(target.step, Evaluate) and isinstance(c.step, Finetune)
+    }
+    assert ids == {("mlm", False), ("xlm", True), ("dict_mlm", True), ("align_mlm", False)}
+    assert not list(tmp_path.glob("finetune/*/checkpoint")), "weights are deleted once they are evaluated"
+    assert do_calls(targets, tmp_path).made == {}
+
+
+class _Notes:
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.said.append(text)
+
+    def progress(self, label: str, done: int, total: int) -> None:
+        """Not looked at."""

@@ -1,0 +1,101 @@
+"""What studies train and measure: the recipe, settings and files of each, before it runs and as it runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from isoglot.errors import ConfigurationError
+from isoglot.runs.reporter import Silent
+from isoglot.studies.calls import Input
+from isoglot.studies.training_steps import (
+    AlignmentScore,
+    Evaluate,
+    Figure,
+    Finetune,
+    Pretrain,
+    StatisticalAlignment,
+    TaskData,
+)
+from isoglot.testing import tiny_bitext
+
+
+def test_a_recipes_sections_are_laid_over_it_and_its_files_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pairs.tsv").touch()
+    monkeypatch.setenv("ISOGLOT_CORPORA", str(tmp_path))
+    stream = {"path": "${ISOGLOT_CORPORA}/pairs.tsv", "target_language": "de"}
+    sections = {"model": {"path": "/nowhere/bert"}, "streams": {"bitext": stream}, "train": {"fp16": None}}
+    step = Pretrain(recipe="tlm", sections=sections, label="mine")
+    assert "extends: tlm" in step.text() and "name: mine" in step.text()
+    assert step.files() == [
+        Input("${ISOGLOT_CORPORA}/pairs.tsv", there=True),
+        Input("/nowhere/bert", there=False),
+    ]
+    step.check()
+    with pytest.raises(ConfigurationError, match="did you mean 'probability'"):
+        Pretrain(recipe="tlm", sections={**sections, "views": {"pair": {"probabilty": 1}}}).check()
+
+
+def test_data_of_a_task_are_looked_for_by_language_and_split(tmp_path: Path) -> None:
+    (tmp_path / "en.train.tsv").touch()
+    data = [f"{tmp_path}/{{language}}.{{split}}.tsv", "<0123456789abcdef>/{language}/derived.jsonl"]
+    task = TaskData(kind="xnli", data=data)
+    assert list(task.files(["en", "de"], "train")) == [Input(f"{tmp_path}/en.train.tsv", there=True)]
+    alone = TaskData(kind="xnli", data=data[:1])
+    assert list(alone.files(["en", "de"], "train"))[1] == Input(f"{tmp_path}/de.train.tsv", there=False)
+
+
+def test_fine_tuning_reads_what_it_trains_on_and_chooses_by() -> None:
+    task = TaskData(kind="xnli", data=["/no/{language}.{split}"])
+
+    def paths(**train: object) -> list[str]:
+        step = Finetune(checkpoint="/no/bert", task=task, preset="xtreme", train=train, language="de", seed=1)
+        return [one.path for one in step.files()]
+
+    assert paths() == ["/no/bert", "/no/de.train", "/no/de.dev"]
+    assert paths(select="last") == ["/no/bert", "/no/de.train"]
+    assert paths(select="last", setting="code_switch") == ["/no/bert", "/no/de.train", "/no/en.train"]
+    assert paths(select="joint", select_languages=["es"])[2:] == ["/no/es.dev"]
+    assert paths(dev_fraction=0.1) == ["/no/bert", "/no/de.train"]
+    step = Evaluate(checkpoint="<0123456789abcdef>/checkpoint", task=task, languages=["de"])
+    assert [one.path for one in step.files()] == ["/no/de.test"]
+
+
+def test_options_are_checked_before_anything_runs() -> None:
+    task = TaskData(kind="pos", data=["x"])
+    wrong = [
+        (TaskData(kind="poss", data=["x"]), {}, "did you mean 'pos'"),
+        (
+            TaskData(kind="ner", data=["x"], options={"words": "written"}),
+            {},
+            "task ner has no option 'words'",
+        ),
+        (task, {"epoch": 1}, "did you mean 'epochs'"),
+    ]
+    for data, train, message in wrong:
+        with pytest.raises(ConfigurationError, match=message):
+            Finetune(checkpoint="x", task=data, preset="xtreme", train=train, language="en", seed=1).check()
+    with pytest.raises(ConfigurationError, match="include_speical"):
+        AlignmentScore(checkpoint="x", vocabulary="y", options={"include_speical": True}).check()
+    with pytest.raises(ConfigurationError, match="cuont"):
+        Figure(type="map", name="f", panels={"a": "x"}, options={"corpus": ["y"], "cuont": 3}).check()
+    Figure(type="layers", name="f", panels={"a": "x"}, options={"gold": ["y"]}).check()
+
+
+def test_a_statistical_aligner_is_measured_on_gold_links(tmp_path: Path) -> None:
+    rows = [(r["source"].split(), r["target"].split()) for r in tiny_bitext(40)]
+    gold = [
+        {"id": i, "src": s, "tgt": t, "sure": [[k, k] for k in range(min(len(s), len(t)))], "possible": []}
+        for i, (s, t) in enumerate(rows[:10])
+    ]
+    (tmp_path / "gold.jsonl").write_text("".join(f"{json.dumps(g)}\n" for g in gold))
+    (tmp_path / "more.tsv").write_text("".join(f"{' '.join(s)}\t{' '.join(t)}\n" for s, t in rows[10:]))
+    train = {"path": str(tmp_path / "more.tsv"), "source_language": "en", "target_language": "xx"}
+    step = StatisticalAlignment(gold=str(tmp_path / "gold.jsonl"), train=train)
+    found = step.run(tmp_path, Silent())["values"]
+    assert set(found) == {"aer", "precision", "recall", "f1"}
+    assert 0 <= found["aer"] <= 100 and found["recall"] > 20

@@ -1,0 +1,63 @@
+"""Steps small enough to watch an engine do them, and to stop it; child processes import them too."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from isoglot.errors import ConfigurationError
+from isoglot.runs.reporter import Reporter
+from isoglot.studies.calls import Step
+
+
+class Add(Step):
+    """Adds a number to that of another call, and counts in ``log`` how often it was done."""
+
+    log: str
+    number: float
+    to: str = ""
+    kind: ClassVar[str] = "analyse"
+
+    def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
+        below = float((Path(self.to) / "sum").read_text()) if self.to else 0.0
+        (folder / "sum").write_text(str(below + self.number))
+        with Path(self.log).open("a") as log:
+            log.write(f"{self.number:g} in {os.getpid()}\n")
+        return {"values": {"sum": below + self.number}, "doubled": 2 * (below + self.number)}
+
+
+class Tuned(Add):
+    """Leaves weights."""
+
+    kind: ClassVar[str] = "finetune"
+    weights: ClassVar[str] = "sum"
+
+
+class Fails(Step):
+    """A user's mistake."""
+
+    to: str = ""
+
+    def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
+        raise ConfigurationError("no such thing")
+
+
+class Breaks(Step):
+    """A mistake of ours."""
+
+    def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
+        raise ZeroDivisionError("by us")
+
+
+class DiesOnce(Add):
+    """Its first worker is killed on the way."""
+
+    def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
+        mark = Path(self.log).with_suffix(".killed")
+        if not mark.exists():
+            mark.write_text(str(os.getpid()))
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().run(folder, report)
