@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import glob
-import hashlib
-import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,6 +13,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from isoglot.errors import ConfigurationError
+from isoglot.runs.folder import key_of
 from isoglot.runs.reporter import Reporter
 
 __all__ = [
@@ -103,8 +102,7 @@ class Call(str):
     def __new__(cls, step: Step, name: str, needs: Sequence[Call] = ()) -> Call:
         """Name the call by a hash of its step."""
         values = step.model_dump(mode="json", exclude_defaults=True, exclude={"label"})
-        text = json.dumps([type(step).__qualname__, values], sort_keys=True, ensure_ascii=False)
-        key = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+        key = key_of([type(step).__qualname__, values])
         call = super().__new__(cls, f"<{key}>")
         call.step, call.name, call.needs, call.key = step, name, tuple(needs), key
         return call

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import json
 import multiprocessing
 import os
 import shutil
@@ -17,8 +15,9 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from isoglot.errors import ConfigurationError, IsoglotError
-from isoglot.runs.files import write_text
-from isoglot.runs.folder import read_json, versions
+from isoglot.runs.files import make_folder, read_json, write_json
+from isoglot.runs.folder import versions
+from isoglot.runs.lock import locked
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.studies.calls import Call, Step, resolve
 
@@ -127,13 +126,13 @@ class Store:
         Raises:
             IsoglotError: it cannot be done.
         """
-        with self._locked(call, report):
+        with locked(self.folder(call)):
             if self.usable(call):
                 return self.manifest(call) or {}
             folder = self.folder(call)
             if self.manifest(call) is not None or not call.step.resumes:
                 shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
             began = time.monotonic()
             facts = self.resolved(call).run(folder, report)
             values = call.step.model_dump(mode="json")
@@ -145,24 +144,8 @@ class Store:
             )
 
     def _write(self, call: Call, manifest: Mapping[str, Any]) -> dict[str, Any]:
-        text = json.dumps(manifest, indent=1, ensure_ascii=False, default=str)
-        write_text(self.folder(call) / MANIFEST, text + "\n")
+        write_json(self.folder(call) / MANIFEST, manifest)
         return dict(manifest)
-
-    @contextmanager
-    def _locked(self, call: Call, report: Reporter) -> Iterator[None]:
-        place = self.root / ".locks"
-        place.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(place / call.key, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                report.note(f"waiting for another process that does {call.told}")
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(descriptor)
 
 
 def do_calls(

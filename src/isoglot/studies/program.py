@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from isoglot.cells import FILE_NAME as CELLS
 from isoglot.cells import Cell, write_cells
 from isoglot.errors import ConfigurationError
 from isoglot.results import FILE_NAME, Result
-from isoglot.runs.files import write_text
+from isoglot.runs.files import write_json, write_text
 from isoglot.studies.calls import Call, Input
 from isoglot.studies.catalogue import Study
 from isoglot.studies.engine import Store
@@ -252,7 +251,7 @@ def _draw(drawing: Drawing, store: Store, folder: Path) -> None:
     known = [point for point in points if point["x"] is not None and point["y"] is not None]
     if known:
         content = {"kind": "scatter", **drawing.about, "points": known}
-        write_text(folder / f"{drawing.name}.json", json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+        write_json(folder / f"{drawing.name}.json", content)
 
 
 def part_of(targets: Sequence[Call], part: tuple[int, int]) -> list[Call]:

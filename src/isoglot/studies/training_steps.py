@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from isoglot.errors import ConfigurationError
 from isoglot.recipe.source import dump_yaml
-from isoglot.runs.files import write_text
-from isoglot.runs.folder import CHECKPOINT, MANIFEST, read_json
+from isoglot.runs.files import read_json, write_text
+from isoglot.runs.folder import CHECKPOINT, MANIFEST
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.calls import Input, Step, expanded, outside, texts, unset
 
