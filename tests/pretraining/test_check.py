@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from transformers.integrations import integration_utils
 
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
-from isoglot.pretraining.check import OWNED_SETTINGS, explicit, load_recipe
+from isoglot.pretraining.check import explicit, load_recipe
+from isoglot.pretraining.check_train import OWNED_SETTINGS
+from isoglot.recipe.document import dump_yaml
 from isoglot.recipe.load import builtin_recipes
 
 
@@ -69,13 +72,13 @@ def test_shape_and_options_are_told_together_in_the_order_of_lines(tiny_recipe: 
 @pytest.mark.parametrize(
     ("override", "expected"),
     [
-        ("streams.bitext.path=nowhere/x.tsv", "nowhere/x.tsv: no such file; check the path"),
+        ("streams.bitext.path=nowhere/x.tsv", "nowhere/x.tsv: no such file or folder; check the path"),
         ("streams.bitext.target_language=null", "target_language is not given"),
         ("streams.bitext.min_pieces=3", "min_pieces counts pieces of a tokenizer"),
         ("views.pair.probability=high", "input should be a valid number"),
         ("views.pair.stream=null", "views.pair.stream"),
         ("objectives.masked_lm={type: masked_lm}", "reads view 'pair' by default"),
-        ("objectives.masked_lm.type=json:dumps", "option 'obj' is missing"),
+        ("objectives.masked_lm.type=json:dumps", "json:dumps does not take these options (TypeError"),
         ("objectives.masked_lm.type=nowhere_at_all:Name", "cannot be imported"),
         ("objectives.masked_lm.type=json:nothing", "module 'json' has no 'nothing'"),
         ("objectives.masked_lm.weight={valu: 1}", "weight.valu: unknown key; did you mean 'value'?"),
@@ -132,7 +135,16 @@ def test_a_view_that_nothing_reads_is_a_mistake(tiny_recipe: Path) -> None:
         ("views.pair.max_length=65", "views.pair.max_length: 65 given, the encoder has 64 positions"),
         ("views.pair.max_length=3", "views.pair.max_length: 3 given, but the special tokens alone are 3"),
         ("views.pair.random_pool=[9, 4]", "views.pair.random_pool: (9, 4) given"),
-        ("epochs={stream: bitext, count: 1}", "exactly one of `epochs"),
+        ("steps=null", "exactly one of `epochs"),
+        (
+            "objectives.masked_lm.weight=.nan",
+            "objectives.masked_lm.weight: .nan given; a finite number is needed",
+        ),
+        ("train.learning_rate=-1", "train.learning_rate: -1 given; it is 0 or more"),
+        ("train.learning_rate=.nan", "train.learning_rate: .nan given; a finite number is needed"),
+        ("train.weight_decay=-0.1", "train.weight_decay: -0.1 given; it is 0 or more"),
+        ("train.adam_beta2=1.5", "train.adam_beta2: 1.5 given; it is below 1"),
+        ("train.report_to=tensorbord", "train.report_to: 'tensorbord' given; did you mean 'tensorboard'?"),
         ("train.eval_strategy=steps", "train.eval_strategy: pre-training does not evaluate"),
     ],
 )
@@ -164,3 +176,80 @@ def test_a_prepared_corpus_keeps_its_filters(tiny_recipe: Path, tmp_path: Path) 
     )
     assert "holds a prepared bitext corpus" in complaints(tiny_recipe, path, "streams.bitext.kind=aligned")
     assert "is prepared with en-xx" in complaints(tiny_recipe, path, "streams.bitext.target_language=de")
+
+
+@pytest.mark.parametrize("given", ["wandb", "[none, wandb]"])
+def test_a_reporter_needs_its_package_before_any_work(
+    tiny_recipe: Path, given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(integration_utils, "is_wandb_available", lambda: False)
+    told = complaints(tiny_recipe, f"train.report_to={given}")
+    assert "train.report_to: 'wandb' needs a package that is not installed; type `pip install wandb`" in told
+    load_recipe(tiny_recipe, ["train.report_to=none"])
+
+
+def test_what_is_printed_is_what_is_used(tiny_recipe: Path) -> None:
+    tiny_recipe.write_text(tiny_recipe.read_text().replace("max_length: 64, ", ""))
+    pointer = "objectives.pointer={type: denoising_word_alignment, view: pair}"
+    values = explicit(load_recipe(tiny_recipe, [pointer]))
+    assert values["views"]["pair"]["max_length"] == 64, "what the encoder has positions for"
+    assert values["objectives"]["pointer"]["layer"] == 2
+    assert "purpose" not in values and "seed" not in values["objectives"]["pointer"]
+    text = dump_yaml(values)
+    assert "null" not in text
+    again = tiny_recipe.parent / "again.yaml"
+    again.write_text(text)
+    assert explicit(load_recipe(again)) == values
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        (
+            "runs/aligned",
+            "runs/aligned: no such file or folder; make it with `isoglot align BITEXT --format corpus",
+        ),
+        ("aligned", "aligned: no such file or folder; make it with"),
+    ],
+)
+def test_an_aligned_folder_that_is_missing_is_missing(tiny_recipe: Path, path: str, told: str) -> None:
+    found = complaints(tiny_recipe, f"streams.bitext={{kind: aligned, path: {path}}}")
+    assert f"streams.bitext.path: {told}" in found
+    assert "language" not in found
+
+
+def test_a_missing_file_in_a_folder_is_no_data_set_of_the_hub(
+    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    assert "data/train: no such file or folder" in complaints(tiny_recipe, "streams.bitext.path=data/train")
+
+
+OWN = """
+class View:
+    columns = ("source_ids",)
+    def __init__(self, tokenizer, *, size=1):
+        self.size = size + 1
+    def build(self, example, *, generator):
+        return {}
+
+class Loss:
+    def __init__(self, model, *, view="pair", layers=2):
+        self.layers = range(layers)
+"""
+
+
+def test_a_constructor_s_own_error_is_seen_before_any_data_is(
+    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own_of_check.py").write_text(OWN)
+    wrong = [
+        "views.pair={type: own_of_check:View, stream: bitext, size: big}",
+        "objectives.masked_lm={type: own_of_check:Loss, view: pair, layers: many}",
+    ]
+    told = complaints(tiny_recipe, *wrong)
+    assert "views.pair: own_of_check:View does not take these options (TypeError: " in told
+    assert "objectives.masked_lm: own_of_check:Loss does not take these options (TypeError: " in told
+    load_recipe(tiny_recipe, [text.replace("big", "3").replace("many", "3") for text in wrong])

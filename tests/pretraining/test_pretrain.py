@@ -156,7 +156,7 @@ def test_a_resumed_run_keeps_the_tokenizer_it_began_with(tiny_recipe: Path, tmp_
         ("text", InputError, r"bitext\.tsv:65"),
         ("empty", InputError, "empty"),
         ("batch", ConfigurationError, "lower train.gradient_accumulation_steps"),
-        ("settings", ConfigurationError, r"train: .*warmup_steps"),
+        ("settings", ConfigurationError, r"train\.warmup_steps: -1 given; it is 0 or more"),
         ("evaluation", ConfigurationError, "isoglot evaluate"),
         ("positions", ConfigurationError, r"views\.pair\.max_length: 64 given, the encoder has 32 positions"),
         ("columns", ConfigurationError, "source_ids"),

@@ -167,11 +167,29 @@ steps: 5
 
 
 def test_length_and_batch_are_each_given_once(good: Path) -> None:
-    assert any("exactly one of `epochs" in c for c in complaints(good, "epochs={stream: bitext, count: 1}"))
     assert any("exactly one of `epochs" in c for c in complaints(good, "steps=null"))
-    assert any("exactly one of examples | tokens" in c for c in complaints(good, "batch.tokens=4096"))
+    assert any(
+        "exactly one of examples | tokens" in c for c in complaints(good, "batch={examples: 1, tokens: 9}")
+    )
     recipe = recipes.load(good, ["steps=null", "epochs={stream: bitext, count: 2}"])
     assert recipe.epochs is not None and recipe.epochs.count == 2 and recipe.steps is None
+
+
+def test_a_later_choice_replaces_the_other_one(good: Path, tmp_path: Path) -> None:
+    recipe = recipes.load(good, ["epochs={stream: bitext, count: 2}", "batch.tokens=4096"])
+    assert (recipe.steps, recipe.batch.examples, recipe.batch.tokens) == (None, None, 4096)
+    recipe = recipes.load(good, ["epochs={stream: bitext, count: 2}", "steps=10"])
+    assert (recipe.steps, recipe.epochs) == (10, None)
+    child = tmp_path / "child.yaml"
+    sources = "sources: [{path: a.tsv, target_language: de}, {path: b.tsv, target_language: fr}]"
+    child.write_text(
+        f"extends: good.yaml\nepochs: {{stream: bitext, count: 3}}\nstreams: {{bitext: {{{sources}}}}}\n"
+    )
+    recipe = recipes.load(child)
+    assert recipe.steps is None and recipe.epochs is not None and recipe.epochs.count == 3
+    assert recipe.streams["bitext"].path is None and recipe.streams["bitext"].sources is not None
+    child.write_text("extends: good.yaml\nsteps: 5\nepochs: {stream: bitext, count: 3}\n")
+    assert any("exactly one of `epochs" in c for c in complaints(child))  # both in one file is a mistake
 
 
 def test_overrides_are_typed_named_and_checked(good: Path) -> None:

@@ -9,13 +9,10 @@ import pytest
 from datasets import Dataset
 
 from isoglot.recipe.signatures import (
-    check_options,
     dataset_options,
     hints_of,
     mismatch,
-    options_of,
 )
-from isoglot.recipe.source import Document
 
 
 @dataclass
@@ -35,31 +32,10 @@ def plain(model: object, *, layers: tuple[int, ...] = (1,), **rest: object) -> N
     """A function with open options."""
 
 
-def test_options_are_the_parameters_that_isoglot_does_not_supply() -> None:
-    assert list(options_of(Thing, supplied=("tokenizer",))) == ["share", "needed", "mode", "lexicon"]
-    assert list(options_of(plain, supplied=("model",))) == ["layers"]
-
-
 def test_inherited_types_and_corpora_are_found() -> None:
     assert hints_of(Thing)["share"] is float
     assert dataset_options(Thing) == {"lexicon"}
     assert dataset_options(plain) == set()
-
-
-def problems(callable_: object, **options: object) -> list[str]:
-    document = Document()
-    check_options(document, ("views", "x"), callable_, options, supplied=("tokenizer", "model"))  # type: ignore[arg-type]
-    return [p.removeprefix("recipe: ") for p in document.problems]
-
-
-def test_unknown_wrong_and_missing_options() -> None:
-    assert problems(Thing, needed=1) == []
-    assert problems(Thing, needed=1, share=1, mode="b", lexicon="stream") == []
-    assert problems(Thing) == ["views.x: option 'needed' is missing; add `needed: ...`"]
-    assert problems(Thing, needed=1, mod="a") == ["views.x.mod: unknown option; did you mean 'mode'?"]
-    assert problems(Thing, needed=1, mode="c") == ["views.x.mode: 'c' given; input should be 'a' or 'b'"]
-    assert problems(plain, anything=3, layers=[1, 2]) == []
-    assert len(problems(plain, layers=["one"])) == 1
 
 
 @pytest.mark.parametrize(

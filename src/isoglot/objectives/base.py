@@ -11,7 +11,10 @@ from transformers import PreTrainedModel
 
 from isoglot.modules.encodings import Encodings
 
-__all__ = ["Batch", "Objective", "ObjectiveOutput"]
+__all__ = ["SUPPLIED", "Batch", "Objective", "ObjectiveOutput"]
+
+SUPPLIED = ("tokenizer", "seed")
+"""Parameters of an objective's constructor that isoglot fills in by name; see :class:`Objective`."""
 
 Batch = Mapping[str, Mapping[str, Tensor]]
 """View name to that view's collated tensors."""
@@ -46,6 +49,16 @@ class Objective(nn.Module, ABC):
     The shared encoder comes in through the :class:`~isoglot.modules.encodings.Encodings`; an objective holds only
     parameters and buffers of its own (heads, momentum copies, queues, dictionaries), which are saved in
     ``objectives.safetensors``.
+
+    **Constructor**. Its signature is the schema of the objective's section in a recipe: name, type and default of each
+    option. The encoder is the first argument. Filled in by name, where the constructor has them:
+
+    * ``tokenizer``: the run's tokenizer; not an option of the recipe.
+    * ``seed``: unless the recipe gives one, a number that depends on the run's seed and the objective's name.
+    * ``view`` and names that end in ``_view``: names of views, checked; each view of a recipe has to be read.
+    * A parameter annotated :class:`datasets.Dataset`: the corpus of the stream that the recipe names.
+
+    An option is kept as an attribute of its own name, so that ``isoglot pretrain --check`` can show the value in use.
     """
 
     @abstractmethod

@@ -169,6 +169,8 @@ class SentenceContrast(Objective):
         self.projection = Projection(
             width, size, kind=kind, bias=bias, std=std, generator=generator_for(seed, "projection")
         )
+        self.projection_size, self.queue_size = size, given("queue_size", queue_size)
+        self.momentum = given("momentum", momentum)
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
         self.queue: KeyQueue | None = None
         if variant != "in_batch":

@@ -11,20 +11,18 @@ from datasets import Dataset
 from torch import nn
 from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
-from isoglot.checks import resolve
 from isoglot.errors import ConfigurationError
 from isoglot.modules.checkpoint import load_config
 from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.language_embeddings import language_embeddings
 from isoglot.modules.load import load_masked_lm, model_config
-from isoglot.objectives import OBJECTIVES
 from isoglot.objectives.base import Objective
+from isoglot.pretraining.constructors import Constructor, constructor
+from isoglot.recipe.document import Location
 from isoglot.recipe.sections import Recipe, WeightSection
-from isoglot.recipe.signatures import dataset_options, options_of
 from isoglot.seeding import seed_for
 from isoglot.training.batches import BatchOptions, StreamCost
 from isoglot.training.model import AlignmentModel, Weight, WeightSchedule
-from isoglot.views import VIEWS
 from isoglot.views.base import View
 from isoglot.views.instance import is_packed
 
@@ -36,6 +34,7 @@ __all__ = [
     "check_streams",
     "encoder_config",
     "longest_input",
+    "make_view",
 ]
 
 
@@ -50,6 +49,12 @@ class Built:
 
     model: AlignmentModel
     views: dict[str, tuple[str, View]]
+
+    @property
+    def made(self) -> dict[Location, Any]:
+        """Views and objectives by section and name."""
+        views: dict[Location, Any] = {("views", name): view for name, (_, view) in self.views.items()}
+        return {**views, **{("objectives", name): o for name, o in self.model.objectives.items()}}
 
 
 def build_views(
@@ -73,21 +78,43 @@ def build_views(
     views: dict[str, tuple[str, View]] = {}
     problems: list[str] = []
     for name, section in recipe.views.items():
-        callable_ = resolve(VIEWS, section.type, kind="view")
-        options = _with_corpora(callable_, section.options, corpora)
-        if longest is not None and "max_length" in options_of(callable_, supplied=()):
-            given = options.setdefault("max_length", longest)
-            if isinstance(given, int) and given > longest:
-                problems.append(
-                    f"views.{name}.max_length: {given} given, the encoder has {longest} positions; lower it"
-                )
         try:
-            views[name] = (section.stream, callable_(tokenizer, **options))
+            made = make_view(constructor("views", section.type), section.options, tokenizer, corpora, longest)
+            views[name] = (section.stream, made)
         except ConfigurationError as error:
-            problems.extend(f"views.{name}: {text}" for text in error.problems)
+            for text in error.problems:
+                inside = text.partition(": ")[0] in section.options
+                problems.append(f"views.{name}{'.' if inside else ': '}{text}")
     if problems:
         raise ConfigurationError(problems)
     return views
+
+
+def make_view(
+    made_by: Constructor,
+    options: Mapping[str, Any],
+    tokenizer: PreTrainedTokenizerFast,
+    corpora: Mapping[str, Dataset],
+    longest: int | None,
+) -> View:
+    """A view from its options.
+
+    Args:
+        made_by: its constructor.
+        options: as the recipe gives them.
+        tokenizer: of the streams.
+        corpora: prepared corpora by stream name.
+        longest: tokens that the encoder has positions for.
+
+    Raises:
+        ConfigurationError: it refuses the options, or its inputs are longer than the encoder takes.
+    """
+    given = options.get("max_length")
+    if "max_length" in made_by.options and longest is not None and isinstance(given, int) and given > longest:
+        raise ConfigurationError(f"max_length: {given} given, the encoder has {longest} positions; lower it")
+    supplied = {} if longest is None else {"max_length": longest}
+    view: View = made_by.build(tokenizer, options, corpora, **supplied)
+    return view
 
 
 def build_model(
@@ -149,17 +176,14 @@ def _objectives(
     weights: dict[str, Weight] = {}
     problems: list[str] = []
     for name, section in recipe.objectives.items():
-        callable_ = resolve(OBJECTIVES, section.type, kind="objective")
-        options = _with_corpora(callable_, section.options, corpora)
-        takes = options_of(callable_, supplied=())
-        if "tokenizer" in takes:
-            options["tokenizer"] = tokenizer
-        if "seed" in takes:
-            options.setdefault("seed", seed_for(recipe.seed, "objective", name))
+        made_by = constructor("objectives", section.type)
+        seed = seed_for(recipe.seed, "objective", name)
         with torch.random.fork_rng(devices=[]):  # a new head's weights depend on the seed and its name alone
-            torch.manual_seed(seed_for(recipe.seed, "objective", name))
+            torch.manual_seed(seed)
             try:
-                objectives[name] = callable_(encoder, **options)
+                objectives[name] = made_by.build(
+                    encoder, section.options, corpora, tokenizer=tokenizer, seed=seed
+                )
             except ConfigurationError as error:
                 problems.extend(f"objectives.{name}: {text}" for text in error.problems)
         weight = section.weight
@@ -167,15 +191,6 @@ def _objectives(
     if problems:
         raise ConfigurationError(problems)
     return objectives, weights
-
-
-def _with_corpora(
-    callable_: Any, options: Mapping[str, Any], corpora: Mapping[str, Dataset]
-) -> dict[str, Any]:
-    """Options with the names of streams replaced by their corpora, where a corpus is taken; lists as tuples."""
-    takes = dataset_options(callable_)
-    chosen = {k: corpora[v] if k in takes and isinstance(v, str) else v for k, v in options.items()}
-    return {k: tuple(v) if isinstance(v, list) else v for k, v in chosen.items()}
 
 
 def _language_table(recipe: Recipe, encoder: PreTrainedModel) -> nn.Embedding | None:

@@ -92,7 +92,7 @@ def _pretrained(
     """Train in a folder that no other process works in."""
     main, what = args.process_index == 0, "pre-training run"
     wanted: dict[str, Any] = {"recipe_hash": recipe.hash}
-    values = recipe.model_dump(mode="json", exclude={"name", "purpose"})
+    values = recipe.model_dump(mode="json", exclude={"name"})
     state = run_folder.state_of(out, wanted, what=what, resume=resume, told_by={"values": values})
     with args.main_process_first(local=True, desc="preparing"):
         corpora = prepared(recipe, place, report)
@@ -110,7 +110,7 @@ def _pretrained(
         check_streams(built.views, streams)
     try:
         if main and state == "new":
-            resolved = dump_yaml(explicit(recipe))
+            resolved = dump_yaml(explicit(recipe, built.made))
             write_text(out / RECIPE, f"# {recipe.name}, everything explicit\n{resolved}")
             about = {"name": recipe.name, **wanted, "seed": recipe.seed, "inputs": inputs, "values": values}
             run_folder.begin(out, about)

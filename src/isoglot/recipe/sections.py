@@ -175,7 +175,6 @@ class Recipe(_Section):
     """
 
     name: str
-    purpose: str = ""
     seed: Annotated[int, Field(ge=0)] = 1
     model: ModelSection
     tokenizer: TokenizerSection | None = None
@@ -203,12 +202,12 @@ class Recipe(_Section):
 
     @property
     def hash(self) -> str:
-        """16 hexadecimal digits of everything but its name and purpose.
+        """16 hexadecimal digits of everything but its name.
 
         Environment variables count as they are written, so the hash is the same on every machine.
         """
         values = self.as_written()
-        del values["name"], values["purpose"]
+        del values["name"]
         canonical = json.dumps(values, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 

@@ -8,7 +8,7 @@ import inspect
 import re
 import types
 import typing
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from datasets import Dataset
@@ -16,29 +16,13 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 
 from isoglot.checks import did_you_mean
-from isoglot.recipe.source import Document, Location
 
 __all__ = [
     "argument_docs",
-    "check_options",
     "dataset_options",
     "hints_of",
     "mismatch",
-    "options_of",
 ]
-
-
-def options_of(callable_: Callable[..., Any], *, supplied: Collection[str]) -> dict[str, inspect.Parameter]:
-    """The parameters that a recipe may give, beside those that isoglot supplies."""
-    parameters = inspect.signature(callable_).parameters
-    keyword = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return {n: p for n, p in parameters.items() if n not in supplied and p.kind in keyword}
-
-
-def takes_any(callable_: Callable[..., Any]) -> bool:
-    """Whether the callable has ``**kwargs``."""
-    parameters = inspect.signature(callable_).parameters.values()
-    return any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
 
 
 def hints_of(callable_: Callable[..., Any]) -> dict[str, Any]:
@@ -105,42 +89,6 @@ def mismatch(hint: Any, value: Any) -> str | None:
         messages = [str(e["msg"]) for e in error.errors()]
         return " or ".join(dict.fromkeys(m[0].lower() + m[1:] for m in messages))
     return None
-
-
-def check_options(
-    document: Document,
-    location: Location,
-    callable_: Callable[..., Any],
-    options: Mapping[str, Any],
-    *,
-    supplied: Collection[str],
-    others: Collection[str] = (),
-) -> None:
-    """Check a section's keys and values against a callable; mistakes are added to the document.
-
-    Args:
-        document: holds lines and mistakes.
-        location: of the section.
-        callable_: what the section's ``type`` stands for.
-        options: the section's keys, without ``type`` and the like.
-        supplied: parameters that isoglot fills in.
-        others: keys of the section that are no options; named where one was misspelt.
-    """
-    known = options_of(callable_, supplied=supplied)
-    hints = hints_of(callable_)
-    for name, value in options.items():
-        if name not in known:
-            if not takes_any(callable_):
-                document.problem(
-                    (*location, name), f"unknown option; {did_you_mean(name, {*known, *others})}"
-                )
-            continue
-        reason = mismatch(hints.get(name, inspect.Parameter.empty), value)
-        if reason is not None:
-            document.problem((*location, name), f"{value!r} given; {reason}")
-    for name, parameter in known.items():
-        if parameter.default is inspect.Parameter.empty and name not in options:
-            document.problem(location, f"option {name!r} is missing; add `{name}: ...`")
 
 
 def _is_enum(hint: Any) -> bool:

@@ -8,7 +8,10 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-__all__ = ["IGNORE_INDEX", "View", "padding_value"]
+__all__ = ["IGNORE_INDEX", "SUPPLIED", "View", "padding_value"]
+
+SUPPLIED = ("max_length",)
+"""Parameters of a view's constructor that isoglot fills in by name; see :class:`View`."""
 
 IGNORE_INDEX = -100
 """Label of a position that carries no loss."""
@@ -25,6 +28,14 @@ class View(Protocol):
 
     **Keys** of the result end in ``_ids``, ``_mask`` or ``labels``; :func:`padding_value` reads the suffix.
     A view with two inputs prefixes each input's keys with its side, ``query_input_ids`` and ``key_input_ids``.
+
+    **Constructor**. Its signature is the schema of the view's section in a recipe: name, type and default of each
+    option. The tokenizer is the first argument. Filled in by name, where the constructor has them:
+
+    * ``max_length``: unless the recipe gives it, the number of tokens that the encoder has positions for.
+    * A parameter annotated :class:`datasets.Dataset`: the corpus of the stream that the recipe names.
+
+    An option is kept as an attribute of its own name, so that ``isoglot pretrain --check`` can show the value in use.
     """
 
     @property

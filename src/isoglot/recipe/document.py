@@ -1,0 +1,239 @@
+"""A YAML file as recipes are written: version 1.2, every value's line kept, every mistake collected.
+
+``no`` is a string and ``5e-5`` a number (plain PyYAML reads them the other way round), duplicate keys are
+mistakes, ``${NAME}`` stands for an environment variable. Numbers are finite; what would never end (an alias inside
+what it refers to) or grow without bound is refused with its line.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from ruamel.yaml.tokens import (
+    BlockEndToken,
+    BlockMappingStartToken,
+    BlockSequenceStartToken,
+    FlowMappingEndToken,
+    FlowMappingStartToken,
+    FlowSequenceEndToken,
+    FlowSequenceStartToken,
+)
+
+from isoglot.errors import InputError
+
+__all__ = ["Document", "Location", "compose", "construct", "dump_yaml", "parse_value"]
+
+Location = tuple[str | int, ...]
+"""Keys and list indices that lead to a value."""
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_TYPED_TAGS = ("int", "float", "bool", "null")
+_DEEPEST = 50
+_MOST_VALUES = 50_000
+_OPENING = (
+    BlockMappingStartToken,
+    BlockSequenceStartToken,
+    FlowMappingStartToken,
+    FlowSequenceStartToken,
+)
+_CLOSING = (BlockEndToken, FlowMappingEndToken, FlowSequenceEndToken)
+
+
+@dataclass
+class Document:
+    """A YAML file's values, where each was written, and the mistakes found so far.
+
+    Args:
+        values: the tree, environment variables expanded and overrides applied.
+        places: ``file:line`` (or the override) of each value.
+        raw: strings as they were written, where a variable was expanded in them.
+        problems: one message a mistake, each opening with its place.
+    """
+
+    values: dict[str, Any] = field(default_factory=dict)
+    places: dict[Location, str] = field(default_factory=dict)
+    raw: dict[Location, str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    def where(self, location: Location) -> str:
+        """The place of a value, or of the closest section around it."""
+        for end in range(len(location), -1, -1):
+            if location[:end] in self.places:
+                return self.places[location[:end]]
+        return "recipe"
+
+    def problem(self, location: Location, message: str) -> None:
+        """Record a mistake in the value at ``location``."""
+        name = ".".join(str(part) for part in location)
+        text = f"{self.where(location)}: {name}: {message}" if name else f"{self.where(location)}: {message}"
+        if text not in self.problems:
+            self.problems.append(text)
+
+    def entries(self, section: str) -> dict[str, dict[str, Any]]:
+        """The entries of a section that are sections themselves; empty where its shape is wrong."""
+        values = self.values.get(section)
+        return {k: v for k, v in values.items() if isinstance(v, dict)} if isinstance(values, dict) else {}
+
+    def is_told(self, location: Location) -> bool:
+        """Whether a mistake at or below ``location`` is recorded."""
+        name = ".".join(map(str, location))
+        return any(f": {name}: " in text or f": {name}." in text for text in self.problems)
+
+    def unset(self) -> dict[Location, list[str]]:
+        """Where environment variables are needed that are not set, and which."""
+        needed = {k: list(dict.fromkeys(_VARIABLE.findall(text))) for k, text in self.raw.items()}
+        missing = {k: [name for name in names if name not in os.environ] for k, names in needed.items()}
+        return {k: names for k, names in missing.items() if names}
+
+    def drop(self, location: Location) -> None:
+        """Forget the places and raw strings at and below ``location``."""
+        for table in (self.places, self.raw):
+            for key in [k for k in table if k[: len(location)] == location]:
+                del table[key]
+
+
+def parse_value(text: str) -> Any:
+    """One value as YAML 1.2 types it: ``5e-5`` a float, ``no`` a string, ``[1, 2]`` a list.
+
+    Raises:
+        InputError: the text is no YAML.
+    """
+    document = Document()
+    node = compose(io.StringIO(text), "value")
+    return None if node is None else construct(node, (), "value", document)
+
+
+def dump_yaml(values: Any) -> str:
+    """Values as YAML 1.2 in the order given; :func:`parse_value` reads them back equal."""
+    yaml = YAML(typ="safe", pure=True)
+    yaml.default_flow_style = False
+    yaml.width = 110
+    yaml.allow_unicode = True
+    yaml.representer.sort_base_mapping_type_on_output = False
+    buffer = io.StringIO()
+    yaml.dump(values, buffer)
+    return buffer.getvalue()
+
+
+def compose(stream: Any, name: str) -> Node | None:
+    """A YAML text as ruamel's nodes.
+
+    Raises:
+        InputError: It is not YAML, or nested too deeply; with its line.
+    """
+    yaml = YAML(typ="safe", pure=True)
+    text = stream.read()
+    try:
+        _check_depth(yaml, text, name)
+        return yaml.compose(text)  # type: ignore[no-any-return]
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        reason = " ".join(p for p in (error.context, error.problem) if p)
+        line = None if mark is None else mark.line + 1
+        lines = text.splitlines()
+        if line is not None:
+            line = max(1, min(line, len(lines)))  # the end of the text counts as one more line
+        if line is not None and "${" in lines[line - 1]:
+            reason += ' (inside { } or [ ] a variable needs quotes: "${NAME}/file")'
+        raise InputError(f"not valid YAML: {reason}; mend the line", path=name, line=line) from error
+    except YAMLError as error:
+        raise InputError(f"not valid YAML: {error}; mend the file", path=name) from error
+
+
+def _check_depth(yaml: YAML, text: str, name: str) -> None:
+    """Refuse what is nested too deeply for the reader, which calls itself for every level."""
+    depth = 0
+    for token in yaml.scan(text):
+        depth += isinstance(token, _OPENING) - isinstance(token, _CLOSING)
+        if depth > _DEEPEST:
+            line = token.start_mark.line + 1
+            raise InputError(f"more than {_DEEPEST} levels of brackets or indentation", path=name, line=line)
+
+
+def construct(node: Node, location: Location, file: str, document: Document) -> Any:
+    """The values of a node, their places and mistakes added to the document."""
+    line = node.start_mark.line + 1
+    document.places.setdefault(location, f"{file}:{line}")
+    if len(location) > _DEEPEST:
+        raise InputError(
+            "an alias (*) stands inside what it refers to; write the values out", path=file, line=line
+        )
+    if len(document.places) > _MOST_VALUES:
+        raise InputError(
+            f"more than {_MOST_VALUES:,} values, aliases (*) counted in full", path=file, line=line
+        )
+    if isinstance(node, MappingNode):
+        return _construct_mapping(node, location, file, document)
+    if isinstance(node, SequenceNode):
+        return [construct(child, (*location, i), file, document) for i, child in enumerate(node.value)]
+    if not isinstance(node, ScalarNode):
+        raise TypeError(f"unexpected YAML node {node!r}")
+    kind = str(node.tag).rpartition(":")[2]
+    if kind in _TYPED_TAGS and node.style is None:
+        return _typed(node, location, document)
+    return _expand(_sound(str(node.value), location, document), location, document, plain=node.style is None)
+
+
+def _typed(node: ScalarNode, location: Location, document: Document) -> Any:
+    """A number, truth value or null; numbers are finite."""
+    try:
+        value = YAML(typ="safe", pure=True).constructor.construct_object(node)
+    except ValueError as error:  # thousands of digits
+        document.problem(location, f"{str(node.value)[:20]}... is not a number that can be read ({error})")
+        return None
+    if isinstance(value, float) and not math.isfinite(value):
+        document.problem(location, f"{node.value} given; a finite number is needed")
+    return value
+
+
+def _sound(text: str, location: Location, document: Document) -> str:
+    """The text; half a surrogate pair, which no file or name can hold, is a mistake."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        document.problem(
+            location, f"half a surrogate pair given (character {error.start + 1}); write the whole character"
+        )
+        return text.encode(errors="replace").decode()
+    return text
+
+
+def _construct_mapping(
+    node: MappingNode, location: Location, file: str, document: Document
+) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for key_node, value_node in node.value:
+        key = str(key_node.value) if isinstance(key_node, ScalarNode) else "?"
+        key = _sound(key, location, document)
+        here = (*location, key)
+        line = f"{file}:{key_node.start_mark.line + 1}"
+        if key in values:
+            first = document.places[here].rpartition(":")[2]
+            name = ".".join(map(str, here))
+            document.problems.append(
+                f"{line}: {name}: given twice, first in line {first}; delete one of the two"
+            )
+            continue
+        document.places[here] = line
+        values[key] = construct(value_node, here, file, document)
+    return values
+
+
+def _expand(text: str, location: Location, document: Document, *, plain: bool) -> Any:
+    """Replace ``${NAME}``; a plain scalar that is nothing but one variable is typed by its value."""
+    names = _VARIABLE.findall(text)
+    if not names:
+        return text
+    document.raw[location] = text
+    expanded = _VARIABLE.sub(lambda match: os.environ.get(match[1], match[0]), text)
+    if plain and _VARIABLE.fullmatch(text) and re.fullmatch(r"[-+.\w]+", expanded):
+        return parse_value(expanded)
+    return expanded
