@@ -131,6 +131,8 @@ def _append(path: Path, data: bytes) -> None:
             os.fsync(file.fileno())
         except OSError:
             file.truncate(size)
+            if not size:
+                path.unlink()
             raise
 
 

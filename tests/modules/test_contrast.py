@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from isoglot.modules.contrast import Projection, in_batch_loss, key_queue_loss, mixed_inputs, pool
+from isoglot.modules.contrast import ProjectionHead, in_batch_loss, key_queue_loss, mixed_inputs, pool
 from isoglot.modules.key_queue import KeyQueue
 from isoglot.modules.momentum import MomentumCopy
 
@@ -222,14 +222,14 @@ def test_in_batch_equals_loops():
 
 def test_projection_kinds():
     h = torch.randn(3, 6)
-    mlp = Projection(6, 4, bias=True)
+    mlp = ProjectionHead(6, 4, bias=True)
     first, second = mlp.maps
     torch.testing.assert_close(mlp(h), second(torch.relu(first(h))))
-    assert [p.shape for p in Projection(6, 4).parameters()] == [(6, 6), (4, 6)]
-    linear = Projection(6, 6, kind="linear")
+    assert [p.shape for p in ProjectionHead(6, 4).parameters()] == [(6, 6), (4, 6)]
+    linear = ProjectionHead(6, 6, kind="linear")
     torch.testing.assert_close(linear(h), h @ linear.maps[0].weight.T)
-    assert torch.equal(Projection(6, 6, kind="none")(h), h)
-    same = [Projection(6, 4, generator=torch.Generator().manual_seed(2)) for _ in range(2)]
+    assert torch.equal(ProjectionHead(6, 6, kind="none")(h), h)
+    same = [ProjectionHead(6, 4, generator=torch.Generator().manual_seed(2)) for _ in range(2)]
     assert torch.equal(same[0](h), same[1](h))
 
 

@@ -16,7 +16,7 @@ from isoglot.finetuning.options import FinetuneOptions
 from isoglot.modules.encoder import input_embeddings
 from isoglot.tasks import build_task, language_vectors
 from isoglot.tasks.code_switching import code_switch
-from isoglot.tasks.features import Collator, Rows, predict_rows
+from isoglot.tasks.features import EncodedRows, RowCollator, predict_rows
 from isoglot.tasks.language_vectors import LanguageVectors, attach, attached, number_rows, read_vectors
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 
@@ -46,7 +46,7 @@ def test_each_row_gets_its_language_and_an_unknown_one_the_mean(family: str) -> 
 
 
 def test_rows_are_numbered_by_their_examples_language() -> None:
-    rows = Rows([{"input_ids": [1] * n} for n in (1, 3, 2)], [0, 0, 1], [None] * 3)
+    rows = EncodedRows([{"input_ids": [1] * n} for n in (1, 3, 2)], [0, 0, 1], [None] * 3)
     dataset = Dataset.from_dict({"language": ["xx", "fr"]})
     vectors = LanguageVectors({"xx": 2}, torch.zeros(3, 4))
     assert number_rows(rows, dataset, None) == set()
@@ -100,7 +100,7 @@ def test_each_half_of_a_code_switched_row_has_its_own_language(
         assert found == expected
         seen.add((language["first"], language["second"]))
     assert seen == {("en", "xx"), ("xx", "en")}
-    batch = Collator(tokenizer)(rows.inputs)
+    batch = RowCollator(tokenizer)(rows.inputs)
     assert batch["language_ids"].shape == batch["input_ids"].shape
 
 
@@ -184,7 +184,7 @@ def test_an_encoder_of_a_run_with_language_embeddings_is_fine_tuned_with_them(
     assert "language_embeddings.weight" not in load_file(done / "model.safetensors")
     seen: list[set[int]] = []
 
-    def predict(model: Any, rows: Rows, *args: Any, **kwargs: Any) -> Any:
+    def predict(model: Any, rows: EncodedRows, *args: Any, **kwargs: Any) -> Any:
         seen.append({int(number) for row in rows.inputs for number in row["language_ids"]})
         assert attached(model) is not None
         return predict_rows(model, rows, *args, **kwargs)

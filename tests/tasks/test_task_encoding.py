@@ -14,7 +14,7 @@ from isoglot.modules.neighbours import gold_ranks, similarity_blocks, unit
 from isoglot.schema import PAIR, SPAN, TAGGED
 from isoglot.tasks import build_task
 from isoglot.tasks.code_switching import ORIGINAL, code_switch
-from isoglot.tasks.features import Collator, length_batches
+from isoglot.tasks.features import RowCollator, length_batches
 from isoglot.tasks.spans import SpanOptions, Window, best_answer, maximal_context
 from isoglot.tasks.tagging import TaggingTask, _windows
 from isoglot.testing import tiny_model, tiny_tokenizer
@@ -192,7 +192,7 @@ def test_collator_keeps_groups_together_and_pads() -> None:
     tokenizer = tiny_tokenizer("bert")
     row = {"input_ids": np.array([5, 6]), "labels": np.array([1, -100])}
     other = {"input_ids": np.array([5]), "labels": np.array([2])}
-    batch = Collator(tokenizer, multiple=4)([[row, other], [other]])
+    batch = RowCollator(tokenizer, multiple=4)([[row, other], [other]])
     assert batch["input_ids"].shape == (3, 4)
     assert batch["attention_mask"].tolist() == [[1, 1, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]]
     assert batch["labels"][0].tolist() == [1, -100, -100, -100]

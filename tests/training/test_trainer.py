@@ -14,7 +14,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 from isoglot.errors import ConfigurationError
 from isoglot.training import checkpoints
 from isoglot.training.batches import BatchOptions
-from isoglot.training.callbacks import Progress
+from isoglot.training.callbacks import ProgressLines
 from isoglot.training.compiling import compile_encoder
 from isoglot.training.export import export_encoder, model_card
 
@@ -141,7 +141,7 @@ def test_progress(tmp_path: Path, terminal: bool) -> None:
     text = io.StringIO()
     console = Console(file=text, force_terminal=terminal, width=250)
     make_trainer(
-        tmp_path, epochs=1, save_strategy="no", callbacks=[Progress(console)], disable_tqdm=terminal
+        tmp_path, epochs=1, save_strategy="no", callbacks=[ProgressLines(console)], disable_tqdm=terminal
     ).train()
     shown = text.getvalue()
     assert "masked_lm accuracy" in shown and "tokens/s" in shown

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from isoglot.errors import ConfigurationError
 
-__all__ = ["AlignmentScore", "Subset", "alignment_score", "nearest_both_ways", "score_vectors"]
+__all__ = ["EmbeddingScore", "Subset", "alignment_score", "nearest_both_ways", "score_vectors"]
 
 _CELLS = 1 << 24
 """Similarities held at a time by default: 64 MB in float32."""
@@ -58,7 +58,7 @@ class Subset:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AlignmentScore:
+class EmbeddingScore:
     """How well two vocabularies are aligned.
 
     Args:
@@ -95,7 +95,7 @@ def alignment_score(
     subset: Subset | None = None,
     offsets: tuple[Tensor, Tensor] | None = None,
     chunk: int | None = None,
-) -> AlignmentScore:
+) -> EmbeddingScore:
     """The alignment score of an embedding table.
 
     The candidates are the target rows of all pairs: with ``copied_from`` the derived language's whole vocabulary.
@@ -139,7 +139,7 @@ def alignment_score(
     if offsets is not None:
         left, right = left + offsets[0].to(left), right + offsets[1].to(right)
     found = score_vectors(left, right, torch.stack([source_at, target_at], dim=1), chunk=chunk)
-    return AlignmentScore(
+    return EmbeddingScore(
         found.score, found.backward, found.cosine, found.tokens, found.candidates,
         sources[found.asked], found.correct,
     )  # fmt: skip
@@ -148,7 +148,7 @@ def alignment_score(
 @torch.no_grad()
 def score_vectors(
     source: Tensor, target: Tensor, gold: Tensor, *, chunk: int | None = None
-) -> AlignmentScore:
+) -> EmbeddingScore:
     """The alignment score of two sets of vectors.
 
     Args:
@@ -172,7 +172,7 @@ def score_vectors(
     cosine = torch.nn.functional.cosine_similarity(
         source[places[:, 0]].float(), target[places[:, 1]].float(), dim=-1
     )
-    return AlignmentScore(
+    return EmbeddingScore(
         100.0 * float(correct.double().mean()), 100.0 * float(back.double().mean()),
         float(cosine.double().mean()), len(asked), width, asked, correct,
     )  # fmt: skip

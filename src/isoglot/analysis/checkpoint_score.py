@@ -14,7 +14,7 @@ from transformers import PreTrainedTokenizerBase
 
 from isoglot.align.embedding.loading import load_encoder
 from isoglot.align.embedding.options import EmbeddingOptions
-from isoglot.analysis.alignment_score import AlignmentScore, Subset, alignment_score
+from isoglot.analysis.alignment_score import EmbeddingScore, Subset, alignment_score
 from isoglot.derive.sharing import COPY_FILE
 from isoglot.derive.vocabulary import VocabularyCopy
 from isoglot.errors import ConfigurationError
@@ -65,7 +65,7 @@ class CheckpointScore:
         trained_tokens: how many were trained on.
     """
 
-    total: AlignmentScore
+    total: EmbeddingScore
     trained: float | None = None
     held_out: float | None = None
     trained_tokens: int = 0
@@ -189,7 +189,7 @@ def _lexicon_score(
     return _divided(total, seen)
 
 
-def _divided(total: AlignmentScore, seen: set[int] | None) -> CheckpointScore:
+def _divided(total: EmbeddingScore, seen: set[int] | None) -> CheckpointScore:
     """The score with those of trained and held-out entries."""
     if seen is None:
         return CheckpointScore(total)

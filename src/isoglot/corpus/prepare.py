@@ -26,8 +26,8 @@ from isoglot.corpus.filter.scripts import scripts_of
 from isoglot.corpus.manifest import InputFile, LanguageCount, Manifest, read_manifest
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.pool import WorkPool, usable_cores
-from isoglot.corpus.prepare_worker import Part, Settings, Task, filter_chunk, start
-from isoglot.corpus.read.line_files import LineFile, Meter, decode_lines
+from isoglot.corpus.prepare_worker import ChunkTask, Part, Settings, filter_chunk, start
+from isoglot.corpus.read.line_files import ByteCounter, LineFile, decode_lines
 from isoglot.corpus.read.readers import READERS
 from isoglot.corpus.read.sources import Kind, Source, expand
 from isoglot.corpus.shards import Ledger, ShardWriter
@@ -178,7 +178,7 @@ class _Run:
         self._settings = Settings(**{**vars(settings), "single_threaded": self._processes > 1})
         self._folder = folder
         self._progress = progress
-        self._meter = Meter()
+        self._meter = ByteCounter()
         self._ledger = Ledger(settings.sources, settings.options)
 
     def run(self) -> Manifest:
@@ -188,7 +188,7 @@ class _Run:
             ConfigurationError: no row is left.
         """
         options, sources = self._settings.options, self._settings.sources
-        pool: WorkPool[Task, Part] = WorkPool(self._processes, start, self._settings)
+        pool: WorkPool[ChunkTask, Part] = WorkPool(self._processes, start, self._settings)
         with pool:
             writer = ShardWriter(
                 pool, self._folder, options, keep_parts=options.sampling_exponent is not None
@@ -219,7 +219,7 @@ class _Run:
             versions=versions(),
         )
 
-    def _tasks(self) -> Iterator[Task]:
+    def _tasks(self) -> Iterator[ChunkTask]:
         number = 0
         for index, source in enumerate(self._settings.sources):
             if self._ledger.full(index):
@@ -227,15 +227,15 @@ class _Run:
             reader = READERS[source.format or ""]
             try:
                 for chunk in reader.chunks(source, self._settings.options.kind, self._meter):
-                    yield Task(number, index, chunk)
+                    yield ChunkTask(number, index, chunk)
                     number += 1
                     if self._ledger.full(index):
                         break
             except IsoglotError as error:
-                yield Task(number, index, error)
+                yield ChunkTask(number, index, error)
                 number += 1
 
-    def _parts(self, pool: WorkPool[Task, Part]) -> Iterator[tuple[Part, NDArray[np.int32] | None]]:
+    def _parts(self, pool: WorkPool[ChunkTask, Part]) -> Iterator[tuple[Part, NDArray[np.int32] | None]]:
         """Parts in order with the rows to take, counted."""
         # what was read ahead of the first N in vain is not counted: how much it is depends on the number of processes
         for part in pool.map(filter_chunk, self._tasks(), ignore=lambda task: self._ledger.full(task.source)):

@@ -20,7 +20,7 @@ from isoglot.corpus.read.records import Chunk
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import IsoglotError
 
-__all__ = ["Part", "Settings", "Task", "filter_chunk", "start", "write_shard"]
+__all__ = ["ChunkTask", "Part", "Settings", "filter_chunk", "start", "write_shard"]
 
 _GROUP_ROWS = 65_536
 
@@ -49,7 +49,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Task:
+class ChunkTask:
     """One chunk of one source, or the error that stands in its place.
 
     An error while reading travels as a task, so that it is met in its turn: the rows before it are dealt with first,
@@ -100,7 +100,7 @@ def start(settings: Settings) -> None:
     _State.filters = Filters(settings.options, tokenizer=settings.tokenizer, held_out=settings.held_out)
 
 
-def filter_chunk(task: Task) -> Part:
+def filter_chunk(task: ChunkTask) -> Part:
     """Parse and filter one chunk, and write what is left to a part file.
 
     Raises:

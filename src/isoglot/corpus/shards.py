@@ -15,7 +15,7 @@ from isoglot.corpus.filter.duplicates import HashSet
 from isoglot.corpus.manifest import LanguageCount
 from isoglot.corpus.options import FILTERS, PrepareOptions
 from isoglot.corpus.pool import WorkPool, result_of
-from isoglot.corpus.prepare_worker import Part, Task, write_shard
+from isoglot.corpus.prepare_worker import ChunkTask, Part, write_shard
 from isoglot.corpus.read.sources import Source
 from isoglot.seeding import seed_for
 
@@ -178,7 +178,7 @@ class ShardWriter:
     """
 
     def __init__(
-        self, pool: WorkPool[Task, Part], folder: Path, options: PrepareOptions, *, keep_parts: bool
+        self, pool: WorkPool[ChunkTask, Part], folder: Path, options: PrepareOptions, *, keep_parts: bool
     ) -> None:
         self._pool = pool
         self._folder = folder

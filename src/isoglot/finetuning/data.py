@@ -15,7 +15,7 @@ from isoglot.finetuning.options import FinetuneOptions
 from isoglot.seeding import generator_for
 from isoglot.tasks.base import TrainableTask, group_column
 from isoglot.tasks.code_switching import ORIGINAL, code_switch, numbered
-from isoglot.tasks.features import Rows
+from isoglot.tasks.features import EncodedRows
 
 __all__ = ["Grouped", "LengthOrder", "dev_sets", "grouped", "hold_out", "training_rows"]
 
@@ -28,7 +28,7 @@ class Grouped(torch.utils.data.Dataset[list[dict[str, Any]]]):
         groups: numbers of the rows of each item.
     """
 
-    def __init__(self, rows: Rows, groups: Sequence[Sequence[int]]) -> None:
+    def __init__(self, rows: EncodedRows, groups: Sequence[Sequence[int]]) -> None:
         self.rows, self.groups = rows, [list(group) for group in groups]
 
     def __len__(self) -> int:
@@ -79,7 +79,7 @@ class LengthOrder(torch.utils.data.Sampler[int]):
                 yield from pool[place * self.batch : (place + 1) * self.batch].tolist()
 
 
-def grouped(rows: Rows, dataset: Dataset) -> Grouped:
+def grouped(rows: EncodedRows, dataset: Dataset) -> Grouped:
     """Put the rows of both copies of an original in one item, window by window.
 
     The k-th rows of the copies go together; where one copy has more windows, its further ones stand alone.

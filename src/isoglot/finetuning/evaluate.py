@@ -27,7 +27,7 @@ from isoglot.runs.lock import locked
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.tasks import submission
 from isoglot.tasks.base import Facts, Predictions, Probe, Task, TrainableTask, check_places
-from isoglot.tasks.features import Collator, Precision, Step, predict_rows
+from isoglot.tasks.features import Precision, RowCollator, Step, predict_rows
 from isoglot.tasks.language_vectors import attach, attached, chosen_vectors, number_rows
 
 __all__ = ["EvaluateOptions", "evaluate", "require_one_process"]
@@ -222,7 +222,7 @@ class _Measure:
             self.report.note(
                 f"no language embedding for {', '.join(sorted(unknown))}: the mean of the others is added"
             )
-        collator = Collator(self._tokenizer, multiple=8 if torch.cuda.is_available() else 1)
+        collator = RowCollator(self._tokenizer, multiple=8 if torch.cuda.is_available() else 1)
         outputs = predict_rows(
             self._model,
             rows,

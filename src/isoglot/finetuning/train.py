@@ -29,7 +29,7 @@ from isoglot.runs.folder import CHECKPOINT
 from isoglot.runs.reporter import Reporter
 from isoglot.tasks.base import TrainableTask
 from isoglot.tasks.code_switching import ORIGINAL
-from isoglot.tasks.features import Collator
+from isoglot.tasks.features import RowCollator
 from isoglot.tasks.language_vectors import attached, number_rows, write_vectors
 from isoglot.training.checkpoints import checkpoints_in, discard, why_incomplete
 from isoglot.training.saving import StagedTrainer
@@ -136,7 +136,7 @@ def train_head(
         ),
         train_dataset=items,
         eval_dataset=None if chooser is None else chooser.rows,
-        data_collator=Collator(tokenizer, multiple=8 if torch.cuda.is_available() else 1),
+        data_collator=RowCollator(tokenizer, multiple=8 if torch.cuda.is_available() else 1),
         compute_metrics=None if chooser is None else chooser,
         preprocess_logits_for_metrics=None if chooser is None else _reducer(task),
         callbacks=[Watcher(progress, task.primary_metric)],

@@ -21,7 +21,7 @@ from transformers import (
 from isoglot.errors import TrainingError
 from isoglot.runs.reporter import Reporter
 from isoglot.tasks.base import TrainableTask
-from isoglot.tasks.features import Rows
+from isoglot.tasks.features import EncodedRows
 from isoglot.tasks.language_vectors import attached, number_rows
 
 __all__ = ["LOWER", "Chooser", "Watcher"]
@@ -44,7 +44,7 @@ class Chooser:
         self.parts = [task.encode(dataset, tokenizer, model, training=False) for _, dataset in dev]
         for part, (_, dataset) in zip(self.parts, dev, strict=True):
             number_rows(part, dataset, attached(model))
-        joined = Rows(
+        joined = EncodedRows(
             [row for part in self.parts for row in part.inputs],
             [example for part in self.parts for example in part.examples],
             [detail for part in self.parts for detail in part.details],

@@ -8,10 +8,10 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Projection", "in_batch_loss", "key_queue_loss", "mixed_inputs", "pool"]
+__all__ = ["ProjectionHead", "in_batch_loss", "key_queue_loss", "mixed_inputs", "pool"]
 
 
-class Projection(nn.Module):
+class ProjectionHead(nn.Module):
     """Map from a sentence state to the space of the contrast.
 
     ``mlp``: z = W₂ ReLU(W₁ h) with W₁ (hidden, hidden) and W₂ (size, hidden) (PPA, Eq. 2); ``linear``: one

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from isoglot.errors import ConfigurationError
-from isoglot.modules.contrast import Projection, in_batch_loss, key_queue_loss, mixed_inputs, pool
+from isoglot.modules.contrast import ProjectionHead, in_batch_loss, key_queue_loss, mixed_inputs, pool
 from isoglot.modules.encoder import encode_to_layer, hidden_size, max_length, num_layers
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.gather import gather_rows, gather_rows_with_gradient
@@ -166,7 +166,7 @@ class SentenceContrast(Objective):
             )
         size = width if kind == "none" else given("projection_size", projection_size) or width
         std = float(getattr(model.config, "initializer_range", 0.02))
-        self.projection = Projection(
+        self.projection = ProjectionHead(
             width, size, kind=kind, bias=bias, std=std, generator=generator_for(seed, "projection")
         )
         self.projection_size, self.queue_size = size, given("queue_size", queue_size)
@@ -177,7 +177,7 @@ class SentenceContrast(Objective):
             m = given("momentum", momentum)
             base: PreTrainedModel = model.base_model  # type: ignore[assignment]
             self.momentum_encoder: MomentumCopy[PreTrainedModel] = MomentumCopy(base, m)
-            self.momentum_projection: MomentumCopy[Projection] = MomentumCopy(self.projection, m)
+            self.momentum_projection: MomentumCopy[ProjectionHead] = MomentumCopy(self.projection, m)
             self.queue = KeyQueue(
                 given("queue_size", queue_size),
                 size,
@@ -237,7 +237,7 @@ class SentenceContrast(Objective):
         )
         return self._vectors(states, inputs, self.momentum_projection.module)
 
-    def _vectors(self, states: Tensor, inputs: dict[str, Tensor], projection: Projection) -> Tensor:
+    def _vectors(self, states: Tensor, inputs: dict[str, Tensor], projection: ProjectionHead) -> Tensor:
         """H pooled and normalised, then z."""
         pooled = pool(states, inputs["attention_mask"], self.pooling)
         if self.normalize_h:

@@ -12,13 +12,13 @@ from isoglot.pretraining.streams import cache_folder, encoded, load_tokenizer, p
 from isoglot.recipe.sections import Recipe
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.training.collate import Collator
-from isoglot.views.describe import Row, describe
+from isoglot.views.describe import DescribedRow, describe
 
-__all__ = ["Instance", "inspect_recipe", "table"]
+__all__ = ["InspectedInstance", "inspect_recipe", "table"]
 
 
 @dataclass(frozen=True)
-class Instance:
+class InspectedInstance:
     """What one view makes of the example at one position of the run.
 
     Args:
@@ -35,7 +35,7 @@ class Instance:
     stream: str
     position: int
     coin: bool
-    rows: tuple[Row, ...]
+    rows: tuple[DescribedRow, ...]
 
     @property
     def masked(self) -> int:
@@ -50,7 +50,7 @@ def inspect_recipe(
     start: int = 0,
     progress: Reporter | None = None,
     cache: str | Path | None = None,
-) -> list[Instance]:
+) -> list[InspectedInstance]:
     """The training instances at the first positions of a run, exactly as training will see them.
 
     Args:
@@ -86,7 +86,7 @@ def inspect_recipe(
                 continue  # concatenated streams: this position is another stream's
             tensors = {key: values[0] for key, values in batch.items()}
             instances.append(
-                Instance(
+                InspectedInstance(
                     view=name,
                     type=recipe.views[name].type,
                     stream=stream,
@@ -114,7 +114,7 @@ _COLUMNS: Mapping[str, str] = {
 _SIDES = {0: "-", 1: "source", 2: "target"}
 
 
-def table(instance: Instance) -> tuple[list[str], list[list[str]]]:
+def table(instance: InspectedInstance) -> tuple[list[str], list[list[str]]]:
     """An instance as a heading and rows of cells; columns in which nothing stands are left out.
 
     Where the view gives no position ids, the model counts: then that column is missing, as it is for segment and
@@ -129,14 +129,14 @@ def table(instance: Instance) -> tuple[list[str], list[list[str]]]:
     return heading, cells
 
 
-def _shown(row: Row, name: str) -> bool:
+def _shown(row: DescribedRow, name: str) -> bool:
     if name == "attended":
         return not row.attended
     value = getattr(row, name)
     return value is not None and value != ()
 
 
-def _cell(row: Row, name: str) -> str:
+def _cell(row: DescribedRow, name: str) -> str:
     value = getattr(row, name)
     if value is None:
         return ""

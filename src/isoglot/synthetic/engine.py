@@ -17,7 +17,7 @@ from isoglot.seeding import seed_for
 from isoglot.synthetic.lexicon import TOPICS, Lexicon
 from isoglot.synthetic.patterns import Compiled, Ints, Vocabulary
 
-__all__ = ["SPLITS", "Engine", "Rows"]
+__all__ = ["SPLITS", "Engine", "WorldRows"]
 
 SPLITS = {"train": (0, 6), "dev": (6, 8), "test": (8, 10)}
 """Split → range of the sentence hash, in tenths."""
@@ -30,7 +30,7 @@ _THEMED = 0.8
 
 
 @dataclass
-class Rows:
+class WorldRows:
     """Drawn rows: token ids of all rows one after the other, and where rows and sentences begin."""
 
     pattern: Ints
@@ -47,13 +47,13 @@ class Rows:
     def __len__(self) -> int:
         return len(self.pattern)
 
-    def take(self, rows: Ints) -> Rows:
+    def take(self, rows: Ints) -> WorldRows:
         """Some of the rows, in the order asked for."""
         tokens = np.diff(self.row_offset)[rows]
         sentences = np.diff(self.row_sentence)[rows]
         chosen = ragged(self.row_offset[rows], tokens)
         lengths = np.diff(self.sentence_offset)[ragged(self.row_sentence[rows], sentences)]
-        return Rows(
+        return WorldRows(
             pattern=self.pattern[rows],
             ids=self.ids[chosen],
             token_index=self.token_index[chosen],
@@ -64,7 +64,7 @@ class Rows:
         )
 
     @classmethod
-    def joined(cls, parts: list[Rows]) -> Rows:
+    def joined(cls, parts: list[WorldRows]) -> WorldRows:
         """Rows of several draws from the same patterns, one after the other."""
         return cls(
             pattern=np.concatenate([p.pattern for p in parts]),
@@ -135,7 +135,7 @@ class Engine:
         split: str,
         topics: Ints,
         whole: bool = False,
-    ) -> Rows:
+    ) -> WorldRows:
         """Draw one row for each entry of ``topics``.
 
         Args:
@@ -170,7 +170,7 @@ class Engine:
             row_offset, single = offsets(tokens), np.arange(len(topics) + 1)
             units = (row_offset, single) if whole else (sentence_offset, row_sentence)
             accepted &= _in_split(self.vocabulary.hashes[ids], *units, split)
-        return Rows(pattern, ids, index, offsets(tokens), sentence_offset, row_sentence, accepted)
+        return WorldRows(pattern, ids, index, offsets(tokens), sentence_offset, row_sentence, accepted)
 
     def _spell(self, ids: Ints, first: Ints) -> None:
         """``a`` becomes ``an`` before a vowel; sentences begin with a capital."""

@@ -38,7 +38,7 @@ FRAMES = (
 
 
 @dataclass(frozen=True)
-class Subject:
+class SubjectPhrase:
     """A subject and whether verbs agree with it as a plural."""
 
     node: Node
@@ -97,19 +97,19 @@ class Grammar(Phrases):
         word = self.random.choice(("because", "when", "after", "before", "if", "while", "although", "until"))
         return self.clause(0, tense="past").before("mark", fixed(word, "SCONJ"))
 
-    def subject(self, pools: tuple[str, ...] = ("noun.person",), depth: int = 0) -> Subject:
+    def subject(self, pools: tuple[str, ...] = ("noun.person",), depth: int = 0) -> SubjectPhrase:
         """A subject: a pronoun, a name, a noun phrase or two of them."""
         human = "noun.person" in pools
         kind = self.pick(
             (("name", 4.0 * human), ("pronoun", 3.0 * human), ("org", 0.7 * human), ("noun", 7), ("two", 0.9))
         )
         if kind == "name":
-            return Subject(self.person_name(), False, "noun.person")
+            return SubjectPhrase(self.person_name(), False, "noun.person")
         if kind == "org":
-            return Subject(self.organisation(), False, "noun.group")
+            return SubjectPhrase(self.organisation(), False, "noun.group")
         if kind == "pronoun":
             key = self.pick((("he", 3), ("she", 3), ("they", 2), ("we", 1), ("i", 1), ("you", 0.6)))
-            return Subject(fixed(PRONOUNS[key][0], "PRON"), PRONOUNS[key][3], "noun.person", key == "i")
+            return SubjectPhrase(fixed(PRONOUNS[key][0], "PRON"), PRONOUNS[key][3], "noun.person", key == "i")
         pool = self.random.choice(pools)
         if kind == "two":
             first = self.person_name() if human and self.chance(0.5) else self.common(pool, plural=False)
@@ -119,11 +119,11 @@ class Grammar(Phrases):
                 else self.common(pool, plural=self.chance(0.3))
             )
             first.after("conj", second.before("cc", fixed("and", "CCONJ")))
-            return Subject(first, True, pool)
+            return SubjectPhrase(first, True, pool)
         plural = self.chance(0.35)
         node = self.common(pool, plural=plural)
         self.modify(node, pool, plural=plural, depth=depth)
-        return Subject(node, plural, pool)
+        return SubjectPhrase(node, plural, pool)
 
     def modify(self, node: Node, pool: str, *, plural: bool, depth: int) -> None:
         """Perhaps a prepositional phrase or a relative clause after a noun."""
@@ -141,7 +141,7 @@ class Grammar(Phrases):
         human = pool == "noun.person"
         word = fixed(self.random.choice(("who", "that") if human else ("which", "that")), "PRON")
         if pool in {"noun.person", "noun.animal"} and self.chance(0.7):
-            return self.clause(0, subject=Subject(word, plural, pool))
+            return self.clause(0, subject=SubjectPhrase(word, plural, pool))
         if pool in {"noun.person", "noun.animal", "noun.group"}:
             verb = "verb.meet"
         else:
@@ -166,7 +166,9 @@ class Grammar(Phrases):
             node.after("conj", self.common(pool, plural=False).before("cc", fixed("and", "CCONJ")))
         return node
 
-    def predicate(self, pool: str, who: Subject, *, mood: str = "plain", tense: str | None = None) -> Node:
+    def predicate(
+        self, pool: str, who: SubjectPhrase, *, mood: str = "plain", tense: str | None = None
+    ) -> Node:
         """A verb with its auxiliaries and subject."""
         choice = tense or self.pick(
             (("past", 45), ("present", 16), ("future", 8), ("perfect", 7), ("progressive", 8), ("modal", 7))
@@ -185,7 +187,12 @@ class Grammar(Phrases):
         )
 
     def clause(
-        self, depth: int, *, subject: Subject | None = None, mood: str = "plain", tense: str | None = None
+        self,
+        depth: int,
+        *,
+        subject: SubjectPhrase | None = None,
+        mood: str = "plain",
+        tense: str | None = None,
     ) -> Node:
         """A clause around one verb frame."""
         weights = [(f, f[1]) for f in FRAMES if subject is None or f[0] not in {"exist", "happen", "rain"}]
@@ -193,7 +200,9 @@ class Grammar(Phrases):
             weights = [w for w in weights if w[0][0] not in {"say", "exist"}]
         name, _, verb, pools = self.pick(weights)
         if name == "rain":
-            return self.predicate(verb, Subject(fixed("it", "PRON"), False, "expl"), mood=mood, tense=tense)
+            return self.predicate(
+                verb, SubjectPhrase(fixed("it", "PRON"), False, "expl"), mood=mood, tense=tense
+            )
         if name == "exist":
             return self.existential(mood)
         if name == "copula":
@@ -264,7 +273,7 @@ class Grammar(Phrases):
         self.adverbials(root)
         return root
 
-    def copula(self, subject: Subject | None, mood: str, tense: str | None) -> Node:
+    def copula(self, subject: SubjectPhrase | None, mood: str, tense: str | None) -> Node:
         """*is* with an adjective, a comparison, a noun or a place."""
         pools = ("noun.person", "noun.thing", "noun.place", "noun.animal", "noun.abstract", "noun.furniture")
         who = subject or self.subject((self.random.choice(pools),))
@@ -301,7 +310,7 @@ class Grammar(Phrases):
         """*Who met …? What did … buy? Where did … go? When …?*."""
         kind = self.pick((("who", 2), ("what", 2), ("adverb", 3)))
         if kind == "who":
-            who = Subject(fixed("who", "PRON"), False, "noun.person")
+            who = SubjectPhrase(fixed("who", "PRON"), False, "noun.person")
             root = self.predicate("verb.meet", who, tense="past")
             return root.after("obj", self.object(("noun.person",), 0))
         who = self.subject()

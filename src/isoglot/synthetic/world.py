@@ -14,7 +14,7 @@ from datasets import Dataset, Features, List, Value
 from isoglot.errors import ConfigurationError
 from isoglot.schema import PAIR, SPAN, TAGGED, TEXT, TREEBANK
 from isoglot.seeding import seed_for
-from isoglot.synthetic.engine import CHUNK, SPLITS, Engine, Rows
+from isoglot.synthetic.engine import CHUNK, SPLITS, Engine, WorldRows
 from isoglot.synthetic.families import inference_patterns
 from isoglot.synthetic.grammar import sample_patterns
 from isoglot.synthetic.lexicon import Lexicon, build_lexicon
@@ -181,7 +181,7 @@ class World:
         }
         return dataset(columns, SPAN)
 
-    def _characters(self, rows: Rows, spans: Ints) -> tuple[list[int], list[int]]:
+    def _characters(self, rows: WorldRows, spans: Ints) -> tuple[list[int], list[int]]:
         """Character offsets of token spans: each token is as long as its piece, with the space before it."""
         pieces = self.engine.vocabulary.pieces[rows.ids]
         lengths = np.fromiter((len(p) for p in pieces), dtype=np.int64, count=len(pieces))
@@ -204,18 +204,18 @@ class World:
         }
         return dataset(columns, PAIR)
 
-    def _sentence_texts(self, rows: Rows) -> list[str]:
+    def _sentence_texts(self, rows: WorldRows) -> list[str]:
         """Every sentence of every row."""
         return self._texts(rows, rows.sentence_offset)
 
     @staticmethod
-    def _token_column(rows: Rows, values: list[str], offsets: Ints | None = None) -> pa.Array:
+    def _token_column(rows: WorldRows, values: list[str], offsets: Ints | None = None) -> pa.Array:
         names = sorted(set(values))
         number = {name: i for i, name in enumerate(names)}
         codes = np.array([number[v] for v in values])
         return list_column(rows.row_offset if offsets is None else offsets, codes[rows.token_index], names)
 
-    def _texts(self, rows: Rows, offsets: Ints | None = None) -> list[str]:
+    def _texts(self, rows: WorldRows, offsets: Ints | None = None) -> list[str]:
         """The rows, or what lies between other offsets, as plain text."""
         pieces = self.engine.vocabulary.pieces[rows.ids].tolist()
         at = (rows.row_offset if offsets is None else offsets).tolist()
@@ -223,7 +223,7 @@ class World:
 
     def _chunks(
         self, key: str, compiled: Compiled, split: str, n: int, *, whole: bool = False
-    ) -> Iterator[Rows]:
+    ) -> Iterator[WorldRows]:
         """Accepted rows, chunk after chunk, until there are ``n``."""
         self._check(n, split)
         found, chunk = 0, 0
@@ -235,8 +235,8 @@ class World:
             found, chunk = found + len(rows), chunk + 1
             yield rows
 
-    def _collect(self, key: str, compiled: Compiled, split: str, n: int, *, whole: bool = False) -> Rows:
-        return Rows.joined(list(self._chunks(key, compiled, split, n, whole=whole)))
+    def _collect(self, key: str, compiled: Compiled, split: str, n: int, *, whole: bool = False) -> WorldRows:
+        return WorldRows.joined(list(self._chunks(key, compiled, split, n, whole=whole)))
 
     @staticmethod
     def _check(n: int, split: str) -> None:

@@ -15,7 +15,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from isoglot.corpus.labelled.hub import HubSpec, read_hub
 from isoglot.corpus.labelled.places import DataSource, Place
 from isoglot.errors import ConfigurationError
-from isoglot.tasks.features import Array, Rows, Step
+from isoglot.tasks.features import Array, EncodedRows, Step
 
 __all__ = [
     "Facts",
@@ -114,7 +114,7 @@ class TrainableTask(Task, Protocol):
 
     def encode(
         self, dataset: Dataset, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, *, training: bool
-    ) -> Rows:
+    ) -> EncodedRows:
         """Rows with labels; for training, without what cannot be learned from."""
         ...
 
@@ -122,7 +122,7 @@ class TrainableTask(Task, Protocol):
         """What of a model's logits :meth:`decode` needs."""
         ...
 
-    def decode(self, dataset: Dataset, rows: Rows, outputs: Sequence[Array]) -> Predictions:
+    def decode(self, dataset: Dataset, rows: EncodedRows, outputs: Sequence[Array]) -> Predictions:
         """Outputs of rows as predictions of examples."""
         ...
 

@@ -16,9 +16,9 @@ from isoglot.modules.finite import require_finite
 
 __all__ = [
     "FIRST_LANGUAGE",
-    "Collator",
+    "EncodedRows",
     "Precision",
-    "Rows",
+    "RowCollator",
     "Step",
     "device_batches",
     "length_batches",
@@ -40,7 +40,7 @@ FIRST_LANGUAGE = "first_language"
 """Column: language of the first of two texts (a pair's first sentence, a question); ``language`` is the second's."""
 
 
-class Rows(torch.utils.data.Dataset[dict[str, Any]]):
+class EncodedRows(torch.utils.data.Dataset[dict[str, Any]]):
     """Inputs of an encoder, one a row; an example can have several.
 
     Args:
@@ -71,9 +71,9 @@ class Rows(torch.utils.data.Dataset[dict[str, Any]]):
         """Tokens of each row, special ones included."""
         return np.array([len(row["input_ids"]) for row in self.inputs], np.int64)
 
-    def select(self, order: Sequence[int]) -> Rows:
+    def select(self, order: Sequence[int]) -> EncodedRows:
         """Some rows in another order."""
-        return Rows(
+        return EncodedRows(
             [self.inputs[i] for i in order],
             [self.examples[i] for i in order],
             [self.details[i] for i in order],
@@ -81,7 +81,7 @@ class Rows(torch.utils.data.Dataset[dict[str, Any]]):
         )
 
 
-class Collator:
+class RowCollator:
     """Pads rows to a batch of tensors; items that are lists of rows are laid flat, so their rows stay in one batch.
 
     Args:
@@ -139,7 +139,7 @@ def length_batches(lengths: NDArray[np.int64], max_tokens: int) -> Iterator[list
 
 def device_batches(
     inputs: Sequence[Mapping[str, Any]],
-    collator: Collator,
+    collator: RowCollator,
     device: torch.device,
     max_tokens: int,
     progress: Step | None = None,
@@ -165,8 +165,8 @@ def device_batches(
 @torch.inference_mode()
 def predict_rows(
     model: PreTrainedModel,
-    rows: Rows,
-    collator: Collator,
+    rows: EncodedRows,
+    collator: RowCollator,
     reduce: Callable[[Any], Any],
     *,
     max_tokens: int = 8192,

@@ -25,7 +25,7 @@ from isoglot.errors import ConfigurationError, InputError
 from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.language_embeddings import add_language_embeddings
 from isoglot.recipe.source import read_document
-from isoglot.tasks.features import FIRST_LANGUAGE, Rows
+from isoglot.tasks.features import FIRST_LANGUAGE, EncodedRows
 
 __all__ = [
     "LanguageVectors",
@@ -157,7 +157,7 @@ def attached(model: nn.Module) -> LanguageVectors | None:
     return LanguageVectors(ids, table.weight) if ids is not None and isinstance(table, nn.Embedding) else None
 
 
-def number_rows(rows: Rows, dataset: Dataset, vectors: LanguageVectors | None) -> set[str]:
+def number_rows(rows: EncodedRows, dataset: Dataset, vectors: LanguageVectors | None) -> set[str]:
     """Give each position of a row the id of its text's language.
 
     A row is in its example's ``language``. Where the examples have a :data:`FIRST_LANGUAGE`, it holds up to the second

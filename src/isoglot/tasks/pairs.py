@@ -19,7 +19,7 @@ from isoglot.corpus.labelled.tables import jsonl_columns
 from isoglot.errors import ConfigurationError
 from isoglot.schema import PAIR
 from isoglot.tasks.base import Predictions
-from isoglot.tasks.features import FIRST_LANGUAGE, Array, Rows, takes_segments
+from isoglot.tasks.features import FIRST_LANGUAGE, Array, EncodedRows, takes_segments
 from isoglot.tasks.head_task import HeadTask
 from isoglot.tasks.heads import model_labels
 from isoglot.tasks.presets import ALIGN_MLM, PPA, XLM_ALIGN, XTREME
@@ -110,7 +110,7 @@ class PairTask(HeadTask):
 
     def encode(
         self, dataset: Dataset, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, *, training: bool
-    ) -> Rows:
+    ) -> EncodedRows:
         """One row a pair, in the tokenizer's own pair template."""
         del training
         names = {label: i for i, label in enumerate(model_labels(model))}
@@ -137,13 +137,13 @@ class PairTask(HeadTask):
                 inputs.append(item)
                 if FIRST_LANGUAGE in dataset.column_names:
                     second.append(encoded.sequence_ids(row).index(1))
-        return Rows(inputs, range(len(inputs)), [None] * len(inputs), second)
+        return EncodedRows(inputs, range(len(inputs)), [None] * len(inputs), second)
 
     def reduce(self, logits: Any) -> Any:
         """All of them."""
         return logits
 
-    def decode(self, dataset: Dataset, rows: Rows, outputs: Sequence[Array]) -> Predictions:
+    def decode(self, dataset: Dataset, rows: EncodedRows, outputs: Sequence[Array]) -> Predictions:
         """The best label of each pair."""
         names = list(self._allowed or self.labels(dataset))
         predicted = [""] * len(dataset)

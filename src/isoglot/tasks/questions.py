@@ -17,7 +17,7 @@ from isoglot.corpus.labelled.questions import ARTICLE, language_of_id, read_ques
 from isoglot.errors import ConfigurationError
 from isoglot.schema import SPAN
 from isoglot.tasks.base import Predictions
-from isoglot.tasks.features import FIRST_LANGUAGE, Array, Rows, takes_segments
+from isoglot.tasks.features import FIRST_LANGUAGE, Array, EncodedRows, takes_segments
 from isoglot.tasks.head_task import HeadTask
 from isoglot.tasks.metrics.answers import MLQA_LANGUAGES, answer_score
 from isoglot.tasks.presets import PPA, XLM_ALIGN, XTREME_QUESTIONS
@@ -76,7 +76,7 @@ class QuestionTask(HeadTask):
 
     def encode(
         self, dataset: Dataset, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, *, training: bool
-    ) -> Rows:
+    ) -> EncodedRows:
         """One row a window. A window without the whole answer is labelled with its null position.
 
         For training, questions whose answer does not stand in the context are left out.
@@ -101,7 +101,7 @@ class QuestionTask(HeadTask):
                 inputs.append(item)
                 examples.append(start + own)
                 details.append(window)
-        return Rows(inputs, examples, details, [window.first for window in details])
+        return EncodedRows(inputs, examples, details, [window.first for window in details])
 
     def _tokenise(
         self, batch: dict[str, Any], tokenizer: PreTrainedTokenizerBase, *, segments: bool
@@ -143,7 +143,7 @@ class QuestionTask(HeadTask):
         """Start and end scores."""
         return logits[0], logits[1]
 
-    def decode(self, dataset: Dataset, rows: Rows, outputs: Sequence[Array]) -> Predictions:
+    def decode(self, dataset: Dataset, rows: EncodedRows, outputs: Sequence[Array]) -> Predictions:
         """Question to answer."""
         options = SpanOptions(self.n_best, self.max_answer_length, self.null_threshold)
         order = sorted(range(len(rows)), key=lambda i: (rows.examples[i], i))

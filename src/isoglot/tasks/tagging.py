@@ -18,7 +18,7 @@ from isoglot.corpus.labelled.tags import UPOS, read_tags
 from isoglot.errors import ConfigurationError
 from isoglot.schema import TAGGED
 from isoglot.tasks.base import Predictions
-from isoglot.tasks.features import IGNORED, Array, Rows, takes_segments
+from isoglot.tasks.features import IGNORED, Array, EncodedRows, takes_segments
 from isoglot.tasks.head_task import HeadTask
 from isoglot.tasks.heads import model_labels
 from isoglot.tasks.metrics.chunks import ChunkScore, entity_score, pos_chunk_score, tag_accuracy
@@ -89,7 +89,7 @@ class TaggingTask(HeadTask):
 
     def encode(
         self, dataset: Dataset, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, *, training: bool
-    ) -> Rows:
+    ) -> EncodedRows:
         """One row a sentence, more for long ones.
 
         Raises:
@@ -123,13 +123,13 @@ class TaggingTask(HeadTask):
                 inputs.append(item)
                 examples.append(number)
                 details.append([(word, len(template.prefix) + at) for word, at in row[2]])
-        return Rows(inputs, examples, details)
+        return EncodedRows(inputs, examples, details)
 
     def reduce(self, logits: Any) -> Any:
         """The best label at each position."""
         return logits.argmax(-1)
 
-    def decode(self, dataset: Dataset, rows: Rows, outputs: Sequence[Array]) -> Predictions:
+    def decode(self, dataset: Dataset, rows: EncodedRows, outputs: Sequence[Array]) -> Predictions:
         """One tag for every word."""
         names = list(self.allowed or ())
         predicted = [[""] * len(tags) for tags in dataset["tags"]]

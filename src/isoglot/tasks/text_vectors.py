@@ -17,7 +17,7 @@ from isoglot.modules.checkpoint import load_checkpoint, require_room_for
 from isoglot.modules.devices import resolve_device
 from isoglot.modules.encoder import encode_to_layer, hidden_size, input_embeddings, max_length, num_layers
 from isoglot.modules.finite import require_finite
-from isoglot.tasks.features import Collator, Step, device_batches
+from isoglot.tasks.features import RowCollator, Step, device_batches
 
 __all__ = ["Pooling", "TextEncoder"]
 
@@ -78,7 +78,7 @@ class TextEncoder:
         if self.layer == "static":
             return require_finite(self._static(ids, special), "word embeddings")
         result = torch.zeros(len(ids), hidden_size(self.model), device=self.model.device)
-        collator = Collator(self.tokenizer)
+        collator = RowCollator(self.tokenizer)
         rows = [{"input_ids": row} for row in ids]
         for batch, inputs in device_batches(rows, collator, self.model.device, max_tokens, progress):
             states = encode_to_layer(self.model, inputs, int(self.layer), training=False).float()

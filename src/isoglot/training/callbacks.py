@@ -14,7 +14,7 @@ from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 from isoglot.training.batches import TokenBudgetBatches
 from isoglot.training.meter import Meter
 
-__all__ = ["Progress", "StepHooks"]
+__all__ = ["ProgressLines", "StepHooks"]
 
 
 class StepHooks(TrainerCallback):
@@ -52,7 +52,7 @@ class StepHooks(TrainerCallback):
         return control
 
 
-class Progress(TrainerCallback):
+class ProgressLines(TrainerCallback):
     """A bar with losses, tokens a second and time left on a terminal, plain lines elsewhere.
 
     Args:

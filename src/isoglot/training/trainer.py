@@ -12,7 +12,7 @@ from transformers.trainer_callback import PrinterCallback, ProgressCallback
 
 from isoglot.training.arguments import adapt
 from isoglot.training.batches import BatchOptions, TokenBudgetBatches
-from isoglot.training.callbacks import Progress, StepHooks
+from isoglot.training.callbacks import ProgressLines, StepHooks
 from isoglot.training.collate import Collator
 from isoglot.training.compiling import compile_encoder
 from isoglot.training.meter import Meter, real_tokens
@@ -37,7 +37,7 @@ class AlignmentTrainer(CheckpointingTrainer):
         batch: how large a batch of one device is.
         collator: makes views of examples and pads them.
         tokenizer: saved beside the encoder.
-        callbacks: besides the library's; a :class:`~isoglot.training.callbacks.Progress` of your own replaces
+        callbacks: besides the library's; a :class:`~isoglot.training.callbacks.ProgressLines` of your own replaces
             the default one.
 
     Raises:
@@ -79,8 +79,8 @@ class AlignmentTrainer(CheckpointingTrainer):
         args.max_steps = self.batches.steps
         for callback in (ProgressCallback, PrinterCallback):
             self.remove_callback(callback)
-        if not args.disable_tqdm and not any(isinstance(c, Progress) for c in callbacks or []):
-            self.add_callback(Progress())
+        if not args.disable_tqdm and not any(isinstance(c, ProgressLines) for c in callbacks or []):
+            self.add_callback(ProgressLines())
         self.add_callback(StepHooks(self.batches, self.meter))
         if compile_options is not None:
             compile_encoder(model.model, **compile_options)

@@ -6,7 +6,7 @@ from typing import Any
 
 from isoglot.views.base import IGNORE_INDEX, View, padding_value
 from isoglot.views.code_switched_text import CodeSwitchedText
-from isoglot.views.describe import Row, describe
+from isoglot.views.describe import DescribedRow, describe
 from isoglot.views.lexicon import TokenLexicon, copied_lexicon, token_lexicon
 from isoglot.views.masked_pair import MaskedPair
 from isoglot.views.masked_text import MaskedText
@@ -16,9 +16,9 @@ __all__ = [
     "IGNORE_INDEX",
     "VIEWS",
     "CodeSwitchedText",
+    "DescribedRow",
     "MaskedPair",
     "MaskedText",
-    "Row",
     "SentencePair",
     "TokenLexicon",
     "View",

@@ -10,11 +10,11 @@ from transformers import PreTrainedTokenizerBase
 
 from isoglot.views.base import IGNORE_INDEX
 
-__all__ = ["Row", "describe"]
+__all__ = ["DescribedRow", "describe"]
 
 
 @dataclass(frozen=True)
-class Row:
+class DescribedRow:
     """One position of an encoder input.
 
     Args:
@@ -51,7 +51,7 @@ class Row:
         return self.label is not None
 
 
-def describe(tensors: Mapping[str, Tensor], tokenizer: PreTrainedTokenizerBase) -> list[Row]:
+def describe(tensors: Mapping[str, Tensor], tokenizer: PreTrainedTokenizerBase) -> list[DescribedRow]:
     """The positions of one example's input, or of its query and then its key.
 
     Args:
@@ -69,7 +69,9 @@ def describe(tensors: Mapping[str, Tensor], tokenizer: PreTrainedTokenizerBase) 
     return [row for prefix in inputs for row in _rows(tensors, prefix, tokenizer)]
 
 
-def _rows(tensors: Mapping[str, Tensor], prefix: str, tokenizer: PreTrainedTokenizerBase) -> list[Row]:
+def _rows(
+    tensors: Mapping[str, Tensor], prefix: str, tokenizer: PreTrainedTokenizerBase
+) -> list[DescribedRow]:
     ids: list[int] = tensors[f"{prefix}input_ids"].tolist()
 
     def column(name: str) -> list[int] | None:
@@ -85,7 +87,7 @@ def _rows(tensors: Mapping[str, Tensor], prefix: str, tokenizer: PreTrainedToken
     for i, (original, seen) in enumerate(zip(originals, ids, strict=True)):
         label = IGNORE_INDEX if labels is None else labels[i]
         rows.append(
-            Row(
+            DescribedRow(
                 input=prefix.rstrip("_"),
                 position=i,
                 piece=_name(original, tokenizer),

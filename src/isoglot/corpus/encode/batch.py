@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from isoglot.corpus.encode.links import Subword, index_words, one_to_one, project_links, sort_links
-from isoglot.corpus.encode.pieces import PieceEncoder, Side, WordSource
+from isoglot.corpus.encode.pieces import PieceEncoder, SidePieces, WordSource
 from isoglot.corpus.encode.store import list_array
 from isoglot.errors import InputError
 
@@ -162,7 +162,7 @@ class BatchEncoder:
         longest = self.options.max_length
         return None if longest is None else max(longest - self.specials, 0)
 
-    def _side(self, columns: Mapping[str, Any], text: str, words: str) -> Side:
+    def _side(self, columns: Mapping[str, Any], text: str, words: str) -> SidePieces:
         texts = columns[text].to_pylist() if text in columns else None
         if self.kind == "aligned" or texts is None:
             # Links between pieces count the pieces of the raw text: its words are of no use then.
@@ -190,8 +190,8 @@ class BatchEncoder:
     def _piece_links(
         self,
         columns: Mapping[str, Any],
-        source: Side,
-        target: Side,
+        source: SidePieces,
+        target: SidePieces,
         first_row: int,
         counts: dict[str, int],
     ) -> _Links:
@@ -245,7 +245,7 @@ def fit_pair(source: _Int, target: _Int, *, side: int | None, budget: int | None
     return np.where(fits, source, new_source), np.where(fits, target, new_target)
 
 
-def _cut(side: Side, lengths: _Int) -> NDArray[np.bool_]:
+def _cut(side: SidePieces, lengths: _Int) -> NDArray[np.bool_]:
     """Which pieces stay when each sentence keeps its first ``lengths`` ones."""
     first = np.cumsum(side.lengths) - side.lengths
     local = np.arange(len(side.ids)) - np.repeat(first, side.lengths)

@@ -14,7 +14,7 @@ from transformers import PreTrainedTokenizerBase
 from isoglot.corpus.encode.words import WordMode, locate_words, word_of_piece, word_spans
 from isoglot.errors import ConfigurationError
 
-__all__ = ["PieceEncoder", "Side", "WordSource", "fast_backend"]
+__all__ = ["PieceEncoder", "SidePieces", "WordSource", "fast_backend"]
 
 WordSource = Literal["unicode", "whitespace", "tokenizer"]
 """What a word of raw text is: as :data:`isoglot.corpus.encode.words.WordMode`, or the tokenizer's own pre-tokens."""
@@ -22,7 +22,7 @@ WordSource = Literal["unicode", "whitespace", "tokenizer"]
 _Spans = list[tuple[int, int]]
 
 
-class Side(NamedTuple):
+class SidePieces(NamedTuple):
     """One side of a batch, flat.
 
     Attributes:
@@ -96,11 +96,11 @@ class PieceEncoder:
         self.words_from = words_from
         self.space_before_word = self._lacks_space()
 
-    def entries(self, texts: Sequence[str]) -> Side:
+    def entries(self, texts: Sequence[str]) -> SidePieces:
         """Encode dictionary entries as they are written inside a sentence (with the space a tokenizer may want)."""
         return self.texts([f" {text.lstrip()}" for text in texts] if self.space_before_word else texts)
 
-    def texts(self, texts: Sequence[str]) -> Side:
+    def texts(self, texts: Sequence[str]) -> SidePieces:
         """Encode raw sentences."""
         encodings = self._encode(list(texts))
         if self.words == "tokenizer":
@@ -108,11 +108,11 @@ class PieceEncoder:
             counts = np.array(
                 [1 + max((w for w in e.word_ids if w is not None), default=-1) for e in encodings]
             )
-            return Side(_ids(encodings), word_ids, lengths, counts.astype(np.int64), 0)
+            return SidePieces(_ids(encodings), word_ids, lengths, counts.astype(np.int64), 0)
         mode: WordMode = self.words
         return _by_offsets(encodings, texts, [word_spans(text, mode=mode) for text in texts], not_located=0)
 
-    def word_lists(self, words: Sequence[Sequence[str]], texts: Sequence[str] | None = None) -> Side:
+    def word_lists(self, words: Sequence[Sequence[str]], texts: Sequence[str] | None = None) -> SidePieces:
         """Encode sentences whose words are given; word numbers are those of the lists, empty words keep theirs.
 
         Args:
@@ -132,7 +132,7 @@ class PieceEncoder:
         if listed:
             encodings = self._encode([self._spaced(words[row]) for row in listed], pretokenized=True)
             word_ids, lengths = _own_words(encodings)
-            parts.append((listed, Side(_ids(encodings), word_ids, lengths, counts[listed], 0)))
+            parts.append((listed, SidePieces(_ids(encodings), word_ids, lengths, counts[listed], 0)))
         not_located = len(listed) if texts is not None and self.words_from == "text" else 0
         return _merge(parts, counts, not_located)
 
@@ -168,7 +168,7 @@ def _own_words(encodings: Sequence[Any]) -> tuple[NDArray[np.int32], NDArray[np.
 
 def _by_offsets(
     encodings: Sequence[Any], texts: Sequence[str], spans: Sequence[_Spans], not_located: int = 0
-) -> Side:
+) -> SidePieces:
     """Match pieces to word spans; every sentence's characters are shifted past those before, to do all at once."""
     lengths = np.array([len(e) for e in encodings], dtype=np.int64)
     counts = np.array([len(words) for words in spans], dtype=np.int64)
@@ -182,7 +182,7 @@ def _by_offsets(
     first = np.cumsum(counts) - counts
     word_ids = np.where(word >= 0, word - np.repeat(first, lengths), -1).astype(np.int32)
     _join_bare_spaces(word_ids, lengths, encodings, texts)
-    return Side(_ids(encodings), word_ids, lengths, counts, not_located)
+    return SidePieces(_ids(encodings), word_ids, lengths, counts, not_located)
 
 
 def _join_bare_spaces(
@@ -207,19 +207,21 @@ def _join_bare_spaces(
             word_ids[flat] = word_ids[flat + 1]
 
 
-def _merge(parts: Sequence[tuple[list[int], Side]], counts: NDArray[np.int64], not_located: int) -> Side:
+def _merge(
+    parts: Sequence[tuple[list[int], SidePieces]], counts: NDArray[np.int64], not_located: int
+) -> SidePieces:
     """Put sentences encoded apart back into their order."""
     if len(parts) == 1:
         side = parts[0][1]
-        return Side(side.ids, side.word_ids, side.lengths, counts, not_located)
+        return SidePieces(side.ids, side.word_ids, side.lengths, counts, not_located)
     if not parts:
         empty = np.zeros(0, dtype=np.int32)
-        return Side(empty, empty, np.zeros(0, dtype=np.int64), counts, 0)
+        return SidePieces(empty, empty, np.zeros(0, dtype=np.int64), counts, 0)
     rows = np.concatenate([np.asarray(part[0], dtype=np.int64) for part in parts])
     lengths = np.concatenate([part[1].lengths for part in parts])
     owner = np.repeat(rows, lengths)
     order = np.argsort(owner, kind="stable")
-    return Side(
+    return SidePieces(
         np.concatenate([part[1].ids for part in parts])[order],
         np.concatenate([part[1].word_ids for part in parts])[order],
         lengths[np.argsort(rows)],

@@ -20,7 +20,7 @@ from isoglot.corpus.filter.scripts import script_share, scripts_of
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.records import Records
 
-__all__ = ["Filters", "Outcome", "clean", "held_out_key", "split_flags"]
+__all__ = ["Filtered", "Filters", "clean", "held_out_key", "split_flags"]
 
 _CONTROL = regex.compile(r"[\p{Cc}\uFEFF--\s]+", regex.V1)
 _NOT_WORD = regex.compile(r"[^\p{L}\p{M}\p{N}]+")
@@ -57,7 +57,7 @@ def split_flags(flags: str) -> list[str]:
 
 
 @dataclass
-class Outcome:
+class Filtered:
     """What became of a chunk.
 
     Attributes:
@@ -102,7 +102,7 @@ class Filters:
         tokenizer.no_padding()
         return tokenizer
 
-    def apply(self, records: Records, languages: Sequence[str]) -> Outcome:
+    def apply(self, records: Records, languages: Sequence[str]) -> Filtered:
         """Clean and filter the rows of one chunk.
 
         Args:
@@ -136,7 +136,7 @@ class Filters:
                 pieces.update({k: [counts[passed] for counts in v] for k, v in pieces.items()})
         columns = {name: [values[i] for i in keep] for name, values in records.columns.items()}
         flags = frozenset(f for text in set(records.flags or ()) for f in split_flags(text))
-        return Outcome(columns, len(keep), removed, flags, self._keys(sides, keep, languages))
+        return Filtered(columns, len(keep), removed, flags, self._keys(sides, keep, languages))
 
     def _clean(self, records: Records) -> None:
         if not self._options.clean_whitespace and self._options.unicode_form is None:

@@ -21,7 +21,7 @@ import zstandard
 
 from isoglot.errors import InputError
 
-__all__ = ["CHUNK_BYTES", "CHUNK_LINES", "LineFile", "Meter", "decode_lines", "open_bytes"]
+__all__ = ["CHUNK_BYTES", "CHUNK_LINES", "ByteCounter", "LineFile", "decode_lines", "open_bytes"]
 
 CHUNK_LINES = 16_384
 CHUNK_BYTES = 4 << 20
@@ -30,7 +30,7 @@ _LONGEST = 64 << 20
 _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}
 
 
-class Meter:
+class ByteCounter:
     """How many bytes of the files on disk have been read (packed bytes, for a progress bar)."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class _Zstandard(io.RawIOBase):
         return size
 
 
-def open_bytes(path: str, meter: Meter | None = None) -> tuple[IO[bytes], IO[bytes]]:
+def open_bytes(path: str, meter: ByteCounter | None = None) -> tuple[IO[bytes], IO[bytes]]:
     """Open a file for reading, unpacked if its first bytes say that it is packed.
 
     Args:
@@ -151,7 +151,7 @@ class LineFile:
         meter: counts the packed bytes.
     """
 
-    def __init__(self, path: str, meter: Meter | None = None) -> None:
+    def __init__(self, path: str, meter: ByteCounter | None = None) -> None:
         self.path = path
         self.lines = 0
         """Lines handed out so far."""

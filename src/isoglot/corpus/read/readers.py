@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from isoglot.corpus.read.line_files import LineFile, Meter, decode_lines, empty
+from isoglot.corpus.read.line_files import ByteCounter, LineFile, decode_lines, empty
 from isoglot.corpus.read.records import Chunk, Records, assemble, pick, plan_columns
 from isoglot.corpus.read.sources import Kind, Source, expand
 from isoglot.corpus.read.tables import CsvReader, HuggingFaceReader, ParquetReader
@@ -25,7 +25,7 @@ __all__ = ["READERS", "Reader", "read"]
 class Reader(Protocol):
     """How one format is read."""
 
-    def chunks(self, source: Source, kind: Kind, meter: Meter | None = None) -> Iterator[Chunk]:
+    def chunks(self, source: Source, kind: Kind, meter: ByteCounter | None = None) -> Iterator[Chunk]:
         """Pieces of the source, in order."""
         ...
 
@@ -37,7 +37,7 @@ class Reader(Protocol):
 class MosesReader:
     """Two files, line i of one being the translation of line i of the other; a third may hold word links."""
 
-    def chunks(self, source: Source, kind: Kind, meter: Meter | None = None) -> Iterator[Chunk]:
+    def chunks(self, source: Source, kind: Kind, meter: ByteCounter | None = None) -> Iterator[Chunk]:
         """Equal numbers of lines of every file.
 
         Raises:
@@ -75,7 +75,7 @@ class MosesReader:
 class _LineReader:
     """Formats with one row a line."""
 
-    def chunks(self, source: Source, kind: Kind, meter: Meter | None = None) -> Iterator[Chunk]:
+    def chunks(self, source: Source, kind: Kind, meter: ByteCounter | None = None) -> Iterator[Chunk]:
         """Whole lines."""
         with LineFile(source.path, meter) as file:
             for first, data in file.chunks():
@@ -85,7 +85,7 @@ class _LineReader:
 class TextReader(_LineReader):
     """Plain text: a row is a line, or a document between blank lines."""
 
-    def chunks(self, source: Source, kind: Kind, meter: Meter | None = None) -> Iterator[Chunk]:
+    def chunks(self, source: Source, kind: Kind, meter: ByteCounter | None = None) -> Iterator[Chunk]:
         """Whole lines, or whole documents."""
         if not source.documents:
             yield from super().chunks(source, kind, meter)
@@ -113,7 +113,7 @@ class TextReader(_LineReader):
 class TsvReader(_LineReader):
     """Tab-separated fields without quoting; a blank line is an empty row."""
 
-    def chunks(self, source: Source, kind: Kind, meter: Meter | None = None) -> Iterator[Chunk]:
+    def chunks(self, source: Source, kind: Kind, meter: ByteCounter | None = None) -> Iterator[Chunk]:
         """Whole lines and the plan of the columns."""
         with LineFile(source.path, meter) as file:
             names: list[str] | None = None

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from isoglot.corpus.read.line_files import CHUNK_LINES, LineFile, Meter, decode_lines, empty
+from isoglot.corpus.read.line_files import CHUNK_LINES, ByteCounter, LineFile, decode_lines, empty
 from isoglot.corpus.read.records import Chunk, Records, assemble, pick, plan_columns
 from isoglot.corpus.read.sources import Kind, Source
 from isoglot.errors import InputError
@@ -23,7 +23,7 @@ _LARGEST_FIELD = 64 << 20
 class CsvReader:
     """Comma-separated rows with double quotes, in which a quoted field may hold line ends."""
 
-    def chunks(self, source: Source, kind: Kind, meter: Meter | None = None) -> Iterator[Chunk]:
+    def chunks(self, source: Source, kind: Kind, meter: ByteCounter | None = None) -> Iterator[Chunk]:
         """Parsed rows, since only parsing tells where a row ends.
 
         Raises:
@@ -80,7 +80,7 @@ class CsvReader:
 class ParquetReader:
     """Parquet files, a batch of rows at a time; errors give the row for the line."""
 
-    def chunks(self, source: Source, kind: Kind, meter: Meter | None = None) -> Iterator[Chunk]:
+    def chunks(self, source: Source, kind: Kind, meter: ByteCounter | None = None) -> Iterator[Chunk]:
         """Batches of the columns that are asked for.
 
         Raises:
@@ -111,7 +111,7 @@ class ParquetReader:
 class HuggingFaceReader:
     """Data sets of the Hugging Face hub, streamed, and folders written by ``save_to_disk``."""
 
-    def chunks(self, source: Source, kind: Kind, meter: Meter | None = None) -> Iterator[Chunk]:
+    def chunks(self, source: Source, kind: Kind, meter: ByteCounter | None = None) -> Iterator[Chunk]:
         """Batches of rows.
 
         Raises:

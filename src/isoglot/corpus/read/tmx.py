@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 from xml.parsers import expat
 
-from isoglot.corpus.read.line_files import CHUNK_LINES, LineFile, Meter
+from isoglot.corpus.read.line_files import CHUNK_LINES, ByteCounter, LineFile
 from isoglot.corpus.read.records import Chunk, Records, assemble
 from isoglot.corpus.read.sources import Kind, Source
 from isoglot.errors import InputError
@@ -24,7 +24,7 @@ class TmxReader:
     passed over and counted. Entity declarations are refused, so no file can make the reader fetch or blow up anything.
     """
 
-    def chunks(self, source: Source, kind: Kind, meter: Meter | None = None) -> Iterator[Chunk]:
+    def chunks(self, source: Source, kind: Kind, meter: ByteCounter | None = None) -> Iterator[Chunk]:
         """Pairs, a few thousand at a time.
 
         Raises:

@@ -8,7 +8,7 @@ from typing import Any
 import conllu
 from conllu.exceptions import ParseException
 
-from isoglot.corpus.read.line_files import LineFile, Meter, decode_lines
+from isoglot.corpus.read.line_files import ByteCounter, LineFile, decode_lines
 from isoglot.corpus.read.records import Chunk, Records, assemble
 from isoglot.corpus.read.sources import Kind, Source
 from isoglot.errors import InputError
@@ -22,7 +22,7 @@ _FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel")
 class ConlluReader:
     """Dependency trees. Multi-word ranges (`1-2`) and empty nodes (`8.1`) are left out."""
 
-    def chunks(self, source: Source, kind: Kind, meter: Meter | None = None) -> Iterator[Chunk]:
+    def chunks(self, source: Source, kind: Kind, meter: ByteCounter | None = None) -> Iterator[Chunk]:
         """Whole trees, which blank lines separate."""
         with LineFile(source.path, meter) as file:
             for first, data in file.blocks():
