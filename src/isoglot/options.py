@@ -20,7 +20,7 @@ def option(
     default: Any = ...,
     description: str = "",
     *,
-    flags: Sequence[str] = (),
+    flags: Sequence[str] | None = (),
     group: str | None = None,
     metavar: str | None = None,
     **bounds: Any,
@@ -30,7 +30,7 @@ def option(
     Args:
         default: Default value; leave it out for a required option.
         description: One line for `--help`, the recipe reference and the docs.
-        flags: Flags on the command line; by default ``--field-name``.
+        flags: Flags on the command line; by default ``--field-name``. ``None`` for a field without one.
         group: Heading under which `--help` lists the flag.
         metavar: Placeholder of the value in `--help`, where the type does not say enough.
         **bounds: Bounds as pydantic's ``Field`` takes them: ``ge``, ``gt``, ``le``, ``lt``, ``min_length``.
@@ -39,5 +39,9 @@ def option(
         >>> class Cut(Options):
         ...     limit: int | None = option(None, "Keep at most this many rows.", ge=1)
     """
-    extra: dict[str, Any] = {"flags": list(flags), "group": group, "metavar": metavar}
+    extra: dict[str, Any] = {
+        "flags": None if flags is None else list(flags),
+        "group": group,
+        "metavar": metavar,
+    }
     return Field(default, description=description, json_schema_extra=extra, **bounds)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from pydantic import ValidationError
 from safetensors.torch import save_file
 
 from isoglot.align.embedding.aligner import EmbeddingAligner
@@ -341,7 +342,7 @@ def test_names_tell_checkpoints_apart(world: Path) -> None:
 
 
 def test_mistakes_are_told_before_anything_is_written(world: Path, tmp_path: Path) -> None:
-    corpus, run = [str(world / "aligned.jsonl")], [world / "after"]
+    run = [world / "after"]
     (tmp_path / "empty.txt").write_text("")
     (tmp_path / "bare.links").write_text("0-0 1-1\n")
     out = tmp_path / "out"
@@ -350,20 +351,11 @@ def test_mistakes_are_told_before_anything_is_written(world: Path, tmp_path: Pat
         "method 'itermx'": lambda: analyse_layers(
             run, LayersRequest(gold=[gold], methods=["itermx"]), out=out
         ),
-        "metric 'bleu'": lambda: analyse_layers(run, LayersRequest(gold=[gold], metric="bleu"), out=out),
         "layers 0": lambda: analyse_layers(run, LayersRequest(gold=[gold], layers="9"), out=out),
         "`all` or numbers": lambda: analyse_layers(run, LayersRequest(gold=[gold], layers="top"), out=out),
         "links without words": lambda: analyse_alignments(
             run, AlignmentsRequest(gold=str(tmp_path / "bare.links")), out=out
         ),
-        "measure bleu": lambda: analyse_similarity(
-            run, SimilarityRequest(corpus=corpus, measures=["bleu"]), out=out
-        ),
-        "measure skew": lambda: analyse_geometry(
-            run, GeometryRequest(corpus=corpus, measures=["skew"]), out=out
-        ),
-        "unit 'page'": lambda: analyse_geometry(run, GeometryRequest(corpus=corpus, unit="page"), out=out),
-        "pieces 'first'": lambda: analyse_map(run, MapRequest(corpus=corpus, pieces="first"), out=out),
         "the file is empty": lambda: analyse_similarity(
             run, SimilarityRequest(corpus=[str(tmp_path / "empty.txt")]), out=out
         ),
@@ -384,6 +376,23 @@ def test_mistakes_are_told_before_anything_is_written(world: Path, tmp_path: Pat
         with pytest.raises((ConfigurationError, InputError), match=message):
             call()
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("request_of", "values"),
+    [
+        (LayersRequest, {"gold": ["x"], "metric": "bleu"}),
+        (LayersRequest, {"gold": []}),
+        (SimilarityRequest, {"corpus": ["x"], "measures": ["bleu"]}),
+        (GeometryRequest, {"corpus": ["x"], "measures": ["skew"]}),
+        (GeometryRequest, {"corpus": ["x"], "unit": "page"}),
+        (MapRequest, {"corpus": ["x"], "pieces": "first"}),
+        (MapRequest, {"corpus": ["x"], "projection": {"method": "umap"}}),
+    ],
+)
+def test_a_request_takes_only_what_there_is(request_of: Any, values: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        request_of(**values)
 
 
 def test_layers_count_from_the_end_too() -> None:

@@ -136,7 +136,6 @@ def test_principal_components_keep_variance_and_do_not_flip() -> None:
     ("options", "message"),
     [
         (Projection(perplexity=40), "below their number"),
-        (Projection(method="umap"), "tsne or pca"),
     ],
 )
 def test_projections_that_cannot_be_are_told(options: Projection, message: str) -> None:

@@ -50,7 +50,7 @@ def test_every_kind_writes_its_figures(world: Path, tmp_path: Path) -> None:
     for arguments in (
         ["map", model, "-c", aligned, "--source-lang", "en", "--count", "5", "-m", "pca", "-l", "before"],
         ["layers", model, "-g", gold, "-m", "argmax", "-m", "ot", "--layers", "0,-1"],
-        ["similarity", model, "-c", pairs, "--measure", "cka", "--biased"],
+        ["similarity", model, "-c", pairs, "--measure", "cka", "--no-debiased"],
         ["geometry", model, "-c", pairs, "--measure", "anisotropy", "--unit", "word"],
         ["alignments", model, "-g", gold, "--limit", "3", "--layer", "1", "--set", "level=word"],
         ["correlation", "--paper", "-t", "pos"],

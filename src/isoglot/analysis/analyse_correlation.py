@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import fmean
 
 from isoglot.analysis.analyse import Findings
+from isoglot.analysis.options import CorrelationRequest
 from isoglot.errors import ConfigurationError
 from isoglot.report.figure_files import Scatter, ScatterPoint
 from isoglot.report.papers import PAPERS, paper_table
@@ -22,25 +23,6 @@ _DELTA = "_delta"
 _PAPER_TASKS = ("xnli", "ner", "pos")
 _PAPER = "align_mlm"
 _OURS, _THEIRS = "ours", PAPERS[_PAPER]
-
-
-@dataclass(frozen=True)
-class CorrelationRequest:
-    """Which points are correlated.
-
-    Args:
-        tasks: of the drops; by default every one that has any.
-        x_metric: of the alignment rows.
-        with_paper: put the paper's twelve points of a task beside ours.
-        each_seed: a point for each seed; by default one for the mean of a run's seeds.
-        name: of the figure files, with the task behind it.
-    """
-
-    tasks: Sequence[str] = ()
-    x_metric: str = "alignment_score"
-    with_paper: bool = False
-    each_seed: bool = False
-    name: str = "correlation"
 
 
 @dataclass(frozen=True)

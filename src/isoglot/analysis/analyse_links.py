@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -15,6 +14,7 @@ from isoglot.align.embedding.layer_error import GoldPairs, layer_error
 from isoglot.align.embedding.options import METHODS, EmbeddingOptions
 from isoglot.align.files.formats import read_links
 from isoglot.analysis.analyse import Findings, Subject, asked_layers, subjects
+from isoglot.analysis.options import AlignmentsRequest, LayersRequest
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.report.figure_files import Lines, LineSeries
 from isoglot.runs.reporter import Reporter, Silent
@@ -22,53 +22,6 @@ from isoglot.runs.reporter import Reporter, Silent
 __all__ = ["AlignmentsRequest", "LayersRequest", "analyse_alignments", "analyse_layers"]
 
 _PAIR = re.compile(r"(?<![A-Za-z])([a-z]{2,3})-([a-z]{2,3})(?![A-Za-z])")
-_METRICS = ("aer", "precision", "recall", "f1")
-
-
-@dataclass(frozen=True)
-class LayersRequest:
-    """What is swept.
-
-    Args:
-        gold: files of gold links with the words (JSON lines), one a language pair.
-        methods: how links are chosen; see ``isoglot align --methods``.
-        layers: ``all``, or numbers such as ``4,8,-1``.
-        metric: ``aer``, ``precision``, ``recall`` or ``f1``.
-        base: what the gold files count words from.
-        name: of the figure files.
-        settings: further options of the aligner.
-    """
-
-    gold: Sequence[str]
-    methods: Sequence[str] = ("itermax",)
-    layers: str = "all"
-    metric: str = "aer"
-    base: int | None = None
-    name: str = "layers"
-    settings: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class AlignmentsRequest:
-    """Which links are shown.
-
-    Args:
-        gold: file of sentence pairs with gold links (JSON lines).
-        method: how links are chosen.
-        layer: hidden states' number; by default the method's.
-        limit: the first so many pairs.
-        base: what the gold file counts words from.
-        name: of the files, with the checkpoint's name behind it.
-        settings: further options of the aligner.
-    """
-
-    gold: str
-    method: str = "itermax"
-    layer: int | None = None
-    limit: int | None = 200
-    base: int | None = None
-    name: str = "alignments"
-    settings: dict[str, Any] = field(default_factory=dict)
 
 
 def analyse_layers(
@@ -176,10 +129,6 @@ def _check(request: LayersRequest) -> None:
         for method in request.methods
         if method not in METHODS
     ]
-    if request.metric not in _METRICS:
-        problems.append(f"metric {request.metric!r} given; it is {', '.join(_METRICS)}")
-    if not request.gold or not request.methods:
-        problems.append("no gold file or no method given; name them with --gold and --method")
     names = [_title(path) for path in request.gold]
     if len(set(names)) < len(names):
         problems.append(f"gold files of one name given ({', '.join(names)}); rename one")

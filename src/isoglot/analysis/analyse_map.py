@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from isoglot.analysis import word_map
 from isoglot.analysis.analyse import Findings, asked_layers, corpus_rows, open_encoder, subjects
+from isoglot.analysis.options import MapRequest
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.derive.gold import word_pairs
 from isoglot.errors import ConfigurationError, InputError
@@ -20,38 +20,6 @@ from isoglot.report.figure_files import EmbeddingMap, MapPanel, MapPoint
 from isoglot.runs.reporter import Reporter, Silent
 
 __all__ = ["MapRequest", "analyse_map"]
-
-
-@dataclass(frozen=True)
-class MapRequest:
-    """Which words are put on the map, and how.
-
-    Args:
-        corpus: an ALIGNED corpus: a folder, or files.
-        languages: of its sides, where the files do not name them.
-        count: word pairs.
-        stop_words: ``auto`` (scikit-learn's list for English; without an English side the 100 most frequent words of
-            each side), ``english``, ``frequent:N``, ``none``, or a file with a word a line.
-        pieces: ``mean`` of a word's pieces, or ``single``: only words of one piece.
-        distinct: no word in two pairs.
-        layer: map the mean contextual vectors of this layer; by default the static input embeddings.
-        occurrences: with a layer: how many of each pair are averaged at most.
-        projection: see :class:`isoglot.analysis.word_map.Projection`.
-        limit: count links in the first so many sentence pairs.
-        name: of the figure file.
-    """
-
-    corpus: Sequence[str]
-    languages: tuple[str, str] = ("", "")
-    count: int = 20
-    stop_words: str = "auto"
-    pieces: Literal["mean", "single"] = "mean"
-    distinct: bool = False
-    layer: int | None = None
-    occurrences: int = 100
-    projection: word_map.Projection = field(default_factory=word_map.Projection)
-    limit: int | None = None
-    name: str = "map"
 
 
 def analyse_map(
@@ -81,8 +49,6 @@ def analyse_map(
         InputError: a corpus that cannot be read.
     """
     report, findings = progress or Silent(), Findings(out)
-    if request.pieces not in ("mean", "single"):
-        raise ConfigurationError(f"pieces {request.pieces!r} given; it is mean or single")
     compared = subjects(checkpoints, labels)
     counts, sentences, languages = _counted(request)
     report.note(f"{sentences:,} sentence pairs, {len(counts):,} different word links")

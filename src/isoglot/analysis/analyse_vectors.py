@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from torch import Tensor
 
 from isoglot.analysis.analyse import Findings, asked_layers, corpus_rows, open_encoder, subjects
 from isoglot.analysis.geometry import Hubness, anisotropy, hubness, top_component_share
+from isoglot.analysis.options import GeometryRequest, SimilarityRequest
 from isoglot.analysis.similarity import linear_cka, neighbour_overlap, retrieval
-from isoglot.analysis.vectors import Unit, linked_vectors, sentence_vectors, unit_vectors
+from isoglot.analysis.vectors import linked_vectors, sentence_vectors, unit_vectors
+from isoglot.corpus.read.sources import Kind
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.report.figure_files import Lines, LineSeries
 from isoglot.runs.reporter import Reporter, Silent
@@ -26,65 +27,6 @@ __all__ = [
     "analyse_geometry",
     "analyse_similarity",
 ]
-
-MEASURES = ("cka", "neighbours", "retrieval")
-SHAPES = ("anisotropy", "variance", "hubness", "anti-hubs")
-
-
-@dataclass(frozen=True)
-class SimilarityRequest:
-    """What is compared.
-
-    Args:
-        corpus: sentence pairs (a folder, or files); with ``level: word`` an ALIGNED corpus.
-        languages: of its sides, where the files do not name them.
-        level: ``sentence`` (mean of pieces) or ``word`` (linked words).
-        measures: of ``cka``, ``neighbours`` and ``retrieval``; a figure each.
-        layers: ``all`` or numbers.
-        neighbours: k of the shared neighbours.
-        debiased: use the debiased CKA.
-        limit: sentence pairs, or with ``level: word`` links, at most.
-        name: of the figure files.
-    """
-
-    corpus: Sequence[str]
-    languages: tuple[str, str] = ("", "")
-    level: Literal["sentence", "word"] = "sentence"
-    measures: Sequence[str] = MEASURES
-    layers: str = "all"
-    neighbours: int = 10
-    debiased: bool = True
-    limit: int = 1000
-    name: str = "similarity"
-
-
-@dataclass(frozen=True)
-class GeometryRequest:
-    """What is measured.
-
-    Args:
-        corpus: sentence pairs: a folder, or files.
-        languages: of its sides, where the files do not name them.
-        unit: vectors of a ``sentence``, a ``word`` or a ``piece``.
-        measures: of ``anisotropy``, ``variance``, ``hubness`` and ``anti-hubs``; a figure each.
-        layers: ``all`` or numbers.
-        neighbours: k of the hubs.
-        sentences: sentence pairs that are read.
-        limit: vectors a side.
-        seed: of the draw of vectors.
-        name: of the figure files.
-    """
-
-    corpus: Sequence[str]
-    languages: tuple[str, str] = ("", "")
-    unit: Unit = "sentence"
-    measures: Sequence[str] = SHAPES
-    layers: str = "all"
-    neighbours: int = 10
-    sentences: int = 1000
-    limit: int = 5000
-    seed: int = 0
-    name: str = "geometry"
 
 
 def analyse_similarity(
@@ -112,10 +54,8 @@ def analyse_similarity(
         InputError: a corpus that cannot be read.
     """
     report, findings = progress or Silent(), Findings(out)
-    _known(request.measures, MEASURES, "measure")
-    _known([request.level], ("sentence", "word"), "level")
-    kind = "bitext" if request.level == "sentence" else "aligned"
-    rows = list(corpus_rows(request.corpus, kind, languages=request.languages, limit=request.limit))  # type: ignore[arg-type]
+    kind: Kind = "bitext" if request.level == "sentence" else "aligned"
+    rows = list(corpus_rows(request.corpus, kind, languages=request.languages, limit=request.limit))
     languages = _languages(rows, request.corpus[0])
     series: dict[str, list[LineSeries]] = {measure: [] for measure in request.measures}
     count = 0
@@ -135,9 +75,9 @@ def analyse_similarity(
         for measure in request.measures:
             values = [_similarity(measure, first[n], second[n], request) for n in layers]
             series[measure].append(_series(subject.label, layers, values))
-    for measure, lines in series.items():
-        figure = _similarity_figure(measure, lines, languages, count, request)
-        findings.figure(f"{request.name}-{measure}", figure)
+    for name, lines in series.items():
+        figure = _similarity_figure(name, lines, languages, count, request)
+        findings.figure(f"{request.name}-{name}", figure)
     return findings.written
 
 
@@ -168,7 +108,6 @@ def analyse_geometry(
         InputError: a corpus that cannot be read.
     """
     report, findings = progress or Silent(), Findings(out)
-    _known(request.measures, SHAPES, "measure")
     rows = list(corpus_rows(request.corpus, "bitext", languages=request.languages, limit=request.sentences))
     languages = _languages(rows, request.corpus[0])
     series: dict[str, list[LineSeries]] = {measure: [] for measure in request.measures}
@@ -193,8 +132,8 @@ def analyse_geometry(
         ]
         for measure in request.measures:
             series[measure] += _shape_series(measure, sides, layers, languages, prefix, request)
-    for measure, lines in series.items():
-        findings.figure(f"{request.name}-{measure}", _shape_figure(measure, lines, languages, request))
+    for name, lines in series.items():
+        findings.figure(f"{request.name}-{name}", _shape_figure(name, lines, languages, request))
     return findings.written
 
 
@@ -302,9 +241,3 @@ def _languages(rows: Sequence[Mapping[str, Any]], path: str) -> tuple[str, str]:
     if not rows:
         raise InputError("holds no sentence pair", path=path)
     return str(rows[0]["source_language"]), str(rows[0]["target_language"])
-
-
-def _known(given: Sequence[str], known: Sequence[str], what: str) -> None:
-    wrong = [name for name in given if name not in known]
-    if wrong or not given:
-        raise ConfigurationError(f"{what} {', '.join(wrong) or 'none'} given; there are {', '.join(known)}")

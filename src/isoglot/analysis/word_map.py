@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.align.embedding.word_pieces import cut_words
 from isoglot.analysis.checkpoint_score import mean_pieces
+from isoglot.analysis.options import Projection
 from isoglot.analysis.vectors import linked_vectors
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import input_embeddings
@@ -37,7 +38,6 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-Method = Literal["tsne", "pca"]
 
 _EXACT = 1000
 """Up to so many points t-SNE is computed without Barnes and Hut's approximation."""
@@ -50,21 +50,6 @@ class WordPair:
     source: str
     target: str
     count: int
-
-
-@dataclass(frozen=True)
-class Projection:
-    """How vectors become points of the plane.
-
-    Args:
-        method: ``tsne`` or ``pca``.
-        perplexity: of t-SNE, below the number of points; by default 30, or a third of the points where they are few.
-        seed: of t-SNE, which starts from the principal components.
-    """
-
-    method: Method = "tsne"
-    perplexity: float | None = None
-    seed: int = 0
 
 
 def frequent_pairs(
@@ -236,8 +221,6 @@ def project(vectors: Tensor, options: Projection) -> Array:
         raise ConfigurationError(f"{len(points)} points given; a map needs at least 3: raise --count")
     if options.method == "pca":
         return _principal(points)
-    if options.method != "tsne":
-        raise ConfigurationError(f"projection {options.method!r} given; it is tsne or pca")
     perplexity = options.perplexity or min(30.0, (len(points) - 1) / 3)
     if not 0 < perplexity < len(points):
         raise ConfigurationError(

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
 import typer
+
+from isoglot.analysis.options import (
+    AlignmentsRequest,
+    CorrelationRequest,
+    GeometryRequest,
+    LayersRequest,
+    MapRequest,
+    SimilarityRequest,
+)
+from isoglot.cli.flags import with_flags
+from isoglot.options import Options, option
 
 __all__ = [
     "alignment",
@@ -18,39 +30,57 @@ __all__ = [
     "similarity",
 ]
 
-_CHECKPOINTS = typer.Argument(
-    ..., metavar="CHECKPOINT", help="Checkpoints: run folders, model folders, or hub names."
-)
-_OUT = typer.Option(
-    ...,
-    "--out",
-    "-o",
-    help="A run's folder, or any other; figures go to OUT/figures, results to OUT/results.jsonl.",
-)
-_LABELS = typer.Option(
-    None,
-    "--label",
-    "-l",
-    help="Name of a checkpoint in legends; once each, in their order. By default the run's name.",
-)
-_LANGUAGES = "How to read"
-_SOURCE = typer.Option("", "--source-lang", help="Language of the source side.", rich_help_panel=_LANGUAGES)
-_TARGET = typer.Option("", "--target-lang", help="Language of the target side.", rich_help_panel=_LANGUAGES)
-_QUIET = typer.Option(False, "--quiet", "-q", help="Say nothing but errors.")
-_LAYERS = typer.Option(
-    "all", "--layers", help="`all`, or numbers such as 0,4,8,-1: 0 = embeddings, negative from the end."
-)
-_CORPUS = typer.Option(
-    ...,
-    "--corpus",
-    "-c",
-    help="Sentence pairs: a folder of `isoglot prepare`, `align --format corpus` or `derive`, or files (two of a pair; "
-    "TSV, JSONL, TMX, `source ||| target`). Give the option twice for two files.",
-)
-_SET = typer.Option(
-    None, "--set", metavar="KEY=VALUE", help="Any other option of the aligner, as for `isoglot align`."
-)
-_BASE = typer.Option(None, "--base", min=0, max=1, help="The gold file counts words from 0 or 1.")
+Checkpoints = Annotated[
+    list[str],
+    typer.Argument(metavar="CHECKPOINT", help="Checkpoints: run folders, model folders, or hub names."),
+]
+Results = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[RESULTS]",
+        help="Files of results, or folders: rows of `analyse alignment` and of transfers.",
+    ),
+]
+Out = Annotated[
+    Path,
+    typer.Option(
+        "--out",
+        "-o",
+        help="A run's folder, or any other; figures go to OUT/figures, results to OUT/results.jsonl.",
+    ),
+]
+Labels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--label",
+        "-l",
+        help="Name of a checkpoint in legends; once each, in their order. By default the run's name.",
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Any other option of the aligner, as for `isoglot align`."
+    ),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only print errors.")]
+Request = TypeVar("Request", bound=Options)
+
+
+class Sides(Options):
+    """Languages of a corpus that does not name them."""
+
+    source_language: str = option("", "Language of the source side.", flags=["--source-lang"])
+    target_language: str = option("", "Language of the target side.", flags=["--target-lang"])
+
+    @property
+    def both(self) -> tuple[str, str]:
+        """Source and target."""
+        return self.source_language, self.target_language
+
+    def of(self, request: Request) -> Request:
+        """The request with these languages."""
+        return request.model_copy(update={"languages": self.both})
 
 
 def register(app: typer.Typer) -> None:
@@ -66,9 +96,11 @@ def register(app: typer.Typer) -> None:
     app.add_typer(group, name="analyse")
 
 
+@with_flags
 def alignment(  # noqa: PLR0917 - one parameter a flag
-    checkpoints: list[str] = _CHECKPOINTS,
-    out: Path = _OUT,
+    checkpoints: Checkpoints,
+    out: Out,
+    sides: Sides,
     vocabulary: str | None = typer.Option(
         None,
         help="Derived language: the `tokenizer` folder that `isoglot derive` wrote. By default the recipe's own.",
@@ -79,8 +111,6 @@ def alignment(  # noqa: PLR0917 - one parameter a flag
     lexicon: str | None = typer.Option(
         None, help="Natural languages: a dictionary, `source target` a line (MUSE), or a prepared folder."
     ),
-    source: str = _SOURCE,
-    target: str = _TARGET,
     induction: bool = typer.Option(
         False, help="With --lexicon: also MUSE's precision at 1 and 5, by cosine and CSLS, both ways."
     ),
@@ -97,8 +127,8 @@ def alignment(  # noqa: PLR0917 - one parameter a flag
         None, help="Add the language embeddings of these ids first, as the paper's code does: 2,3."
     ),
     device: str = typer.Option("auto", help="auto, cpu, cuda."),
-    labels: list[str] = _LABELS,
-    quiet: bool = _QUIET,
+    labels: Labels = None,
+    quiet: Quiet = False,
 ) -> None:
     """How often is a token's nearest input embedding in the other language its translation?
 
@@ -120,7 +150,7 @@ def alignment(  # noqa: PLR0917 - one parameter a flag
         device=device,
     )  # fmt: skip
     request = AlignmentRequest(
-        vocabulary=vocabulary, copied_from=copied_from, lexicon=lexicon, languages=(source, target),
+        vocabulary=vocabulary, copied_from=copied_from, lexicon=lexicon, languages=sides.both,
         induction=induction, words=words, name=language, options=options,
     )  # fmt: skip
     with Console(quiet=quiet) as console:
@@ -128,33 +158,16 @@ def alignment(  # noqa: PLR0917 - one parameter a flag
     _print_rows(rows, quiet)
 
 
-def correlation(
-    results: list[str] = typer.Argument(
-        None,
-        metavar="[RESULTS]",
-        help="Files of results, or folders: rows of `analyse alignment` and of transfers.",
-    ),
-    out: Path = _OUT,
-    task: list[str] = typer.Option(
-        None, "--task", "-t", help="Tasks of the drops; by default all there are."
-    ),
-    paper: bool = typer.Option(False, "--paper", help="ALIGN-MLM's own twelve points too (xnli, ner, pos)."),
-    each_seed: bool = typer.Option(False, help="A point for each seed, not for the mean of a run's seeds."),
-    metric: str = typer.Option("alignment_score", help="Metric of the alignment rows."),
-    name: str = typer.Option("correlation", help="Of the figures; the task comes behind it."),
-    quiet: bool = _QUIET,
-) -> None:
+@with_flags
+def correlation(request: CorrelationRequest, out: Out, results: Results = None, quiet: Quiet = False) -> None:
     """Does alignment go with transfer? Spearman's correlation of alignment scores with −Δ (ALIGN-MLM, Fig. 3).
 
     Δ = supervised minus zero-shot, as `isoglot transfer` and studies write it. The paper's own figures, without any
     run: [bold]isoglot analyse correlation --paper --out figures[/bold]
     """
-    from isoglot.analysis.analyse_correlation import CorrelationRequest, analyse_correlation
+    from isoglot.analysis.analyse_correlation import analyse_correlation
     from isoglot.cli.console import print_table
 
-    request = CorrelationRequest(
-        tasks=task or (), x_metric=metric, with_paper=paper, each_seed=each_seed, name=name
-    )
     found = analyse_correlation(results or [], request, out=out)
     if not quiet:
         print_table(
@@ -167,118 +180,45 @@ def correlation(
         )
 
 
-def map_words(  # noqa: PLR0917 - one parameter a flag
-    checkpoints: list[str] = _CHECKPOINTS,
-    corpus: list[str] = _CORPUS,
-    out: Path = _OUT,
-    count: int = typer.Option(20, min=2, help="Word pairs: the most frequent links of the corpus."),
-    stop_words: str = typer.Option(
-        "auto",
-        help="Which words to leave out: english (scikit-learn's list), frequent:100 (the most frequent of each side), "
-        "none, or a file with a word a line. auto: english if one side is, else frequent:100.",
-    ),
-    pieces: str = typer.Option(
-        "mean", help="Words of several pieces: `mean` takes their mean, `single` leaves them out."
-    ),
-    distinct: bool = typer.Option(False, help="Take no word twice, though it has two frequent translations."),
-    layer: int | None = typer.Option(
-        None, help="Mean contextual vectors of this layer; by default the static input embeddings."
-    ),
-    occurrences: int = typer.Option(
-        100, min=1, help="With --layer: averaged occurrences of a pair, at most."
-    ),
-    method: str = typer.Option("tsne", "--method", "-m", help="tsne (needs scikit-learn) or pca."),
-    perplexity: float | None = typer.Option(None, help="Of t-SNE; by default 30, or a third of few points."),
-    seed: int = typer.Option(0, help="Of t-SNE."),
-    limit: int | None = typer.Option(None, min=1, help="Count links in the first so many sentence pairs."),
-    source: str = _SOURCE,
-    target: str = _TARGET,
-    name: str = typer.Option("map", help="Of the figure."),
-    labels: list[str] = _LABELS,
-    quiet: bool = _QUIET,
+@with_flags
+def map_words(
+    checkpoints: Checkpoints,
+    request: MapRequest,
+    sides: Sides,
+    out: Out,
+    labels: Labels = None,
+    quiet: Quiet = False,
 ) -> None:
     """A map of frequent words and their translations, a panel a checkpoint (WEAM, Fig. 2).
 
     Before and after: [bold]isoglot analyse map bert-base-multilingual-cased runs/weam --corpus corpora/en-de.aligned
     -l before -l after --out runs/weam[/bold]. The corpus has word links: a folder of `isoglot align --format corpus`.
     """
-    from isoglot.analysis.analyse_map import MapRequest, analyse_map
-    from isoglot.analysis.word_map import Projection
-    from isoglot.cli.console import Console
+    from isoglot.analysis.analyse_map import analyse_map
 
-    projection = Projection(method=method, perplexity=perplexity, seed=seed)  # type: ignore[arg-type]
-    request = MapRequest(
-        corpus=corpus, languages=(source, target), count=count, stop_words=stop_words,
-        pieces=pieces, distinct=distinct, layer=layer, occurrences=occurrences,  # type: ignore[arg-type]
-        projection=projection, limit=limit, name=name,
-    )  # fmt: skip
-    with Console(quiet=quiet) as console:
-        _say(analyse_map(checkpoints, request, out=out, labels=labels or (), progress=console), console)
+    _draw(analyse_map, checkpoints, sides.of(request), out, labels, quiet)
 
 
-def layers(  # noqa: PLR0917 - one parameter a flag
-    checkpoints: list[str] = _CHECKPOINTS,
-    gold: list[str] = typer.Option(
-        ...,
-        "--gold",
-        "-g",
-        help="Gold links with their words (JSON lines: src, tgt, sure, possible); repeatable.",
-    ),
-    out: Path = _OUT,
-    method: list[str] = typer.Option(
-        ["itermax"], "--method", "-m", help="itermax, argmax, ot, pointer, …; repeatable: a line each."
-    ),
-    which: str = _LAYERS,
-    metric: str = typer.Option("aer", help="aer, precision, recall or f1."),
-    settings: list[str] = _SET,
-    base: int | None = _BASE,
-    name: str = typer.Option("layers", help="Of the figures."),
-    labels: list[str] = _LABELS,
-    quiet: bool = _QUIET,
-) -> None:
+@with_flags
+def layers(
+    checkpoints: Checkpoints, request: LayersRequest, out: Out, settings: Settings = None, labels: Labels = None,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
     """Alignment error rate by layer (XLM-Align, Fig. 2), each sentence encoded once for all layers.
 
     [bold]isoglot analyse layers xlm-roberta-base runs/xlm_align --gold de-en.jsonl -m itermax -m ot --out
     runs/xlm_align[/bold]. Several gold files give a figure each, and one of their mean.
     """
-    from isoglot.analysis.analyse_links import LayersRequest, analyse_layers
-    from isoglot.cli.alignment import aligner_settings
-    from isoglot.cli.console import Console
+    from isoglot.analysis.analyse_links import analyse_layers
 
-    request = LayersRequest(
-        gold=gold, methods=method, layers=which, metric=metric, base=base, name=name,
-        settings=aligner_settings(settings),
-    )  # fmt: skip
-    with Console(quiet=quiet) as console:
-        _say(analyse_layers(checkpoints, request, out=out, labels=labels or (), progress=console), console)
+    _draw(analyse_layers, checkpoints, _with_settings(request, settings), out, labels, quiet)
 
 
-def similarity(  # noqa: PLR0917 - one parameter a flag
-    checkpoints: list[str] = _CHECKPOINTS,
-    corpus: list[str] = _CORPUS,
-    out: Path = _OUT,
-    level: str = typer.Option(
-        "sentence", help="sentence: mean of pieces. word: linked words of an aligned corpus."
-    ),
-    measure: list[str] = typer.Option(
-        ["cka", "neighbours", "retrieval"],
-        "--measure",
-        help="cka, neighbours, retrieval; repeatable: a figure each.",
-    ),
-    which: str = _LAYERS,
-    neighbours: int = typer.Option(10, "-k", min=1, help="How many neighbours are compared."),
-    biased: bool = typer.Option(
-        False,
-        "--biased",
-        help="CKA as Kornblith et al. have it, which grows with hidden size over sentences.",
-    ),
-    limit: int = typer.Option(1000, min=4, help="Sentence pairs (or links, with --level word) at most."),
-    source: str = _SOURCE,
-    target: str = _TARGET,
-    name: str = typer.Option("similarity", help="Of the figures; the measure comes behind it."),
-    labels: list[str] = _LABELS,
-    quiet: bool = _QUIET,
-) -> None:
+@with_flags
+def similarity(
+    checkpoints: Checkpoints, request: SimilarityRequest, sides: Sides, out: Out, labels: Labels = None,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
     """How alike are two languages, layer by layer?
 
     cka: linear centred kernel alignment of sentences and their translations. neighbours: how many of a sentence's
@@ -286,92 +226,60 @@ def similarity(  # noqa: PLR0917 - one parameter a flag
     nearest sentence. [bold]isoglot analyse similarity runs/mlm runs/tlm --corpus dev.en --corpus dev.de --source-lang
     en --target-lang de --out figures[/bold]
     """
-    from isoglot.analysis.analyse_vectors import SimilarityRequest, analyse_similarity
-    from isoglot.cli.console import Console
+    from isoglot.analysis.analyse_vectors import analyse_similarity
 
-    request = SimilarityRequest(
-        corpus=corpus, languages=(source, target), level=level, measures=measure,  # type: ignore[arg-type]
-        layers=which, neighbours=neighbours, debiased=not biased, limit=limit, name=name,
-    )  # fmt: skip
-    with Console(quiet=quiet) as console:
-        _say(
-            analyse_similarity(checkpoints, request, out=out, labels=labels or (), progress=console), console
-        )
+    _draw(analyse_similarity, checkpoints, sides.of(request), out, labels, quiet)
 
 
-def geometry(  # noqa: PLR0917 - one parameter a flag
-    checkpoints: list[str] = _CHECKPOINTS,
-    corpus: list[str] = _CORPUS,
-    out: Path = _OUT,
-    unit: str = typer.Option("sentence", help="A vector a sentence, word or piece."),
-    measure: list[str] = typer.Option(
-        ["anisotropy", "variance", "hubness", "anti-hubs"], "--measure", help="Repeatable: a figure each."
-    ),
-    which: str = _LAYERS,
-    neighbours: int = typer.Option(10, "-k", min=1, help="Neighbours that make a hub."),
-    sentences: int = typer.Option(1000, min=2, help="Sentence pairs that are read."),
-    limit: int = typer.Option(5000, min=2, help="Vectors of each language, drawn at random."),
-    seed: int = typer.Option(0, help="Of that draw."),
-    source: str = _SOURCE,
-    target: str = _TARGET,
-    name: str = typer.Option("geometry", help="Of the figures; the measure comes behind it."),
-    labels: list[str] = _LABELS,
-    quiet: bool = _QUIET,
-) -> None:
+@with_flags
+def geometry(
+    checkpoints: Checkpoints, request: GeometryRequest, sides: Sides, out: Out, labels: Labels = None,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
     """The shape of the space, layer by layer: do all vectors point one way, and are some everyone's neighbours?
 
     anisotropy: mean cosine of two vectors. variance: share of the first principal component. hubness: skewness of how
     often a vector is among the neighbours of the other language's; anti-hubs: vectors that never are.
     """
-    from isoglot.analysis.analyse_vectors import GeometryRequest, analyse_geometry
-    from isoglot.cli.console import Console
+    from isoglot.analysis.analyse_vectors import analyse_geometry
 
-    request = GeometryRequest(
-        corpus=corpus, languages=(source, target), unit=unit, measures=measure,  # type: ignore[arg-type]
-        layers=which, neighbours=neighbours, sentences=sentences, limit=limit, seed=seed, name=name,
-    )  # fmt: skip
-    with Console(quiet=quiet) as console:
-        _say(analyse_geometry(checkpoints, request, out=out, labels=labels or (), progress=console), console)
+    _draw(analyse_geometry, checkpoints, sides.of(request), out, labels, quiet)
 
 
-def alignments(  # noqa: PLR0917 - one parameter a flag
-    checkpoints: list[str] = _CHECKPOINTS,
-    gold: str = typer.Option(
-        ..., "--gold", "-g", help="Gold links with their words (JSON lines: src, tgt, sure, possible)."
-    ),
-    out: Path = _OUT,
-    method: str = typer.Option(
-        "itermax", "--method", "-m", help="How links are chosen; see `isoglot align --methods`."
-    ),
-    layer: int | None = typer.Option(None, help="Hidden states to compare; 8 by default."),
-    limit: int | None = typer.Option(200, min=1, help="The first so many sentence pairs."),
-    settings: list[str] = _SET,
-    base: int | None = _BASE,
-    name: str = typer.Option("alignments", help="Of the files; the checkpoint's name comes behind it."),
-    labels: list[str] = _LABELS,
-    quiet: bool = _QUIET,
-) -> None:
+@with_flags
+def alignments(
+    checkpoints: Checkpoints, request: AlignmentsRequest, out: Out, settings: Settings = None, labels: Labels = None,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
     """Word alignments to look at: the report shows each sentence pair with right, wrong and missed links.
 
     [bold]isoglot analyse alignments runs/xlm_align --gold de-en.jsonl --out runs/xlm_align[/bold]
     """
-    from isoglot.analysis.analyse_links import AlignmentsRequest, analyse_alignments
-    from isoglot.cli.alignment import aligner_settings
+    from isoglot.analysis.analyse_links import analyse_alignments
+
+    _draw(analyse_alignments, checkpoints, _with_settings(request, settings), out, labels, quiet)
+
+
+def _draw(
+    analyse: Callable[..., list[Path]],
+    checkpoints: list[str],
+    request: Options,
+    out: Path,
+    labels: Labels,
+    quiet: bool,
+) -> None:
+    """Run an analysis that writes figures, and name them."""
     from isoglot.cli.console import Console
 
-    request = AlignmentsRequest(
-        gold=gold, method=method, layer=layer, limit=limit, base=base, name=name,
-        settings=aligner_settings(settings),
-    )  # fmt: skip
     with Console(quiet=quiet) as console:
-        _say(
-            analyse_alignments(checkpoints, request, out=out, labels=labels or (), progress=console), console
-        )
+        for path in analyse(checkpoints, request, out=out, labels=labels or (), progress=console):
+            console.note(f"wrote {path}")
 
 
-def _say(written: list[Path], console: Any) -> None:
-    for path in written:
-        console.note(f"wrote {path}")
+def _with_settings(request: Request, settings: list[str] | None) -> Request:
+    from isoglot.cli.alignment import aligner_settings
+
+    return request.model_copy(update={"settings": aligner_settings(settings)})
 
 
 def _print_rows(rows: list[Any], quiet: bool) -> None:

@@ -6,7 +6,7 @@ import functools
 import inspect
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, TypeGuard, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin, get_type_hints
 
 import typer
 from pydantic import BaseModel, ValidationError
@@ -56,11 +56,11 @@ def flag_of(name: str, field: FieldInfo) -> str:
 
 
 def _fields(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
-    """Name and description of every field, those of nested models included."""
+    """Name and description of every field that has a flag, those of nested models included."""
     for name, field in model.model_fields.items():
         if _is_model(field.annotation):
             yield from _fields(field.annotation)
-        else:
+        elif _extra(field).get("flags", ()) is not None:
             yield name, field
 
 
@@ -97,6 +97,8 @@ def _flag_type(annotation: Any) -> tuple[Any, str | None]:
     origin = get_origin(annotation)
     if origin is not None and issubclass(origin if isinstance(origin, type) else object, Mapping):
         return list[str], "NAME=VALUE"
+    if origin in (tuple, list, Sequence) and get_origin(options[0]) is Literal:
+        return list[str], "|".join(get_args(options[0]))
     if origin in (tuple, list, Sequence):
         return list[options[0]], "VALUE"  # type: ignore[valid-type]
     return annotation, None
@@ -108,7 +110,7 @@ def _built(model: type[BaseModel], given: Mapping[str, Any]) -> BaseModel:
         if _is_model(field.annotation):
             values[name] = _built(field.annotation, given)
             continue
-        value = given[name]
+        value = given.get(name)
         if value is None or (isinstance(value, list) and not value):
             continue  # not given: the model's default holds
         if _flag_type(field.annotation)[1] == "NAME=VALUE":

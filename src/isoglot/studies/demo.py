@@ -242,11 +242,11 @@ def _figures(encoders: Mapping[str, Path], store: Store, copy: Call, folder: Pat
     texts, gold, labels = _texts(store, copy), store.root / "gold.en-xx.jsonl", ["MLM", "ALIGN-MLM"]
     write_gold(texts / "pos.dev" / "aligned", gold, limit=_GOLD)
     ends = [encoders[name] for name in labels]
-    words = MapRequest([str(texts / "text" / "aligned")], distinct=True, limit=_MAPPED)
+    words = MapRequest(corpus=(str(texts / "text" / "aligned"),), distinct=True, limit=_MAPPED)
     analyse_map(ends, words, out=folder, labels=labels)
-    layers = LayersRequest([str(gold)], methods=["argmax"])
+    layers = LayersRequest(gold=(str(gold),), methods=("argmax",))
     analyse_layers(list(encoders.values()), layers, out=folder, labels=list(encoders))
-    shown = AlignmentsRequest(str(gold), method="argmax", layer=0, limit=_SHOWN)
+    shown = AlignmentsRequest(gold=str(gold), method="argmax", layer=0, limit=_SHOWN)
     analyse_alignments(ends, shown, out=folder, labels=labels)
 
 

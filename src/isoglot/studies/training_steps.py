@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from isoglot.checks import mistakes_of
 from isoglot.errors import ConfigurationError
 from isoglot.recipe.source import dump_yaml
 from isoglot.runs.files import read_json, write_text
@@ -361,5 +362,5 @@ class Figure(Step):
         draw, request = kinds[self.type]
         try:
             return draw, request(**self.options, name=self.name)
-        except TypeError as error:
-            raise ConfigurationError(f"figure {self.name}: {error}") from error
+        except ValidationError as error:
+            raise ConfigurationError([f"figure {self.name}: {m}" for m in mistakes_of(error)]) from error

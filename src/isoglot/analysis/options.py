@@ -1,0 +1,148 @@
+"""What each analysis takes: a field is an argument in Python and a flag of ``isoglot analyse``."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from isoglot.options import Options, option
+
+__all__ = [
+    "AlignmentsRequest",
+    "CorrelationRequest",
+    "GeometryRequest",
+    "LayersRequest",
+    "MapRequest",
+    "Projection",
+    "SimilarityRequest",
+]
+
+_GOLD = "Gold links with their words (JSON lines: src, tgt, sure, possible)"
+_PAIRS = (
+    "Sentence pairs: a folder of `isoglot prepare`, `align --format corpus` or `derive`, or files (two of a pair; "
+    "TSV, JSONL, TMX, `source ||| target`). Repeat the flag for two files."
+)
+_LAYERS = "`all`, or numbers such as 0,4,8,-1: 0 = embeddings, negative from the end."
+_BASE = "The gold file counts words from 0 or 1."
+
+
+class CorrelationRequest(Options):
+    """Points whose correlation is measured."""
+
+    tasks: tuple[str, ...] = option(
+        (), "Tasks of the drops; all there are by default.", flags=["--task", "-t"]
+    )
+    x_metric: str = option("alignment_score", "Metric of the alignment rows.", flags=["--metric"])
+    with_paper: bool = option(False, "Add ALIGN-MLM's own twelve points (xnli, ner, pos).", flags=["--paper"])
+    each_seed: bool = option(False, "One point per seed, not one for the mean of a run's seeds.")
+    name: str = option("correlation", "Name of the figures; the task follows it.")
+
+
+class Projection(Options):
+    """How vectors become points of the plane."""
+
+    method: Literal["tsne", "pca"] = option(
+        "tsne", "Projection; tsne needs scikit-learn.", flags=["--method", "-m"]
+    )
+    perplexity: float | None = option(
+        None, "Perplexity of t-SNE; by default 30, or a third of the points where they are few."
+    )
+    seed: int = option(0, "Seed of t-SNE, which starts from the principal components.")
+
+
+class MapRequest(Options):
+    """Words on a map, and how they get there."""
+
+    corpus: tuple[str, ...] = option(..., f"Aligned corpus. {_PAIRS}", flags=["--corpus", "-c"])
+    languages: tuple[str, str] = option(("", ""), "Languages that the files do not name.", flags=None)
+    count: int = option(20, "Word pairs: the most frequent links of the corpus.", ge=1)
+    stop_words: str = option(
+        "auto",
+        "Words to leave out: english (scikit-learn's list), frequent:100 (the most frequent of each side), none, or a "
+        "file with a word a line. auto: english if one side is, else frequent:100.",
+    )
+    pieces: Literal["mean", "single"] = option(
+        "mean", "Words of several pieces: `mean` takes their mean, `single` leaves them out."
+    )
+    distinct: bool = option(False, "Take no word twice, though it has two frequent translations.")
+    layer: int | None = option(
+        None, "Map mean contextual vectors of this layer; by default the static input embeddings."
+    )
+    occurrences: int = option(100, "With --layer: average at most this many occurrences of a pair.", ge=1)
+    limit: int | None = option(None, "Count links in the first so many sentence pairs.", ge=1)
+    name: str = option("map", "Name of the figure.")
+    projection: Projection = Field(default_factory=Projection)
+
+
+class LayersRequest(Options):
+    """A sweep over layers."""
+
+    gold: tuple[str, ...] = option(
+        ..., f"{_GOLD}; repeatable: a figure each.", flags=["--gold", "-g"], min_length=1
+    )
+    methods: tuple[str, ...] = option(
+        ("itermax",),
+        "itermax, argmax, ot, pointer, …; repeatable: a line each.",
+        flags=["--method", "-m"],
+        min_length=1,
+    )
+    layers: str = option("all", _LAYERS)
+    metric: Literal["aer", "precision", "recall", "f1"] = option("aer", "Metric of the figures.")
+    base: int | None = option(None, _BASE, ge=0, le=1)
+    name: str = option("layers", "Name of the figures.")
+    settings: dict[str, Any] = option({}, "Other options of the aligner.", flags=None)
+
+
+class AlignmentsRequest(Options):
+    """Word alignments to look at."""
+
+    gold: str = option(..., f"{_GOLD}.", flags=["--gold", "-g"])
+    method: str = option(
+        "itermax", "Way to choose links; see `isoglot align --methods`.", flags=["--method", "-m"]
+    )
+    layer: int | None = option(None, "Hidden states to compare; 8 by default.")
+    limit: int | None = option(200, "Show the first so many sentence pairs.", ge=1)
+    base: int | None = option(None, _BASE, ge=0, le=1)
+    name: str = option("alignments", "Name of the files; the checkpoint's name follows it.")
+    settings: dict[str, Any] = option({}, "Other options of the aligner.", flags=None)
+
+
+class SimilarityRequest(Options):
+    """What is compared between two languages."""
+
+    corpus: tuple[str, ...] = option(..., _PAIRS, flags=["--corpus", "-c"])
+    languages: tuple[str, str] = option(("", ""), "Languages that the files do not name.", flags=None)
+    level: Literal["sentence", "word"] = option(
+        "sentence", "sentence: mean of pieces. word: linked words of an aligned corpus."
+    )
+    measures: tuple[Literal["cka", "neighbours", "retrieval"], ...] = option(
+        ("cka", "neighbours", "retrieval"), "Repeatable: a figure each.", flags=["--measure"], min_length=1
+    )
+    layers: str = option("all", _LAYERS)
+    neighbours: int = option(10, "How many neighbours are compared.", flags=["-k"], ge=1)
+    debiased: bool = option(
+        True, "Debiased CKA; Kornblith et al.'s grows with hidden size over sentences.", flags=["--debiased"]
+    )
+    limit: int = option(1000, "Sentence pairs (or links, with --level word) at most.", ge=4)
+    name: str = option("similarity", "Name of the figures; the measure follows it.")
+
+
+class GeometryRequest(Options):
+    """What is measured of the space."""
+
+    corpus: tuple[str, ...] = option(..., _PAIRS, flags=["--corpus", "-c"])
+    languages: tuple[str, str] = option(("", ""), "Languages that the files do not name.", flags=None)
+    unit: Literal["sentence", "word", "piece"] = option("sentence", "What has a vector.")
+    measures: tuple[Literal["anisotropy", "variance", "hubness", "anti-hubs"], ...] = option(
+        ("anisotropy", "variance", "hubness", "anti-hubs"),
+        "Repeatable: a figure each.",
+        flags=["--measure"],
+        min_length=1,
+    )
+    layers: str = option("all", _LAYERS)
+    neighbours: int = option(10, "Neighbours that make a hub.", flags=["-k"], ge=1)
+    sentences: int = option(1000, "Sentence pairs that are read.", ge=2)
+    limit: int = option(5000, "Vectors of each language, drawn at random.", ge=2)
+    seed: int = option(0, "Seed of that draw.")
+    name: str = option("geometry", "Name of the figures; the measure follows it.")
