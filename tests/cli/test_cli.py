@@ -21,6 +21,7 @@ from isoglot.cli import app, corpora
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
+from isoglot.pretraining.constructors import constructor, names_of
 from isoglot.recipe.load import builtin_recipes
 from isoglot.testing import tiny_bitext
 
@@ -85,6 +86,24 @@ def test_recipes_lists_and_prints() -> None:
     for name, path in builtin_recipes().items():
         assert re.search(rf"^{re.escape(name)} +\S", listed, re.MULTILINE)
         assert runner.invoke(app, ["recipes", name]).stdout == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("section", ["views", "objectives"])
+def test_recipes_lists_what_they_are_made_of(section: str) -> None:
+    listed = runner.invoke(app, ["recipes", f"--{section}"]).stdout
+    for name in names_of(section):
+        maker = constructor(section, name)
+        assert f"\n{name}: {maker.summary[:20]}" in listed
+        block = listed.partition(f"\n{name}: ")[2].partition("\n\n")[0]
+        for option in maker.options:
+            line = re.search(rf"^    {option}=(\S+)(  \S+)?", block, re.MULTILINE)
+            assert line, (name, option)
+            assert option in maker.meanings, f"{name}: {option} has no meaning in the docstring"
+
+
+def test_pretrain_has_a_plain_example() -> None:
+    shown = " ".join(runner.invoke(app, ["pretrain", "--help"]).stdout.split())
+    assert "isoglot pretrain tlm --set streams.bitext.path=en-de.tsv --out runs/tlm" in shown
 
 
 def test_prepare_offers_every_option_of_the_library() -> None:

@@ -42,14 +42,22 @@ def pretrain(
         False, "--resume", help="Go on from the last whole checkpoint in the folder."
     ),
     check: bool = typer.Option(
-        False, "--check", help="Only check the recipe and print it with everything explicit."
+        False, "--check", help="Only check the recipe and print every value that it will use."
     ),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Say nothing but errors."),
 ) -> None:
     """Train an encoder by a recipe: raw text or bitext in, a plain Hugging Face checkpoint out.
 
+    For example, on your own bitext (English, tab, German), from multilingual BERT:
+
+    [bold]isoglot pretrain tlm --set streams.bitext.path=en-de.tsv --out runs/tlm[/bold]
+
     Raw files that the recipe names are prepared, tokenised and cached on the way. The checkpoint is written to
     [bold]OUT/checkpoint[/bold]; plain transformers loads it. A finished run is not run again.
+
+    Look before you train: [bold]isoglot pretrain tlm --check[/bold] prints every value,
+    [bold]isoglot inspect tlm[/bold] what the model will see, and [bold]isoglot recipes --objectives --views[/bold]
+    what a recipe can be made of.
 
     Several devices: [bold]torchrun --nproc-per-node 2 -m isoglot.cli pretrain RECIPE --out DIR[/bold]
     """

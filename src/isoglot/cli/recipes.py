@@ -14,11 +14,19 @@ def register(app: typer.Typer) -> None:
 
 def recipes(
     name: str | None = typer.Argument(None, metavar="[NAME]", help="Print this recipe instead of the list."),
+    objectives: bool = typer.Option(False, "--objectives", help="List the objectives and their options."),
+    views: bool = typer.Option(False, "--views", help="List the views and their options."),
 ) -> None:
-    """List the recipes that come with isoglot, or print one.
+    """List the recipes that come with isoglot, or print one; list what a recipe can be made of.
 
     Save one under a name of your own and change it: [bold]isoglot recipes tlm > mine.yaml[/bold]
     """
+    if objectives or views:
+        from isoglot.cli.option_list import constructor_list
+
+        wanted = [section for section, asked in (("views", views), ("objectives", objectives)) if asked]
+        typer.echo("\n\n".join(constructor_list(section) for section in wanted))
+        return
     from isoglot.recipe.load import builtin_recipes, find
 
     if name is not None:

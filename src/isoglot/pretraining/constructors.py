@@ -15,11 +15,11 @@ from isoglot.errors import ConfigurationError
 from isoglot.objectives import OBJECTIVES
 from isoglot.objectives.base import SUPPLIED as FOR_OBJECTIVES
 from isoglot.recipe.document import Document, Location
-from isoglot.recipe.signatures import dataset_options, hints_of, mismatch
+from isoglot.recipe.signatures import argument_docs, dataset_options, hints_of, mismatch
 from isoglot.views import VIEWS
 from isoglot.views.base import SUPPLIED as FOR_VIEWS
 
-__all__ = ["KEYS", "Constructor", "constructor"]
+__all__ = ["KEYS", "Constructor", "constructor", "names_of"]
 
 KEYS: dict[str, tuple[str, ...]] = {"views": ("type", "stream"), "objectives": ("type", "weight")}
 """Keys of a view's or objective's section that are no options of its constructor."""
@@ -59,6 +59,17 @@ class Constructor:
     def corpora(self) -> set[str]:
         """Options that take a corpus; a recipe gives the name of a stream."""
         return dataset_options(self.make)
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of its docstring."""
+        first = inspect.cleandoc(self.make.__doc__ or "").partition("\n\n")[0]
+        return " ".join(first.replace("``", "").split())
+
+    @property
+    def meanings(self) -> dict[str, str]:
+        """What its docstring says of each option."""
+        return argument_docs(self.make)
 
     @property
     def _parameters(self) -> list[inspect.Parameter]:
@@ -121,3 +132,8 @@ def constructor(section: str, name: str) -> Constructor:
     """
     registry, supplied = _REGISTRIES[section]
     return Constructor(name, resolve(registry, name, kind=section.removesuffix("s")), supplied)
+
+
+def names_of(section: str) -> list[str]:
+    """The names that a ``type`` in ``views`` or ``objectives`` can have, beside ``package.module:Name``."""
+    return list(_REGISTRIES[section][0])
