@@ -76,7 +76,7 @@ def test_where_nothing_can_be_measured_the_files_are_listed(
 def test_one_cell_is_measured_and_the_rest_is_not(tmp_path: Path) -> None:
     done = invoke(*ONE_CELL, "--out", str(tmp_path), *SMALL)
     assert done.exit_code == 0, done.output
-    assert "pos.zs" in done.stdout and "pos.sup" not in done.stdout
+    assert "pos ZS" in done.stdout and "SUP" not in done.stdout
     assert [path.name.partition("-s1")[0] for path in tmp_path.glob("pretrain/*")] == ["mlm-trans"]
     again = invoke(*ONE_CELL, "--out", str(tmp_path), *SMALL, "--engine", "local")
     assert again.stdout == done.stdout and "nothing was left to do" in again.stderr

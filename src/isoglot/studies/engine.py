@@ -8,11 +8,11 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from isoglot.errors import ConfigurationError, IsoglotError
 from isoglot.runs.files import make_folder, read_json, write_json
@@ -26,6 +26,7 @@ __all__ = ["MANIFEST", "Done", "Engine", "Store", "do_calls", "end_with_parent"]
 MANIFEST = "call.json"
 """A call's manifest, written last."""
 Engine = Literal["local", "ray"]
+Submit = Callable[[Path, Call], Future[dict[str, Any]]]
 _FAILED = "failed"
 
 
@@ -174,16 +175,16 @@ def do_calls(
     store, report, done = Store(root), progress or Silent(), Done()
     calls = store.missing(targets)
     waiting, running = {call.key: call for call in calls}, dict[Future[Any], Call]()
-    with _executor(engine, workers, report) as executor:
+    with _executor(engine, workers, report) as (submit, slots):
         while waiting or running:
             _leave_out(waiting, done.failed)
             for call in [c for c in waiting.values() if not any(n.key in waiting for n in c.needs)]:
                 busy = {other.key for other in running.values()}
-                if len(running) < executor.slots and not any(n.key in busy for n in call.needs):
+                if len(running) < slots and not any(n.key in busy for n in call.needs):
                     del waiting[call.key]
                     number = len(calls) - len(waiting)
                     report.note(f"[{number}/{len(calls)}] {call.told}")
-                    running[executor.submit(store.root, call)] = call
+                    running[submit(store.root, call)] = call
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 call = running.pop(future)
                 try:
@@ -219,55 +220,31 @@ def _drop(store: Store, call: Call, targets: Sequence[Call]) -> None:
             store.drop_weights(tuned)
 
 
-class _Executor(Protocol):
-    slots: float
-
-    def submit(self, root: Path, call: Call) -> Future[dict[str, Any]]: ...
-
-
 @contextmanager
-def _executor(engine: Engine, workers: int, report: Reporter) -> Iterator[_Executor]:
+def _executor(engine: Engine, workers: int, report: Reporter) -> Iterator[tuple[Submit, float]]:
+    """What hands a call over, and how many can be under way."""
     if engine == "ray":
-        yield _Ray()
+        yield _Ray().submit, float("inf")
     elif workers == 1:
-        yield _Here(report)
+        yield lambda root, call: _done(root, call, report), 1
     else:
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(workers, mp_context=context, initializer=end_with_parent) as pool:
-            yield _Pool(pool, workers)
+            yield lambda root, call: pool.submit(_do, str(root), call), workers
 
 
-@dataclass
-class _Here:
-    """In this process, one after the other."""
-
-    report: Reporter
-    slots: float = 1
-
-    def submit(self, root: Path, call: Call) -> Future[dict[str, Any]]:
-        future: Future[dict[str, Any]] = Future()
-        try:
-            future.set_result(_do(str(root), call, report=self.report))
-        except Exception as error:  # noqa: BLE001 - the future raises it where the result is read
-            future.set_exception(error)
-        return future
-
-
-@dataclass
-class _Pool:
-    """In processes of one thread each."""
-
-    pool: Executor
-    slots: float
-
-    def submit(self, root: Path, call: Call) -> Future[dict[str, Any]]:
-        return self.pool.submit(_do, str(root), call)
+def _done(root: Path, call: Call, report: Reporter) -> Future[dict[str, Any]]:
+    """A call done at once, in this process."""
+    future: Future[dict[str, Any]] = Future()
+    try:
+        future.set_result(_do(str(root), call, report=report))
+    except Exception as error:  # noqa: BLE001 - the future raises it where the result is read
+        future.set_exception(error)
+    return future
 
 
 class _Ray:
     """A Ray task each, with the results of the calls that it needs as arguments."""
-
-    slots = float("inf")
 
     def __init__(self) -> None:
         try:

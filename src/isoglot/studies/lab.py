@@ -95,7 +95,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class Place:
-    """A cell of a table that a value will fill; ``metric`` is its name in ``results.jsonl``."""
+    """A cell of a table that a value will fill."""
 
     table: str
     row: tuple[str, ...]
@@ -103,7 +103,6 @@ class Place:
     value: Value
     seed: int | None
     note: str = ""
-    metric: str = ""
 
 
 @dataclass(frozen=True)
@@ -264,7 +263,6 @@ class Lab:
         column: str | Sequence[str],
         value: Value,
         seed: int | None = None,
-        metric: str = "",
         note: str = "",
     ) -> None:
         """Put a value into a table.
@@ -275,11 +273,10 @@ class Lab:
             column: the same for a column.
             value: that fills it.
             seed: of the runs behind it.
-            metric: name in ``results.jsonl``; by default the one that is measured.
             note: what a reader has to know.
         """
         names = [(text,) if isinstance(text, str) else tuple(text) for text in (row, column)]
-        self.places.append(Place(table, names[0], names[1], value, seed, note, metric))
+        self.places.append(Place(table, names[0], names[1], value, seed, note))
 
     def draw(self, name: str, step: Step) -> None:
         """A figure."""

@@ -70,13 +70,8 @@ ABOUT = {
         "trained on MNLI's and SNLI's development sets; XNLI is there in German and Spanish, without translations "
         "of its training data."
     ),
-    "paper": (
-        "The paper's own setting. ISOGLOT_CHECKPOINTS holds bert-base-multilingual-cased, xlm-mlm-xnli15-1024, "
-        "xlm-mlm-tlm-xnli15-1024 and xlm-roberta-base; ISOGLOT_CORPORA the bitext that the recipes ppa and cao2020 "
-        "name (the latter's as europarl.en-bg.tsv, ...), XNLI with its translated training data (nli/de.train.tsv, "
-        "nli/en.dev.tsv, nli/de.test.tsv, ...), MLQA with its translations of SQuAD (mlqa/de.train.json, "
-        "mlqa/de.dev.json, mlqa/de.test.json, ...; mlqa/en.train.json is SQuAD)."
-    ),
+    "paper": "The paper's own setting. "
+    "ISOGLOT_CHECKPOINTS holds mBERT, XLM and XLM-R, ISOGLOT_CORPORA bitext and the tasks' data, translations too.",
 }
 _RECIPES = {
     "ppa": "ppa",

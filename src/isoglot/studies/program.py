@@ -32,6 +32,13 @@ __all__ = [
     "write_program",
 ]
 
+_QUANTITIES = {
+    "sup": "_supervised",
+    "zs": "_zero_shot",
+    **dict.fromkeys(("delta", "DICT", "ALIGN"), "_delta"),
+}
+"""The last part of a column's label to the end of a metric's name in ``results.jsonl``."""
+
 
 @dataclass(frozen=True)
 class Program:
@@ -207,12 +214,13 @@ def _results(program: Program, store: Store) -> Iterator[Result]:
         ]
         languages = sorted({name.rpartition("/")[0] for _, name in reads})
         first = rows[0] if rows else {}
+        quantity = _QUANTITIES.get(place.column[-1].rpartition(".")[2], "")
         yield Result(
-            run=reads[0][0].step.label if place.metric else _run(reads[0][0]),
+            run=_run(reads[0][0], by_metric=bool(quantity)),
             task=first.get("task") or reads[0][0].step.kind,
             language=languages[0] if len(languages) == 1 else "mean",
             split=first.get("split", "test"),
-            metric=place.metric or reads[0][1].rpartition("/")[2] or first["metric"],
+            metric=(reads[0][1].rpartition("/")[2] or first["metric"]) + quantity,
             value=number,
             seed=place.seed,
             examples=min((int(r["examples"]) for r in rows), default=0),
@@ -226,14 +234,12 @@ def _is_of(row: Mapping[str, Any], name: str) -> bool:
     return row["language"] == language and metric in ("", row["metric"])
 
 
-def _run(call: Call) -> str:
-    """A run's name, with how it was fine-tuned where that is not on the source language."""
+def _run(call: Call, *, by_metric: bool) -> str:
+    """A run's name, with how it was fine-tuned where neither the metric nor English says that."""
     settings = {"translate_train": "translate-train, no-cs", "code_switch": "translate-train, code-switched"}
-    for tuned in call.needs:
-        setting = getattr(tuned.step, "train", {}).get("setting", "")
-        if setting in settings:
-            return f"{call.step.label} / {settings[setting]}"
-    return call.step.label or call.name
+    tuned = [getattr(needed.step, "train", {}).get("setting", "") for needed in call.needs]
+    told = [settings[setting] for setting in tuned if setting in settings and not by_metric]
+    return " / ".join([call.step.label or call.name, *told])
 
 
 def _draw(drawing: Drawing, store: Store, folder: Path) -> None:
