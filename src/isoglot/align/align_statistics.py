@@ -81,8 +81,10 @@ def _learned(
     """Train on all of the text; the links of the sources and the lengths of their sentences."""
     aligner = StatisticalAligner(request.method, lowercase=request.lowercase, **_settings(request))
     source, target, own = _encoded(sources, request, warn)
-    links = aligner.fit_align_sides(source, target).links
-    _keep(aligner, request, sources)
+    kept = request.save is not None or request.lexicon is not None
+    links = aligner.fit_align_sides(source, target, keep=kept).links
+    if kept:
+        _keep(aligner, request, sources)
     return links.rows(0, own), (source.lengths[:own], target.lengths[:own])
 
 

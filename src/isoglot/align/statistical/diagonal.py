@@ -14,7 +14,7 @@ import numpy as np
 
 from isoglot.align.compiled import compiled
 from isoglot.align.statistical.decoding import agree, empty_links
-from isoglot.align.statistical.pair_table import find
+from isoglot.align.statistical.pair_table import EMPTY, find
 
 __all__ = ["agreeing", "decode", "expectations", "model_feature", "normalise"]
 
@@ -103,25 +103,46 @@ def _digamma(x):
 
 
 @compiled
-def normalise(counts, start, size, order, bayes, alpha, probability):
-    """Counts to probabilities, row by row: exp(ψ(c + α) − ψ(Σ(c + α))), or plain shares; clears the counts."""
+def normalise(counts, table, order, prior, probability):
+    """Counts to probabilities, row by row: exp(ψ(c + α) − ψ(Σ(c + α))), or plain shares; clears the counts.
+
+    Args:
+        counts: expected counts of each slot.
+        table: start of each row, generated word of each slot, number of pairs of each row.
+        order: slots in which each row is summed, counted from its first; without any as they stand.
+        prior: whether by variational Bayes, and α.
+        probability: of each slot, to fill in.
+    """
+    start, key, size = table
+    bayes, alpha = prior
+    longest = np.int64(0)
+    for count in size:
+        longest = max(longest, count)
+    slots = np.empty(longest, np.int64)
     done = 0
     for row in range(len(size)):
-        first = start[row]
+        if len(order):
+            for k in range(size[row]):
+                slots[k] = start[row] + order[done + k]
+        else:
+            filled = 0
+            for place in range(start[row], start[row + 1]):
+                if key[place] != EMPTY:
+                    slots[filled] = place
+                    filled += 1
+        done += size[row]
         total = 0.0
-        for k in range(done, done + size[row]):
-            total += counts[first + order[k]] + (alpha if bayes else 0.0)
+        for place in slots[: size[row]]:
+            total += counts[place] + (alpha if bayes else 0.0)
         if total == 0:
             total = 1.0
         whole = _digamma(total) if bayes else 0.0
-        for k in range(done, done + size[row]):
-            place = first + order[k]
+        for place in slots[: size[row]]:
             if bayes:
                 probability[place] = math.exp(_digamma(counts[place] + alpha) - whole)
             else:
                 probability[place] = counts[place] / total
             counts[place] = 0.0
-        done += size[row]
 
 
 @compiled

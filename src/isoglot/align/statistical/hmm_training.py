@@ -150,7 +150,7 @@ class _Training:
     sides: tuple[Side, Side]
     table: PairTable
     slots: Ints
-    start: tuple[tuple[Doubles, Doubles], tuple[Doubles, Doubles]]
+    start: tuple[tuple[Any, Doubles], tuple[Any, Doubles]]
     states: tuple[_State, _State]
     own: tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint16]]
     entries: Ints

@@ -26,10 +26,13 @@ from isoglot.align.statistical.pair_table import PairTable
 from isoglot.align.statistical.summation_order import list_order, row_order, size_counts, word_numbers
 from isoglot.errors import ConfigurationError
 
-__all__ = ["INITIAL_PROBABILITY", "DiagonalDirection", "DiagonalOptions", "estimate"]
+__all__ = ["INITIAL_PROBABILITY", "MOST_PAIRS", "DiagonalDirection", "DiagonalOptions", "estimate"]
 
 Floats = npt.NDArray[np.float64]
 INITIAL_PROBABILITY = 1e-9
+MOST_PAIRS = 1 << 26
+"""Word pairs (67 million) up to which the program's order of sums and double precision are kept. Of more, so that they
+need less memory, the translation table is in single precision and the directions are trained one after the other."""
 TENSION_RANGE = (0.1, 14.0)
 TENSION_STEPS = 8
 TENSION_RATE = 20.0
@@ -98,7 +101,7 @@ class DiagonalDirection:
     """
 
     table: PairTable
-    translation: Floats
+    translation: npt.NDArray[np.floating]
     null: Floats
     tension: float
     log_likelihood: tuple[float, ...] = ()
@@ -110,7 +113,7 @@ class DiagonalDirection:
 
     def probabilities(self, given: npt.NDArray[np.int32], generated: npt.NDArray[np.int32]) -> Floats:
         """t(generated | given) of pairs that the table holds."""
-        return self.translation[self.table.slots(given, generated)]
+        return self.translation[self.table.slots(given, generated)].astype(np.float64)
 
     def null_probabilities(self) -> Floats:
         """t(generated | null) of each generated word."""
@@ -155,29 +158,31 @@ def estimate(
         reverse: Whether the generated side is the source side of the bitext, which the order of sums depends on.
     """
     words = len(generated.words)
-    translation = np.full(len(table.key), INITIAL_PROBABILITY)
+    exact = len(table) <= MOST_PAIRS
+    kind: type[np.floating] = np.float64 if exact else np.float32
+    translation = np.full(len(table.key), INITIAL_PROBABILITY, kind)
     null = np.full(words, INITIAL_PROBABILITY)
     counts, null_counts = np.zeros(len(table.key)), np.zeros(words)
     numbers = word_numbers(given, generated, reverse=reverse)
-    order = row_order(table, given, generated, numbers)
+    order = row_order(table, given, generated, numbers) if exact else np.zeros(0, np.int32)
+    rows = table.start, table.key, table.size
     used = _used(given, generated)
     null_order = used[list_order(numbers[used])].astype(np.int32)
+    null_row = np.array([0, words]), np.arange(words, dtype=np.int32), np.array([len(used)])
     sizes = size_counts(given, generated)
     tokens = max(int(sizes[0] @ sizes[2]), 1)
-    sides = (given.ids, given.offsets), (generated.ids, generated.offsets)
-    prior = options.variational_bayes, options.alpha
+    prior = options.variational_bayes, float(options.alpha)
     tension, likelihoods = float(options.tension), []
     for iteration in range(options.iterations - 1):
         model = DiagonalDirection(table, translation, null, tension)
         feature, likelihood = diagonal.expectations(
-            *sides, *model.compiled, options.compiled, counts, null_counts
+            given.flat, generated.flat, *model.compiled, options.compiled, counts, null_counts
         )
         likelihoods.append(likelihood)
         if options.favour_diagonal and options.optimise_tension and iteration > 0:
             tension = _optimise_tension(sizes, tokens, tension, feature / tokens)
-        diagonal.normalise(counts, table.start, table.size, order, *prior, translation)
-        whole = np.zeros(1, np.int64), np.array([len(null_order)])
-        diagonal.normalise(null_counts, *whole, null_order, *prior, null)
+        diagonal.normalise(counts, rows, order, prior, translation)
+        diagonal.normalise(null_counts, null_row, null_order, prior, null)
     return DiagonalDirection(table, translation, null, tension, tuple(likelihoods))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,7 @@ from isoglot.align.statistical.pair_table import PairTable
 __all__ = ["METHODS", "Direction", "Method"]
 
 Words = npt.NDArray[np.int32]
-_MOST_PAIRS = 1 << 26
-"""Word pairs up to which both directions are trained at the same time; above it they would need too much memory."""
+T = TypeVar("T")
 
 
 class Direction(Protocol):
@@ -50,6 +49,8 @@ class Method:
         estimate: source and target side, options, workers to both directions.
         decode: a text's source and target side, the vocabularies of the model, both directions, options, workers and
             the threshold of the agreeing links (``None``: they are not wanted) to links.
+        align: source and target side, options and workers to the links of a model that is forgotten; ``None`` where
+            that saves no memory.
     """
 
     options: type[Any]
@@ -57,19 +58,40 @@ class Method:
     read: Callable[[Mapping[str, npt.NDArray[np.float64]], Vocabularies, tuple[Words, Words], Any], Direction]
     estimate: Callable[[Side, Side, Any, int], tuple[Any, Any]]
     decode: Callable[[Side, Side, Vocabularies, tuple[Any, Any], Any, int, float | None], Decoded]
+    align: Callable[[Side, Side, Any, int], Decoded] | None = None
 
 
 def _estimate_fast_align(
     source: Side, target: Side, options: ibm2.DiagonalOptions, workers: int
 ) -> tuple[ibm2.DiagonalDirection, ibm2.DiagonalDirection]:
-    forward = PairTable.of(source, target)
+    one, other = _both_directions(source, target, options, workers, lambda *found: found[-1])
+    return one, other
 
-    def reverse() -> ibm2.DiagonalDirection:
-        return ibm2.estimate(target, source, PairTable.of(target, source), options, reverse=True)
 
-    with ThreadPoolExecutor(workers if len(forward) <= _MOST_PAIRS else 1) as pool:
-        one, other = pool.submit(ibm2.estimate, source, target, forward, options), pool.submit(reverse)
-        return one.result(), other.result()
+def _align_fast_align(source: Side, target: Side, options: ibm2.DiagonalOptions, workers: int) -> Decoded:
+    ahead, back = _both_directions(source, target, options, workers, _best)
+    return Decoded.of(source, target, ahead, back, None)
+
+
+def _both_directions(
+    source: Side,
+    target: Side,
+    options: ibm2.DiagonalOptions,
+    workers: int,
+    then: Callable[[Side, Side, ibm2.DiagonalOptions, ibm2.DiagonalDirection], T],
+) -> list[T]:
+    """What ``then`` makes of the trained forward and reverse model; large ones are trained one at a time."""
+    forward = [PairTable.of(source, target)]
+    pool = ThreadPoolExecutor(workers if len(forward[0]) <= ibm2.MOST_PAIRS else 1)
+
+    def run(reverse: bool) -> T:
+        given, generated = (target, source) if reverse else (source, target)
+        table = PairTable.of(given, generated) if reverse else forward.pop()
+        model = ibm2.estimate(given, generated, table, options, reverse=reverse)
+        return then(given, generated, options, model)
+
+    with pool:
+        return list(pool.map(run, (False, True)))
 
 
 def _decode_fast_align(
@@ -82,20 +104,22 @@ def _decode_fast_align(
     threshold: float | None,
 ) -> Decoded:
     one, other = (_known(side, own) for side, own in zip((source, target), words, strict=True))
-
-    def run(given: Side, generated: Side, model: ibm2.DiagonalDirection) -> BestWords:
-        best = BestWords.empty(generated)
-        arrays = best.word, best.probability, best.score
-        diagonal.decode(given.flat, generated.flat, *model.compiled, options.compiled, *arrays)
-        return best
-
     with ThreadPoolExecutor(workers) as pool:
-        ahead, back = pool.map(run, (one, other), (other, one), models)
+        ahead, back = pool.map(_best, (one, other), (other, one), (options, options), models)
     agreed = None
     if threshold is not None:
         both = (one.flat, other.flat, *(model.compiled for model in models), options.compiled, threshold)
         agreed = agreeing(source, target, workers, lambda first, last: diagonal.agreeing(*both, first, last))
     return Decoded.of(source, target, ahead, back, agreed)
+
+
+def _best(
+    given: Side, generated: Side, options: ibm2.DiagonalOptions, model: ibm2.DiagonalDirection
+) -> BestWords:
+    best = BestWords.empty(generated)
+    arrays = best.word, best.probability, best.score
+    diagonal.decode(given.flat, generated.flat, *model.compiled, options.compiled, *arrays)
+    return best
 
 
 def _decode_hmm(
@@ -147,6 +171,7 @@ METHODS: dict[str, Method] = {
         ibm2.DiagonalDirection.from_arrays,
         _estimate_fast_align,
         _decode_fast_align,
+        _align_fast_align,
     ),
     "hmm": Method(
         hmm.HmmOptions,

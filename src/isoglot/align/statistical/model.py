@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from isoglot.align.alignment import LinkTable
 from isoglot.align.statistical.bitext import Side, encode
+from isoglot.align.statistical.decoding import Decoded
 from isoglot.align.statistical.methods import METHODS
 from isoglot.align.statistical.translation_model import TranslationModel
 from isoglot.align.symmetrise import SYMMETRISERS, Symmetriser, symmetrise_table
@@ -131,8 +132,17 @@ class StatisticalAligner:
         """Estimate the model and align the same text; the links that :meth:`align_words` would give, in less time."""
         return self.fit_align_sides(*self._encode(source, target))
 
-    def fit_align_sides(self, source: Side, target: Side) -> SentenceAlignments:
-        """:meth:`fit_align_words` of text in numbers, in lower case where ``lowercase`` asks for it."""
+    def fit_align_sides(self, source: Side, target: Side, *, keep: bool = True) -> SentenceAlignments:
+        """:meth:`fit_align_words` of text in numbers, in lower case where ``lowercase`` asks for it.
+
+        Args:
+            source: Source side.
+            target: Target side.
+            keep: Whether the model is needed afterwards; if not, large ones take less memory.
+        """
+        align = METHODS[self.method].align
+        if not keep and align is not None and self.symmetrisation != AGREEMENT:
+            return self._symmetrised(source, target, align(source, target, self.options, self.workers))
         self._fit(source, target)
         return self._decode(source, target)
 
@@ -232,9 +242,11 @@ class StatisticalAligner:
         model = self._trained()
         threshold = self.threshold if self.symmetrisation == AGREEMENT else None
         words, both = (model.source_words, model.target_words), (model.forward, model.reverse)
-        found = METHODS[self.method].decode(
-            source, target, words, both, self.options, self.workers, threshold
-        )
+        method = METHODS[self.method]
+        found = method.decode(source, target, words, both, self.options, self.workers, threshold)
+        return self._symmetrised(source, target, found)
+
+    def _symmetrised(self, source: Side, target: Side, found: Decoded) -> SentenceAlignments:
         links = found.agreeing
         if links is None:
             links = symmetrise_table(found.forward, found.reverse, self.symmetrisation)  # type: ignore[arg-type]
