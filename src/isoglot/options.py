@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["Options", "option"]
+__all__ = ["Options", "Precision", "option"]
+
+Precision = Literal["float32", "bfloat16", "float16"]
+"""Numbers that a forward pass computes in."""
 
 
 class Options(BaseModel):
-    """Base of option models: frozen, and unknown names are errors."""
+    """Base of option models: frozen; unknown names and numbers that are not finite are errors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 def option(
@@ -23,6 +26,7 @@ def option(
     flags: Sequence[str] | None = (),
     group: str | None = None,
     metavar: str | None = None,
+    commas: bool = False,
     **bounds: Any,
 ) -> Any:
     """A field of an option model.
@@ -33,6 +37,7 @@ def option(
         flags: Flags on the command line; by default ``--field-name``. ``None`` for a field without one.
         group: Heading under which `--help` lists the flag.
         metavar: Placeholder of the value in `--help`, where the type does not say enough.
+        commas: Several values are written with commas in one flag (``--seed 1,2,3``) instead of by repeating it.
         **bounds: Bounds as pydantic's ``Field`` takes them: ``ge``, ``gt``, ``le``, ``lt``, ``min_length``.
 
     Example:
@@ -43,5 +48,6 @@ def option(
         "flags": None if flags is None else list(flags),
         "group": group,
         "metavar": metavar,
+        "commas": commas,
     }
     return Field(default, description=description, json_schema_extra=extra, **bounds)

@@ -54,7 +54,7 @@ def test_finetune_and_evaluate(tmp_path: Path) -> None:
         (["--task", "nrr"], "did you mean 'ner'"),
         (["--task", "ner", "--preset", "xtrem"], "did you mean 'xtreme'"),
         (["--task", "ner", "--set", "learningrate=1"], "did you mean 'learning_rate'"),
-        (["--task", "ner", "--seed", "a"], "--seed 'a'"),
+        (["--task", "ner", "--seed", "a"], "--seed: 'a' given"),
         (
             ["--task", "ner", "--epochs", "0"],
             "fine-tuning setting epochs: 0.0 given; input should be greater than 0",

@@ -11,9 +11,9 @@ from datasets import Dataset
 
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.finetuning.data import grouped, hold_out, training_rows
-from isoglot.finetuning.evaluate import EvaluateOptions, evaluate
+from isoglot.finetuning.evaluate import evaluate
 from isoglot.finetuning.finetune import finetune
-from isoglot.finetuning.options import FinetuneOptions, preset
+from isoglot.finetuning.options import EvaluateOptions, FinetuneOptions, preset
 from isoglot.report.papers import paper_table
 from isoglot.results import read
 from isoglot.tasks import build_task

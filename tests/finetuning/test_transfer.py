@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from isoglot.errors import ConfigurationError
-from isoglot.finetuning.evaluate import EvaluateOptions, evaluate
+from isoglot.finetuning.evaluate import evaluate
 from isoglot.finetuning.finetune import finetune
-from isoglot.finetuning.options import FinetuneOptions
+from isoglot.finetuning.options import EvaluateOptions, FinetuneOptions
 from isoglot.finetuning.transfer import TransferOptions, run_folders, transfer
 from isoglot.report.runs import gather
 from isoglot.report.scores import Measure, collect

@@ -12,7 +12,8 @@ from isoglot.errors import ConfigurationError
 from isoglot.finetuning.evaluate import evaluate
 from isoglot.finetuning.options import PRESETS, FinetuneOptions, preset, task_with_settings
 from isoglot.tasks import TASKS, build_task, is_probe, task_class, task_options
-from isoglot.tasks.base import Facts, Probe, TrainableTask, check_places, places_of
+from isoglot.tasks.base import Probe, TrainableTask, check_places, places_of
+from isoglot.tasks.facts import Facts
 from isoglot.testing import tiny_model, tiny_tokenizer
 
 CUSTOM = """

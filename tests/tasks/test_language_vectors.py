@@ -10,9 +10,9 @@ from datasets import Dataset
 from safetensors.torch import load_file, save_file
 
 from isoglot.errors import ConfigurationError
-from isoglot.finetuning.evaluate import EvaluateOptions, evaluate
+from isoglot.finetuning.evaluate import evaluate
 from isoglot.finetuning.finetune import finetune
-from isoglot.finetuning.options import FinetuneOptions
+from isoglot.finetuning.options import EvaluateOptions, FinetuneOptions
 from isoglot.modules.encoder import input_embeddings
 from isoglot.tasks import build_task, language_vectors
 from isoglot.tasks.code_switching import code_switch

@@ -6,8 +6,10 @@ import contextlib
 import errno
 import os
 import sys
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from isoglot import __version__
 from isoglot.cli import (
@@ -24,42 +26,50 @@ from isoglot.cli import (
     transfer,
     world,
 )
-from isoglot.cli.help import GroupedCommand, help_text
+from isoglot.cli.help import add_commands, name_of
 from isoglot.errors import IsoglotError
 from isoglot.runs.disk import disk_problem
 
 __all__ = ["app", "main"]
 
+_COMMANDS = (
+    corpora.prepare,
+    alignment.align,
+    alignment.score,
+    pretraining.inspect,
+    pretraining.pretrain,
+    tasks.finetune,
+    tasks.evaluate,
+    transfer.transfer,
+    analysis.analyse,
+    reporting.report,
+    study.study,
+    derivation.derive,
+    derivation.fit_order,
+    world.world,
+    recipes.recipes,
+    demo.demo,
+)
+"""In the order of the work."""
+
+
+class _InOrder(TyperGroup):
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The commands in the order of the work; Typer puts groups last."""
+        return [name_of(command) for command in _COMMANDS]
+
+
 app = typer.Typer(
     name="isoglot",
+    cls=_InOrder,
     help="Align multilingual encoders: prepare bitext, train with alignment objectives, measure what it buys.",
-    epilog="Start with: isoglot recipes",
+    epilog="Start with: isoglot demo",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for group in (
-    demo,
-    corpora,
-    alignment,
-    derivation,
-    world,
-    pretraining,
-    recipes,
-    analysis,
-    reporting,
-    study,
-    tasks,
-    transfer,
-):
-    group.register(app)
-
-
-for typer_app in (app, *(g.typer_instance for g in app.registered_groups)):
-    for command in typer_app.registered_commands if typer_app is not None else ():
-        if command.callback is not None:
-            command.cls, command.help = GroupedCommand, help_text(command.callback)
+add_commands(app, _COMMANDS)
 
 
 def _version(wanted: bool) -> None:

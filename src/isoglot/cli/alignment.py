@@ -9,17 +9,11 @@ import typer
 
 from isoglot.cli.settings import parse_settings
 
-__all__ = ["align", "register", "score"]
+__all__ = ["align", "score"]
 
 _READING, _EMBEDDING, _STATISTICAL, _WRITING, _SCALE = (
     "How to read", "With an encoder", "Learning from the bitext", "How to write", "On many machines",
 )  # fmt: skip
-
-
-def register(app: typer.Typer) -> None:
-    """Add this group's commands."""
-    app.command()(align)
-    app.command()(score)
 
 
 def _list_methods(wanted: bool) -> None:
@@ -154,10 +148,12 @@ def align(  # noqa: PLR0917 - one parameter a flag
     """Link the words of sentence pairs.
 
     Without an encoder the aligner learns from the input itself:
-    [bold]isoglot align en.txt de.txt -m fast_align -o links.txt[/bold]
+
+    isoglot align en.txt de.txt -m fast_align -o links.txt
 
     With an encoder any amount of text streams through, in constant memory:
-    [bold]isoglot align pairs.txt -m itermax --model bert-base-multilingual-cased -o links.txt[/bold]
+
+    isoglot align pairs.txt -m itermax --model bert-base-multilingual-cased -o links.txt
 
     Every input line has its line in the output: what cannot be aligned is left empty and named on standard error.
     """
@@ -227,10 +223,11 @@ def score(  # noqa: PLR0917 - one parameter a flag
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Precision, recall, F1 and alignment error rate of links against gold links.
+    """Measure links against gold links.
 
-    Sure gold links count as possible ones whether the file repeats them or not. Where the score looks like a mistake
-    in how a file counts its words or orders its sides, a line on standard error says so.
+    Prints precision, recall, F1 and alignment error rate. Sure gold links count as possible ones whether the file
+    repeats them or not. Where the score suggests that a file counts its words from another base or has its sides in
+    another order, a line on standard error says so.
     """
     from isoglot.align.score_file import score_file, score_layers, write_sentences
     from isoglot.runs.files import refuse_overwriting

@@ -17,23 +17,13 @@ from isoglot.analysis.options import (
     SimilarityRequest,
 )
 from isoglot.cli.flags import with_flags
+from isoglot.cli.help import add_commands
+from isoglot.cli.running import Running
+from isoglot.cli.task_options import Checkpoints
 from isoglot.options import Options, option
 
-__all__ = [
-    "alignment",
-    "alignments",
-    "correlation",
-    "geometry",
-    "layers",
-    "map_words",
-    "register",
-    "similarity",
-]
+__all__ = ["analyse"]
 
-Checkpoints = Annotated[
-    list[str],
-    typer.Argument(metavar="CHECKPOINT", help="Checkpoints: run folders, model folders, or hub names."),
-]
 Results = Annotated[
     list[str] | None,
     typer.Argument(
@@ -63,7 +53,6 @@ Settings = Annotated[
         "--set", metavar="KEY=VALUE", help="Any other option of the aligner, as for `isoglot align`."
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only print errors.")]
 Request = TypeVar("Request", bound=Options)
 
 
@@ -83,24 +72,12 @@ class Sides(Options):
         return request.model_copy(update={"languages": self.both})
 
 
-def register(app: typer.Typer) -> None:
-    """Add this group's commands."""
-    group = typer.Typer(
-        no_args_is_help=True,
-        help="Look into encoders: alignment, layers, maps. Then: isoglot report OUT --out report.html",
-    )
-    commands = (alignment, correlation, map_words, layers, similarity, geometry, alignments)
-    for command in commands:
-        name = "map" if command is map_words else command.__name__
-        group.command(name)(command)
-    app.add_typer(group, name="analyse")
-
-
 @with_flags
 def alignment(  # noqa: PLR0917 - one parameter a flag
     checkpoints: Checkpoints,
     out: Out,
     sides: Sides,
+    running: Running,
     vocabulary: str | None = typer.Option(
         None,
         help="Derived language: the `tokenizer` folder that `isoglot derive` wrote. By default the recipe's own.",
@@ -128,16 +105,17 @@ def alignment(  # noqa: PLR0917 - one parameter a flag
     ),
     device: str = typer.Option("auto", help="auto, cpu, cuda."),
     labels: Labels = None,
-    quiet: Quiet = False,
 ) -> None:
-    """How often is a token's nearest input embedding in the other language its translation?
+    """Score how often translations are nearest embeddings.
 
-    ALIGN-MLM's alignment score, in per cent of the vocabulary, searched in whole: [bold]isoglot analyse alignment
-    runs/align_mlm --out runs/align_mlm[/bold] where the recipe's tokenizer is a vocabulary that `isoglot derive`
-    doubled. Real languages: add [bold]--lexicon muse.en-de.txt --source-lang en --target-lang de[/bold].
+    ALIGN-MLM's alignment score, in % of the vocabulary: how often is a token's nearest input embedding in the other
+    language its translation? The recipe's tokenizer is a vocabulary that `isoglot derive` doubled, or --lexicon gives a
+    dictionary of natural languages. Where training had a dictionary, its entries (alignment_trained) and all others
+    (alignment_held_out) are also scored by themselves.
 
-    Where training had a dictionary, its entries (alignment_trained) and all others (alignment_held_out)
-    are also scored by themselves.
+    isoglot analyse alignment runs/align_mlm --out runs/align_mlm
+
+    isoglot analyse alignment runs/tlm --lexicon muse.en-de.txt --source-lang en --target-lang de --out runs/tlm
     """
     from isoglot.analysis.alignment_score import Subset
     from isoglot.analysis.analyse import AlignmentRequest, analyse_alignment
@@ -153,23 +131,27 @@ def alignment(  # noqa: PLR0917 - one parameter a flag
         vocabulary=vocabulary, copied_from=copied_from, lexicon=lexicon, languages=sides.both,
         induction=induction, words=words, name=language, options=options,
     )  # fmt: skip
-    with Console(quiet=quiet) as console:
+    with Console(quiet=running.quiet) as console:
         rows = analyse_alignment(checkpoints, request, out=out, labels=labels or (), progress=console)
-    _print_rows(rows, quiet)
+    _print_rows(rows, quiet=running.quiet)
 
 
 @with_flags
-def correlation(request: CorrelationRequest, out: Out, results: Results = None, quiet: Quiet = False) -> None:
-    """Does alignment go with transfer? Spearman's correlation of alignment scores with −Δ (ALIGN-MLM, Fig. 3).
+def correlation(request: CorrelationRequest, out: Out, running: Running, results: Results = None) -> None:
+    """Correlate alignment with transfer (ALIGN-MLM, Fig. 3).
 
-    Δ = supervised minus zero-shot, as `isoglot transfer` and studies write it. The paper's own figures, without any
-    run: [bold]isoglot analyse correlation --paper --out figures[/bold]
+    Spearman's correlation of alignment scores with −Δ; Δ = supervised minus zero-shot, as `isoglot transfer` and
+    studies write it. --paper needs no run.
+
+    isoglot analyse correlation runs --out figures
+
+    isoglot analyse correlation --paper --out figures
     """
     from isoglot.analysis.analyse_correlation import analyse_correlation
     from isoglot.cli.console import print_table
 
     found = analyse_correlation(results or [], request, out=out)
-    if not quiet:
+    if not running.quiet:
         print_table(
             ("task", "points", "Spearman"),
             [
@@ -181,83 +163,90 @@ def correlation(request: CorrelationRequest, out: Out, results: Results = None, 
 
 
 @with_flags
-def map_words(
+def map_(
     checkpoints: Checkpoints,
     request: MapRequest,
     sides: Sides,
     out: Out,
+    running: Running,
     labels: Labels = None,
-    quiet: Quiet = False,
 ) -> None:
-    """A map of frequent words and their translations, a panel a checkpoint (WEAM, Fig. 2).
+    """Map frequent words and their translations (WEAM, Fig. 2).
 
-    Before and after: [bold]isoglot analyse map bert-base-multilingual-cased runs/weam --corpus corpora/en-de.aligned
-    -l before -l after --out runs/weam[/bold]. The corpus has word links: a folder of `isoglot align --format corpus`.
+    One panel per checkpoint. The corpus has word links: a folder that `isoglot align --format corpus` wrote.
+
+    isoglot analyse map mbert runs/weam --corpus corpora/en-de.aligned -l before -l after --out runs/weam
     """
     from isoglot.analysis.analyse_map import analyse_map
 
-    _draw(analyse_map, checkpoints, sides.of(request), out, labels, quiet)
+    _draw(analyse_map, checkpoints, sides.of(request), out, labels, running)
 
 
 @with_flags
 def layers(
-    checkpoints: Checkpoints, request: LayersRequest, out: Out, settings: Settings = None, labels: Labels = None,
-    quiet: Quiet = False,
+    checkpoints: Checkpoints, request: LayersRequest, out: Out, running: Running,
+    settings: Settings = None, labels: Labels = None,
 ) -> None:  # fmt: skip
-    """Alignment error rate by layer (XLM-Align, Fig. 2), each sentence encoded once for all layers.
+    """Plot alignment error rate by layer (XLM-Align, Fig. 2).
 
-    [bold]isoglot analyse layers xlm-roberta-base runs/xlm_align --gold de-en.jsonl -m itermax -m ot --out
-    runs/xlm_align[/bold]. Several gold files give a figure each, and one of their mean.
+    Each sentence is encoded once for all layers. Several gold files give one figure each, and one of their mean.
+
+    isoglot analyse layers xlm-roberta-base runs/xlm_align --gold de-en.jsonl -m itermax -m ot --out runs/xlm_align
     """
     from isoglot.analysis.analyse_links import analyse_layers
 
-    _draw(analyse_layers, checkpoints, _with_settings(request, settings), out, labels, quiet)
+    _draw(analyse_layers, checkpoints, _with_settings(request, settings), out, labels, running)
 
 
 @with_flags
 def similarity(
-    checkpoints: Checkpoints, request: SimilarityRequest, sides: Sides, out: Out, labels: Labels = None,
-    quiet: Quiet = False,
+    checkpoints: Checkpoints, request: SimilarityRequest, sides: Sides, out: Out, running: Running,
+    labels: Labels = None,
 ) -> None:  # fmt: skip
-    """How alike are two languages, layer by layer?
+    """Plot how alike two languages are, layer by layer.
 
-    cka: linear centred kernel alignment of sentences and their translations. neighbours: how many of a sentence's
-    nearest neighbours in its own language are those of its translation. retrieval: how often the translation is the
-    nearest sentence. [bold]isoglot analyse similarity runs/mlm runs/tlm --corpus dev.en --corpus dev.de --source-lang
-    en --target-lang de --out figures[/bold]
+    cka: linear centred kernel alignment of sentences and their translations. neighbours: share of a sentence's nearest
+    neighbours in its own language that are those of its translation. retrieval: how often the translation is the
+    nearest sentence.
+
+    isoglot analyse similarity runs/mlm runs/tlm --corpus dev.en --corpus dev.de --out figures
     """
     from isoglot.analysis.analyse_vectors import analyse_similarity
 
-    _draw(analyse_similarity, checkpoints, sides.of(request), out, labels, quiet)
+    _draw(analyse_similarity, checkpoints, sides.of(request), out, labels, running)
 
 
 @with_flags
 def geometry(
-    checkpoints: Checkpoints, request: GeometryRequest, sides: Sides, out: Out, labels: Labels = None,
-    quiet: Quiet = False,
+    checkpoints: Checkpoints, request: GeometryRequest, sides: Sides, out: Out, running: Running,
+    labels: Labels = None,
 ) -> None:  # fmt: skip
-    """The shape of the space, layer by layer: do all vectors point one way, and are some everyone's neighbours?
+    """Plot the shape of the embedding space, layer by layer.
 
     anisotropy: mean cosine of two vectors. variance: share of the first principal component. hubness: skewness of how
     often a vector is among the neighbours of the other language's; anti-hubs: vectors that never are.
+
+    isoglot analyse geometry runs/mlm runs/tlm --corpus data/en-de --out figures
     """
     from isoglot.analysis.analyse_vectors import analyse_geometry
 
-    _draw(analyse_geometry, checkpoints, sides.of(request), out, labels, quiet)
+    _draw(analyse_geometry, checkpoints, sides.of(request), out, labels, running)
 
 
 @with_flags
 def alignments(
-    checkpoints: Checkpoints, request: AlignmentsRequest, out: Out, settings: Settings = None, labels: Labels = None,
-    quiet: Quiet = False,
+    checkpoints: Checkpoints, request: AlignmentsRequest, out: Out, running: Running,
+    settings: Settings = None, labels: Labels = None,
 ) -> None:  # fmt: skip
-    """Word alignments to look at: the report shows each sentence pair with right, wrong and missed links.
+    """Save word alignments for the report to show.
 
-    [bold]isoglot analyse alignments runs/xlm_align --gold de-en.jsonl --out runs/xlm_align[/bold]
+    The report shows each sentence pair with right, wrong and missed links.
+
+    isoglot analyse alignments runs/xlm_align --gold de-en.jsonl --out runs/xlm_align
     """
     from isoglot.analysis.analyse_links import analyse_alignments
 
-    _draw(analyse_alignments, checkpoints, _with_settings(request, settings), out, labels, quiet)
+    _draw(analyse_alignments, checkpoints, _with_settings(request, settings), out, labels, running)
 
 
 def _draw(
@@ -266,12 +255,12 @@ def _draw(
     request: Options,
     out: Path,
     labels: Labels,
-    quiet: bool,
+    running: Running,
 ) -> None:
     """Run an analysis that writes figures, and name them."""
     from isoglot.cli.console import Console
 
-    with Console(quiet=quiet) as console:
+    with Console(quiet=running.quiet) as console:
         for path in analyse(checkpoints, request, out=out, labels=labels or (), progress=console):
             console.note(f"wrote {path}")
 
@@ -282,7 +271,7 @@ def _with_settings(request: Request, settings: list[str] | None) -> Request:
     return request.model_copy(update={"settings": aligner_settings(settings)})
 
 
-def _print_rows(rows: list[Any], quiet: bool) -> None:
+def _print_rows(rows: list[Any], *, quiet: bool) -> None:
     from isoglot.cli.console import print_table
 
     if not quiet:
@@ -301,3 +290,11 @@ def _two_ids(text: str | None) -> tuple[int, int] | None:
     if len(parts) != 2 or not all(part.strip().isdigit() for part in parts):
         raise ConfigurationError(f"--language-ids {text!r} given; it is two ids, source and target: 2,3")
     return int(parts[0]), int(parts[1])
+
+
+analyse = typer.Typer(
+    name="analyse",
+    no_args_is_help=True,
+    help="Look into encoders: alignment, layers, maps. Then: isoglot report OUT --out report.html",
+)
+add_commands(analyse, (alignment, correlation, map_, layers, similarity, geometry, alignments))

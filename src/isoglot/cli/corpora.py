@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from isoglot.cli.flags import with_flags
+from isoglot.cli.running import Replacing
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.sources import Reading, sources_from
 from isoglot.options import Options, option
@@ -16,12 +17,7 @@ from isoglot.options import Options, option
 if TYPE_CHECKING:
     from isoglot.corpus.prepare import PrepareSummary
 
-__all__ = ["prepare", "register"]
-
-
-def register(app: typer.Typer) -> None:
-    """Add this group's commands."""
-    app.command()(prepare)
+__all__ = ["prepare"]
 
 
 class Languages(Options):
@@ -42,12 +38,10 @@ class Languages(Options):
     )
 
 
-class Running(Options):
+class Preparing(Replacing):
     """How the command runs."""
 
     processes: int | None = option(None, "Worker processes; by default one per core.", group="Running", ge=1)
-    overwrite: bool = option(False, "Replace a corpus made with other options.", group="Running")
-    quiet: bool = option(False, "Only print errors.", flags=["--quiet", "-q"], group="Running")
 
 
 @with_flags
@@ -64,14 +58,13 @@ def prepare(
     languages: Languages,
     reading: Reading,
     options: PrepareOptions,
-    running: Running,
+    running: Preparing,
 ) -> None:
-    """Read parallel or plain text in any common format, filter it, and write a corpus that training reads.
+    """Filter parallel or plain text and write a corpus.
 
-    Every filter's drops are counted and printed. Bad input (different line counts, broken UTF-8, a truncated .gz) is
-    an error that names file and line, and leaves nothing behind. Running the same command again does nothing.
-
-    For example:
+    All common formats are read. Every filter's drops are counted and printed. Bad input (different line counts, broken
+    UTF-8, a truncated .gz) is an error that names file and line, and leaves nothing behind. Running the same command
+    again does nothing.
 
     isoglot prepare europarl.en.gz europarl.de.gz --source-lang en --target-lang de --out data/en-de
 

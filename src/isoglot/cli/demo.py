@@ -44,9 +44,10 @@ def demo(
     ),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Only print the result and errors."),
 ) -> None:
-    """Train MLM, XLM, DICT-MLM and ALIGN-MLM from scratch, measure what transfers, and write a report.
+    """Train four objectives from scratch and compare what transfers.
 
-    Offline and without any data: under five minutes on two cores.
+    MLM, XLM, DICT-MLM and ALIGN-MLM are trained, measured and written up in a report. Offline and without any data:
+    under five minutes on two cores.
     """
     from isoglot.cli.console import Console
     from isoglot.cli.study import sizes_of

@@ -7,17 +7,11 @@ from typing import Any
 
 import typer
 
-__all__ = ["derive", "fit_order", "register"]
+__all__ = ["derive", "fit_order"]
 
 _READING, _SCRIPT, _ORDER, _SYNTAX, _LABELS = (
     "How to read", "trans: another script", "inv, perm: another order", "syn: another syntax", "What follows the words",
 )  # fmt: skip
-
-
-def register(app: typer.Typer) -> None:
-    """Add this group's commands."""
-    app.command()(derive)
-    app.command("fit-order")(fit_order)
 
 
 def derive(  # noqa: PLR0917 - one parameter a flag
@@ -132,12 +126,12 @@ def derive(  # noqa: PLR0917 - one parameter a flag
     overwrite: bool = typer.Option(False, "--overwrite", help="Replace a corpus that was derived otherwise."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Say nothing but errors."),
 ) -> None:
-    """Make a derived language: a copy of a corpus that differs in script or order alone.
+    """Derive a language: another script, word order or syntax.
 
-    Labels, trees and answers follow their words. Beside the derived corpus stand an ALIGNED corpus from each original
-    sentence to its image with gold links, the gold lexicon, and, with --tokenizer, the doubled tokenizer.
+    The derived corpus differs from its input in that alone; labels, trees and answers follow their words. Beside it
+    stand an aligned corpus from each original sentence to its image with gold links, the gold lexicon, and, with
+    --tokenizer, the doubled tokenizer.
 
-    Examples:
     isoglot derive wiki.txt --transform trans+inv --split-sentences --lang en --out data/derived
 
     isoglot derive en_ewt.conllu --transform syn --syntax en~fr@N~fr@V --models galactic --lang en --out data/syn
@@ -193,9 +187,11 @@ def fit_order(  # noqa: PLR0917 - one parameter a flag
     iterations: int = typer.Option(200, min=1, help="Most steps of L-BFGS."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Say nothing but errors."),
 ) -> None:
-    """Fit the models of word order that `isoglot derive --transform syn` takes, to any UD treebank.
+    """Fit the word-order models that `derive` needs for syn.
 
-    [bold]isoglot fit-order fr_gsd-ud-train.conllu --lang fr --out models[/bold]
+    Any UD treebank will do.
+
+    isoglot fit-order fr_gsd-ud-train.conllu --lang fr --out models
     """
     from isoglot.cli.console import Console
     from isoglot.derive.fit_order import OrderFitRequest, fit_order_models

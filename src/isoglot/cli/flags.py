@@ -17,6 +17,8 @@ from isoglot.errors import ConfigurationError
 
 __all__ = ["flag_of", "with_flags"]
 
+_WIDEST_METAVAR = 30
+
 
 def with_flags(command: Callable[..., None]) -> Callable[..., None]:
     """Replace each parameter of a command that is an option model by one flag per field.
@@ -66,54 +68,76 @@ def _fields(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
 
 def _parameters(model: type[BaseModel]) -> Iterator[inspect.Parameter]:
     for name, field in _fields(model):
-        flags = _extra(field).get("flags") or [flag_of(name, field)]
-        kind, metavar = _flag_type(field.annotation)
+        extra, description = _extra(field), field.description or ""
+        flags = extra.get("flags") or [flag_of(name, field)]
+        kind, metavar = _flag_type(field)
+        choices = _choices(field.annotation)
+        if len("|".join(choices)) > _WIDEST_METAVAR:
+            description += f" [{', '.join(choices)}]"
+        elif choices:
+            metavar = f"[{'|'.join(choices)}]"
         if kind is bool and field.default is True:
             flags = [f"{flags[0]}/--no-{flags[0].removeprefix('--')}", *flags[1:]]
-        default = field.get_default(call_default_factory=True)
+        default = _shown(field)
         info = typer.Option(
             *flags,
-            help=field.description,
-            rich_help_panel=_extra(field).get("group"),
-            metavar=_extra(field).get("metavar") or metavar,
-            show_default=default not in (None, False, True, "", (), [], {}),
+            help=description,
+            rich_help_panel=extra.get("group"),
+            metavar=extra.get("metavar") or metavar,
+            show_default=default not in (None, False, True, "", []),
+            autocompletion=choices.copy if choices else None,
         )
         yield inspect.Parameter(
             name,
             inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if field.is_required() else _shown(default),
+            default=inspect.Parameter.empty if field.is_required() else default,
             annotation=Annotated[kind, info],
         )
 
 
-def _flag_type(annotation: Any) -> tuple[Any, str | None]:
+def _choices(annotation: Any) -> list[str]:
+    """Values of a ``Literal``, of one that may be ``None``, or of a sequence of one."""
+    inner = next((a for a in get_args(annotation) if get_origin(a) is Literal), annotation)
+    return list(get_args(inner)) if get_origin(inner) is Literal else []
+
+
+def _flag_type(field: FieldInfo) -> tuple[Any, str | None]:
     """The type that the command line reads, and how its value is written where the type does not say it."""
-    options = [a for a in get_args(annotation) if a is not type(None)]
-    if get_origin(annotation) in (Union, types.UnionType):
-        if len(options) > 1:
-            return str | None, None
-        kind, metavar = _flag_type(options[0])
-        return kind | None, metavar
-    origin = get_origin(annotation)
-    if origin is not None and issubclass(origin if isinstance(origin, type) else object, Mapping):
+    if _extra(field).get("commas"):
+        return str | None, "VALUE,..."
+    kind, optional = _without_none(field.annotation)
+    origin = get_origin(kind)
+    if origin in (dict, Mapping):
         return list[str], "NAME=VALUE"
-    if origin in (tuple, list, Sequence) and get_origin(options[0]) is Literal:
-        return list[str], "|".join(get_args(options[0]))
     if origin in (tuple, list, Sequence):
-        return list[options[0]], "VALUE"  # type: ignore[valid-type]
-    return annotation, None
+        value = get_args(kind)[0]
+        return list[str if get_origin(value) is Literal else value], "VALUE"  # type: ignore[misc]
+    if origin in (Union, types.UnionType, Literal):
+        kind = str  # the model tells the types apart, and refuses others with what was perhaps meant
+    return kind | None if optional else kind, None
+
+
+def _without_none(annotation: Any) -> tuple[Any, bool]:
+    """A type without ``None``, and whether it was one of several."""
+    if get_origin(annotation) not in (Union, types.UnionType):
+        return annotation, False
+    kinds = [kind for kind in get_args(annotation) if kind is not type(None)]
+    return Union[tuple(kinds)], len(kinds) < len(get_args(annotation))  # noqa: UP007 - as many as there are
 
 
 def _built(model: type[BaseModel], given: Mapping[str, Any]) -> BaseModel:
+    """The model, with those of its values set that differ from their defaults."""
     values: dict[str, Any] = {}
     for name, field in model.model_fields.items():
         if _is_model(field.annotation):
             values[name] = _built(field.annotation, given)
             continue
         value = given.get(name)
-        if value is None or (isinstance(value, list) and not value):
-            continue  # not given: the model's default holds
-        if _flag_type(field.annotation)[1] == "NAME=VALUE":
+        if value is None or value == _shown(field):
+            continue
+        if _extra(field).get("commas"):
+            value = tuple(part.strip() for part in value.split(",") if part.strip())
+        elif _flag_type(field)[1] == "NAME=VALUE":
             numbers = int in get_args(get_args(field.annotation)[1])
             value = dict(_pair(text, flag_of(name, field), numbers=numbers) for text in value)
         values[name] = value
@@ -137,11 +161,14 @@ def _complaint(model: type[BaseModel], mistake: Mistake) -> str:
     return f"{flag_of(name, model.model_fields[name])}: {mistake.reason}"
 
 
-def _shown(default: Any) -> Any:
+def _shown(field: FieldInfo) -> Any:
     """A default as the command line takes it."""
+    default = None if field.is_required() else field.get_default(call_default_factory=True)
     if isinstance(default, Mapping):
         return [f"{name}={value}" for name, value in default.items()]
-    return list(default) if isinstance(default, tuple) else default
+    if isinstance(default, tuple | list):
+        return ",".join(map(str, default)) or None if _extra(field).get("commas") else list(default)
+    return default
 
 
 def _extra(field: FieldInfo) -> Mapping[str, Any]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+import typer
 from typer.core import TyperCommand
 
-__all__ = ["GroupedCommand", "help_text"]
+__all__ = ["GroupedCommand", "add_commands", "help_text", "name_of"]
 
 
 class GroupedCommand(TyperCommand):
@@ -30,8 +30,24 @@ class GroupedCommand(TyperCommand):
 
 def help_text(command: Callable[..., Any]) -> str:
     """A docstring as help: paragraphs refilled, example commands (``isoglot ...``) left as they are."""
-    paragraphs = re.sub(r"\[/?bold\]", "", inspect.getdoc(command) or "").split("\n\n")
+    paragraphs = (inspect.getdoc(command) or "").split("\n\n")
     return "\n\n".join(
         f"\b\n{text}" if text.lstrip().startswith("isoglot ") else " ".join(text.split())
         for text in paragraphs
     )
+
+
+def name_of(command: Callable[..., Any] | typer.Typer) -> str:
+    """Name of a command or a group: ``fit_order`` is ``fit-order``."""
+    if isinstance(command, typer.Typer):
+        return str(command.info.name)
+    return command.__name__.strip("_").replace("_", "-")
+
+
+def add_commands(app: typer.Typer, commands: Iterable[Callable[..., Any] | typer.Typer]) -> None:
+    """Add commands and groups to an app."""
+    for command in commands:
+        if isinstance(command, typer.Typer):
+            app.add_typer(command)
+        else:
+            app.command(name_of(command), cls=GroupedCommand, help=help_text(command))(command)

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import typer
 
-__all__ = ["recipes", "register"]
-
-
-def register(app: typer.Typer) -> None:
-    """Add this group's commands."""
-    app.command()(recipes)
+__all__ = ["recipes"]
 
 
 def recipes(
@@ -17,9 +12,13 @@ def recipes(
     objectives: bool = typer.Option(False, "--objectives", help="List the objectives and their options."),
     views: bool = typer.Option(False, "--views", help="List the views and their options."),
 ) -> None:
-    """List the recipes that come with isoglot, or print one; list what a recipe can be made of.
+    """List the recipes that come with isoglot, or print one.
 
-    Save one under a name of your own and change it: [bold]isoglot recipes tlm > mine.yaml[/bold]
+    --objectives and --views list what a recipe can be made of.
+
+    Save one under a name of your own and change it:
+
+    isoglot recipes tlm > mine.yaml
     """
     if objectives or views:
         from isoglot.cli.option_list import constructor_list

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperGroup
 
+from isoglot.cli.help import add_commands
+
 if TYPE_CHECKING:
     from isoglot.report.papers import PaperColumn, PaperRow, PaperTable
     from isoglot.report.render import ReportOptions
 
-__all__ = ["compare", "page", "papers", "register"]
+__all__ = ["report"]
 
 _RUNS = typer.Argument(..., help="Run folders, folders of them, study folders, or files of results.")
 _BESIDE = typer.Option(
@@ -39,20 +41,6 @@ class _PageByDefault(TyperGroup):
         if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
             args = ["page", *args]
         return super().parse_args(ctx, args)
-
-
-def register(app: typer.Typer) -> None:
-    """Add this group's commands."""
-    group = typer.Typer(
-        cls=_PageByDefault,
-        no_args_is_help=True,
-        help="Show results as a page: isoglot report RUN... --out report.html. "
-        "Its options: isoglot report page --help",
-    )
-    group.command()(page)
-    group.command()(compare)
-    group.command()(papers)
-    app.add_typer(group, name="report")
 
 
 def page(  # noqa: PLR0917 - one parameter per flag
@@ -169,3 +157,13 @@ def _pair(text: str) -> tuple[str, str]:
             f"--rename {text!r} given; it needs RUN=NAME, for example --rename mlm_small=mlm"
         )
     return run, name
+
+
+report = typer.Typer(
+    name="report",
+    cls=_PageByDefault,
+    no_args_is_help=True,
+    help="Show results as a page. For example: isoglot report RUN --out report.html. "
+    "Its options: isoglot report page --help",
+)
+add_commands(report, (page, compare, papers))

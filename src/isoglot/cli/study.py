@@ -53,9 +53,11 @@ def study(  # noqa: PLR0917 - one parameter a flag
     keep: bool = typer.Option(False, "--keep", help="Keep fine-tuned weights after they are evaluated."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Only print the tables and errors."),
 ) -> None:
-    """Reproduce a paper's table: make the data, pre-train, fine-tune, measure, and print ours beside the paper's.
+    """Reproduce a paper's table, printed beside the paper's.
 
-    [bold]isoglot study align_mlm/table3 --scale tiny --out runs/study[/bold]
+    Makes the data, pre-trains, fine-tunes and measures.
+
+    isoglot study align_mlm/table3 --scale tiny --out runs/study
 
     A run that several cells or studies need is done once; a finished one is not done again; a stopped study goes on
     where it was. `isoglot study --list` shows what there is.

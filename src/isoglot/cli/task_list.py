@@ -10,7 +10,7 @@ __all__ = ["settings_list", "task_list"]
 def task_list() -> str:
     """Every task: what it is, how it is measured, and its options with their defaults and meanings."""
     from isoglot.tasks import TASKS, is_probe, task_class, task_options
-    from isoglot.tasks.base import Facts
+    from isoglot.tasks.facts import Facts
 
     parts = []
     for name in TASKS:

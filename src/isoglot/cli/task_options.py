@@ -1,26 +1,59 @@
-"""What ``finetune``, ``evaluate`` and ``transfer`` share: data, ``--set`` and ``--seed``."""
+"""What ``finetune``, ``evaluate`` and ``transfer`` share: task, data and settings of the training."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
+
+import typer
+from pydantic import Field
 
 from isoglot.cli.settings import parse_settings
+from isoglot.options import Options, option
 
-__all__ = ["DATA_HELP", "PRESET_HELP", "TASK_HELP", "seeds_of", "values_of"]
-
-TASK_HELP = "Name of the task (--tasks lists them), or package.module:Name."
-
-PRESET_HELP = "xtreme, weam, ppa, align_mlm or xlm_align: the paper's settings."
+__all__ = ["Checkpoints", "TaskData", "Training", "seeds_of", "values_of"]
 
 
-DATA_HELP = (
-    "Where the data are: a file, a folder with the language's code and the split in its files' names, a template such "
-    "as 'wikiann/{language}/{split}', or hub. `train=PATH`, `dev=PATH`, `test=PATH` for one split alone; `PATH#0:80%` "
-    "for a part. Can be given several times."
-)
+Checkpoints = Annotated[
+    list[str], typer.Argument(metavar="CHECKPOINT...", help="Folders of checkpoints or runs, or hub names.")
+]
 
 
-def values_of(given: list[str] | None) -> dict[str, Any]:
+class TaskData(Options):
+    """A task and its data."""
+
+    task: str = option(
+        ..., "Task by name (`finetune --tasks` lists them), or package.module:Name.", flags=["--task", "-t"]
+    )
+    data: tuple[str, ...] = option(
+        ...,
+        "File, folder, template ('wikiann/{language}/{split}') or hub; repeatable. train=PATH, dev=PATH, test=PATH for "
+        "one split; PATH#0:80% for a part.",
+        flags=["--data", "-d"],
+        metavar="PLACE",
+    )
+
+
+class Training(Options):
+    """Settings of fine-tuning."""
+
+    preset: str = option("xtreme", "Paper whose settings hold: xtreme, weam, ppa, align_mlm or xlm_align.")
+    seeds: tuple[Annotated[int, Field(ge=0)], ...] = option(
+        (1,), "Seed; 1,2,3 for three runs.", flags=["--seed"], commas=True, min_length=1
+    )
+    epochs: float | None = option(None, "Epochs of training; by default the preset's.")
+    settings: tuple[str, ...] = option(
+        (),
+        "Setting of fine-tuning or option of the task (`finetune --tasks` lists them); repeatable.",
+        flags=["--set"],
+        metavar="KEY=VALUE",
+    )
+
+    def changes(self) -> dict[str, Any]:
+        """Values that replace those of the preset."""
+        return values_of(self.settings) | ({} if self.epochs is None else {"epochs": self.epochs})
+
+
+def values_of(given: tuple[str, ...]) -> dict[str, Any]:
     """``KEY=VALUE`` texts as values; several with commas are a tuple."""
     return parse_settings(given, example="batch_size=16", lists=True)
 

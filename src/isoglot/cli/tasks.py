@@ -5,25 +5,21 @@ from __future__ import annotations
 import os
 import statistics
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isoglot.cli.task_options import DATA_HELP, PRESET_HELP, TASK_HELP, seeds_of, values_of
+from isoglot.cli.flags import with_flags
+from isoglot.cli.running import Running
+from isoglot.cli.task_options import Checkpoints, TaskData, Training, values_of
+from isoglot.finetuning.options import EvaluateOptions, Measuring
+from isoglot.options import Options, option
 
 if TYPE_CHECKING:
     from isoglot.results import Result
-    from isoglot.tasks.features import Precision
 
-__all__ = ["evaluate", "finetune", "register"]
-
-
-def register(app: typer.Typer) -> None:
-    """Add this group's commands."""
-    app.command()(finetune)
-    app.command()(evaluate)
+__all__ = ["evaluate", "finetune"]
 
 
 def _list_tasks(context: typer.Context, wanted: bool) -> None:
@@ -37,128 +33,117 @@ def _list_tasks(context: typer.Context, wanted: bool) -> None:
     raise typer.Exit
 
 
-_TASKS = typer.Option(
-    False, "--tasks", is_eager=True, callback=_list_tasks, help="List the tasks and their options."
-)
+_Tasks = Annotated[
+    bool,
+    typer.Option("--tasks", is_eager=True, callback=_list_tasks, help="List the tasks and their options."),
+]
 
 
-def finetune(  # noqa: PLR0917 - one parameter a flag
-    checkpoint: str = typer.Argument(
-        ..., metavar="CHECKPOINT", help="Folder of a checkpoint or run, or a hub name."
-    ),
-    task: str = typer.Option(..., "--task", "-t", help=TASK_HELP),
-    data: list[str] = typer.Option(..., "--data", "-d", help=DATA_HELP),
-    out: Path = typer.Option(
-        ..., "--out", "-o", help="Folder of the run; with several seeds, one folder per seed in it."
-    ),
-    language: str = typer.Option(
-        "en", "--language", "-l", help="Language of the training data; several with commas."
-    ),
-    preset: str = typer.Option("xtreme", help=PRESET_HELP),
-    seed: str = typer.Option("1", help="Seed, or several with commas."),
-    epochs: float | None = typer.Option(None, help="Epochs of training; by default the preset's."),
-    settings: list[str] = typer.Option(
-        None,
-        "--set",
-        metavar="KEY=VALUE",
-        help="Any setting, for example --set learning_rate=1e-5,2e-5 (both are tried), --set select=joint, --set "
-        "setting=code_switch, or an option of the task such as --set stride=64.",
-    ),
-    resume: bool = typer.Option(True, help="Go on with an unfinished run in the folder."),
-    tasks: bool = _TASKS,
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="Only print errors."),
+@with_flags
+def finetune(
+    checkpoint: Annotated[
+        str, typer.Argument(metavar="CHECKPOINT", help="Folder of a checkpoint or run, or a hub name.")
+    ],
+    data: TaskData,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder of the run; several seeds make one folder each in it.")
+    ],
+    train: Training,
+    running: Running,
+    language: Annotated[
+        str, typer.Option("--language", "-l", help="Language of the training data; several with commas.")
+    ] = "en",
+    resume: Annotated[bool, typer.Option(help="Resume an unfinished run in the folder.")] = True,
+    tasks: _Tasks = False,
 ) -> None:
-    """Fine-tune an encoder on a task: a checkpoint in, a checkpoint with a head out.
+    """Fine-tune an encoder on a task.
 
-    [bold]isoglot finetune RUN --task pos --language en --data ud --out pos-en[/bold]
+    The best checkpoint on the training language's dev data is kept; --set select=last keeps the last one. Zero-shot:
+    train on one language, evaluate on others. Translate-train: give the translations' language. A finished run is not
+    run again.
 
-    The best checkpoint on the training language's dev data is kept, unless --set select says otherwise. Zero-shot:
-    train on one language, evaluate on others. Translate-train: give the translations' language. A finished
-    run is not run again.
+    isoglot finetune RUN --task pos --language en --data ud --out pos-en
+
+    isoglot finetune RUN --task xnli --data xnli --set learning_rate=1e-5,2e-5 --seed 1,2,3 --out xnli
     """
     del tasks
     from isoglot.cli.console import Console
     from isoglot.finetuning.finetune import finetune as run
     from isoglot.finetuning.options import task_with_settings
 
-    values = values_of(settings)
-    if epochs is not None:
-        values["epochs"] = epochs
-    built, train = task_with_settings(task, data, paper=preset, **values)
-    seeds = seeds_of(seed)
-    with Console(quiet=quiet) as console:
-        for number in seeds:
-            folder = out if len(seeds) == 1 else out / f"seed-{number}"
+    built, settings = task_with_settings(data.task, data.data, paper=train.preset, **train.changes())
+    with Console(quiet=running.quiet) as console:
+        for seed in train.seeds:
+            folder = out if len(train.seeds) == 1 else out / f"seed-{seed}"
             found = run(
-                checkpoint, built, language=language, seed=number, train=train, out=folder, resume=resume,
+                checkpoint, built, language=language, seed=seed, train=settings, out=folder, resume=resume,
                 progress=console,
             )  # fmt: skip
             if os.environ.get("RANK", "0") == "0":  # under torchrun the first process speaks
                 typer.echo(str(found))
 
 
-def evaluate(  # noqa: PLR0917 - one parameter a flag
-    checkpoints: list[str] = typer.Argument(
-        ..., metavar="CHECKPOINT...", help="Folders of checkpoints or runs."
-    ),
-    task: str = typer.Option(..., "--task", "-t", help=TASK_HELP),
-    languages: str = typer.Option(..., "--languages", "-l", help="With commas; de-es for a pair."),
-    data: list[str] = typer.Option(..., "--data", "-d", help=DATA_HELP),
-    out: Path = typer.Option(
-        Path("results.jsonl"), "--out", "-o", help="File that rows of results are added to."
-    ),
-    split: str = typer.Option("test", help="test, dev or train."),
-    name: str | None = typer.Option(None, help="Name of the task in results, for example pos_pud."),
-    run: str | None = typer.Option(None, help="Name of the run in results."),
-    predictions: Path | None = typer.Option(
-        None,
-        help="Write predictions here, in XTREME's submission format; of several checkpoints each in a folder of its "
-        "own, named as the checkpoint is.",
-    ),
-    max_tokens: int = typer.Option(8192, min=1, help="Padded tokens in a batch."),
-    precision: str = typer.Option("float32", help="float32, bfloat16 or float16."),
-    settings: list[str] = typer.Option(
-        None, "--set", metavar="KEY=VALUE", help="An option of the task, for example --set layer=8."
-    ),
-    again: bool = typer.Option(False, help="Measure even what is in the file already."),
-    tasks: bool = _TASKS,
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="Only print errors."),
+class Tested(Options):
+    """What is measured, and where it goes."""
+
+    languages: tuple[str, ...] = option(
+        ..., "Languages to test; de-es for a pair.", flags=["--languages", "-l"], commas=True
+    )
+    out: Path = option(
+        Path("results.jsonl"), "File that rows of results are added to.", flags=["--out", "-o"]
+    )
+    predictions: Path | None = option(
+        None, "Folder for predictions in XTREME's submission format; one folder per checkpoint in it."
+    )
+    split: str = option("test", "Split to test on: test, dev or train.")
+    name: str | None = option(None, "Name of the task in results, for example pos_pud.")
+    settings: tuple[str, ...] = option(
+        (), "Option of the task (--tasks lists them); repeatable.", flags=["--set"], metavar="KEY=VALUE"
+    )
+
+
+@with_flags
+def evaluate(
+    checkpoints: Checkpoints,
+    data: TaskData,
+    tested: Tested,
+    measuring: Measuring,
+    running: Running,
+    tasks: _Tasks = False,
 ) -> None:
     """Measure checkpoints on a task in any number of languages.
 
-    [bold]isoglot evaluate pos-en --task pos --languages de,es --data 'ud/{language}_pud-ud-{split}.conllu'[/bold]
-
-    Rows are added to the file as they are found, and one that is there is not measured again: a stopped evaluation goes
-    on where it was. Values are per cent; checkpoints of one run with several seeds are shown as mean ± standard
+    Rows are added to the file as they are measured, and a row that the file has is not measured again: a stopped
+    evaluation resumes. Values are in %. Checkpoints of one run with several seeds are printed as mean ± standard
     deviation.
+
+    isoglot evaluate pos-en --task pos --languages de,es --data 'ud/{language}_pud-ud-{split}.conllu'
+
+    isoglot evaluate RUN --task tatoeba --languages de,es --data tatoeba --set layer=8
     """
     del tasks
     from isoglot.cli.console import Console, print_table
-    from isoglot.errors import ConfigurationError
-    from isoglot.finetuning.evaluate import EvaluateOptions, require_one_process
     from isoglot.finetuning.evaluate import evaluate as measure
+    from isoglot.finetuning.evaluate import require_one_process
     from isoglot.tasks import build_task
 
     require_one_process("evaluate", "runs")
-    if precision not in ("float32", "bfloat16", "float16"):
-        raise ConfigurationError(f"--precision {precision!r} given; it is float32, bfloat16 or float16")
-    values = values_of(settings) | ({} if name is None else {"name": name})
-    options = EvaluateOptions(
-        out=out,
-        run=run,
-        max_tokens=max_tokens,
-        precision=cast("Precision", precision),
-        again=again,
-        language_ids=values.pop("language_ids", None),
-    )
-    wanted = [code.strip() for code in languages.split(",") if code.strip()]
+    values = values_of(tested.settings) | ({} if tested.name is None else {"name": tested.name})
+    options = {**dict(measuring), "out": tested.out, "language_ids": values.pop("language_ids", None)}
     rows = []
-    with Console(quiet=quiet) as console:
-        for checkpoint, place in zip(checkpoints, _places(checkpoints, predictions), strict=True):
-            built = build_task(task, data, **values)
-            own = replace(options, predictions=place)
-            rows += measure(checkpoint, built, languages=wanted, split=split, options=own, progress=console)
-    if not quiet:
+    with Console(quiet=running.quiet) as console:
+        for checkpoint, place in zip(checkpoints, _places(checkpoints, tested.predictions), strict=True):
+            built = build_task(data.task, data.data, **values)
+            own = EvaluateOptions(**options, predictions=place)
+            rows += measure(
+                checkpoint,
+                built,
+                languages=tested.languages,
+                split=tested.split,
+                options=own,
+                progress=console,
+            )
+    if not running.quiet:
         print_table(*_wide(rows))
 
 

@@ -4,75 +4,68 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import typer
+from isoglot.cli.flags import with_flags
+from isoglot.cli.running import Running
+from isoglot.cli.task_options import Checkpoints, TaskData, Training
+from isoglot.options import Options, option
 
-from isoglot.cli.task_options import DATA_HELP, PRESET_HELP, TASK_HELP, seeds_of, values_of
-
-__all__ = ["register", "transfer"]
-
-
-def register(app: typer.Typer) -> None:
-    """Add this group's command."""
-    app.command()(transfer)
+__all__ = ["transfer"]
 
 
-def transfer(  # noqa: PLR0917 - one parameter a flag
-    checkpoints: list[str] = typer.Argument(
-        ..., metavar="CHECKPOINT...", help="Pre-trained: folders of checkpoints or runs, or hub names."
-    ),
-    task: str = typer.Option(..., "--task", "-t", help=TASK_HELP.replace("--tasks", "finetune --tasks")),
-    languages: str = typer.Option(
-        ..., "--languages", "-l", help="With commas: the source, then the targets, such as en,en-x-trans-inv."
-    ),
-    data: list[str] = typer.Option(..., "--data", "-d", help=DATA_HELP),
-    out: Path = typer.Option(..., "--out", "-o", help="Folder; every run and seed has one of its own in it."),
-    preset: str = typer.Option("align_mlm", help=PRESET_HELP),
-    seed: str = typer.Option("1", help="Seed, or several with commas."),
-    split: str = typer.Option("dev", help="To test on; the paper reports dev."),
-    epochs: float | None = typer.Option(None, help="Epochs of training; by default the preset's."),
-    name: str | None = typer.Option(None, help="Name of the task in results, for example pos_ewt."),
-    run: list[str] = typer.Option(
-        None, "--run", help="Name of a run in results, once for each checkpoint; by default its own."
-    ),
-    settings: list[str] = typer.Option(
-        None,
-        "--set",
-        metavar="KEY=VALUE",
-        help="Any setting of fine-tuning or option of the task, as in finetune.",
-    ),
-    keep: bool = typer.Option(False, "--keep", help="Keep fine-tuned weights after they are tested."),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="Only print errors."),
+class Transferred(Options):
+    """Languages and what becomes of the runs."""
+
+    languages: tuple[str, ...] = option(
+        ..., "Source, then targets: en,en-x-trans-inv.", flags=["--languages", "-l"], commas=True
+    )
+    out: Path = option(..., "Folder; each run and seed has its own folder in it.", flags=["--out", "-o"])
+    split: str = option("dev", "Split to test on; the paper reports dev.")
+    name: str | None = option(None, "Name of the task in results, for example pos_ewt.")
+    run: tuple[str, ...] = option(
+        (), "Name of a run in results, once for each checkpoint; by default its own.", metavar="NAME"
+    )
+    keep: bool = option(False, "Keep fine-tuned weights after they are tested.")
+
+
+class TransferTraining(Training):
+    """Settings of fine-tuning; the paper's by default."""
+
+    preset: str = option("align_mlm", str(Training.model_fields["preset"].description))
+
+
+@with_flags
+def transfer(
+    checkpoints: Checkpoints,
+    data: TaskData,
+    options: Transferred,
+    train: TransferTraining,
+    running: Running,
 ) -> None:
-    """Zero-shot (ZS), supervised (SUP) and the gap Δ = SUP − ZS for derived languages, or for any others.
+    """Measure zero-shot (ZS), supervised (SUP) and Δ = SUP − ZS.
 
-    [bold]isoglot transfer mlm align_mlm --task pos --languages en,en-x-trans-inv --data 'pos/{language}-{split}.conllu'
-    --seed 1,2,3 --out gap[/bold]
+    Each checkpoint is fine-tuned on the source and on each target language, and tested on the targets, derived
+    languages or any others; then its weights are deleted, unless --keep is given. Finished runs are not done again.
+    `isoglot report gap` shows the results; --beside mlm=align_mlm:Table3:mlm puts a paper's figures beside them.
 
-    Each checkpoint is fine-tuned on the source and on each target language, and tested on the targets; then its
-    weights are deleted, unless --keep is given. What is finished is not done again. Show it with
-    isoglot report gap; --beside mlm=align_mlm:Table3:mlm puts a paper's figures beside it.
+    isoglot transfer mlm align_mlm --task pos --languages en,en-x-trans-inv --data pos --seed 1,2,3 --out gap
     """
     from isoglot.cli.console import Console, print_table
     from isoglot.finetuning.options import task_with_settings
     from isoglot.finetuning.transfer import TransferOptions, run_folders
     from isoglot.finetuning.transfer import transfer as measure
 
-    values = values_of(settings) | ({} if epochs is None else {"epochs": epochs})
-    built, train = task_with_settings(
-        task, data, paper=preset, **values | ({} if name is None else {"name": name})
-    )
-    wanted = [code.strip() for code in languages.split(",") if code.strip()]
-    numbers, runs = seeds_of(seed), run_folders(checkpoints, run or ())
+    values = train.changes() | ({} if options.name is None else {"name": options.name})
+    built, settings = task_with_settings(data.task, data.data, paper=train.preset, **values)
     rows = []
-    with Console(quiet=quiet) as console:
-        for called, checkpoint in runs.items():
-            options = TransferOptions(train.changed(run=called), split, keep)
-            for number in numbers:
-                console.note(f"{called}, seed {number}")
+    with Console(quiet=running.quiet) as console:
+        for run, checkpoint in run_folders(checkpoints, options.run).items():
+            own = TransferOptions(settings.changed(run=run), options.split, options.keep)
+            for seed in train.seeds:
+                console.note(f"{run}, seed {seed}")
                 rows += measure(
-                    checkpoint, built, languages=wanted, seed=number, options=options,
-                    out=out / called.replace("/", "--") / f"seed-{number}", progress=console,
+                    checkpoint, built, languages=options.languages, seed=seed, options=own,
+                    out=options.out / run.replace("/", "--") / f"seed-{seed}", progress=console,
                 )  # fmt: skip
-    if not quiet:
+    if not running.quiet:
         heading = ("run", "language", "seed", "metric", "value")
         print_table(heading, [(r.run, r.language, str(r.seed), r.metric, f"{r.value:.2f}") for r in rows])

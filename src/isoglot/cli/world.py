@@ -6,14 +6,9 @@ from pathlib import Path
 
 import typer
 
-__all__ = ["register", "world"]
+__all__ = ["world"]
 
 _ROWS, _WORDS = "How much (0: none)", "What it is like"
-
-
-def register(app: typer.Typer) -> None:
-    """Add this group's commands."""
-    app.command()(world)
 
 
 def world(  # noqa: PLR0917 - one parameter a flag
@@ -31,12 +26,12 @@ def world(  # noqa: PLR0917 - one parameter a flag
     overwrite: bool = typer.Option(False, "--overwrite", help="Replace a world that was made otherwise."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Say nothing but errors."),
 ) -> None:
-    """Write a miniature world: labelled English-like data for every task, offline, from a seed.
+    """Write a miniature world with data for every task.
 
-    Plain text, a treebank, names (WikiANN), inference (XNLI), paraphrases (PAWS-X), questions (SQuAD), and trees for
-    `isoglot derive --transform syn`; train, dev and test share no sentence.
+    English-like, labelled, offline, from a seed: plain text, a treebank, names (WikiANN), inference (XNLI), paraphrases
+    (PAWS-X), questions (SQuAD), and trees for `isoglot derive --transform syn`. Train, dev and test share no sentence.
 
-    [bold]isoglot world --seed 1 --text 50000 --out data/world[/bold]
+    isoglot world --seed 1 --text 50000 --out data/world
     """
     from isoglot.cli.console import Console
     from isoglot.synthetic.write_world import WorldRequest, write_world

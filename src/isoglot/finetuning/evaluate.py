@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.errors import ConfigurationError, InputError, IsoglotError
 from isoglot.finetuning.finetune import TASK_FILE, origin
 from isoglot.finetuning.inputs import changed_options, describe_task, identify
+from isoglot.finetuning.options import EvaluateOptions
 from isoglot.modules.checkpoint import require_room_for
 from isoglot.modules.devices import resolve_device
 from isoglot.modules.encoder import max_length
@@ -26,38 +26,15 @@ from isoglot.runs.folder import hash_checkpoint, key_of
 from isoglot.runs.lock import locked
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.tasks import submission
-from isoglot.tasks.base import Facts, Predictions, Probe, Task, TrainableTask, check_places
-from isoglot.tasks.features import Precision, RowCollator, Step, predict_rows
+from isoglot.tasks.base import Predictions, Probe, Task, TrainableTask, check_places
+from isoglot.tasks.facts import Facts
+from isoglot.tasks.features import RowCollator, Step, predict_rows
 from isoglot.tasks.language_vectors import attach, attached, chosen_vectors, number_rows
 
 __all__ = ["EvaluateOptions", "evaluate", "require_one_process"]
 
-_OWN = ("language_ids", "precision")
+_OWN = {"language_ids", "precision"}
 """Options of an evaluation that change its figures."""
-
-
-@dataclass(frozen=True)
-class EvaluateOptions:
-    """How an evaluation runs and what it leaves.
-
-    Args:
-        out: file of results that rows are added to; what it already has is not measured again.
-        predictions: folder for predictions in XTREME's submission format.
-        run: name in results; by default that of the checkpoint's run.
-        max_tokens: padded tokens in a batch.
-        precision: of the forward.
-        again: measure even what is there.
-        language_ids: languages to ids of the checkpoint's language embeddings, in place of those it was trained with;
-            for tasks with a head alone.
-    """
-
-    out: Path | None = None
-    predictions: Path | None = None
-    run: str | None = None
-    max_tokens: int = 8192
-    precision: Precision = "float32"
-    again: bool = False
-    language_ids: Mapping[str, int] | None = None
 
 
 def evaluate(
@@ -134,7 +111,7 @@ class _Measure:
         }
         for name in inherited.keys() - changed_options(task, {}).keys():
             setattr(task, name, inherited[name])
-        own = {n: v for n in _OWN if (v := getattr(options, n)) != getattr(EvaluateOptions, n)}
+        own = options.model_dump(include=_OWN, exclude_defaults=True)
         self._changed = Result.in_order({**changed_options(task, inherited), **own})
         self._described = describe_task(task)  # before the model limits what is asked for
         self._model: Any = None

@@ -11,7 +11,8 @@ from typing import Any
 
 from isoglot.corpus.labelled.places import Place
 from isoglot.corpus.manifest import hash_file
-from isoglot.tasks.base import Facts, Task, places_of
+from isoglot.tasks.base import Task, places_of
+from isoglot.tasks.facts import Facts
 
 __all__ = ["changed_options", "describe_task", "identify"]
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from isoglot.checks import did_you_mean, mistakes_of
 from isoglot.errors import ConfigurationError
+from isoglot.options import Options, Precision, option
 from isoglot.tasks import build_task, task_class, task_options
-from isoglot.tasks.base import Facts
-from isoglot.tasks.features import Precision
+from isoglot.tasks.facts import Facts
 
-__all__ = ["PRESETS", "FinetuneOptions", "preset", "task_with_settings"]
+__all__ = ["PRESETS", "EvaluateOptions", "FinetuneOptions", "Measuring", "preset", "task_with_settings"]
 
 
 _Positive = Annotated[float, Field(gt=0)]
@@ -31,55 +32,61 @@ class FinetuneOptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     learning_rate: _Positive | tuple[_Positive, ...] = Field(
-        2e-5, description="Peak; the best of several is kept: 1e-5,2e-5."
+        2e-5, description="Peak learning rate; the best of several is kept: 1e-5,2e-5."
     )
     batch_size: _Count | tuple[_Count, ...] = Field(
-        32, description="Examples of an optimiser step on one device, one or several values."
+        32, description="Examples per optimiser step and device; one or several values."
     )
     epochs: _Positive | tuple[_Positive, ...] = Field(
-        5, description="Passes over the training data, one or several values."
+        5, description="Passes over the training data; one or several values."
     )
-    warmup: float = Field(0.0, ge=0, description="A share of all steps below 1, steps from 1 on.")
-    weight_decay: float = Field(0.0, ge=0, description="Of AdamW.")
-    schedule: str = Field("linear", description="Of the learning rate, as transformers names it.")
-    adam_beta1: float = Field(0.9, ge=0, lt=1, description="Of AdamW.")
-    adam_beta2: float = Field(0.999, ge=0, lt=1, description="Of AdamW.")
-    adam_epsilon: float = Field(1e-8, gt=0, description="Of AdamW.")
-    max_grad_norm: float = Field(1.0, ge=0, description="Gradients are clipped to this norm; 0: never.")
-    max_length: int | None = Field(None, ge=8, description="Tokens of a row; by default the task's.")
-    gradient_accumulation: int = Field(1, ge=1, description="Forwards that a batch is spread over.")
+    warmup: float = Field(
+        0.0, ge=0, description="Warm-up: a share of all steps if below 1, else a number of steps."
+    )
+    weight_decay: float = Field(0.0, ge=0, description="Weight decay of AdamW.")
+    schedule: str = Field("linear", description="Learning rate schedule, as transformers names it.")
+    adam_beta1: float = Field(0.9, ge=0, lt=1, description="Beta 1 of AdamW.")
+    adam_beta2: float = Field(0.999, ge=0, lt=1, description="Beta 2 of AdamW.")
+    adam_epsilon: float = Field(1e-8, gt=0, description="Epsilon of AdamW.")
+    max_grad_norm: float = Field(1.0, ge=0, description="Clip gradients to this norm; 0 for never.")
+    max_length: int | None = Field(None, ge=8, description="Maximum tokens of a row; by default the task's.")
+    gradient_accumulation: int = Field(1, ge=1, description="Forward passes per optimiser step.")
     precision: Precision | Literal["mixed"] = Field(
         "float32", description="float32, bfloat16, float16, or mixed: float16 on a GPU, float32 without one."
     )
-    dropout: float | None = Field(None, ge=0, lt=1, description="Of all layers; by default the checkpoint's.")
+    dropout: float | None = Field(
+        None, ge=0, lt=1, description="Dropout of all layers; by default the checkpoint's."
+    )
     bucket: int = Field(
         50,
         ge=1,
-        description="Batches among which rows of like length are put together; 1: batches at random.",
+        description="Batches within which rows are sorted by length; 1 for random batches.",
     )
     evaluate_every: int | None = Field(
         None, ge=1, description="Steps between evaluations; by default an epoch."
     )
     select: Literal["source", "joint", "last"] = Field(
-        "source", description="source, joint or last: keep the best checkpoint on the training language's dev data, on "
-        "those of select_languages together, or the last one."
+        "source", description="Checkpoint to keep: the best on the training language's dev data (source), on those of "
+        "select_languages (joint), or the last one (last)."
     )  # fmt: skip
-    select_languages: tuple[str, ...] = Field((), description="Dev data to choose by, with select=joint.")
-    run: str | None = Field(None, description="Name in results; by default the pre-training run's.")
+    select_languages: tuple[str, ...] = Field((), description="Languages of the dev data, with select=joint.")
+    run: str | None = Field(
+        None, description="Name of the run in results; by default the pre-training run's."
+    )
     language_ids: dict[str, int] | None = Field(
         None,
-        description="Of an encoder with language embeddings: the task's languages to ids; by default those of its "
-        "recipe; {}: without language embeddings.",
+        description="Languages to ids of the encoder's language embeddings; by default those of its recipe; {} for "
+        "none.",
     )
     setting: Literal["zero_shot", "translate_train", "code_switch"] = Field(
         "zero_shot", description="Recorded with the run; code_switch mixes translations with their originals."
     )
     pivot: str = Field("en", description="Language of the originals, for code_switch.")
     dev_fraction: float = Field(
-        0.0, ge=0, lt=1, description="Share of the training data held out where there are no dev data."
+        0.0, ge=0, lt=1, description="Share of the training data to hold out where there are no dev data."
     )
     max_train_examples: int | None = Field(
-        None, ge=2, description="Only the first ones, as many of each language."
+        None, ge=2, description="Maximum training examples, the first of each language, as many of each."
     )
 
     @field_validator("select_languages", mode="before")
@@ -135,6 +142,25 @@ class FinetuneOptions(BaseModel):
     def changed(self, **values: Any) -> Self:
         """A copy with other values, checked."""
         return type(self).build(**{**self.model_dump(), **values})  # type: ignore[return-value]
+
+
+class Measuring(Options):
+    """How an evaluation computes, and what its rows are called."""
+
+    run: str | None = option(None, "Name of the run in results; by default the checkpoint's.")
+    max_tokens: int = option(8192, "Padded tokens in a batch.", ge=1)
+    precision: Precision = option("float32", "Precision of the forward pass.")
+    again: bool = option(False, "Measure even what the file of results already has.")
+
+
+class EvaluateOptions(Measuring):
+    """How an evaluation computes and what it writes."""
+
+    out: Path | None = option(None, "File of results; what it already has is not measured again.")
+    predictions: Path | None = option(None, "Folder for predictions in XTREME's submission format.")
+    language_ids: dict[str, int] | None = option(
+        None, "Ids of the checkpoint's language embeddings, in place of those it was trained with."
+    )
 
 
 PRESETS = ("xtreme", "weam", "ppa", "align_mlm", "xlm_align")

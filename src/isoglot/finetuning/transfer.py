@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isoglot.errors import ConfigurationError
-from isoglot.finetuning.evaluate import EvaluateOptions, evaluate, require_one_process
+from isoglot.finetuning.evaluate import evaluate, require_one_process
 from isoglot.finetuning.finetune import finetune, finetune_key, origin
 from isoglot.finetuning.inputs import identify
-from isoglot.finetuning.options import FinetuneOptions
+from isoglot.finetuning.options import EvaluateOptions, FinetuneOptions
 from isoglot.results import FILE_NAME, Result, append
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import read_json, write_json

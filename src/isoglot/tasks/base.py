@@ -1,12 +1,11 @@
-"""What a task is, and what all tasks share: facts, finding data, taking parts of them."""
+"""What a task is, and what all tasks share: finding data and taking parts of them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from datasets import Dataset, Features, concatenate_datasets
@@ -18,7 +17,6 @@ from isoglot.errors import ConfigurationError
 from isoglot.tasks.features import Array, EncodedRows, Step
 
 __all__ = [
-    "Facts",
     "Predictions",
     "Probe",
     "Task",
@@ -36,39 +34,9 @@ Predictions = list[Any] | dict[str, Any]
 """One entry an example in order, or by question."""
 
 
-@dataclass(frozen=True)
-class Facts:
-    """What is known of a task before any data. They stand on its class, as attributes of these names.
-
-    A custom task states those that it needs; the others have the defaults below.
-
-    Args:
-        kind: The task's own name, whatever it is called in results.
-        heads: Tasks of equal ``heads`` can be evaluated with each other's fine-tuned models; by default the kind.
-        languages: Languages of its data set, as XTREME has them; empty where any will do.
-        presets: Paper to its settings of fine-tuning, options of the task among them.
-        inherited: Options that an evaluation takes from the fine-tuning unless it is given others.
-        xtreme: Folder of its predictions in XTREME's submission format; by default the task's name.
-    """
-
-    kind: str = ""
-    heads: str = ""
-    languages: str = ""
-    presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    inherited: tuple[str, ...] = ("max_length",)
-    xtreme: str = ""
-
-    @classmethod
-    def of(cls, task: Any) -> Self:
-        """The facts of a task or a task's class."""
-        given = {f.name: getattr(task, f.name) for f in fields(cls) if hasattr(task, f.name)}
-        kind = given.get("kind") or getattr(task, "name", "")
-        return cls(**{**given, "kind": kind, "heads": given.get("heads") or kind})
-
-
 @runtime_checkable
 class Task(Protocol):
-    """Data of one kind and how they are scored; see :class:`Facts` for what its class may state beside these.
+    """Data of one kind and how they are scored; :class:`isoglot.tasks.facts.Facts` are what its class may also state.
 
     Attributes:
         name: In results and submissions.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,11 +13,11 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.modules.finite import require_finite
+from isoglot.options import Precision
 
 __all__ = [
     "FIRST_LANGUAGE",
     "EncodedRows",
-    "Precision",
     "RowCollator",
     "Step",
     "device_batches",
@@ -27,7 +27,6 @@ __all__ = [
 ]
 
 Array = NDArray[Any]
-Precision = Literal["float32", "bfloat16", "float16"]
 Step = Callable[[int, int], None]
 """Told how far a long step is: done, and in all."""
 

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from isoglot.runs.files import write_text
-from isoglot.tasks.base import Facts, Predictions, Task
+from isoglot.tasks.base import Predictions, Task
+from isoglot.tasks.facts import Facts
 
 __all__ = ["write", "written"]
 
