@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from isoglot.report.charts import draw, series_numbers
-from isoglot.report.figure_files import EmbeddingMap, Lines, Scatter
+from isoglot.report.figure_files import Bars, EmbeddingMap, Lines, Scatter
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "</svg><script>alert(1)</script><img src=x onerror='alert(2)'>\x00\x1b"
@@ -100,3 +100,23 @@ def test_texts_stay_texts() -> None:
             names = {name for element in root.iter() for name in element.attrib}
             assert not any(name.startswith("on") or name in ("style", "href") for name in names)
             assert any("alert" in (element.text or "") for element in root.iter())
+
+
+def test_bars_stand_in_a_chart_for_each_panel_and_in_the_table() -> None:
+    bars = [
+        {"panel": panel, "group": task, "series": name, "value": value}
+        for panel, task, name, value in (
+            ("trans", "POS", "MLM", 1.5),
+            ("trans", "POS", "XLM", -2.0),
+            ("trans", "NER", "MLM", 3.0),
+            ("trans+inv", "POS", "MLM", 40.0),
+        )
+    ]
+    found = draw(
+        Bars.model_validate({"kind": "bars", "title": "Δ", "y_label": "Δ", "bars": bars}), runs=["MLM"]
+    )
+    assert [title for title, _ in found.panels] == ["trans", "trans+inv"]
+    assert [svg.count('aria-roledescription="bar"') for _, svg in found.panels] == [3, 1]
+    assert "XLM, POS: −2" in found.panels[0][1] and found.wide
+    rows = {row.header: [cell.text for cell in row.cells] for row in found.data.rows}
+    assert rows["MLM / trans"] == ["1.5", "3"] and rows["XLM / trans"] == ["−2", "–"]

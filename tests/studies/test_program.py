@@ -15,7 +15,7 @@ from isoglot.studies.calls import Value, mean
 from isoglot.studies.catalogue import Study, find_studies
 from isoglot.studies.engine import Store, do_calls
 from isoglot.studies.lab import Lab, Place
-from isoglot.studies.program import build_programs, inspect_programs, matches, part_of, write_program
+from isoglot.studies.program import build_programs, inspect_programs, matches, write_program
 from isoglot.studies.training_steps import Evaluate, Finetune
 
 SMALL = {
@@ -38,7 +38,11 @@ def study(tmp_path: Path) -> Study:
         far = lab.make("far", Add(log="/no/such/file", number=1))
         lab.cell("mine", row=("all", "far"), column="sum", value=Value(call=far, metric="sum"))
         x = [Value(call=lab.make(f"x{n}", Add(log=log, number=n)), metric="sum") for n in range(3)]
-        lab.scatter("shape", [("a", "g", x[0], mean(x))], title="Shape", x_label="x", y_label="y")
+        points = [
+            {"label": "a", "x": x[0], "y": -mean(x)},
+            {"label": "b", "x": x[0], "y": Value(call=far, metric="sum")},
+        ]
+        lab.plot("shape", kind="scatter", title="Shape", points=points, note="")
 
     return Study("mine/table", "A table.", table, {"seeds": ([1, 3], [1], [1])}, {"tiny": "Made up."})
 
@@ -71,7 +75,12 @@ def test_a_study_from_its_function_to_its_files(tmp_path: Path) -> None:
     text = (folder / "table.txt").read_text()
     assert text.startswith("A table.\nScale tiny. Made up.\n") and "not there: /no/such/file" in text
     figure = json.loads((folder / "figures" / "shape.json").read_text())
-    assert figure["points"] == [{"label": "a", "group": "g", "x": 0.0, "y": 1.0}]
+    assert figure == {
+        "kind": "scatter",
+        "title": "Shape",
+        "points": [{"label": "a", "x": 0.0, "y": -1.0}],
+        "note": "",
+    }
 
 
 def test_cells_are_picked_by_their_labels() -> None:
@@ -91,7 +100,8 @@ def test_only_some_cells_are_measured(tmp_path: Path) -> None:
 
 def test_parts_are_encoders_and_together_everything() -> None:
     (program,) = build_programs(find_studies(["align_mlm/table3"]), scale="tiny", changes={"seeds": [1]})
-    parts = [part_of(program.targets(), (k, 5)) for k in range(1, 6)]
+    store = Store(Path("nowhere"))
+    parts = [inspect_programs([program], store, part=(k, 5), check=False).targets for k in range(1, 6)]
     assert sorted(call for part in parts for call in part) == sorted(program.targets())
     encoders = [{next(n.step.checkpoint for n in call.needs) for call in part} for part in parts]  # type: ignore[attr-defined]
     assert [len(own) for own in encoders] == [3, 3, 2, 2, 2]

@@ -84,12 +84,12 @@ def study(  # noqa: PLR0917 - one parameter a flag
     part, patterns = _only(only or [])
     programs = build_programs(find_studies(names), scale=scale, changes=changes, only=patterns)
     store = Store(out or Path("runs/study"))
-    found = inspect_programs(programs, store, check=not tables_only)
+    found = inspect_programs(programs, store, part=part, check=not tables_only)
     if dry_run:
         _show(programs, found)
     failed = {}
     if not tables_only and not dry_run:
-        failed = _run(programs, store, found, part, engine=engine, workers=workers, keep=keep, quiet=quiet)
+        failed = _run(store, found, engine=engine, workers=workers, keep=keep, quiet=quiet)
     if not dry_run:
         _print(programs, store, found, form, quiet=quiet)
     if failed:
@@ -97,7 +97,7 @@ def study(  # noqa: PLR0917 - one parameter a flag
             [f"{name}: {message}" for name, message in failed.items()],
             heading=f"{len(failed)} calls could not be done; their cells are empty",
         )
-    _require_something(programs, store, found)
+    _require_something(programs, found)
 
 
 def sizes_of(settings: Sequence[str]) -> dict[str, Any]:
@@ -130,21 +130,11 @@ def _only(given: Sequence[str]) -> tuple[tuple[int, int], list[str]]:
     return part, patterns
 
 
-def _run(
-    programs: Sequence[Program],
-    store: Any,
-    found: Inspection,
-    part: tuple[int, int],
-    *,
-    quiet: bool,
-    **options: Any,
-) -> dict[str, str]:
+def _run(store: Any, found: Inspection, *, quiet: bool, **options: Any) -> dict[str, str]:
     from isoglot.cli.console import Console
     from isoglot.studies.engine import do_calls
-    from isoglot.studies.program import part_of
 
-    targets = list(dict.fromkeys(call for program in programs for call in program.targets()))
-    targets = [call for call in part_of(targets, part) if call not in found.blocked]
+    targets = [call for call in found.targets if call not in found.blocked]
     with Console(quiet=quiet) as console:
         done = do_calls(targets, store.root, progress=console, **options)
         made = ", ".join(f"{n} {kind} ({done.seconds[kind]:,.0f} s)" for kind, n in done.made.items())
@@ -195,11 +185,10 @@ def _show(programs: Sequence[Program], found: Inspection) -> None:
     typer.echo(f"{len(missing)} files are missing" if missing else "every file is there; everything resolves")
 
 
-def _require_something(programs: Sequence[Program], store: Any, found: Inspection) -> None:
+def _require_something(programs: Sequence[Program], found: Inspection) -> None:
     from isoglot.errors import ConfigurationError
 
-    targets = {call for program in programs for call in program.targets()}
-    if any(call not in found.blocked for call in targets):
+    if any(call not in found.blocked for call in found.targets):
         return
     missing = list(found.missing())
     reasons = {p.value.unavailable for program in programs for p in program.places if p.value.unavailable}

@@ -17,7 +17,16 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup
 
-from isoglot.report.figure_files import EmbeddingMap, Figure, Lines, LineSeries, MapPanel, MapPoint, Scatter
+from isoglot.report.figure_files import (
+    Bars,
+    EmbeddingMap,
+    Figure,
+    Lines,
+    LineSeries,
+    MapPanel,
+    MapPoint,
+    Scatter,
+)
 from isoglot.report.languages import language_name
 from isoglot.report.stats import rank_correlation
 from isoglot.report.table import Column, Row, Table, TableCell, slug
@@ -76,6 +85,8 @@ def draw(figure: Figure, *, runs: Sequence[str] = ()) -> Drawn:
         return _draw_map(figure)
     if isinstance(figure, Scatter):
         return _draw_scatter(figure, runs)
+    if isinstance(figure, Bars):
+        return _draw_bars(figure, runs)
     return _draw_lines(figure, runs)
 
 
@@ -213,6 +224,30 @@ def _draw_scatter(figure: Scatter, runs: Sequence[str]) -> Drawn:
         table.rows.append(Row(p.label, cells, "plain"))
     svg = _svg(chart, figure.title, _HEIGHT)
     return Drawn(figure.title, [("", svg)], f"{said} {figure.note}".strip(), table)
+
+
+def _draw_bars(figure: Bars, runs: Sequence[str]) -> Drawn:
+    import altair as alt  # noqa: PLC0415
+
+    groups, series = (list(dict.fromkeys(getattr(b, n) for b in figure.bars)) for n in ("group", "series"))
+    colour = _look(series, series_numbers(series, runs), lines=False)["color"]
+    heights = [0, *(bar.value for bar in figure.bars)]
+    y = alt.Y("y:Q", title=figure.y_label, scale=_scale(min(heights), max(heights)))
+    x = alt.X("x:N", title=None, sort=groups, axis=alt.Axis(labelAngle=0))
+    table = Table(slug([figure.title]), figure.title, figure.y_label, "", [Column(name) for name in groups])
+    panels = []
+    for panel in dict.fromkeys(bar.panel for bar in figure.bars):
+        own = {(bar.series, bar.group): bar.value for bar in figure.bars if bar.panel == panel}
+        texts = {place: f"{value:.4g}".replace("-", "−") for place, value in own.items()}
+        rows = [{"series": s, "x": g, "y": own[s, g], "tip": f"{s}, {g}: {texts[s, g]}"} for s, g in own]
+        chart = alt.Chart(alt.InlineData(values=rows)).mark_bar()
+        offset = alt.XOffset("series:N", sort=series)
+        chart = chart.encode(x=x, xOffset=offset, y=y, description="tip:N", color=colour)
+        panels.append((panel, _svg(chart, f"{figure.title} {panel}".strip(), _HEIGHT)))
+        for s in series:
+            cells = [TableCell(texts.get((s, g), "–"), own.get((s, g))) for g in groups]
+            table.rows.append(Row(" / ".join(filter(None, (s, panel))), tuple(cells), "plain"))
+    return Drawn(figure.title, panels, figure.note, table)
 
 
 def _correlations(figure: Scatter) -> str:

@@ -24,6 +24,8 @@ from isoglot.checks import mistakes_of
 from isoglot.errors import InputError, IsoglotError
 
 __all__ = [
+    "Bar",
+    "Bars",
     "EmbeddingMap",
     "Figure",
     "LineSeries",
@@ -194,7 +196,40 @@ class Lines(_Part):
     note: str = ""
 
 
-Figure = EmbeddingMap | Scatter | Lines
+class Bar(_Part):
+    """A bar.
+
+    Args:
+        panel: the chart that it stands in, such as a transformation.
+        group: bars of one group stand together, such as those of a task.
+        series: bars of one series have one colour.
+        value: its height.
+    """
+
+    panel: str = ""
+    group: str
+    series: str
+    value: float
+
+
+class Bars(_Part):
+    """``bars``: groups of bars, a chart for each panel (ALIGN-MLM, Fig. 2).
+
+    Args:
+        title: heading.
+        y_label: quantity and unit of the y axis.
+        bars: at least one.
+        note: how it was made.
+    """
+
+    kind: Literal["bars"]
+    title: _Title
+    y_label: str
+    bars: Annotated[list[Bar], Field(min_length=1)]
+    note: str = ""
+
+
+Figure = EmbeddingMap | Scatter | Lines | Bars
 _ADAPTER: TypeAdapter[Figure] = TypeAdapter(Annotated[Figure, Field(discriminator="kind")])
 
 
@@ -214,6 +249,6 @@ def read_figure(path: str | Path) -> Figure:
     except ValidationError as error:
         raise InputError(
             f"no figure ({mistakes_of(error)[0]}); a figure is one object whose kind is embedding_map, scatter, "
-            "layers or lines; write it anew, or take it out of the figures folder",
+            "layers, lines or bars; write it anew, or take it out of the figures folder",
             path=path,
         ) from error

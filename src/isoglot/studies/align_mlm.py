@@ -144,27 +144,31 @@ def table8(lab: Lab) -> None:
 
 def figure2(lab: Lab) -> None:
     """The drop of four objectives on three transformations: Table 3's bars."""
-    for order, system in product(ORDERS, SYSTEMS):
-        row_of(lab, "align_mlm:Table3", f"{SYSTEMS[system]} / {order}", system, order, ("delta",))
+    bars = []
+    for order, (system, name) in product(ORDERS, SYSTEMS.items()):
+        row_of(lab, "align_mlm:Table3", f"{name} / {order}", system, order, ("delta",))
+        for task in TASKS:
+            drop = mean([measured(lab, system, order, task, seed)["delta"] for seed in lab.seeds])
+            bars.append({"panel": order, "group": task.upper(), "series": name, "value": drop})
+    lab.plot("figure2", kind="bars", title="Δ by objective", y_label="Δ", bars=bars, note="Means over seeds.")
 
 
 def figure3(lab: Lab) -> None:
     """Alignment against transfer: Spearman's correlation over twelve points a task (Fig. 3, App. E)."""
     for task in TASKS:
-        points = []
-        for system, order in product(SYSTEMS, ORDERS):
+        points: list[dict[str, Any]] = []
+        for (system, name), order in product(SYSTEMS.items(), ORDERS):
             alignment = mean([alignment_of(lab, system, order, seed) for seed in lab.seeds])
-            figures = [measured(lab, system, order, task, seed) for seed in lab.seeds]
-            if not figures[0]["zs"].unavailable:
-                points.append((f"{SYSTEMS[system]} / {order}", SYSTEMS[system], alignment, figures))
-        kept = [mean([own["zs"] - own["sup"] for own in figures]) for *_, figures in points]
-        rho = spearman([alignment for _, _, alignment, _ in points], kept)
-        note = f"over {len(points)} points, means over seeds"
+            drop = mean([measured(lab, system, order, task, seed)["delta"] for seed in lab.seeds])
+            if not drop.unavailable:
+                points.append({"label": f"{name} / {order}", "group": name, "x": alignment, "y": drop})
+        note = f"Over {len(points)} points, means over seeds; the drop is negated."
+        rho = -spearman([point["x"] for point in points], [point["y"] for point in points])
         lab.cell("align_mlm:E", row=task.upper(), column="rho", value=rho, note=note)
-        drops = [(label, group, x, mean([own["delta"] for own in f])) for label, group, x, f in points]
-        about = {"x_label": "alignment score (%)", "y_label": f"Δ of {task.upper()}", "correlate": "-y"}
-        lab.scatter(
-            f"figure3-{task}", drops, title=f"{task.upper()}: alignment score and Δ", note=note, **about
+        labels = {"x_label": "alignment score (%)", "y_label": f"Δ of {task.upper()}"}
+        title = f"{task.upper()}: alignment score and Δ"
+        lab.plot(
+            f"figure3-{task}", kind="scatter", title=title, **labels, points=points, correlate="-y", note=note
         )
 
 

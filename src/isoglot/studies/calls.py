@@ -146,7 +146,7 @@ class Value:
 
     def __init__(
         self,
-        op: Literal["read", "mean", "minus", "spearman"] = "read",
+        op: Literal["read", "mean", "minus", "negate", "spearman"] = "read",
         parts: Sequence[Value] = (),
         *,
         call: Call | None = None,
@@ -159,6 +159,9 @@ class Value:
 
     def __sub__(self, other: Value) -> Value:
         return Value("minus", [self, other])
+
+    def __neg__(self) -> Value:
+        return Value("negate", [self])
 
     def reads(self) -> list[tuple[Call, str]]:
         """Every number that it is made of: a call and a metric."""
@@ -175,6 +178,8 @@ class Value:
             return None
         if self.op == "minus":
             return numbers[0] - numbers[1]
+        if self.op == "negate":
+            return -numbers[0]
         return fmean(numbers) if self.op == "mean" else _rank_correlation(numbers)
 
 

@@ -107,12 +107,11 @@ class Place:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure: drawn by a call, or a scatter of values."""
+    """A figure: drawn by a call, or a figure file of the report with values in place of its numbers."""
 
     name: str
     call: Call | None = None
-    about: Mapping[str, Any] = field(default_factory=dict)
-    points: Sequence[tuple[str, str, Value, Value]] = ()
+    content: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Lab:
@@ -282,15 +281,15 @@ class Lab:
         """A figure."""
         self.drawings.append(Drawing(name, self.make(name, step)))
 
-    def scatter(self, name: str, points: Sequence[tuple[str, str, Value, Value]], **about: Any) -> None:
-        """A figure of one value against another.
+    def plot(self, name: str, **content: Any) -> None:
+        """A figure of values.
 
         Args:
             name: of the figure file.
-            points: label, group, x and y.
-            **about: further keys of a ``scatter``, see :mod:`isoglot.report.figure_files`.
+            **content: as :mod:`isoglot.report.figure_files` has it, with values in place of numbers; an entry of a list
+                whose values are not known is left out.
         """
-        self.drawings.append(Drawing(name, about=about, points=list(points)))
+        self.drawings.append(Drawing(name, content=content))
 
     @staticmethod
     def checkpoint(model: Call | External) -> str:

@@ -14,7 +14,7 @@ from isoglot.cells import Cell, write_cells
 from isoglot.errors import ConfigurationError
 from isoglot.results import FILE_NAME, Result
 from isoglot.runs.files import write_json, write_text
-from isoglot.studies.calls import Call, Input
+from isoglot.studies.calls import Call, Input, Value
 from isoglot.studies.catalogue import Study
 from isoglot.studies.engine import Store
 from isoglot.studies.lab import Drawing, Lab, Place
@@ -28,7 +28,6 @@ __all__ = [
     "build_programs",
     "inspect_programs",
     "matches",
-    "part_of",
     "write_program",
 ]
 
@@ -59,7 +58,7 @@ class Program:
     def targets(self) -> list[Call]:
         """The calls whose results it wants."""
         values = [p.value for p in self.places if not p.value.unavailable]
-        values += [v for d in self.drawings for _, _, x, y in d.points for v in (x, y) if not v.unavailable]
+        values += [v for d in self.drawings for v in _values(d.content) if not v.unavailable]
         drawn = [d.call for d in self.drawings if d.call is not None]
         return list(dict.fromkeys([*(call for value in values for call, _ in value.reads()), *drawn]))
 
@@ -113,11 +112,13 @@ class Inspection:
     """What studies would do.
 
     Args:
+        targets: the calls whose results are wanted.
         calls: that are not done, each after what it needs.
         inputs: files from outside that a call reads.
         blocked: call -> the first file that it, or what it needs, misses.
     """
 
+    targets: Sequence[Call]
     calls: Sequence[Call]
     inputs: Mapping[Call, Sequence[Input]]
     blocked: Mapping[Call, str]
@@ -132,18 +133,22 @@ class Inspection:
         return found
 
 
-def inspect_programs(programs: Sequence[Program], store: Store, *, check: bool = True) -> Inspection:
+def inspect_programs(
+    programs: Sequence[Program], store: Store, *, part: tuple[int, int] = (1, 1), check: bool = True
+) -> Inspection:
     """Look at every call that is not done; nothing is made.
 
     Args:
         programs: of :func:`build_programs`.
         store: their folder.
+        part: (k, n) of the encoders; parts do not overlap, and all n together are everything.
         check: refuse options that whoever does the work would not take.
 
     Raises:
         ConfigurationError: every mistake in recipes, tasks, settings and analyses.
     """
-    calls = store.missing(list(dict.fromkeys(call for p in programs for call in p.targets())))
+    targets = _part(list(dict.fromkeys(call for p in programs for call in p.targets())), part)
+    calls = store.missing(targets)
     inputs: dict[Call, Sequence[Input]] = {}
     blocked: dict[Call, str] = {}
     problems: list[str] = []
@@ -161,7 +166,7 @@ def inspect_programs(programs: Sequence[Program], store: Store, *, check: bool =
             blocked[call] = absent[0]
     if problems:
         raise ConfigurationError(list(dict.fromkeys(problems)), heading="nothing was run")
-    return Inspection(calls, inputs, blocked)
+    return Inspection(targets, calls, inputs, blocked)
 
 
 def write_program(program: Program, store: Store, blocked: Mapping[Call, str]) -> tuple[list[Table], Path]:
@@ -203,7 +208,7 @@ def _results(program: Program, store: Store) -> Iterator[Result]:
     for place in program.places:
         reads = list(place.value.reads())
         number = None if place.value.unavailable else place.value.known(store.value)
-        if number is None or place.value.op == "spearman":
+        if number is None or _correlates(place.value):
             continue
         manifests = [store.manifest(call) or {} for call, _ in reads]
         rows = [
@@ -229,6 +234,11 @@ def _results(program: Program, store: Store) -> Iterator[Result]:
         )
 
 
+def _correlates(value: Value) -> bool:
+    """Whether a value is of several systems, and so no result of one."""
+    return value.op == "spearman" or any(map(_correlates, value.parts))
+
+
 def _is_of(row: Mapping[str, Any], name: str) -> bool:
     language, _, metric = name.rpartition("/")
     return row["language"] == language and metric in ("", row["metric"])
@@ -243,30 +253,40 @@ def _run(call: Call, *, by_metric: bool) -> str:
 
 
 def _draw(drawing: Drawing, store: Store, folder: Path) -> None:
-    """Copy a figure that is drawn, or write a scatter of the points that are known."""
+    """Copy a figure that is drawn, or write one of the values that are known."""
     if drawing.call is not None:
         for path in sorted((store.folder(drawing.call) / "figures").glob("*.json*")):
             folder.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, folder / path.name)
         return
-    points = [
-        {"label": label, "group": group, "x": x.known(store.value), "y": y.known(store.value)}
-        for label, group, x, y in drawing.points
-        if not x.unavailable and not y.unavailable
-    ]
-    known = [point for point in points if point["x"] is not None and point["y"] is not None]
-    if known:
-        content = {"kind": "scatter", **drawing.about, "points": known}
+    content = _filled(drawing.content, store)
+    if all(inner for inner in content.values() if isinstance(inner, list)):
         write_json(folder / f"{drawing.name}.json", content)
 
 
-def part_of(targets: Sequence[Call], part: tuple[int, int]) -> list[Call]:
-    """The k-th of n parts: every n-th encoder with all that is measured of it.
+def _values(tree: Any) -> Iterator[Value]:
+    """Every value in a tree."""
+    if isinstance(tree, Value):
+        yield tree
+    elif isinstance(tree, Mapping | list | tuple):
+        for inner in tree.values() if isinstance(tree, Mapping) else tree:
+            yield from _values(inner)
 
-    Args:
-        targets: evaluations and analyses.
-        part: (k, n); parts do not overlap, and all n together are everything.
-    """
+
+def _filled(tree: Any, store: Store) -> Any:
+    """A tree with numbers for its values; entries of lists in which one is not known are left out."""
+    if isinstance(tree, Value):
+        return None if tree.unavailable else tree.known(store.value)
+    if isinstance(tree, Mapping):
+        return {key: _filled(inner, store) for key, inner in tree.items()}
+    if isinstance(tree, list | tuple):
+        filled = [_filled(inner, store) for inner in tree]
+        return [one for one in filled if not (isinstance(one, dict) and None in one.values())]
+    return tree
+
+
+def _part(targets: Sequence[Call], part: tuple[int, int]) -> list[Call]:
+    """Every n-th encoder with all that is measured of it."""
     groups: dict[str, list[Call]] = {}
     for call in targets:
         tuned = next((needed for needed in call.needs if needed.step.kind == "finetune"), call)
