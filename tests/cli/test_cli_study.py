@@ -84,9 +84,16 @@ def test_one_cell_is_measured_and_the_rest_is_not(tmp_path: Path) -> None:
     assert "pretrain" in other.stdout, "other sizes are other calls"
 
 
-def test_tables_of_an_empty_folder_say_that_nothing_is_measured(tmp_path: Path) -> None:
-    done = invoke("study", "align_mlm/table2", "--out", str(tmp_path), "--tables-only")
+@pytest.mark.parametrize("scale", ["tiny", "paper"])
+def test_tables_of_an_empty_folder_say_that_nothing_is_measured(
+    scale: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ISOGLOT_CORPORA", raising=False)
+    done = invoke("study", "align_mlm/table2", "--scale", scale, "--out", str(tmp_path), "--tables-only")
     assert done.exit_code == 0, done.output
+    if scale == "paper":
+        assert "not there: ${ISOGLOT_CORPORA}/" in done.stdout
+        return
     assert "…" in done.stdout and "6.7" in done.stdout
     assert "steps 600 (500000)" in done.stdout, "what is not the paper's is said"
 
