@@ -27,6 +27,7 @@ def option(
     group: str | None = None,
     metavar: str | None = None,
     commas: bool = False,
+    needs: str | None = None,
     **bounds: Any,
 ) -> Any:
     """A field of an option model.
@@ -38,7 +39,8 @@ def option(
         group: Heading under which `--help` lists the flag.
         metavar: Placeholder of the value in `--help`, where the type does not say enough.
         commas: Several values are written with commas in one flag (``--seed 1,2,3``) instead of by repeating it.
-        **bounds: Bounds as pydantic's ``Field`` takes them: ``ge``, ``gt``, ``le``, ``lt``, ``min_length``.
+        needs: What has to be chosen for the option to have an effect, for a check of the command.
+        **bounds: What else pydantic's ``Field`` takes: ``ge``, ``gt``, ``le``, ``lt``, ``min_length``, ``exclude``.
 
     Example:
         >>> class Cut(Options):
@@ -49,5 +51,6 @@ def option(
         "group": group,
         "metavar": metavar,
         "commas": commas,
+        "needs": needs,
     }
     return Field(default, description=description, json_schema_extra=extra, **bounds)

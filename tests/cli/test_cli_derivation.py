@@ -252,12 +252,12 @@ def test_syntax_of_data_without_trees_says_what_to_do(isoglot: Isoglot, data: Pa
     ("flag", "value", "said"),
     [
         ("--transform", "rot13", "'rot13' is unknown"),
-        ("--level", "letter", "--level 'letter' given; it is word or token"),
-        ("--repair", "some", "--repair 'some' given"),
-        ("--overlap", "1.5", "overlap 1.5 given"),
-        ("--lexicon", "2", "lexicon share 2.0 given"),
+        ("--level", "letter", "--level: 'letter' given; known: token, word"),
+        ("--repair", "some", "--repair: 'some' given"),
+        ("--overlap", "1.5", "--overlap: 1.5 given"),
+        ("--lexicon", "2", "--lexicon: 2.0 given"),
         ("--alphabet", "greek", "alphabet 'greek' given; there are armenian"),
-        ("--kind", "poem", "kind 'poem' given; it is text, bitext"),
+        ("--kind", "poem", "--kind: 'poem' given; known: aligned, bitext"),
     ],
 )
 def test_flags_out_of_range(isoglot: Isoglot, data: Path, flag: str, value: str, said: str) -> None:

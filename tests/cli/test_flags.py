@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from isoglot.cli.flags import with_flags
+from isoglot.cli.flags import given_fields, needs_of, with_flags
 from isoglot.cli.help import GroupedCommand
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options, option
@@ -29,6 +29,11 @@ class Everything(Options):
     tags: dict[str, str] = option({}, "Tags.", flags=["--tag"])
     keep: bool = option(True, "Keep.")
     drop: bool = option(False, "Drop.")
+    seeds: tuple[int, ...] = option((1,), "Seeds.", flags=["--seed"], commas=True, min_length=1)
+    level: Literal["sentence", "paragraph", "chapter", "document"] = option(
+        "sentence", "A level.", needs="trees"
+    )
+    loaded: Any = option(None, "An object, from Python alone.", flags=None)
     inner: Inner = Inner()
 
 
@@ -68,6 +73,10 @@ def test_each_kind_of_field_is_read() -> None:
         (["--share", "2"], r"--share: 2.0 given; input should be less than or equal to 1"),
         (["--depth", "0"], r"--depth: 0 given; input should be greater"),
         (["--column", "source"], r"--column source: expected NAME=VALUE"),
+        (["--unit", "word"], r"--unit: 'word' given; did you mean 'words'\?"),
+        (["--seed", "1,two"], r"--seed: 'two' given; input should be a valid integer"),
+        (["--seed", ","], r"--seed: .*at least 1 item"),
+        (["--share", "nan"], r"--share: nan given; input should be"),
     ],
 )
 def test_what_a_model_refuses_names_the_flag(arguments: list[str], message: str) -> None:
@@ -85,3 +94,18 @@ def test_help_lists_groups_defaults_and_fits_eighty_columns() -> None:
     assert "Inner:" in shown and "--keep / --no-keep" in shown and "[default: words]" in shown
     assert "--drop / " not in shown
     assert max(map(len, shown.splitlines())) <= 80
+    assert "--seed VALUE,..." in shown and "[words|pieces]" in shown and "[default: 1]" in shown
+    assert "[sentence, paragraph, chapter, document]" in " ".join(shown.split()), (
+        "long choices do not widen the column"
+    )
+    assert "--loaded" not in shown
+
+
+def test_several_values_with_commas() -> None:
+    assert run("--name", "x", "--seed", "1, 2,3")[0].seeds == (1, 2, 3)
+
+
+def test_the_model_knows_what_was_given() -> None:
+    options, _ = run("--name", "x", "--level", "sentence", "--depth", "4")
+    given = {name: needs_of(field) for name, field in given_fields(options)}
+    assert given == {"name": None, "level": "trees", "depth": None}, "a default that was typed is given too"

@@ -112,16 +112,18 @@ def test_the_same_is_not_done_again_and_another_is_not_overwritten(text: Path) -
     (text.parent / "other").mkdir()
     (text.parent / "other" / "precious").touch()
     with pytest.raises(ConfigurationError, match="holds no derived corpus"):
-        derive_corpus([text], text.parent / "other", DeriveRequest("inv", languages=("en",)), overwrite=True)
+        derive_corpus(
+            [text], text.parent / "other", DeriveRequest(transform="inv", languages=("en",)), overwrite=True
+        )
     replaced = derive_corpus(
-        [text], text.parent / "out", DeriveRequest("perm", languages=("en",)), overwrite=True
+        [text], text.parent / "out", DeriveRequest(transform="perm", languages=("en",)), overwrite=True
     )
     assert replaced.language == "en-x-perm"
 
 
 def test_overlap_of_words_is_drawn_from_the_corpus(text: Path) -> None:
     whole = run(text, "trans").entries
-    request = DeriveRequest("trans", languages=("en",), options=TransformOptions(overlap=0.25))
+    request = DeriveRequest(transform="trans", languages=("en",), options=TransformOptions(overlap=0.25))
     part = derive_corpus([text], text.parent / "part", request).entries
     assert part == whole - round(whole * 0.25)
 
@@ -157,11 +159,13 @@ def test_treebanks_fits_and_syntax(tmp_path: Path) -> None:
     assert [line.split("\t")[1] for line in lines if "\t" in line] == ["the", "cat", "old", "sees", "mice"]
     raw = tmp_path / "raw.txt"
     raw.write_text("the old cat sees mice\nunparsed words\n")
-    request = DeriveRequest("trans+syn", languages=("en",), options=options, parses=str(english))
+    request = DeriveRequest(transform="trans+syn", languages=("en",), options=options, parses=str(english))
     parsed = derive_corpus([raw], tmp_path / "parsed", request)
     assert parsed.counts == {"derived": 1, "no parse": 1}
     with pytest.raises(ConfigurationError, match="--parses"):
-        derive_corpus([raw], tmp_path / "none", DeriveRequest("syn", languages=("en",), options=options))
+        derive_corpus(
+            [raw], tmp_path / "none", DeriveRequest(transform="syn", languages=("en",), options=options)
+        )
     assert not (tmp_path / "none").exists()
 
 
@@ -173,14 +177,16 @@ def test_task_files(tmp_path: Path) -> None:
     assert (row["words"], row["tags"]) == (["won", "York", "New"], ["O", "B-LOC", "I-LOC"])
     nli = tmp_path / "nli.tsv"
     nli.write_text("premise\thypothesis\tlabel\nA dog barks.\tNo\tneutral\n")
-    literal = DeriveRequest("inv", kind="nli", languages=("en",), options=TransformOptions(literal=True))
+    literal = DeriveRequest(
+        transform="inv", kind="nli", languages=("en",), options=TransformOptions(literal=True)
+    )
     derive_corpus([nli], tmp_path / "nli", literal)
     row = json.loads((tmp_path / "nli" / "derived.jsonl").read_text())
     assert (row["first"], row["second"], row["label"]) == ("barks dog A.", " No", "neutral")
     squad = tmp_path / "qa.json"
     question = {"id": "1", "question": "Who won?", "answers": [{"text": "Ann Lee", "answer_start": 0}]}
     squad.write_text(json.dumps({"data": [{"paragraphs": [{"context": "Ann Lee won.", "qas": [question]}]}]}))
-    derive_corpus([squad], tmp_path / "qa", DeriveRequest("inv", languages=("en",)))
+    derive_corpus([squad], tmp_path / "qa", DeriveRequest(transform="inv", languages=("en",)))
     row = json.loads((tmp_path / "qa" / "derived.jsonl").read_text())
     assert row["context"] == "won Lee Ann ."
     assert row["answers"] == {"text": ["Lee Ann"], "start": [4]}
@@ -188,7 +194,7 @@ def test_task_files(tmp_path: Path) -> None:
 
 def test_prepared_corpora_and_bitext(tmp_path: Path, text: Path) -> None:
     run(text, "trans+inv")
-    again = DeriveRequest("inv", rows=DeriverOptions(side="target"))
+    again = DeriveRequest(transform="inv", rows=DeriverOptions(side="target"))
     summary = derive_corpus([tmp_path / "out" / "aligned"], tmp_path / "back", again)
     assert summary.rows == 61
     row = json.loads((tmp_path / "back" / "derived.jsonl").read_text().splitlines()[0])
@@ -197,13 +203,15 @@ def test_prepared_corpora_and_bitext(tmp_path: Path, text: Path) -> None:
     sides = [tmp_path / "a.en", tmp_path / "a.de"]
     for path, line in zip(sides, ("a b", "c d"), strict=True):
         path.write_text(line + "\n")
-    derive_corpus(sides, tmp_path / "bi", DeriveRequest("inv", kind="bitext", languages=("en", "de")))
+    derive_corpus(
+        sides, tmp_path / "bi", DeriveRequest(transform="inv", kind="bitext", languages=("en", "de"))
+    )
     assert json.loads((tmp_path / "bi" / "derived.jsonl").read_text())["source"] == "b a"
 
 
 def test_mistakes_leave_nothing_behind(tmp_path: Path, text: Path) -> None:
     with pytest.raises(ConfigurationError, match="--kind"):
-        derive_corpus([tmp_path / "x.bin"], tmp_path / "out", DeriveRequest("inv"))
+        derive_corpus([tmp_path / "x.bin"], tmp_path / "out", DeriveRequest(transform="inv"))
     with pytest.raises(ConfigurationError, match="--kind nli"):
         run(text, "inv", options=TransformOptions(literal=True))
     bad = tmp_path / "bad.conllu"

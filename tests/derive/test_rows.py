@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from datasets import Dataset
+from pydantic import ValidationError
 
 from isoglot.derive.base import Sentence
 from isoglot.derive.gold import gold_lexicon, word_pairs
@@ -153,7 +154,7 @@ def test_gold_lexicon_parts_are_exact_and_seeded() -> None:
 
 
 def test_mistakes_are_named() -> None:
-    with pytest.raises(ConfigurationError, match="entities or consistent"):
+    with pytest.raises(ValidationError, match="'entities', 'consistent'"):
         DeriverOptions(repair="all")  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match="kind 'video'"):
         list(Deriver(TRANS, "x").rows("video", []))

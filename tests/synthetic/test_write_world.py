@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from isoglot.derive.derive_corpus import DeriveRequest, derive_corpus
 from isoglot.derive.input import read_rows
@@ -63,7 +63,7 @@ def test_every_file_can_be_derived(made: WorldSummary, tmp_path: Path) -> None:
     kinds = {"text/en.dev.txt": None, "pos/en.dev.conllu": None, "ner/en/dev": "tagged", "nli/en.dev.tsv": "nli",
              "paws/en.dev.tsv": "paws", "qa/en.dev.json": None}  # fmt: skip
     for number, (name, kind) in enumerate(kinds.items()):
-        request = DeriveRequest("trans+inv", kind=kind, languages=("en",))
+        request = DeriveRequest(transform="trans+inv", kind=kind, languages=("en",))
         summary = derive_corpus([made.path / name], tmp_path / str(number), request)
         assert summary.counts["derived"] == 8
 
@@ -75,7 +75,9 @@ def test_everything_has_a_head_final_copy(made: WorldSummary, tmp_path: Path) ->
              "nli/en.dev.tsv": "nli", "paws/en.dev.tsv": "paws", "qa/en.dev.json": "qa"}  # fmt: skip
     for name, kind in kinds.items():
         trees = None if kind == "treebank" else str(made.path / f"trees/{name.partition('/')[0]}.dev.conllu")
-        request = DeriveRequest("trans+syn", kind=kind, languages=("en",), options=options, parses=trees)
+        request = DeriveRequest(
+            transform="trans+syn", kind=kind, languages=("en",), options=options, parses=trees
+        )
         summary = derive_corpus([made.path / name], tmp_path / kind, request)
         kept = summary.counts["derived"]
         assert kept == 8 or (kind == "qa" and kept >= 5), summary.counts
@@ -106,24 +108,24 @@ def test_the_same_is_not_made_again_and_another_is_not_overwritten(
 ) -> None:
     again = write_world(made.path, SMALL)
     assert again.skipped and again.files == made.files
-    other = replace(SMALL, seed=4)
+    other = SMALL.model_copy(update={"seed": 4})
     with pytest.raises(ConfigurationError, match=r"another world \(different: world\.seed\); .*--overwrite"):
         write_world(made.path, other)
     (tmp_path / "precious").touch()
     with pytest.raises(ConfigurationError, match="holds no world"):
         write_world(tmp_path, other, overwrite=True)
-    small = replace(other, nli=0, paws=0, qa=0, ner=0)
+    small = other.model_copy(update=dict.fromkeys(("nli", "paws", "qa", "ner"), 0))
     write_world(tmp_path / "w", small)
-    replaced = write_world(tmp_path / "w", replace(small, dev=0), overwrite=True)
+    replaced = write_world(tmp_path / "w", small.model_copy(update={"dev": 0}), overwrite=True)
     assert not (tmp_path / "w/text/en.dev.txt").exists() and "text/en.dev.txt" not in replaced.files
 
 
 def test_mistakes_leave_nothing_behind(tmp_path: Path) -> None:
     for wrong, said in (
-        ({"text": -1}, "text -1 given"),
-        ({"size": 5}, "use World"),
+        ({"text": -1}, "greater than or equal to 0"),
+        ({"size": 5}, "greater than or equal to 200"),
         (dict.fromkeys(("text", "pos", "ner", "nli", "paws", "qa"), 0), "nothing is asked for"),
     ):
-        with pytest.raises(ConfigurationError, match=said):
-            write_world(tmp_path / "w", replace(SMALL, **wrong))
+        with pytest.raises((ConfigurationError, ValidationError), match=said):
+            write_world(tmp_path / "w", WorldRequest.model_validate({**dict(SMALL), **wrong}))
     assert not list(tmp_path.iterdir())

@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 from isoglot.checks import Mistake, mistakes_of
 from isoglot.errors import ConfigurationError
 
-__all__ = ["flag_of", "with_flags"]
+__all__ = ["flag_of", "given_fields", "needs_of", "with_flags"]
 
 _WIDEST_METAVAR = 30
 
@@ -31,7 +31,7 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
     """
     hints = get_type_hints(command, include_extras=True)
     models: dict[str, type[BaseModel]] = {}
-    parameters: list[inspect.Parameter] = []
+    parameters = [inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
     for parameter in inspect.signature(command).parameters.values():
         annotation = hints[parameter.name]
         if _is_model(annotation):
@@ -41,10 +41,16 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
             parameters.append(parameter.replace(annotation=annotation, kind=inspect.Parameter.KEYWORD_ONLY))
 
     @functools.wraps(command)
-    def run(**given: Any) -> None:
-        built = {name: _built(model, given) for name, model in models.items()}
+    def run(*, ctx: typer.Context, **values: Any) -> None:
+        given = {
+            name for name in values if str(ctx.get_parameter_source(name)).rpartition(".")[2] != "DEFAULT"
+        }
+        built = {
+            name: _built(model, {n: v for n, v in values.items() if n in given})
+            for name, model in models.items()
+        }
         flat = {name for model in models.values() for name, _ in _fields(model)}
-        command(**{name: value for name, value in given.items() if name not in flat}, **built)
+        command(**{name: value for name, value in values.items() if name not in flat}, **built)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
@@ -57,12 +63,27 @@ def flag_of(name: str, field: FieldInfo) -> str:
     return named[0] if named else "--" + name.replace("_", "-")
 
 
+def needs_of(field: FieldInfo) -> str | None:
+    """What has to be chosen for a field to have an effect."""
+    return _extra(field).get("needs")
+
+
+def given_fields(options: BaseModel) -> Iterator[tuple[str, FieldInfo]]:
+    """Fields that were set to something, those of nested models included."""
+    for name, field in type(options).model_fields.items():
+        value = getattr(options, name)
+        if isinstance(value, BaseModel):
+            yield from given_fields(value)
+        elif name in options.model_fields_set and value:
+            yield name, field
+
+
 def _fields(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
     """Name and description of every field that has a flag, those of nested models included."""
     for name, field in model.model_fields.items():
         if _is_model(field.annotation):
             yield from _fields(field.annotation)
-        elif _extra(field).get("flags", ()) is not None:
+        elif _has_flag(field):
             yield name, field
 
 
@@ -84,7 +105,7 @@ def _parameters(model: type[BaseModel]) -> Iterator[inspect.Parameter]:
             help=description,
             rich_help_panel=extra.get("group"),
             metavar=extra.get("metavar") or metavar,
-            show_default=default not in (None, False, True, "", []),
+            show_default=not (isinstance(default, bool) or default in (None, "", [])),
             autocompletion=choices.copy if choices else None,
         )
         yield inspect.Parameter(
@@ -126,25 +147,26 @@ def _without_none(annotation: Any) -> tuple[Any, bool]:
 
 
 def _built(model: type[BaseModel], given: Mapping[str, Any]) -> BaseModel:
-    """The model, with those of its values set that differ from their defaults."""
+    """The model, with the values set that were given on the command line."""
     values: dict[str, Any] = {}
     for name, field in model.model_fields.items():
         if _is_model(field.annotation):
             values[name] = _built(field.annotation, given)
-            continue
-        value = given.get(name)
-        if value is None or value == _shown(field):
-            continue
-        if _extra(field).get("commas"):
-            value = tuple(part.strip() for part in value.split(",") if part.strip())
-        elif _flag_type(field)[1] == "NAME=VALUE":
-            numbers = int in get_args(get_args(field.annotation)[1])
-            value = dict(_pair(text, flag_of(name, field), numbers=numbers) for text in value)
-        values[name] = value
+        elif name in given and _has_flag(field):
+            values[name] = _parsed(field, flag_of(name, field), given[name])
     try:
         return model.model_validate(values)
     except ValidationError as error:
         raise ConfigurationError([_complaint(model, item) for item in mistakes_of(error)]) from error
+
+
+def _parsed(field: FieldInfo, flag: str, value: Any) -> Any:
+    if _extra(field).get("commas"):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    if _flag_type(field)[1] == "NAME=VALUE":
+        numbers = int in get_args(get_args(field.annotation)[1])
+        return dict(_pair(text, flag, numbers=numbers) for text in value)
+    return value
 
 
 def _pair(text: str, flag: str, *, numbers: bool) -> tuple[str, int | str]:
@@ -173,6 +195,10 @@ def _shown(field: FieldInfo) -> Any:
 
 def _extra(field: FieldInfo) -> Mapping[str, Any]:
     return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+
+
+def _has_flag(field: FieldInfo) -> bool:
+    return _extra(field).get("flags", ()) is not None
 
 
 def _is_model(annotation: Any) -> TypeGuard[type[BaseModel]]:

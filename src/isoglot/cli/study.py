@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
 
 def study(  # noqa: PLR0917 - one parameter a flag
     names: list[str] = typer.Argument(
-        None, metavar="NAME...", help="Studies (align_mlm/table3), papers (align_mlm), or FILE.py."
+        None, metavar="NAME", help="Studies (align_mlm/table3), papers (align_mlm), or FILE.py."
     ),
     scale: str = typer.Option("tiny", "--scale", "-s", help="tiny, small or paper."),
     out: Path | None = typer.Option(

@@ -14,7 +14,7 @@ __all__ = ["Checkpoints", "TaskData", "Training", "seeds_of", "values_of"]
 
 
 Checkpoints = Annotated[
-    list[str], typer.Argument(metavar="CHECKPOINT...", help="Folders of checkpoints or runs, or hub names.")
+    list[str], typer.Argument(metavar="CHECKPOINT", help="Folders of checkpoints or runs, or hub names.")
 ]
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +14,10 @@ from isoglot.corpus.manifest import InputFile
 from isoglot.derive.base import Composed, Transform
 from isoglot.derive.gold import gold_lexicon
 from isoglot.derive.input import INPUT_KINDS, kind_of, read_rows
+from isoglot.derive.options import DeriveRequest
 from isoglot.derive.output import DerivedFolder
 from isoglot.derive.parses import Parses
-from isoglot.derive.rows import Deriver, DeriverOptions
+from isoglot.derive.rows import Deriver
 from isoglot.derive.sharing import COPY_FILE
 from isoglot.derive.spec import TransformOptions, build, parse_names
 from isoglot.errors import ConfigurationError
@@ -31,50 +31,6 @@ __all__ = ["DeriveRequest", "DeriveSummary", "derive_corpus"]
 
 _WINDOW = 4096
 _TEXT_COLUMNS = ("text", "source", "target", "first", "second")
-
-
-@dataclass(frozen=True)
-class DeriveRequest:
-    """What ``isoglot derive`` is to do.
-
-    Args:
-        transform: for example ``trans+inv``: inversion first, then transliteration.
-        kind: what the input holds; told from the file by default.
-        languages: of the input, two for pairs.
-        derived_language: tag of the derived language; by default ``en-x-trans-inv`` and so on.
-        tokenizer: folder or hub name; trans then copies its pieces, or, for a folder of :class:`VocabularyCopy`,
-            continues with that copy.
-        options: of the transformations.
-        rows: of reading and labels.
-        parses: a CoNLL-U file with the trees of the input's sentences, for syn.
-        first_parse_only: of a text that was parsed as several sentences, take the first.
-        lexicon: the part of the gold lexicon that is drawn; 0 for none. Without trans there is none.
-        source: further keys of a source, such as ``columns``.
-        limit: derive at most so many rows.
-    """
-
-    transform: str
-    kind: str | None = None
-    languages: tuple[str, ...] = ()
-    derived_language: str | None = None
-    tokenizer: str | None = None
-    options: TransformOptions = field(default_factory=TransformOptions)
-    rows: DeriverOptions = field(default_factory=DeriverOptions)
-    parses: str | None = None
-    first_parse_only: bool = False
-    lexicon: float = 1.0
-    source: Mapping[str, Any] = field(default_factory=dict)
-    limit: int | None = None
-
-    def described(self) -> dict[str, Any]:
-        """All of it as JSON, for the manifest."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        options = {k: v for k, v in vars(self.options).items() if k != "tokenizer"}
-        rows = {k: v for k, v in asdict(self.rows).items() if k != "parse"}
-        plain: dict[str, Any] = json.loads(
-            json.dumps({**values, "options": options, "rows": rows, "source": dict(self.source)}, default=str)
-        )
-        return plain
 
 
 @dataclass(frozen=True)
@@ -132,8 +88,6 @@ def derive_corpus(
     began = time.monotonic()
     names = [str(p) for p in paths]
     kind = request.kind or kind_of(names[0])
-    if kind not in INPUT_KINDS:
-        raise ConfigurationError(f"kind {kind!r} given; it is {', '.join(INPUT_KINDS)}")
     _require_trees(names[0], kind, request)
     target = Path(out)
     files = [*names, *([request.parses] if request.parses else [])]
@@ -188,9 +142,9 @@ def _write(
         _parses(request, folder) as parse,
         DerivedFolder(folder, schema, lexicon=request.lexicon > 0 and "trans" in steps) as output,
     ):
-        reading = replace(request.rows, parse=parse or request.rows.parse)
+        reading = request.rows.model_copy(update={"parse": parse or request.rows.parse})
         if options.literal:
-            reading = replace(reading, single_spaces=True)
+            reading = reading.model_copy(update={"single_spaces": True})
         deriver = Deriver(transform, "-".join(steps), request.derived_language, reading)
         for image in deriver.rows(schema, _primed(rows(), transform, options)):
             output.add(image)
@@ -252,7 +206,7 @@ def _vocabulary(request: DeriveRequest) -> VocabularyCopy | None:
 
 def _fitted(request: DeriveRequest, schema: str, copy: VocabularyCopy | None) -> TransformOptions:
     """The options with what follows from the kind of rows."""
-    options = request.options
+    options: TransformOptions = request.options
     if options.literal and schema != "pair":
         raise ConfigurationError(
             f"the literal inversion is the paper's XNLI code, and {schema} was given; use it with --kind nli or paws"
@@ -261,9 +215,11 @@ def _fitted(request: DeriveRequest, schema: str, copy: VocabularyCopy | None) ->
         from isoglot.corpus.encode.load_tokenizer import load_tokenizer  # noqa: PLC0415 - heavy
 
         loaded = load_tokenizer(request.tokenizer) if copy is None else copy.original
-        options = replace(options, tokenizer=loaded)
+        options = options.model_copy(update={"tokenizer": loaded})
     whole = schema in ("bitext", "pair", "text") and not request.rows.split
-    return replace(options, attached=options.attached or whole, split=options.split or schema == "span")
+    return options.model_copy(
+        update={"attached": options.attached or whole, "split": options.split or schema == "span"}
+    )
 
 
 def _words(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:

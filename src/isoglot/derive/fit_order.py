@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from isoglot.derive.base import Sentence
 from isoglot.derive.input import read_rows
+from isoglot.derive.options import OrderFitRequest
 from isoglot.derive.order_fit import OrderFit, fit, observed_groups
 from isoglot.derive.ud1 import reattach, to_ud1
 from isoglot.errors import ConfigurationError
@@ -19,27 +18,6 @@ __all__ = ["OrderFitRequest", "fit_order_models"]
 
 _LOGGER = logging.getLogger(__name__)
 _HEADS = {"N": "noun, name or pronoun", "V": "verb"}
-
-
-@dataclass(frozen=True)
-class OrderFitRequest:
-    """How models are fit.
-
-    Args:
-        language: names the files, ``LANGUAGE@N.orm``.
-        l2: weight of the squared norm.
-        high_order: the part of the observed runs of three to five that is kept.
-        labels: ``ud2``: rename to version 1.2; ``literal``: take them as they are.
-        reattach: attach ``cc`` and ``punct`` as version 1 does.
-        iterations: most steps of the optimiser.
-    """
-
-    language: str
-    l2: float = 1.0
-    high_order: float = 0.1
-    labels: Literal["ud2", "literal"] = "ud2"
-    reattach: bool = False
-    iterations: int = 200
 
 
 def fit_order_models(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from isoglot.derive.base import Derived, Sentence, Transform, Underivable
 from isoglot.derive.labels import (
@@ -16,6 +16,7 @@ from isoglot.derive.labels import (
     flip_runs,
     make_tags_consistent,
 )
+from isoglot.derive.options import DeriverOptions
 from isoglot.derive.order import sentence_bounds
 from isoglot.derive.spans import Passage, moved_answers
 from isoglot.errors import ConfigurationError
@@ -26,11 +27,6 @@ KINDS = ("text", "bitext", "aligned", "treebank", "tagged", "pair", "span")
 """Schemas of :mod:`isoglot.schema` whose rows can be derived."""
 
 Row = Mapping[str, Any]
-_CHOICES = {
-    "labels": ("exact", "first_match"),
-    "repair": ("entities", "consistent", "flip", "none"),
-    "side": ("source", "target", "both"),
-}
 
 
 class Image(NamedTuple):
@@ -43,38 +39,6 @@ class Image(NamedTuple):
 
     row: dict[str, Any]
     pairs: list[dict[str, Any]]
-
-
-@dataclass(frozen=True)
-class DeriverOptions:
-    """How rows are read and labels are kept.
-
-    Args:
-        split: text rows are tokenised and may hold several sentences: cut them after ``. ! ?``, one a row.
-        labels: ``exact``: a label moves with its word; ``first_match``: by word form, as the paper's code.
-        repair: IOB2 tags after a change of order. ``entities``: entity by entity, exact; the paper's two ways:
-            ``flip``, the runs of an inverted sentence, and ``consistent``, one pass that joins neighbours of a type.
-        side: which side of sentence pairs is derived.
-        single_spaces: cut the sentences of PAIR rows at single spaces, as the literal inversion counts words.
-        parse: finds the tree of a raw sentence, for transformations of syntax.
-
-    Raises:
-        ConfigurationError: an option that is not one of those named.
-    """
-
-    split: bool = False
-    labels: Literal["exact", "first_match"] = "exact"
-    repair: Literal["entities", "consistent", "flip", "none"] = "entities"
-    side: Literal["source", "target", "both"] = "source"
-    single_spaces: bool = False
-    parse: Callable[[str], Sentence] | None = None
-
-    def __post_init__(self) -> None:
-        for name, allowed in _CHOICES.items():
-            if getattr(self, name) not in allowed:
-                raise ConfigurationError(
-                    f"{name} {getattr(self, name)!r} given; it is {' or '.join(allowed)}"
-                )
 
 
 @dataclass

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from isoglot.derive.alphabet import Transliteration
 from isoglot.derive.base import Transform, compose
+from isoglot.derive.options import TransformOptions
 from isoglot.derive.order import Inversion, Permutation
 from isoglot.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
-
     from isoglot.derive.vocabulary import VocabularyCopy
 
 __all__ = ["TRANSFORMS", "TransformOptions", "build", "parse_names"]
@@ -28,51 +25,6 @@ TRANSFORMS = {
     "syn": "dependents in the order of another language (galactic dependencies)",
 }
 """Transformations by name."""
-
-
-@dataclass(frozen=True)
-class TransformOptions:
-    """Options of all transformations.
-
-    Args:
-        seed: of permutations, of drawn orders and of vocabulary overlap.
-        tokenizer: trans: copy the pieces of this tokenizer, exactly in ids; without one, letters change.
-        alphabet: trans without a tokenizer: one of :data:`isoglot.derive.alphabet.ALPHABETS`, or a mapping.
-        script: trans with a tokenizer: the script of the copies.
-        overlap: trans: the part of the vocabulary that both languages share.
-        with_replacement: trans: draw that part as the paper's code does.
-        level: inv: ``word`` or ``token`` (needs the tokenizer).
-        split: inv, perm: the input may hold several sentences.
-        attached: inv: a final mark may hang on the last word.
-        literal: inv: the paper's XNLI code with its quirks.
-        keep_final: perm: a final mark stays last.
-        syntax: syn: for example ``en~fr@N~fr@V``.
-        models: syn: folder with ``LANGUAGE@N.orm`` and ``LANGUAGE@V.orm``, or ``built-in``.
-        rate: syn: λ, the substrate's share.
-        ud_labels: syn: ``ud2`` or ``literal``.
-        reattach: syn: attach ``cc`` and ``punct`` as UD 1 does.
-        oversize: syn: ``skip`` or ``keep``.
-        best: syn: the most probable order instead of a drawn one.
-    """
-
-    seed: int = 0
-    tokenizer: PreTrainedTokenizerBase | None = None
-    alphabet: Any = "armenian"
-    script: str = "tangut"
-    overlap: float = 0.0
-    with_replacement: bool = False
-    level: Literal["word", "token"] = "word"
-    split: bool = False
-    attached: bool = False
-    literal: bool = False
-    keep_final: bool = False
-    syntax: str | None = None
-    models: str | Path | None = None
-    rate: float = 0.05
-    ud_labels: Literal["ud2", "literal"] = "ud2"
-    reattach: bool = False
-    oversize: Literal["skip", "keep"] = "skip"
-    best: bool = False
 
 
 def parse_names(text: str) -> tuple[str, ...]:

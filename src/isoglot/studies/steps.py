@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
+from isoglot.checks import mistakes_of
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.recipe.source import did_you_mean
 from isoglot.runs.files import write_text
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.calls import Step
@@ -298,12 +298,12 @@ def _built(kind: Any, options: Mapping[str, Any], what: str) -> Any:
     """A request of another verb.
 
     Raises:
-        ConfigurationError: an option that it does not have.
+        ConfigurationError: an option that it does not have, or a bad value.
     """
-    known = kind.__dataclass_fields__
-    if unknown := sorted(set(options) - set(known)):
-        raise ConfigurationError(f"{what} has no option {unknown[0]!r}; {did_you_mean(unknown[0], known)}")
-    return kind(**options)
+    try:
+        return kind.model_validate(options)
+    except ValidationError as error:
+        raise ConfigurationError([f"{what}: {m}" for m in mistakes_of(error, kind.model_fields)]) from error
 
 
 def _write_sides(place: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +13,8 @@ from datasets import Dataset
 
 from isoglot.errors import ConfigurationError
 from isoglot.runs.folder import make_once
-from isoglot.synthetic import World
+from isoglot.synthetic.options import WorldRequest
+from isoglot.synthetic.world import World
 
 __all__ = ["WORLD_MANIFEST", "WorldRequest", "WorldSummary", "write_world"]
 
@@ -22,40 +23,6 @@ WORLD_MANIFEST = "world.json"
 
 SPLITS = ("train", "dev", "test")
 LANGUAGE = "en"
-
-
-@dataclass(frozen=True)
-class WorldRequest:
-    """How much of what.
-
-    Args:
-        seed: of the world; see :class:`isoglot.synthetic.World`.
-        size: lexemes; all by default.
-        text: lines of plain text to train on; 0 leaves this kind out, as for the others.
-        pos: trees to train on.
-        ner: sentences with names to train on.
-        nli: sentence pairs to train on.
-        paws: pairs of wordings to train on.
-        qa: questions to train on.
-        dev: rows of the development set of every kind.
-        test: rows of the test set of every kind.
-    """
-
-    seed: int = 0
-    size: int | None = None
-    text: int = 20_000
-    pos: int = 4_000
-    ner: int = 4_000
-    nli: int = 12_000
-    paws: int = 8_000
-    qa: int = 4_000
-    dev: int = 500
-    test: int = 1_000
-
-    def rows(self, kind: str, split: str) -> int:
-        """How many rows a file has."""
-        train: int = getattr(self, kind)
-        return 0 if not train else train if split == "train" else int(getattr(self, split))
 
 
 @dataclass(frozen=True)
@@ -134,7 +101,7 @@ def write_world(
             files[plan.name] = len(made)
         return {"files": files}
 
-    wanted = {"world": asdict(request)}
+    wanted = {"world": request.model_dump()}
     manifest, made_now = make_once(
         target, wanted, make, what="world", overwrite=overwrite, name=WORLD_MANIFEST
     )
@@ -143,11 +110,6 @@ def write_world(
 
 def _check(request: WorldRequest) -> None:
     kinds = ("text", "pos", "ner", "nli", "paws", "qa")
-    negative = [name for name in (*kinds, "dev", "test") if getattr(request, name) < 0]
-    if negative:
-        raise ConfigurationError(
-            f"{negative[0]} {getattr(request, negative[0])} given; it is a number of rows, 0 for none"
-        )
     if not any(request.rows(kind, split) for kind in kinds for split in SPLITS):
         raise ConfigurationError("nothing is asked for; give for example --text 20000 --pos 4000")
 
