@@ -60,6 +60,16 @@ TEXT = {"text": {"type": "masked_text", "side": "first"}}
 SIDES_LM = {"source_lm": {**LM, "view": "source"}, "target_lm": {**LM, "view": "target"}}
 PAIR_LM = {"pair_lm": {**LM, "view": "pair"}}
 MOCO = {"contrast": {"type": "sentence_contrast", "view": "sentences"}}
+XLCO = {
+    "layer": "8/12",
+    "projection": "linear",
+    "projection_size": 768,
+    "normalize_h": False,
+    "temperature": 0.25,
+    "queue_size": 131_072,
+    "momentum": 0.9999,
+    "mixup": True,
+}
 DWA = {"alignment": {"type": "denoising_word_alignment", "view": "pair", "label_layer": "10/12"}}
 DICTIONARY = {"dictionary": {"type": "embedding_alignment", "lexicon": "words", "share": 1.0}}
 
@@ -93,10 +103,12 @@ SYSTEMS: dict[str, System] = {
     "moco": System(SENTENCES, MOCO),
     "ppa": System(PAIR | SENTENCES, PAIR_LM | MOCO, aim=2.0),
     "ppa_mlm": System(SIDES | SENTENCES, SIDES_LM | MOCO),
-    "in_batch": System(PAIR | SENTENCES, PAIR_LM | {"contrast": {**MOCO["contrast"], "variant": "in_batch"}}),
+    "in_batch": System(
+        PAIR | SENTENCES, PAIR_LM | {"contrast": {"type": "in_batch_contrast", "view": "sentences"}}
+    ),
     "xlco": System(
         PAIR | SENTENCES,
-        PAIR_LM | {"contrast": {**MOCO["contrast"], "variant": "xlco", "layer": "8/12", "mixup": True}},
+        PAIR_LM | {"contrast": {**MOCO["contrast"], **XLCO}},
     ),
     "word_l2": System(
         {"sentences": {"type": "sentence_pair", "order": "source_is_query"}},

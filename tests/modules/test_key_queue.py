@@ -11,10 +11,10 @@ from isoglot.errors import ConfigurationError
 from isoglot.modules.key_queue import KeyQueue
 
 
-@given(st.integers(1, 9), st.lists(st.integers(0, 23), max_size=12), st.sampled_from(["random", "warm"]))
+@given(st.integers(1, 9), st.lists(st.integers(0, 23), max_size=12))
 @settings(max_examples=150, deadline=None)
-def test_any_batch_size_wraps_around_and_keeps_the_overflow(size, batches, init):
-    queue = KeyQueue(size, 2, init=init)
+def test_any_batch_size_wraps_around_and_keeps_the_overflow(size, batches):
+    queue = KeyQueue(size, 2)
     slots = [(row.tolist(), -1) for row in queue.keys]
     pointer = number = 0
     for count in batches:
@@ -27,12 +27,7 @@ def test_any_batch_size_wraps_around_and_keeps_the_overflow(size, batches, init)
         number += count
     assert queue.keys.tolist() == [key for key, _ in slots]
     assert queue.source_ids.tolist() == [source for _, source in slots]
-    assert int(queue.pointer) == pointer and int(queue.filled) == min(number, size)
-    valid = queue.valid()
-    if init == "random":
-        assert valid is None
-    else:
-        assert valid.tolist() == [source != -1 for _, source in slots]
+    assert int(queue.pointer) == pointer
 
 
 def test_random_keys_are_unit_and_repeatable():
@@ -44,7 +39,7 @@ def test_random_keys_are_unit_and_repeatable():
 def test_state_is_persistent_and_half_precision_keys_are_widened():
     queue = KeyQueue(4, 3)
     queue.enqueue(torch.ones(6, 3, dtype=torch.bfloat16))
-    assert set(queue.state_dict()) == {"keys", "source_ids", "pointer", "filled"}
+    assert set(queue.state_dict()) == {"keys", "source_ids", "pointer"}
     fresh = KeyQueue(4, 3)
     fresh.load_state_dict(queue.state_dict())
     assert int(fresh.pointer) == 2 and fresh.keys.dtype == torch.float32
@@ -57,5 +52,3 @@ def test_empty_queue_and_mistakes():
     assert queue.keys.shape == (0, 3) and int(queue.pointer) == 0
     with pytest.raises(ConfigurationError, match="queue_size: -1 given"):
         KeyQueue(-1, 3)
-    with pytest.raises(ConfigurationError, match="queue_init: 'zero' given"):
-        KeyQueue(3, 3, init="zero")

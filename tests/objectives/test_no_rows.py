@@ -19,8 +19,7 @@ from isoglot.views.sentence_pair import SentencePair
 OPTIONS: list[tuple[str, dict[str, Any]]] = [
     *((name, {}) for name in OBJECTIVES if name != "embedding_alignment"),  # which reads no view
     ("denoising_word_alignment", {"labels": "corpus"}),
-    ("sentence_contrast", {"variant": "in_batch"}),
-    ("sentence_contrast", {"variant": "xlco", "mixup": True}),
+    ("sentence_contrast", {"mixup": True}),
 ]
 
 

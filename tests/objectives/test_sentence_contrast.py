@@ -14,6 +14,7 @@ from torch import nn
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import encode
 from isoglot.modules.encodings import Encodings
+from isoglot.objectives.in_batch_contrast import InBatchContrast
 from isoglot.objectives.sentence_contrast import SentenceContrast
 from isoglot.testing import FAMILIES, tiny_model
 
@@ -171,24 +172,25 @@ def test_resume_is_bit_identical():
     other.load_state_dict(saved[0])
     fresh.load_state_dict(saved[1])
     assert run(other, fresh, batches[2:]) == rest
-    assert {"queue.keys", "queue.pointer", "queue.filled", "queue.source_ids", "step"} <= set(saved[1])
+    assert {"queue.keys", "queue.pointer", "queue.source_ids", "step"} <= set(saved[1])
 
 
 def test_duplicates_of_the_same_source_are_no_negatives():
     model = quiet_model()
     batch = make_batch(6)
-    plain = SentenceContrast(model, queue_init="warm", **SMALL)
-    masked = SentenceContrast(model, queue_init="warm", mask_duplicates="same_source_id", **SMALL)
+    options = {"queue_size": 6, "projection_size": 8}  # after one batch the queue holds that batch alone
+    plain = SentenceContrast(model, **options)
+    masked = SentenceContrast(model, mask_duplicates="same_source_id", **options)
     with torch.no_grad():
-        first = [o(Encodings(model, batch), batch) for o in (plain, masked)]
+        for objective in (plain, masked):
+            objective(Encodings(model, batch), batch)
         second = [o(Encodings(model, batch), batch) for o in (plain, masked)]
-        assert [o.total.item() for o in first] == [0.0, 0.0], "a warm queue starts without negatives"
         z = masked._vectors(
             Encodings(model, batch).last("sentences", "query"),
             Encodings(model, batch).inputs("sentences", "query"),
             masked.projection,
         )
-        keys, ids = masked.queue.keys[:6], batch["sentences"]["source_key_ids"].flatten()
+        keys, ids = masked.queue.keys, batch["sentences"]["source_key_ids"].flatten()
         expected = 0.0
         for i in range(6):
             own = z[i] @ keys[i] / 0.05
@@ -198,18 +200,11 @@ def test_duplicates_of_the_same_source_are_no_negatives():
     assert second[1].total.item() < second[0].total.item()
 
 
-def test_fill_makes_real_negatives():
-    model, batch = quiet_model(), make_batch(5)
-    objective = SentenceContrast(model, queue_init="warm", mask_duplicates="same_source_id", **SMALL)
-    objective.fill(Encodings(model, batch), batch)
-    assert int(objective.queue.filled) == 5 and objective.queue.source_ids[:5].tolist() == [0, 1, 2, 0, 1]
-    assert objective(Encodings(model, batch), batch).total.item() > 0
-
-
 def test_xlco_and_pooling_and_normalisation():
     model, batch = quiet_model(), make_batch()
-    xlco = SentenceContrast(model, variant="xlco", layer=1, queue_size=16)
-    assert (xlco.temperature, xlco.momentum_encoder.momentum, xlco.normalize_h) == (0.25, 0.9999, False)
+    xlco = SentenceContrast(
+        model, layer=1, projection="linear", projection_size=32, normalize_h=False, queue_size=16
+    )
     assert [tuple(p.shape) for p in xlco.projection.parameters()] == [(32, 32)]
     encodings = Encodings(model, batch)
     first = encodings.hidden("sentences", 1, side="query")[:, 0]
@@ -225,27 +220,11 @@ def test_xlco_and_pooling_and_normalisation():
     assert losses[0] < losses[1]
 
 
-def test_in_batch_trains_both_sides():
-    model, batch = quiet_model(), make_batch()
-    objective = SentenceContrast(model, variant="in_batch")
-    assert objective.queue is None and not list(objective.parameters())
-    encodings = Encodings(model, batch)
-    output = objective(encodings, batch)
-    z = [nn.functional.normalize(encodings.last("sentences", side)[:, 0], dim=1) for side in ("query", "key")]
-    scores = z[0] @ z[1].T / 0.05
-    expected = sum(
-        nn.functional.cross_entropy(s, torch.arange(4), reduction="sum") for s in (scores, scores.T)
-    )
-    torch.testing.assert_close(output.total, expected / 2)
-    assert encodings.forwards == 2
-    objective.after_step(model)
-
-
 def test_mixup_halves_the_batch_and_counts_so():
     model, batch = quiet_model(), make_batch(5)
     objective = SentenceContrast(model, mixup=True, **SMALL)
     output = objective(Encodings(model, batch), batch)
-    assert int(output.count) == 3 == int(objective.count(batch)) == int(objective.queue.filled)
+    assert int(output.count) == 3 == int(objective.count(batch)) == int(objective.queue.pointer)
     single = make_batch(1)
     assert int(objective(Encodings(model, single), single).count) == 1 == int(objective.count(single))
     output.total.backward()
@@ -264,33 +243,12 @@ def test_every_family_in_half_precision(family):
     assert objective.queue.keys.dtype == torch.float32
 
 
-def test_the_layer_is_by_default_as_deep_as_the_papers():
-    for depth, xlco in ((12, 8), (24, 16), (4, 3), (2, 1)):
-        model = tiny_model("bert", num_hidden_layers=depth)
-        assert SentenceContrast(model, variant="xlco", queue_size=16).layer == xlco
-        assert SentenceContrast(model, queue_size=16).layer == depth
-
-
 def test_mistakes_are_named():
     model, batch = quiet_model(), make_batch()
     for options, message in (
-        ({"variant": "xlco", "layer": 8}, "layer: 8 given; this encoder has layers 0"),
-        ({"variant": "simcse"}, "variant: 'simcse' given; it is one of moco"),
+        ({"layer": 8}, "layer: 8 given; this encoder has layers 0"),
         ({"temperature": 0.0}, "temperature: 0.0 given"),
         ({"momentum": 2}, "momentum: 2 given"),
-        (
-            {"variant": "in_batch", "queue_size": 9},
-            "queue_size: 9 given with variant: in_batch, which has no queue",
-        ),
-        (
-            {"variant": "in_batch", "positive_in_denominator": False, "key_dropout": False},
-            "key_dropout: False, positive_in_denominator: False given",
-        ),
-        ({"variant": "in_batch", "queue_init": "warm"}, "queue_init: warm given"),
-        (
-            {"projection": "none", "projection_size": 8},
-            "projection_size: 8 and bias: False, which it does not have",
-        ),
         ({"mixup": True, "mask_duplicates": "same_source_id"}, "two sources"),
     ):
         with pytest.raises(ConfigurationError, match=message):
@@ -304,11 +262,12 @@ def test_mistakes_are_named():
         duplicates(Encodings(model, batch), batch)
 
 
-def _train(part, variant):
+def _train(part, kind):
     """Two steps on a part of each batch; the summed gradients are what DDP would reduce."""
     model = quiet_model(5)
-    options = {"variant": variant} | ({"momentum": 0.5, **SMALL} if variant == "moco" else {})
-    objective = SentenceContrast(model, **options)
+    objective = (
+        InBatchContrast(model) if kind == "in_batch" else SentenceContrast(model, momentum=0.5, **SMALL)
+    )
     losses = []
     for number in range(2):
         whole = make_batch(7, seed=number)["sentences"]
@@ -329,7 +288,7 @@ def _train(part, variant):
             dist.all_reduce(total)
         losses.append(total)
     weights = nn.utils.parameters_to_vector(p for p in model.parameters() if p.requires_grad).detach()
-    queue = None if objective.queue is None else objective.queue.keys
+    queue = None if kind == "in_batch" else objective.queue.keys
     return {"losses": torch.stack(losses), "weights": weights, "queue": queue}
 
 

@@ -15,11 +15,11 @@ class ProjectionHead(nn.Module):
     """Map from a sentence state to the space of the contrast.
 
     ``mlp``: z = W₂ ReLU(W₁ h) with W₁ (hidden, hidden) and W₂ (size, hidden) (PPA, Eq. 2); ``linear``: one
-    matrix (InfoXLM); ``none``: z = h.
+    matrix (InfoXLM).
 
     Args:
         hidden_size: of h.
-        size: of z; for ``none`` the hidden size.
+        size: of z.
         kind: as above.
         bias: whether the maps have biases, which start at 0. The papers write none.
         std: standard deviation of the initial weights; encoders use 0.02.
@@ -31,13 +31,13 @@ class ProjectionHead(nn.Module):
         hidden_size: int,
         size: int,
         *,
-        kind: Literal["mlp", "linear", "none"] = "mlp",
+        kind: Literal["mlp", "linear"] = "mlp",
         bias: bool = False,
         std: float = 0.02,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        widths = {"mlp": [hidden_size, hidden_size, size], "linear": [hidden_size, size], "none": []}[kind]
+        widths = {"mlp": [hidden_size, hidden_size, size], "linear": [hidden_size, size]}[kind]
         self.maps = nn.ModuleList(nn.Linear(a, b, bias=bias) for a, b in pairwise(widths))
         for parameter in self.maps.parameters():
             with torch.no_grad():

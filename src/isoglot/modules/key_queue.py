@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 from torch import Tensor, nn
 
@@ -21,46 +19,36 @@ class KeyQueue(nn.Module):
     Args:
         size: number of keys K; 0 is a queue that holds nothing.
         dimension: of a key.
-        init: ``random`` unit vectors, which count as keys from the start (MoCo), or ``warm``: only keys that
-            were enqueued count (InfoXLM fills its queue by forward passes before it trains).
-        generator: for the random keys.
+        generator: for the random unit vectors that are the keys at first, as in MoCo.
 
     Attributes:
         keys: (size, dimension).
         source_ids: what each key is a translation of, −1 where unknown, (size,).
         pointer: where the next key goes.
-        filled: how many slots hold keys that were enqueued.
 
     Raises:
-        ConfigurationError: a negative size, or an unknown ``init``.
+        ConfigurationError: a negative size.
     """
 
     keys: Tensor
     source_ids: Tensor
     pointer: Tensor
-    filled: Tensor
 
     def __init__(
         self,
         size: int,
         dimension: int,
         *,
-        init: Literal["random", "warm"] = "random",
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
         if size < 0:
             raise ConfigurationError(f"queue_size: {size} given; 0 or more is needed: queue_size: 32000")
-        if init not in ("random", "warm"):
-            raise ConfigurationError(f"queue_init: {init!r} given; it is random or warm: queue_init: random")
-        self.size, self.init = size, init
-        keys = torch.zeros(size, dimension)
-        if init == "random":
-            keys = nn.functional.normalize(torch.randn(size, dimension, generator=generator), dim=1)
+        self.size = size
+        keys = nn.functional.normalize(torch.randn(size, dimension, generator=generator), dim=1)
         self.register_buffer("keys", keys)
         self.register_buffer("source_ids", torch.full((size,), -1, dtype=torch.int64))
         self.register_buffer("pointer", torch.zeros((), dtype=torch.int64))
-        self.register_buffer("filled", torch.zeros((), dtype=torch.int64))
 
     @torch.no_grad()
     def enqueue(self, keys: Tensor, source_ids: Tensor | None = None) -> None:
@@ -82,10 +70,3 @@ class KeyQueue(nn.Module):
         self.keys[slots[kept]] = keys[kept].to(self.keys)
         self.source_ids[slots[kept]] = source_ids[kept].to(self.source_ids)
         self.pointer.copy_((self.pointer + count) % self.size)
-        self.filled.copy_((self.filled + count).clamp(max=self.size))
-
-    def valid(self) -> Tensor | None:
-        """Which slots count as keys, bool (size,); ``None``: all."""
-        if self.init == "random":
-            return None
-        return torch.arange(self.size, device=self.keys.device) < self.filled

@@ -7,6 +7,7 @@ from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
 from isoglot.objectives.contextual_alignment import ContextualAlignment
 from isoglot.objectives.denoising_word_alignment import DenoisingWordAlignment
 from isoglot.objectives.embedding_alignment import EmbeddingAlignment
+from isoglot.objectives.in_batch_contrast import InBatchContrast
 from isoglot.objectives.masked_lm import MaskedLM
 from isoglot.objectives.sentence_contrast import SentenceContrast
 from isoglot.objectives.word_exchange import WordExchange
@@ -18,6 +19,7 @@ __all__ = [
     "ContextualAlignment",
     "DenoisingWordAlignment",
     "EmbeddingAlignment",
+    "InBatchContrast",
     "MaskedLM",
     "Objective",
     "ObjectiveOutput",
@@ -30,6 +32,7 @@ OBJECTIVES: dict[str, type[Objective]] = {
     "contextual_alignment": ContextualAlignment,
     "denoising_word_alignment": DenoisingWordAlignment,
     "embedding_alignment": EmbeddingAlignment,
+    "in_batch_contrast": InBatchContrast,
     "masked_lm": MaskedLM,
     "sentence_contrast": SentenceContrast,
     "word_exchange": WordExchange,

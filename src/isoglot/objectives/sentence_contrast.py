@@ -1,18 +1,18 @@
-"""Contrast of sentences with their translations: MoCo's key queue, InfoXLM's XlCo, in-batch contrast."""
+"""Contrast of sentences with their translations against a queue of keys: PPA's MoCo, InfoXLM's XlCo."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from isoglot.errors import ConfigurationError
-from isoglot.modules.contrast import ProjectionHead, in_batch_loss, key_queue_loss, mixed_inputs, pool
+from isoglot.modules.contrast import ProjectionHead, key_queue_loss, mixed_inputs, pool
 from isoglot.modules.encoder import encode_to_layer, hidden_size, max_length, num_layers
 from isoglot.modules.encodings import Encodings
-from isoglot.modules.gather import gather_rows, gather_rows_with_gradient
+from isoglot.modules.gather import gather_rows
 from isoglot.modules.hashed_noise import hashed_uniform, sentence_key
 from isoglot.modules.key_queue import KeyQueue
 from isoglot.modules.momentum import MomentumCopy
@@ -20,36 +20,6 @@ from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
 from isoglot.seeding import generator_for
 
 __all__ = ["SentenceContrast"]
-
-_PRESETS: dict[str, dict[str, Any]] = {
-    "moco": {
-        "layer": 1.0,
-        "projection": "mlp",
-        "projection_size": 300,
-        "normalize_h": True,
-        "temperature": 0.05,
-        "queue_size": 32_000,
-        "momentum": 0.999,
-    },
-    "xlco": {
-        "layer": 8 / 12,
-        "projection": "linear",
-        "projection_size": None,
-        "normalize_h": False,
-        "temperature": 0.25,
-        "queue_size": 131_072,
-        "momentum": 0.9999,
-    },
-    "in_batch": {
-        "layer": 1.0,
-        "projection": "none",
-        "projection_size": None,
-        "normalize_h": True,
-        "temperature": 0.05,
-        "queue_size": 0,
-        "momentum": 0.0,
-    },
-}
 
 
 class SentenceContrast(Objective):
@@ -66,29 +36,23 @@ class SentenceContrast(Objective):
     and leaves a step that accumulates several batches with one average, not several. Keys are enqueued batch
     by batch, in training mode only.
 
-    ``variant`` sets the defaults of the options that say "by variant": ``moco`` (PPA: last layer, two-layer
-    projection to 300, K = 32,000, m = 0.999, τ = 0.05), ``xlco`` (InfoXLM, Chi et al. 2021: layer 8 of 12, one
-    matrix, K = 131,072, m = 0.9999, no normalisation, τ = 0.25 of its code) and ``in_batch``, which has
-    neither queue nor momentum copy: both sides through the shared encoder, symmetric, against all ranks'
-    pairs.
+    The defaults are PPA's. InfoXLM's XlCo (Chi et al. 2021) is layer 8 of 12, one matrix, no normalisation, mixed
+    sentences, K = 131,072, m = 0.9999: the recipe ``xlco``. Without queue and copy:
+    :class:`~isoglot.objectives.in_batch_contrast.InBatchContrast`.
 
     Args:
         model: encoder with its masked-LM head; the copy leaves the head out.
         view: a sentence pair.
-        variant: ``moco``, ``xlco`` or ``in_batch``.
-        layer: whose states are pooled, 0 the embeddings; by variant: the last, or two thirds of the depth, rounded,
-            for xlco.
+        layer: whose states are pooled, 0 the embeddings; the last by default.
         pooling: ``cls``, the first token's state (not the pooler), or ``mean``.
-        projection: ``mlp``, ``linear`` or ``none``; by variant.
-        projection_size: of z; by variant, the hidden size if not 300.
+        projection: ``mlp`` (PPA) or ``linear``, one matrix (XlCo).
+        projection_size: of z.
         bias: of the projection; the papers write none.
-        normalize_h: divide h by its length; by variant.
+        normalize_h: divide h by its length.
         normalize_z: divide z by its length, as MoCo does; PPA does not say so.
-        temperature: τ; by variant.
-        queue_size: K; by variant.
-        queue_init: ``random`` unit keys (MoCo), or ``warm``: only real keys count, and the denominators grow
-            until the queue is full. :meth:`fill` fills it beforehand, as InfoXLM does.
-        momentum: m; by variant.
+        temperature: τ.
+        queue_size: K.
+        momentum: m.
         key_dropout: dropout in the momentum encoder too, as in MoCo's code.
         positive_in_denominator: MoCo's code; false is Eq. 3 to the letter, whose loss can be negative.
         mask_duplicates: ``same_source_id``: keys that are translations of the query's own sentence (corpora
@@ -114,18 +78,16 @@ class SentenceContrast(Objective):
         model: PreTrainedModel,
         *,
         view: str = "sentences",
-        variant: Literal["moco", "xlco", "in_batch"] = "moco",
         layer: int | None = None,
         pooling: Literal["cls", "mean"] = "cls",
-        projection: Literal["mlp", "linear", "none"] | None = None,
-        projection_size: int | None = None,
+        projection: Literal["mlp", "linear"] = "mlp",
+        projection_size: int = 300,
         bias: bool = False,
-        normalize_h: bool | None = None,
+        normalize_h: bool = True,
         normalize_z: bool = False,
-        temperature: float | None = None,
-        queue_size: int | None = None,
-        queue_init: Literal["random", "warm"] = "random",
-        momentum: float | None = None,
+        temperature: float = 0.05,
+        queue_size: int = 32_000,
+        momentum: float = 0.999,
         key_dropout: bool = True,
         positive_in_denominator: bool = True,
         mask_duplicates: Literal["none", "same_source_id"] = "none",
@@ -133,69 +95,34 @@ class SentenceContrast(Objective):
         seed: int = 0,
     ) -> None:
         super().__init__()
-        _check_choices(
-            variant=variant, pooling=pooling, projection=projection, mask_duplicates=mask_duplicates
-        )
-        preset = _PRESETS[variant]
-
-        def given(name: str, value: Any) -> Any:
-            return preset[name] if value is None else value
-
-        self.view, self.variant, self.pooling, self.seed = view, variant, pooling, seed
-        depth, width = num_layers(model), hidden_size(model)
-        chosen: float = preset["layer"]
-        # A preset's layer is a part of the depth.
-        self.layer: int = round(chosen * depth) if layer is None else layer
-        self.normalize_h: bool = given("normalize_h", normalize_h)
-        self.normalize_z, self.key_dropout, self.mixup = normalize_z, key_dropout, mixup
-        self.temperature: float = given("temperature", temperature)
+        self.view, self.pooling, self.seed = view, pooling, seed
+        self.layer = num_layers(model) if layer is None else layer
+        self.normalize_h, self.normalize_z, self.temperature = normalize_h, normalize_z, temperature
+        self.key_dropout, self.mixup = key_dropout, mixup
         self.positive_in_denominator, self.mask_duplicates = positive_in_denominator, mask_duplicates
-        kind = given("projection", projection)
-        self._check(
-            depth,
-            queue_size=queue_size or None,
-            momentum=momentum or None,
-            queue_init=None if queue_init == "random" else queue_init,
-            key_dropout=None if key_dropout else key_dropout,
-            positive_in_denominator=None if positive_in_denominator else positive_in_denominator,
-        )
-        if kind == "none" and (projection_size not in (None, width) or bias):
-            raise ConfigurationError(
-                f"sentence_contrast: projection: none given with projection_size: {projection_size} and bias: {bias}, "
-                "which it does not have; leave them out or write projection: mlp"
-            )
-        size = width if kind == "none" else given("projection_size", projection_size) or width
+        self._check(num_layers(model))
         std = float(getattr(model.config, "initializer_range", 0.02))
         self.projection = ProjectionHead(
-            width, size, kind=kind, bias=bias, std=std, generator=generator_for(seed, "projection")
+            hidden_size(model),
+            projection_size,
+            kind=projection,
+            bias=bias,
+            std=std,
+            generator=generator_for(seed, "projection"),
         )
-        self.projection_size, self.queue_size = size, given("queue_size", queue_size)
-        self.momentum = given("momentum", momentum)
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
-        self.queue: KeyQueue | None = None
-        if variant != "in_batch":
-            m = given("momentum", momentum)
-            base: PreTrainedModel = model.base_model  # type: ignore[assignment]
-            self.momentum_encoder: MomentumCopy[PreTrainedModel] = MomentumCopy(base, m)
-            self.momentum_projection: MomentumCopy[ProjectionHead] = MomentumCopy(self.projection, m)
-            self.queue = KeyQueue(
-                given("queue_size", queue_size),
-                size,
-                init=queue_init,
-                generator=generator_for(seed, "queue"),
-            )
+        base: PreTrainedModel = model.base_model  # type: ignore[assignment]
+        self.momentum_encoder: MomentumCopy[PreTrainedModel] = MomentumCopy(base, momentum)
+        self.momentum_projection: MomentumCopy[ProjectionHead] = MomentumCopy(self.projection, momentum)
+        self.queue = KeyQueue(queue_size, projection_size, generator=generator_for(seed, "queue"))
 
     def forward(self, encodings: Encodings, batch: Batch) -> ObjectiveOutput:
         """Summed InfoNCE of the batch's pairs."""
         if self.mixup:
             encodings = self._mixed(encodings)
         queries = self._online(encodings, "query")
-        if self.queue is None:
-            keys = self._online(encodings, "key")
-            losses, correct = self._in_batch(queries, keys)
-        else:
-            keys = self._keys(encodings)
-            losses, correct = self._against_queue(self.queue, queries, keys, self._source_ids(batch))
+        keys = self._keys(encodings)
+        losses, correct = self._against_queue(queries, keys, self._source_ids(batch))
         total, count = losses.sum(), len(losses)
         scores = (queries.detach().float() * keys.detach().float()).sum()
         metrics = {"accuracy": correct.float().sum() / max(1, count), "positive": scores / max(1, count)}
@@ -210,16 +137,8 @@ class SentenceContrast(Objective):
     def after_step(self, encoder: PreTrainedModel) -> None:
         """Move the momentum copies one step towards the encoder and the projection (Eq. 1)."""
         self.step += 1
-        if self.queue is not None:
-            self.momentum_encoder.update(encoder.base_model)
-            self.momentum_projection.update(self.projection)
-
-    @torch.no_grad()
-    def fill(self, encodings: Encodings, batch: Batch) -> None:
-        """Enqueue a batch's keys without a loss, to start with a queue of real keys."""
-        if self.queue is not None:
-            keys = self._keys(self._mixed(encodings) if self.mixup else encodings)
-            self._enqueue(self.queue, keys, self._source_ids(batch))
+        self.momentum_encoder.update(encoder.base_model)
+        self.momentum_projection.update(self.projection)
 
     def _online(self, encodings: Encodings, side: str) -> Tensor:
         states = encodings.hidden(self.view, self.layer, side=side)
@@ -246,39 +165,29 @@ class SentenceContrast(Objective):
         return nn.functional.normalize(vectors.float(), dim=1) if self.normalize_z else vectors
 
     def _against_queue(
-        self, queue: KeyQueue, queries: Tensor, keys: Tensor, source_ids: Tensor | None
+        self, queries: Tensor, keys: Tensor, source_ids: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        valid = queue.valid()
-        excluded = None if valid is None else ~valid[None, :]
-        if source_ids is not None:
-            same = source_ids[:, None] == queue.source_ids[None, :]
-            excluded = same if excluded is None else same | excluded
         losses, correct = key_queue_loss(
             queries,
             keys,
-            queue.keys.clone(),  # enqueuing changes the buffer before the backward pass reads it
+            self.queue.keys.clone(),  # enqueuing changes the buffer before the backward pass reads it
             temperature=self.temperature,
             positive_in_denominator=self.positive_in_denominator,
-            excluded=excluded,
+            excluded=None if source_ids is None else source_ids[:, None] == self.queue.source_ids[None, :],
         )
         if self.training:
-            self._enqueue(queue, keys, source_ids)
+            self._enqueue(keys, source_ids)
         return losses, correct
 
-    def _enqueue(self, queue: KeyQueue, keys: Tensor, source_ids: Tensor | None) -> None:
+    def _enqueue(self, keys: Tensor, source_ids: Tensor | None) -> None:
         gathered = gather_rows(keys.float())
-        if 0 < queue.size < len(gathered):
+        if 0 < self.queue.size < len(gathered):
             raise ConfigurationError(
-                f"sentence_contrast: queue_size: {queue.size} given for a global batch of "
+                f"sentence_contrast: queue_size: {self.queue.size} given for a global batch of "
                 f"{len(gathered)} pairs; "
                 f"the queue has to hold one batch at least: queue_size: {len(gathered)} or more (PPA: 32000)"
             )
-        queue.enqueue(gathered, None if source_ids is None else gather_rows(source_ids))
-
-    def _in_batch(self, queries: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
-        all_queries, start = gather_rows_with_gradient(queries)
-        all_keys, _ = gather_rows_with_gradient(keys)
-        return in_batch_loss(all_queries, all_keys, start, len(queries), temperature=self.temperature)
+        self.queue.enqueue(gathered, None if source_ids is None else gather_rows(source_ids))
 
     def _source_ids(self, batch: Batch) -> Tensor | None:
         if self.mask_duplicates == "none":
@@ -310,8 +219,7 @@ class SentenceContrast(Objective):
             encodings.model, {self.view: tensors}, language_embeddings=encodings.language_embeddings
         )
 
-    def _check(self, depth: int, **of_queue: Any) -> None:
-        """Options that contradict each other; ``of_queue`` those that only a key queue has, ``None`` by default."""
+    def _check(self, depth: int) -> None:
         problems = []
         if not 0 <= self.layer <= depth:
             problems.append(
@@ -322,37 +230,10 @@ class SentenceContrast(Objective):
             problems.append(
                 f"temperature: {self.temperature} given; a positive number is needed: temperature: 0.05"
             )
-        unused = [f"{name}: {value}" for name, value in of_queue.items() if value is not None]
-        if self.variant == "in_batch" and unused:
-            problems.append(
-                f"{', '.join(unused)} given with variant: in_batch, which has no queue and no momentum copy; "
-                "leave it out or write variant: moco"
-            )
         if self.mixup and self.mask_duplicates != "none":
             problems.append(
                 "mixup: true and mask_duplicates: same_source_id given; a mixed sentence has two sources, so "
                 "write mask_duplicates: none"
             )
-        if self.variant == "in_batch" and self.mask_duplicates != "none":
-            problems.append(
-                "mask_duplicates: same_source_id given with variant: in_batch; it is for key queues: "
-                "mask_duplicates: none"
-            )
         if problems:
             raise ConfigurationError(problems, heading="sentence_contrast:")
-
-
-def _check_choices(**given: str | None) -> None:
-    known = {
-        "variant": ("moco", "xlco", "in_batch"),
-        "pooling": ("cls", "mean"),
-        "projection": (None, "mlp", "linear", "none"),
-        "mask_duplicates": ("none", "same_source_id"),
-    }
-    problems = [
-        f"{name}: {value!r} given; it is one of {', '.join(str(k) for k in known[name] if k)}"
-        for name, value in given.items()
-        if value not in known[name]
-    ]
-    if problems:
-        raise ConfigurationError(problems, heading="sentence_contrast:")
