@@ -27,12 +27,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "sentence_contrast": {"view": "sentences", "queue_size": 16, "projection_size": 8},
     "sentence_contrast:xlco": {
         "view": "sentences",
-        "variant": "xlco",
         "layer": 2,
         "queue_size": 16,
         "mixup": True,
     },
-    "sentence_contrast:in_batch": {"view": "sentences", "variant": "in_batch", "pooling": "mean"},
+    "in_batch_contrast": {"view": "sentences", "pooling": "mean"},
     "embedding_alignment": {"share": 1.0},
     "denoising_word_alignment": {"view": "pair", "label_layer": 2},
     "denoising_word_alignment:corpus": {"view": "pair", "labels": "corpus", "layer": 2},
