@@ -88,10 +88,9 @@ def naive_loss(objective, hidden, side_ids, labels, alignments):
             others = [p for p in range(side_ids.shape[1]) if side_ids[b, p] == 3 - side_ids[b, position]]
             q = query(hidden[b, position])
             scores = torch.stack([q @ key(hidden[b, p]) / math.sqrt(len(q)) for p in others])
-            answers = partners if objective.several_links == "soft" else [partners[-1]]
-            log_p = scores.log_softmax(0)
-            total = total - sum(log_p[others.index(a)] for a in answers) / len(answers)
-            correct += others[int(scores.argmax())] in answers
+            answer = partners[-1]  # the last of several
+            total = total - scores.log_softmax(0)[others.index(answer)]
+            correct += others[int(scores.argmax())] == answer
             count += 1
     return total, correct, count
 
@@ -136,12 +135,11 @@ def test_golden_loss_forward_and_backward():
     assert objective(Given(features), {"pair": other_way}).total.item() == pytest.approx(backward, rel=1e-6)
 
 
-@pytest.mark.parametrize("several", ["last", "soft"])
 @pytest.mark.parametrize("filtering", ["itermax", "intersection", "union"])
-def test_self_labels_equal_loops_with_gradients(filtering, several):
+def test_self_labels_equal_loops_with_gradients(filtering):
     batch, hidden, clean = make_batch(seed=3)
     hidden.requires_grad_()
-    objective = DenoisingWordAlignment(shell(), filtering=filtering, several_links=several)
+    objective = DenoisingWordAlignment(shell(), filtering=filtering)
     output = objective(Given(hidden, clean), batch)
     pair = batch["pair"]
     sets = link_sets(self_label(clean, pair["side_ids"], SelfLabelling(filtering=filtering)))
@@ -188,10 +186,9 @@ def test_the_sentence_that_stands_first_is_the_source_of_its_labels():
     assert differing, "the batch has a pair for which the order matters"
 
 
-@pytest.mark.parametrize("several", ["last", "soft"])
-def test_corpus_labels_equal_loops(several):
+def test_corpus_labels_equal_loops():
     batch, hidden, _ = make_batch(seed=5)
-    objective = DenoisingWordAlignment(shell(), labels="corpus", several_links=several)
+    objective = DenoisingWordAlignment(shell(), labels="corpus")
     batch["pair"]["labels"] = torch.where(batch["pair"]["side_ids"] > 0, 7, -100)
     output = objective(Given(hidden), batch)
     pair = batch["pair"]
@@ -200,14 +197,10 @@ def test_corpus_labels_equal_loops(several):
     torch.testing.assert_close(output.total, total)
 
 
-def test_policies_for_several_links():
+def test_the_last_of_several_links_counts():
     side_ids = torch.tensor([[0, 1, 1, 0, 2, 2, 2, 0]])
     grid = corpus_grid(torch.tensor([[[1, 4], [1, 6], [2, 6], [0, 5], [-1, -1]]]), side_ids)
-    assert grid.partners(8, "last").tolist() == [[-1, 6, 6, -1, 1, -1, 2, -1]]
-    assert grid.partners(8, "first").tolist() == [[-1, 4, 6, -1, 1, -1, 1, -1]]
-    scores = torch.tensor([[[0.1, 9.0, 0.8], [0.0, 0.0, 0.7]]])
-    best = type(grid)(grid.sides, grid.links, scores)
-    assert best.partners(8, "best").tolist() == [[-1, 6, 6, -1, 1, -1, 1, -1]]
+    assert grid.partners(8).tolist() == [[-1, 6, 6, -1, 1, -1, 2, -1]]
 
 
 def test_queries_unmasked_and_all_aligned():
@@ -237,7 +230,7 @@ def test_queries_unmasked_and_all_aligned():
 @pytest.mark.parametrize("queries", ["masked", "unmasked", "all_aligned"])
 def test_padding_and_splits_change_nothing(queries):
     batch, hidden, clean = make_batch(seed=2)
-    objective = DenoisingWordAlignment(shell(), queries=queries, unmasked_share=0.6, several_links="best")
+    objective = DenoisingWordAlignment(shell(), queries=queries, unmasked_share=0.6)
     whole = objective(Given(hidden, clean), batch)
     wide, wide_hidden, wide_clean = make_batch(seed=2, padding=5)
     padded = objective(Given(wide_hidden, wide_clean), wide)
@@ -259,8 +252,6 @@ def test_nothing_to_point_at_is_an_exact_zero_with_a_graph():
         (DenoisingWordAlignment(shell(), labels="corpus"), batch),
         (DenoisingWordAlignment(shell()), {"pair": batch["pair"] | {"labels": torch.full((5, 14), -100)}}),
         (DenoisingWordAlignment(shell()), {"pair": batch["pair"] | {"side_ids": torch.zeros(5, 14).long()}}),
-        (DenoisingWordAlignment(shell(), queries="none"), batch),
-        (DenoisingWordAlignment(shell(), start_step=1), batch),
     ]
     for objective, given in cases:
         output = objective(Given(hidden, clean), given)
@@ -271,19 +262,19 @@ def test_nothing_to_point_at_is_an_exact_zero_with_a_graph():
         assert set(output.metrics) == {"accuracy", "queries_per_pair", "links_per_pair"}
 
 
-def test_steps_start_the_objective_and_change_the_labels():
+def test_steps_change_the_labels():
     batch, hidden, clean = make_batch(seed=4)
-    objective = DenoisingWordAlignment(shell(), labels="corpus_then_self", self_after_step=2, start_step=1)
+    objective = DenoisingWordAlignment(shell(), labels="corpus_then_self", self_after_step=1)
     seen = []
-    for _ in range(3):
+    for _ in range(2):
         seen.append(float(objective(Given(hidden, clean), batch).total.detach()))
         objective.after_step(None)
     corpus = DenoisingWordAlignment(shell(), labels="corpus")(Given(hidden), batch).total
     own = DenoisingWordAlignment(shell())(Given(hidden, clean), batch).total
-    assert seen == [0.0, pytest.approx(corpus.item()), pytest.approx(own.item())] and seen[1] != seen[2]
-    fresh = DenoisingWordAlignment(shell(), labels="corpus_then_self", self_after_step=2, start_step=1)
+    assert seen == [pytest.approx(corpus.item()), pytest.approx(own.item())] and seen[0] != seen[1]
+    fresh = DenoisingWordAlignment(shell(), labels="corpus_then_self", self_after_step=1)
     fresh.load_state_dict(objective.state_dict())
-    assert fresh(Given(hidden, clean), batch).total.item() == seen[2] and int(fresh.step) == 3
+    assert fresh(Given(hidden, clean), batch).total.item() == seen[1] and int(fresh.step) == 2
 
 
 def test_one_shared_forward_and_one_to_the_labelling_layer():

@@ -27,7 +27,7 @@ STATEFUL = (  # queue, momentum, dictionary drawn anew each step, labels that ch
     "objectives.dictionary.sample=6",
     "objectives.dictionary.share=1.0",
     "objectives.word_alignment.self_after_step=4",
-    "objectives.word_alignment.start_step=1",
+    "objectives.word_alignment.weight={value: 1.0, start_step: 1}",
     "objectives.contrast.weight={value: 1.0, start_step: 2, ramp_steps: 3}",
 )
 

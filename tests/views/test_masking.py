@@ -144,32 +144,6 @@ def test_exact_counts_and_their_mean(length, probability):
     assert abs(np.mean(counts) - expected) < 0.1
 
 
-@pytest.mark.parametrize("count", ["bernoulli", "exact"])
-def test_at_most_max_predictions(count):
-    free = mask(np.full(60, 7), probability=0.5, count=count)
-    held = mask(np.full(60, 7), probability=0.5, count=count, max_predictions=9)
-    assert free.selected.sum() > 9 == held.selected.sum()
-    assert not (held.selected & ~free.selected).any()
-    loose = mask(np.full(60, 7), probability=0.5, count=count, max_predictions=60)
-    assert (loose.selected == free.selected).all() and (loose.input_ids == free.input_ids).all()
-    chosen = sum(
-        mask(np.full(20, 7), seed=s, probability=0.5, max_predictions=3).selected for s in range(2000)
-    )
-    assert chosen.max() - chosen.min() < 120  # no end of the sentence is preferred
-
-
-def test_max_predictions_leaves_words_whole():
-    words = np.repeat(np.arange(12), [1, 4, 2, 3, 1, 4, 2, 3, 1, 4, 2, 3])
-    for seed in range(40):
-        result = mask(
-            np.full(30, 7), seed=seed, probability=0.8, whole_word=True, word_ids=words, max_predictions=6
-        )
-        assert 0 < result.selected.sum() <= 6
-        assert all(len(set(result.selected[words == w].tolist())) == 1 for w in range(12))
-    with pytest.raises(ConfigurationError, match="max_predictions: 0 given"):
-        settle(max_predictions=0)
-
-
 def test_exact_draws_every_position_alike():
     total = sum(mask(np.full(20, 7), seed=s, count="exact").selected.astype(int) for s in range(3000))
     assert all(close(count, 3000, 0.15) for count in total)

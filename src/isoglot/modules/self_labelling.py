@@ -109,20 +109,18 @@ class LinkGrid:
     Attributes:
         sides: where the sentences stand.
         links: bool (batch, n, m).
-        scores: (batch, n, m); ``None`` for links that carry no score.
     """
 
     sides: Sides
     links: Tensor
-    scores: Tensor | None = None
 
-    def partners(self, length: int, policy: str) -> Tensor:
+    def partners(self, length: int) -> Tensor:
         """One linked position for each position, −1 where there is none: int64 (batch, length).
+
+        Of several links the last one in the other sentence counts, as in XLM-Align's code.
 
         Args:
             length: of the rows.
-            policy: which of several links counts: the ``last`` or ``first`` in the other sentence, or the one
-                with the ``best`` score (the first of equals; the first where links carry no score).
         """
         links, sides = self.links, self.sides
         partner = torch.full((links.shape[0], length), -1, dtype=torch.int64, device=links.device)
@@ -132,19 +130,13 @@ class LinkGrid:
             (2, sides.source, sides.source_mask, sides.target),
             (1, sides.target, sides.target_mask, sides.source),
         ):
-            chosen = other.gather(1, self._choose(dim, policy))
+            last = links.shape[dim] - 1 - first_argmax(links.flip(dim).int(), dim)
+            chosen = other.gather(1, last)
             found = links.any(dim) & own_mask
             # Positions past a row's count belong to the other side or to none: they must not overwrite it.
             rows, index = found.nonzero(as_tuple=True)
             partner[rows, own[rows, index]] = chosen[rows, index]
         return partner
-
-    def _choose(self, dim: int, policy: str) -> Tensor:
-        if policy == "last":
-            return self.links.shape[dim] - 1 - first_argmax(self.links.flip(dim).int(), dim)
-        if policy == "first" or self.scores is None:
-            return first_argmax(self.links.int(), dim)
-        return first_argmax(self.scores.masked_fill(~self.links, -torch.inf), dim)
 
     def pairs(self) -> tuple[Tensor, Tensor, Tensor]:
         """Every link: batch rows (ascending), source positions, target positions (as ``sides`` has them)."""
@@ -189,7 +181,7 @@ def self_label(states: Tensor, side_ids: Tensor, options: SelfLabelling | None =
         links = union_links(plan, sides.mask)
     else:
         links = itermax_links(plan, sides.mask, alpha=options.alpha, max_count=options.passes)
-    return LinkGrid(sides, links, plan)
+    return LinkGrid(sides, links)
 
 
 def corpus_grid(link_ids: Tensor, side_ids: Tensor) -> LinkGrid:

@@ -22,8 +22,7 @@ __all__ = ["DenoisingWordAlignment", "Queries", "pointer_loss"]
 
 _UNSELECTED = -100  # label of a position that is not masked
 _CHOICES = {
-    "queries": ("masked", "unmasked", "all_aligned", "none"),
-    "several_links": ("last", "first", "best", "soft"),
+    "queries": ("masked", "unmasked", "all_aligned"),
     "labels": ("self", "corpus", "corpus_then_self"),
 }
 
@@ -64,8 +63,7 @@ class DenoisingWordAlignment(Objective):
         layer: layer whose states the pointer reads; the last by default (Table 5 also tries 8 and 10).
         labels: ``self``, ``corpus`` (the view's links) or ``corpus_then_self``, which changes over after
             optimiser step ``self_after_step``.
-        self_after_step: see ``labels``.
-        start_step: this objective is exactly 0 before this optimiser step (the code's ``align_enable_step``).
+        self_after_step: see ``labels``. To start the objective later, write its weight as a schedule.
         iterations: Sinkhorn iterations; 2. This and the next six are :class:`SelfLabelling`'s.
         mu: entropy weight.
         order: ``official`` or ``paper``.
@@ -75,11 +73,10 @@ class DenoisingWordAlignment(Objective):
         passes: itermax's passes.
         queries: which aligned tokens ask: ``masked`` ones (selected for prediction, whatever stands there
             now), ``unmasked`` ones (a random share of those not selected), ``all_aligned`` (of every link one
-            of its two tokens at random) or ``none`` (Table 7's four rows).
+            of its two tokens at random): three rows of Table 7; the fourth, no query, is a recipe without this
+            objective. Of several links of a token the last in the other sentence is its answer (the released
+            code); with ``all_aligned`` every link is a question of its own.
         unmasked_share: for ``unmasked``; 0.15 in the paper.
-        several_links: the answer for a token with several links: ``last`` in the other sentence (the released
-            code), ``first``, ``best`` (highest plan value; ``first`` for corpus links, which have none) or
-            ``soft``, uniform over all. With ``all_aligned`` every link is a question of its own.
         seed: of the pointer's initial weights and of the draws for ``queries``. Draws are hashes of seed,
             step and sentence, so neither a resume nor the split of a batch changes them.
 
@@ -106,7 +103,6 @@ class DenoisingWordAlignment(Objective):
         layer: int | None = None,
         labels: Literal["self", "corpus", "corpus_then_self"] = "self",
         self_after_step: int | None = None,
-        start_step: int = 0,
         iterations: int = 2,
         mu: float = 1.0,
         order: Literal["official", "paper"] = "official",
@@ -114,16 +110,15 @@ class DenoisingWordAlignment(Objective):
         filtering: Literal["itermax", "intersection", "union"] = "itermax",
         alpha: float = 0.9,
         passes: int = 2,
-        queries: Literal["masked", "unmasked", "all_aligned", "none"] = "masked",
+        queries: Literal["masked", "unmasked", "all_aligned"] = "masked",
         unmasked_share: float = 0.15,
-        several_links: Literal["last", "first", "best", "soft"] = "last",
         seed: int = 0,
     ) -> None:
         super().__init__()
-        self.view, self.labels, self.queries, self.several_links = view, labels, queries, several_links
+        self.view, self.labels, self.queries = view, labels, queries
         self.layer = num_layers(model) if layer is None else layer
         self.label_layer = round(10 / 12 * num_layers(model)) if label_layer is None else label_layer
-        self.start_step, self.self_after_step = start_step, self_after_step
+        self.self_after_step = self_after_step
         self.unmasked_share, self.seed = unmasked_share, seed
         self._check(num_layers(model))
         self.labelling = SelfLabelling(iterations, mu, order, epsilon, filtering, alpha, passes)
@@ -134,8 +129,6 @@ class DenoisingWordAlignment(Objective):
 
     def forward(self, encodings: Encodings, batch: Batch) -> ObjectiveOutput:
         """Summed cross-entropy over the queries of both directions."""
-        if not self._active():
-            return self._nothing()
         tensors = batch[self.view]
         side_ids = self._tensor(batch, "side_ids")
         hidden = encodings.hidden(self.view, self.layer)
@@ -156,16 +149,14 @@ class DenoisingWordAlignment(Objective):
         return ObjectiveOutput(total, torch.tensor(count, device=total.device), metrics)
 
     def count(self, batch: Batch) -> Tensor | None:
-        """How many queries there are, where that does not take the encoder: corpus links, or none at all."""
-        if not self._active():
-            return torch.zeros((), dtype=torch.int64, device=self.step.device)
+        """How many queries there are, where that does not take the encoder: with corpus links."""
         if not self._from_corpus():
             return None
         queries = self._choose(self._corpus_links(batch), batch)
         return torch.tensor(len(queries.rows), device=queries.rows.device)
 
     def after_step(self, encoder: PreTrainedModel) -> None:
-        """Counts optimiser steps, for the warm start, the change of labels and the draws."""
+        """Counts optimiser steps, for the change of labels and the draws."""
         self.step += 1
 
     def _choose(self, grid: LinkGrid, batch: Batch) -> Queries:
@@ -181,19 +172,9 @@ class DenoisingWordAlignment(Objective):
             every = torch.arange(selected.numel(), device=selected.device)
             draws = self._draw(batch, every // length, every % length).view_as(selected)
             selected = ~selected & (draws < self.unmasked_share)
-        policy = "last" if self.several_links == "soft" else self.several_links
-        partner = grid.partners(length, policy)
+        partner = grid.partners(length)
         rows, positions = (selected & (partner >= 0)).nonzero(as_tuple=True)
-        if self.several_links != "soft":
-            return Queries(rows, positions, _one_hot(partner[rows, positions], length))
-        asking = torch.full_like(partner, -1)
-        asking[rows, positions] = torch.arange(len(rows), device=rows.device)
-        targets = torch.zeros((len(rows), length), dtype=torch.bool, device=rows.device)
-        b, i, j = grid.pairs()
-        for own, other in ((i, j), (j, i)):
-            query = asking[b, own]
-            targets[query[query >= 0], other[query >= 0]] = True
-        return Queries(rows, positions, targets)
+        return Queries(rows, positions, _one_hot(partner[rows, positions], length))
 
     def _draw(self, batch: Batch, rows: Tensor, *positions: Tensor) -> Tensor:
         """A uniform number for each row and position, or row and pair of positions."""
@@ -222,21 +203,10 @@ class DenoisingWordAlignment(Objective):
             )
         return batch[self.view][key]
 
-    def _active(self) -> bool:
-        return self.queries != "none" and (self.start_step <= 0 or int(self.step) >= self.start_step)
-
     def _from_corpus(self) -> bool:
         if self.labels == "corpus_then_self":
             return int(self.step) < int(self.self_after_step or 0)
         return self.labels == "corpus"
-
-    def _nothing(self) -> ObjectiveOutput:
-        """An exact 0 that reaches the pointer, so that every rank's graph has the same parameters."""
-        zero = torch.stack([p.sum() for p in self.pointer.parameters()]).sum() * 0.0
-        metrics = {
-            n: zero.detach().clone().float() for n in ("accuracy", "queries_per_pair", "links_per_pair")
-        }
-        return ObjectiveOutput(zero, torch.zeros((), dtype=torch.int64, device=zero.device), metrics)
 
     def _check(self, last: int) -> None:
         problems = [

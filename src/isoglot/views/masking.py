@@ -33,8 +33,6 @@ class MaskingOptions:
         whole_word: select words, from the stream's ``word_ids``, so for any tokenizer. Each piece of a selected word
             makes its own draw among mask, random and kept, as in BERT's own whole-word masking.
         at_least_one: where nothing was selected, select one token (or word) uniformly.
-        max_predictions: at most so many tokens are selected, as in BERT's own data (20 of 128, 80 of 512); words that
-            would pass it are left out whole. ``None``: no limit.
         random_pool: ids that random tokens are drawn from: ``nonspecial``, ``all`` (specials too, as Hugging Face
             does) or a range ``(low, high)``, ``high`` not included, from which special ids are left out (for a
             vocabulary larger than the tokenizer's).
@@ -47,7 +45,6 @@ class MaskingOptions:
     count: Literal["bernoulli", "exact"] = "bernoulli"
     whole_word: bool = False
     at_least_one: bool = False
-    max_predictions: int | None = None
     random_pool: str | tuple[int, int] | list[int] = "nonspecial"
     select_special: bool = False
 
@@ -73,11 +70,6 @@ class MaskingOptions:
             )
         if self.count not in ("bernoulli", "exact"):
             problems.append(f"count: {self.count!r} given; write 'bernoulli' or 'exact'")
-        if self.max_predictions is not None and self.max_predictions < 1:
-            problems.append(
-                f"max_predictions: {self.max_predictions} given; 1 or more is needed, or nothing for no limit: "
-                "max_predictions: 20"
-            )
         if tokenizer.mask_token_id is None:
             problems.append(
                 "the tokenizer has no mask token; give the tokenizer of a masked-language model, or "
@@ -93,7 +85,6 @@ class MaskingOptions:
             exact=self.count == "exact",
             whole_word=self.whole_word,
             at_least_one=self.at_least_one,
-            max_predictions=self.max_predictions,
             select_special=self.select_special,
             mask_token_id=int(tokenizer.mask_token_id),
             pool=pool,
@@ -136,7 +127,6 @@ class Masking:
         exact: a fixed number of tokens rather than a draw for each.
         whole_word: the unit is a word.
         at_least_one: never an empty selection where there is a candidate.
-        max_predictions: most tokens selected.
         select_special: specials are candidates.
         mask_token_id: the mask token.
         pool: ids of random tokens.
@@ -149,7 +139,6 @@ class Masking:
     exact: bool
     whole_word: bool
     at_least_one: bool
-    max_predictions: int | None
     select_special: bool
     mask_token_id: int
     pool: IntArray
@@ -232,8 +221,6 @@ def mask_tokens(
         selected = _exactly(scores, candidates, masking.probability, float(uniform[-1]))
     else:
         selected = candidates & (scores < masking.probability)
-    if masking.max_predictions is not None and selected.sum() > masking.max_predictions:
-        selected = _at_most(scores, selected, masking.max_predictions)
     if masking.at_least_one and not selected.any() and candidates.any():
         selected = candidates & (scores == scores[candidates].min())
 
@@ -265,16 +252,6 @@ def _exactly(
         return np.zeros_like(candidates)
     chosen: BoolArray = candidates & (scores <= distinct[number - 1])
     return chosen
-
-
-def _at_most(scores: NDArray[np.float64], selected: BoolArray, limit: int) -> BoolArray:
-    """The selected units in the order of their scores, without those that would bring the tokens above ``limit``."""
-    kept = np.zeros_like(selected)
-    for score in np.unique(scores[selected]):
-        unit = selected & (scores == score)
-        if kept.sum() + unit.sum() <= limit:
-            kept |= unit
-    return kept
 
 
 def _is_share(value: Any) -> bool:
