@@ -17,7 +17,7 @@ import numpy.typing as npt
 from isoglot.align.compiled import compiled
 from isoglot.align.statistical.bitext import Ints, Side
 
-__all__ = ["EMPTY", "PairTable", "find", "occurrences"]
+__all__ = ["EMPTY", "PairTable", "companions", "find", "occurrences"]
 
 EMPTY = -1
 """Key of a slot without a word."""
@@ -148,21 +148,33 @@ def occurrences(ids, offsets, words):
 
 
 @compiled
+def companions(first, sentences, ids, offsets, given, seen_by, row):
+    """Write the distinct words of the sentences with ``given`` into ``row``, in the order of the text; their number.
+
+    ``seen_by`` holds for each word the last given word that met it, and is updated.
+    """
+    count, before = 0, np.int32(-1)
+    for k in range(first[given], first[given + 1]):
+        sentence = sentences[k]
+        if sentence == before:
+            continue
+        before = sentence
+        for t in range(offsets[sentence], offsets[sentence + 1]):
+            word = ids[t]
+            if seen_by[word] != given:
+                seen_by[word] = given
+                row[count] = word
+                count += 1
+    return count
+
+
+@compiled
 def _visit(first, sentences, ids, offsets, words, size, start, key):
     """Count each given word's distinct generated words into ``size``, or, with ``start``, put them into their slots."""
-    seen_by = np.full(words, -1, np.int32)
+    seen_by, row = np.full(words, -1, np.int32), np.empty(words, np.int32)
     for given in range(len(size)):
-        count, before = 0, np.int32(-1)
-        for k in range(first[given], first[given + 1]):
-            sentence = sentences[k]
-            if sentence == before:
-                continue
-            before = sentence
-            for t in range(offsets[sentence], offsets[sentence + 1]):
-                word = ids[t]
-                if seen_by[word] != given:
-                    seen_by[word] = given
-                    count += 1
-                    if len(start):
-                        _insert(start, key, given, word)
+        count = companions(first, sentences, ids, offsets, given, seen_by, row)
+        if len(start):
+            for k in range(count):
+                _insert(start, key, given, row[k])
         size[given] = count

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from isoglot.align.compiled import compiled
 from isoglot.align.statistical.bitext import Ints, Side
-from isoglot.align.statistical.pair_table import PairTable, find, occurrences
+from isoglot.align.statistical.pair_table import PairTable, companions, find, occurrences
 
 __all__ = ["list_order", "row_order", "size_counts", "word_numbers"]
 
@@ -114,19 +114,9 @@ def _row_order(first, sentences, ids, offsets, numbers, start, key, order):
     following, bucket = np.empty(words + 1, np.int32), np.empty(_room(words), np.int32)
     done = 0
     for given in range(len(start) - 1):
-        count, before = 0, np.int32(-1)
-        for k in range(first[given], first[given + 1]):
-            sentence = sentences[k]
-            if sentence == before:
-                continue
-            before = sentence
-            for t in range(offsets[sentence], offsets[sentence + 1]):
-                word = ids[t]
-                if seen_by[word] != given:
-                    seen_by[word] = given
-                    row[count] = word
-                    hashes[count] = numbers[word]
-                    count += 1
+        count = companions(first, sentences, ids, offsets, given, seen_by, row)
+        for k in range(count):
+            hashes[k] = numbers[row[k]]
         _map_order(hashes[:count], following[: count + 1], bucket)
         element = following[count]
         while element >= 0:
