@@ -182,21 +182,6 @@ class LinkTable:
             np.concatenate(probabilities) if probabilities and len(probabilities) == len(tables) else None,
         )
 
-    @classmethod
-    def merge(cls, count: int, tables: Sequence[LinkTable]) -> Self:
-        """Tables that each hold some of the same ``count`` sentences, as one."""
-        none = np.empty(0, np.int64)
-        probabilities = [table.probability for table in tables if table.probability is not None]
-        return cls.build(
-            count,
-            np.concatenate([none, *(table.sentence for table in tables)]),
-            np.concatenate([none, *(table.source for table in tables)]),
-            np.concatenate([none, *(table.target for table in tables)]),
-            np.concatenate([np.empty(0, np.float32), *probabilities])
-            if len(probabilities) == len(tables)
-            else None,
-        )
-
     def rows(self, start: int, stop: int) -> LinkTable:
         """The links of the sentences ``start`` to ``stop`` − 1."""
         first, last = self.offsets[start], self.offsets[stop]
