@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from isoglot.checks import mistakes_of
 from isoglot.errors import InputError
 from isoglot.runs.files import write_text
+from isoglot.runs.records import read_records
 
 __all__ = ["FILE_NAME", "Cell", "read_cells", "write_cells"]
 
@@ -90,7 +90,12 @@ def read_cells(paths: str | Path | Iterable[str | Path]) -> list[Cell]:
         InputError: a file is missing, a folder has no cells, or a line is not a cell (``file:line``).
     """
     several = [paths] if isinstance(paths, str | Path) else list(paths)
-    return [cell for path in several for file in _files(Path(path)) for cell in _read_file(file)]
+    return [
+        cell
+        for path in several
+        for file in _files(Path(path))
+        for cell in read_records(file, Cell, what="cell", wrong="not a cell")
+    ]
 
 
 def _files(path: Path) -> list[Path]:
@@ -99,22 +104,3 @@ def _files(path: Path) -> list[Path]:
         reason = f"has no {FILE_NAME}" if path.is_dir() else "file of cells not found"
         raise InputError(f"{reason}; type `isoglot study NAME` to make one", path=path)
     return found
-
-
-def _read_file(path: Path) -> list[Cell]:
-    cells = []
-    with path.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                cells.append(Cell.model_validate_json(line))
-            except ValidationError as error:
-                fields = ", ".join(Cell.model_fields)
-                raise InputError(
-                    f"not a cell ({mistakes_of(error)[0]}); a cell is one JSON object with {fields}; delete or "
-                    "correct the line",
-                    path=path,
-                    line=number,
-                ) from error
-    return cells

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
-from isoglot.checks import mistakes_of
 from isoglot.errors import InputError, IsoglotError
 from isoglot.runs.disk import full_disk_named
 from isoglot.runs.files import is_stream
 from isoglot.runs.lock import locked
+from isoglot.runs.records import read_records
 
 __all__ = ["FILE_NAME", "Result", "append", "held", "read"]
 
@@ -151,7 +151,7 @@ def read(paths: str | Path | Iterable[str | Path]) -> list[Result]:
     several = [paths] if isinstance(paths, str | Path) else list(paths)
     found = []
     for file in (file for path in several for file in _files(Path(path))):
-        rows = _read_file(file)
+        rows = read_records(file, Result, what="row", wrong="no result row")
         if not rows:
             raise InputError(
                 "holds no result; type `isoglot evaluate CHECKPOINT ... --out`, or delete it", path=file
@@ -162,7 +162,7 @@ def read(paths: str | Path | Iterable[str | Path]) -> list[Result]:
 
 def held(path: Path) -> list[Result]:
     """The rows of a file that is being added to; none where it is missing or empty."""
-    return _read_file(path) if path.is_file() else []
+    return read_records(path, Result, what="row", wrong="no result row") if path.is_file() else []
 
 
 def _files(path: Path) -> list[Path]:
@@ -174,22 +174,3 @@ def _files(path: Path) -> list[Path]:
     if not path.is_file():
         raise InputError("no such file of results; type `isoglot evaluate CHECKPOINT ... --out`", path=path)
     return [path]
-
-
-def _read_file(path: Path) -> list[Result]:
-    rows = []
-    with path.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                rows.append(Result.model_validate_json(line))
-            except (ValidationError, IsoglotError) as error:
-                reason = mistakes_of(error)[0] if isinstance(error, ValidationError) else error
-                raise InputError(
-                    f"no result row ({reason}); a row is one JSON object with "
-                    f"{', '.join(Result.model_fields)}; delete or correct the line",
-                    path=path,
-                    line=number,
-                ) from error
-    return rows
