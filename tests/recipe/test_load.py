@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from isoglot.checks import did_you_mean
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.recipe import load as recipes
-from isoglot.recipe.source import did_you_mean, dump_yaml, parse_value
+from isoglot.recipe.document import dump_yaml, parse_value
 
 GOOD = """\
 # what it is for

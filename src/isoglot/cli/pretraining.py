@@ -72,7 +72,7 @@ def pretrain(
 
     loaded = load_recipe(recipe, chosen.overrides)
     if check:
-        from isoglot.recipe.source import dump_yaml
+        from isoglot.recipe.document import dump_yaml
 
         typer.echo(dump_yaml(explicit(loaded)), nl=False)
         return

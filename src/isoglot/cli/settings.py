@@ -20,7 +20,7 @@ def parse_settings(given: Sequence[str] | None, *, example: str, lists: bool = F
         ConfigurationError: no ``=``, a key given twice, or a value that is no YAML.
     """
     from isoglot.errors import ConfigurationError, InputError
-    from isoglot.recipe.source import parse_value
+    from isoglot.recipe.document import parse_value
 
     result: dict[str, Any] = {}
     for item in given or ():

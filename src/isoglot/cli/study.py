@@ -104,7 +104,7 @@ def study(  # noqa: PLR0917 - one parameter a flag
 def sizes_of(settings: Sequence[str]) -> dict[str, Any]:
     """Sizes from ``SIZE=VALUE`` each."""
     from isoglot.errors import ConfigurationError
-    from isoglot.recipe.source import parse_value
+    from isoglot.recipe.document import parse_value
 
     found = {}
     for text in settings:

@@ -16,8 +16,8 @@ from isoglot.errors import ConfigurationError
 from isoglot.pretraining.build import Built, batch_options, build_model, check_streams
 from isoglot.pretraining.check import explicit
 from isoglot.pretraining.streams import cache_folder, encoded, input_hashes, load_tokenizer, prepared
+from isoglot.recipe.document import dump_yaml
 from isoglot.recipe.sections import Recipe
-from isoglot.recipe.source import dump_yaml
 from isoglot.runs import folder as run_folder
 from isoglot.runs.files import write_text
 from isoglot.runs.folder import CHECKPOINT

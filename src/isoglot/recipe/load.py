@@ -14,9 +14,10 @@ from pathlib import Path
 
 from isoglot.checks import did_you_mean
 from isoglot.errors import ConfigurationError
+from isoglot.recipe.document import Document
 from isoglot.recipe.problems import problems
 from isoglot.recipe.sections import Recipe
-from isoglot.recipe.source import Document, read_document
+from isoglot.recipe.source import read_document
 
 __all__ = ["Recipe", "builtin_folder", "builtin_recipes", "find", "load", "mistakes", "read"]
 

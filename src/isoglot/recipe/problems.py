@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from isoglot.checks import Mistake, did_you_mean, mistakes_of
+from isoglot.recipe.document import Document, Location
 from isoglot.recipe.sections import LENGTH_NEEDED, BatchSection, EpochsSection, Recipe, WeightSection
-from isoglot.recipe.source import Document, Location
 
 __all__ = ["problems", "validate"]
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
-from isoglot.recipe.source import Location, dump_yaml
+from isoglot.recipe.document import Location, dump_yaml
 
 __all__ = [
     "LENGTH_NEEDED",

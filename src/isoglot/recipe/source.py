@@ -9,11 +9,10 @@ from typing import Any
 
 from ruamel.yaml.nodes import MappingNode
 
-from isoglot.checks import did_you_mean
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.recipe.document import Document, Location, compose, construct, dump_yaml, parse_value
+from isoglot.recipe.document import Document, Location, compose, construct
 
-__all__ = ["Document", "Location", "did_you_mean", "dump_yaml", "parse_value", "read_document"]
+__all__ = ["read_document"]
 
 _ALTERNATIVES = (
     ("steps", "epochs"),

@@ -13,8 +13,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from isoglot.checks import did_you_mean
 from isoglot.errors import ConfigurationError
-from isoglot.recipe.source import did_you_mean
 from isoglot.studies.lab import Lab, Sizes
 
 __all__ = ["PAPERS", "Study", "builtin_studies", "find_studies"]

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any, Literal
 
+from isoglot.checks import did_you_mean
 from isoglot.errors import ConfigurationError
-from isoglot.recipe.source import did_you_mean
 from isoglot.studies.calls import TOKEN, Call, Step, Unavailable, Value, mean
 from isoglot.studies.training_steps import Evaluate, Finetune, Pretrain, TaskData
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from isoglot.checks import mistakes_of
 from isoglot.errors import ConfigurationError
-from isoglot.recipe.source import dump_yaml
+from isoglot.recipe.document import dump_yaml
 from isoglot.runs.files import read_json, write_text
 from isoglot.runs.folder import CHECKPOINT, MANIFEST
 from isoglot.runs.reporter import Reporter
