@@ -10,10 +10,12 @@ import torch
 from datasets import Dataset
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 from safetensors.torch import save_file
 
-from isoglot.analysis.alignment_score import Subset, alignment_score, nearest_both_ways, score_vectors
-from isoglot.analysis.checkpoint_score import ScoreOptions, checkpoint_alignment_score, trained_pairs
+from isoglot.analysis.alignment_score import alignment_score, draw, nearest_both_ways, score_vectors
+from isoglot.analysis.checkpoint_score import checkpoint_alignment_score, trained_pairs
+from isoglot.analysis.options import ScoreOptions, Subset
 from isoglot.derive.vocabulary import VocabularyCopy
 from isoglot.errors import ConfigurationError
 from isoglot.schema import LEXICON
@@ -102,7 +104,9 @@ def test_offsets_move_each_side() -> None:
 
 def test_subset_shrinks_both_sides_and_depends_on_its_seed_alone() -> None:
     table = noisy(50, 3, 1.0)
-    one, same, other = (alignment_score(table, copied_from=50, subset=Subset(0.4, s)) for s in (1, 1, 2))
+    one, same, other = (
+        alignment_score(table, copied_from=50, subset=Subset(share=0.4, seed=s)) for s in (1, 1, 2)
+    )
     assert one.tokens == one.candidates == 20
     assert one.asked.tolist() == same.asked.tolist() != other.asked.tolist()
     forward, _ = looped(table.tolist(), [(i, i + 50) for i in one.asked.tolist()])
@@ -118,11 +122,11 @@ def test_subset_is_the_one_that_the_authors_code_draws(share: float) -> None:
     indices = list(range(60))
     np.random.RandomState(42).shuffle(indices)
     taken = indices[-int(60 * share) :]
-    drawn = alignment_score(table, copied_from=60, subset=Subset(share, 42))
+    drawn = alignment_score(table, copied_from=60, subset=Subset(share=share, seed=42))
     assert drawn.asked.tolist() == sorted(taken)
     nearest = np.argmax(left[taken] @ right[taken].T, axis=1)
     assert drawn.score == pytest.approx(100 * np.mean(nearest == np.arange(len(taken))))
-    whole = alignment_score(table, copied_from=60, subset=Subset(share, 42, "all"))
+    whole = alignment_score(table, copied_from=60, subset=Subset(share=share, seed=42, candidates="all"))
     assert (whole.tokens, whole.candidates) == (len(taken), 60)
     nearest = np.argmax(left[taken] @ right.T, axis=1)
     assert whole.score == pytest.approx(100 * np.mean(nearest == np.array(taken)))
@@ -133,18 +137,22 @@ def test_a_drawn_row_keeps_all_its_translations_where_all_are_searched() -> None
     table = torch.eye(3).repeat(2, 1)
     table[4] = table[3]
     pairs = torch.tensor([[0, 4], [0, 3], [1, 5], [2, 5]])
-    subset = next(s for s in (Subset(0.25, seed, "all") for seed in range(9)) if s.draw(4).tolist() == [0])
+    subset = next(
+        s
+        for s in (Subset(share=0.25, seed=seed, candidates="all") for seed in range(9))
+        if draw(s, 4).tolist() == [0]
+    )
     found = alignment_score(table, pairs=pairs, subset=subset)
     assert (found.score, found.tokens, found.candidates) == (100, 1, 3)
 
 
 def test_a_part_is_checked() -> None:
-    with pytest.raises(ConfigurationError, match=r"\(0, 1\]"):
-        Subset(1.5)
-    with pytest.raises(ConfigurationError, match="drawn or all"):
-        Subset(0.5, candidates="some")  # type: ignore[arg-type]
+    with pytest.raises(ValidationError, match="less than or equal to 1"):
+        Subset(share=1.5)
+    with pytest.raises(ValidationError, match="'drawn' or 'all'"):
+        Subset(share=0.5, candidates="some")  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match="no pair is left"):
-        alignment_score(torch.eye(4).repeat(2, 1), copied_from=4, subset=Subset(0.1))
+        alignment_score(torch.eye(4).repeat(2, 1), copied_from=4, subset=Subset(share=0.1))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from safetensors.torch import save_file
 from isoglot.align.embedding.aligner import EmbeddingAligner
 from isoglot.align.score_file import score_layers
 from isoglot.analysis import analyse_map as analyse_map_module
-from isoglot.analysis.alignment_score import Subset
 from isoglot.analysis.analyse import (
     AlignmentRequest,
     analyse_alignment,
@@ -41,7 +40,7 @@ from isoglot.analysis.analyse_vectors import (
     analyse_geometry,
     analyse_similarity,
 )
-from isoglot.analysis.checkpoint_score import ScoreOptions
+from isoglot.analysis.options import ScoreOptions, Subset
 from isoglot.analysis.similarity import linear_cka
 from isoglot.analysis.vectors import sentence_vectors
 from isoglot.analysis.word_map import Projection
@@ -138,7 +137,7 @@ def test_alignment_of_a_copied_vocabulary_is_found_from_the_recipe(tmp_path: Pat
     assert rows["alignment_score"].language == "en-x-trans"
     assert rows["alignment_trained"].examples == 5
     assert rows["alignment_score"].examples == len(copy.pairs())
-    half = AlignmentRequest(copied_from=copy.size, name="x", options=ScoreOptions(subset=Subset(0.5)))
+    half = AlignmentRequest(copied_from=copy.size, name="x", options=ScoreOptions(subset=Subset(share=0.5)))
     few = {r.metric: r for r in analyse_alignment([run], half, out=tmp_path / "out")}
     assert few["alignment_score"].examples == len(copy.pairs()) // 2
     assert few["alignment_score"].language == "x"

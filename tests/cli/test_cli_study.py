@@ -106,12 +106,18 @@ def test_tables_of_an_empty_folder_say_that_nothing_is_measured(
         (["align_mlm/table3", "--scale", "huge", "--out", "x"], "unknown scale 'huge'"),
         (["align_mlm/table3", "--only", "3/2", "--out", "x"], "K/N"),
         (["align_mlm/table3", "--only", "nowhere", "--out", "x"], "no cell matches"),
-        (["align_mlm/table3", "--seeds", "a", "--out", "x"], "--seeds 'a'"),
+        (["align_mlm/table3", "--seeds", "a", "--out", "x"], "--seeds: 'a' given"),
         (["align_mlm/tble3", "--out", "x"], "did you mean"),
-        (["align_mlm/table3", "--out", "x", "--set", "steps"], "SIZE=VALUE"),
+        (["align_mlm/table3", "--out", "x", "--set", "steps"], "for example --set steps=200"),
         (["align_mlm/table3", "--out", "x", "--set", "stepps=3"], "did you mean 'steps'"),
-        (["align_mlm/table3", "--out", "x", "--engine", "slurm"], "unknown engine 'slurm'"),
-        (["align_mlm/table3", "--out", "x", "--format", "word"], "unknown format 'word'"),
+        (
+            ["align_mlm/table3", "--out", "x", "--engine", "slurm"],
+            "--engine: 'slurm' given; known: local, ray",
+        ),
+        (
+            ["align_mlm/table3", "--out", "x", "--format", "word"],
+            "--format: 'word' given; known: csv, latex, text",
+        ),
     ],
 )
 def test_mistakes_are_told(arguments: list[str], message: str) -> None:

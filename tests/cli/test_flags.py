@@ -18,11 +18,16 @@ class Inner(Options):
     depth: int = option(3, "Depth.", ge=1, group="Inner")
 
 
+class Part(Options):
+    share: float = option(..., "A part.", flags=["--part"])
+    start: int = option(0, "Where it starts.")
+
+
 class Everything(Options):
     """One field of each kind."""
 
     name: str = option(..., "A name.", flags=["--name", "-n"])
-    share: float | None = option(None, "A share.", gt=0, le=1)
+    ratio: float | None = option(None, "A ratio.", flags=["--share"], gt=0, le=1)
     unit: Literal["words", "pieces"] = option("words", "A unit.")
     files: tuple[str, ...] = option((), "Files.", flags=["--file"])
     columns: dict[str, int | str] = option({}, "Columns.", flags=["--column"])
@@ -35,6 +40,7 @@ class Everything(Options):
     )
     loaded: Any = option(None, "An object, from Python alone.", flags=None)
     inner: Inner = Inner()
+    part: Part | None = None
 
 
 def run(*arguments: str, catch: bool = False) -> Any:
@@ -62,7 +68,7 @@ def test_each_kind_of_field_is_read() -> None:
     )
     assert quiet
     assert options == Everything(
-        name="x", share=0.5, unit="pieces", files=("a", "b"), columns={"source": 0, "text": "body"},
+        name="x", ratio=0.5, unit="pieces", files=("a", "b"), columns={"source": 0, "text": "body"},
         tags={"year": "2020"}, keep=False, drop=True, inner=Inner(depth=7),
     )  # fmt: skip
 
@@ -103,6 +109,13 @@ def test_help_lists_groups_defaults_and_fits_eighty_columns() -> None:
 
 def test_several_values_with_commas() -> None:
     assert run("--name", "x", "--seed", "1, 2,3")[0].seeds == (1, 2, 3)
+
+
+def test_a_model_that_may_be_none_is_made_of_its_flags_or_not_at_all() -> None:
+    assert run("--name", "x")[0].part is None
+    assert run("--name", "x", "--part", "0.5")[0].part == Part(share=0.5)
+    with pytest.raises(ConfigurationError, match="--part: missing"):
+        run("--name", "x", "--start", "3")
 
 
 def test_the_model_knows_what_was_given() -> None:

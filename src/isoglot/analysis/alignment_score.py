@@ -13,48 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from isoglot.analysis.options import Subset
 from isoglot.errors import ConfigurationError
 
-__all__ = ["EmbeddingScore", "Subset", "alignment_score", "nearest_both_ways", "score_vectors"]
+__all__ = ["EmbeddingScore", "Subset", "alignment_score", "draw", "nearest_both_ways", "score_vectors"]
 
 _CELLS = 1 << 24
 """Similarities held at a time by default: 64 MB in float32."""
-
-
-@dataclass(frozen=True, slots=True)
-class Subset:
-    """A part of the pairs that is drawn before they are scored, as the paper's code does.
-
-    Args:
-        share: of the pairs, in (0, 1]; 0.4 or 0.9 there.
-        seed: of NumPy's legacy generator, 42 there; the draw is that code's, the last of a shuffled list.
-        candidates: ``drawn``: search the drawn part of the other language alone, which makes the search easier;
-            ``all``: search it whole, as the last state of that code does.
-
-    Raises:
-        ConfigurationError: another share, or other candidates.
-    """
-
-    share: float
-    seed: int = 0
-    candidates: Literal["drawn", "all"] = "drawn"
-
-    def __post_init__(self) -> None:
-        if not 0 < self.share <= 1:
-            raise ConfigurationError(f"subset {self.share} given; it is a part in (0, 1], or nothing for all")
-        if self.candidates not in ("drawn", "all"):
-            raise ConfigurationError(f"subset's candidates {self.candidates!r} given; they are drawn or all")
-
-    def draw(self, count: int) -> Tensor:
-        """Which of ``count`` pairs are taken, ascending."""
-        order = np.random.RandomState(self.seed).permutation(count)
-        return torch.from_numpy(np.sort(order[count - int(count * self.share) :]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,7 +95,7 @@ def alignment_score(
     gold = _gold(embeddings, pairs, copied_from, exclude)
     searched = gold[:, 1]
     if subset is not None:
-        drawn = gold[subset.draw(len(gold))]
+        drawn = gold[draw(subset, len(gold))]
         if subset.candidates == "drawn":
             gold, searched = drawn, drawn[:, 1]
         else:
@@ -179,6 +149,12 @@ def score_vectors(
 
 
 @torch.no_grad()
+def draw(subset: Subset, count: int) -> Tensor:
+    """Which of ``count`` pairs a subset takes, ascending: as in the paper's code the last of a shuffled list."""
+    order = np.random.RandomState(subset.seed).permutation(count)
+    return torch.from_numpy(np.sort(order[count - int(count * subset.share) :]))
+
+
 def nearest_both_ways(source: Tensor, target: Tensor, *, chunk: int | None = None) -> tuple[Tensor, Tensor]:
     """Each vector's nearest one of the other set by cosine; of equally near ones the first.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -22,7 +22,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from isoglot.align.embedding.loading import load_encoder
 from isoglot.align.embedding.options import EmbeddingOptions
 from isoglot.align.files.pairs import bitext_sources
-from isoglot.analysis.checkpoint_score import CheckpointScore, ScoreOptions, checkpoint_alignment_score
+from isoglot.analysis.checkpoint_score import CheckpointScore, checkpoint_alignment_score
+from isoglot.analysis.options import AlignmentRequest
 from isoglot.corpus.labelled.places import DataSource
 from isoglot.corpus.manifest import load_corpus, read_manifest
 from isoglot.corpus.read.readers import read
@@ -133,32 +134,6 @@ class Findings:
         path = write_text(self.out / FIGURES / name, f"{text}\n")
         self.written.append(path)
         return path
-
-
-@dataclass(frozen=True)
-class AlignmentRequest:
-    """What says which embeddings belong together, and how they are compared.
-
-    Args:
-        vocabulary: the ``tokenizer`` folder that ``isoglot derive`` wrote; by default the one that the run's recipe
-            names.
-        copied_from: or the size V of a vocabulary whose copy stands at ``id + V``.
-        lexicon: or a bilingual lexicon, ``source target`` a line, or a prepared folder of one.
-        languages: of the lexicon.
-        induction: with a lexicon file, measure MUSE's precision at 1 and 5 too, by cosine and CSLS, both ways.
-        words: with ``induction``: first and last source word, by default MUSE's test slice; ``0:0`` for all.
-        name: language in the rows; by default the derived language's tag, or ``en-de`` of a lexicon.
-        options: of the comparison.
-    """
-
-    vocabulary: str | None = None
-    copied_from: int | None = None
-    lexicon: str | None = None
-    languages: tuple[str, str] = ("", "")
-    induction: bool = False
-    words: str | None = None
-    name: str | None = None
-    options: ScoreOptions = field(default_factory=ScoreOptions)
 
 
 def analyse_alignment(

@@ -14,7 +14,8 @@ from transformers import PreTrainedTokenizerBase
 
 from isoglot.align.embedding.loading import load_encoder
 from isoglot.align.embedding.options import EmbeddingOptions
-from isoglot.analysis.alignment_score import EmbeddingScore, Subset, alignment_score
+from isoglot.analysis.alignment_score import EmbeddingScore, alignment_score
+from isoglot.analysis.options import ScoreOptions
 from isoglot.derive.sharing import COPY_FILE
 from isoglot.derive.vocabulary import VocabularyCopy
 from isoglot.errors import ConfigurationError
@@ -32,26 +33,6 @@ __all__ = [
 
 _OBJECTIVES = "objectives.safetensors"
 Pieces = tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class ScoreOptions:
-    """How a checkpoint's alignment is measured; the defaults are ours, the rest is what the paper's code does.
-
-    Args:
-        include_special: compare special tokens too (the paper's code).
-        subset: draw a part of both vocabularies, or of the source's alone, first.
-        language_ids: add the language embeddings of these two ids to the source and target rows (the paper's code,
-            for XLM and DICT-MLM).
-        single: with a lexicon: only entries of one piece on both sides; else the mean of an entry's pieces.
-        device: where to compare: ``auto``, ``cpu``, ``cuda``.
-    """
-
-    include_special: bool = False
-    subset: Subset | None = None
-    language_ids: tuple[int, int] | None = None
-    single: bool = False
-    device: str = "auto"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from isoglot.options import Options, option
 
 __all__ = [
+    "AlignmentRequest",
     "AlignmentsRequest",
     "CorrelationRequest",
     "GeometryRequest",
     "LayersRequest",
     "MapRequest",
     "Projection",
+    "ScoreOptions",
     "SimilarityRequest",
+    "Subset",
 ]
 
+_Id = Annotated[int, Field(ge=0)]
 _GOLD = "Gold links with their words (JSON lines: src, tgt, sure, possible)"
 _PAIRS = (
     "Sentence pairs: a folder of `isoglot prepare`, `align --format corpus` or `derive`, or files (two of a pair; "
@@ -25,6 +29,51 @@ _PAIRS = (
 )
 _LAYERS = "`all`, or numbers such as 0,4,8,-1: 0 = embeddings, negative from the end."
 _BASE = "The gold file counts words from 0 or 1."
+
+
+class Subset(Options):
+    """A part of the pairs that is drawn before they are scored, as the paper's code does."""
+
+    share: float = option(
+        ..., "Score a share of the pairs, as the paper's code does: 0.4.", flags=["--subset"], gt=0, le=1
+    )
+    seed: int = option(0, "Seed of --subset; 42 in the paper's code, which draws in the same way.")
+    candidates: Literal["drawn", "all"] = option("drawn", "With --subset: targets to search.")
+
+
+class ScoreOptions(Options):
+    """How a checkpoint's alignment is measured; the defaults are ours, the rest is what the paper's code does."""
+
+    include_special: bool = option(False, "Compare special tokens too, as the paper's code does.")
+    subset: Subset | None = None
+    language_ids: tuple[_Id, _Id] | None = option(
+        None, "Add the language embeddings of these ids first, as the paper's code does: 2,3.", commas=True
+    )
+    single: bool = option(False, "With --lexicon: only entries of one piece on both sides.")
+    device: str = option("auto", "Device: auto, cpu, cuda.")
+
+
+class AlignmentRequest(Options):
+    """What says which embeddings belong together, and how they are compared."""
+
+    vocabulary: str | None = option(
+        None, "Derived language: `tokenizer` folder that `isoglot derive` wrote; by default the recipe's."
+    )
+    copied_from: int | None = option(
+        None, "Or the size V of a vocabulary whose copy stands at id + V: 40000."
+    )
+    lexicon: str | None = option(
+        None, "Natural languages: dictionary, `source target` per line (MUSE), or a prepared folder."
+    )
+    languages: tuple[str, str] = option(("", ""), "Languages of the lexicon.", flags=None)
+    induction: bool = option(
+        False, "With --lexicon: also MUSE's precision at 1 and 5, by cosine and CSLS, both ways."
+    )
+    words: str | None = option(
+        None, "With --induction: first and last source word; 0:0 for all. By default MUSE's 5000:6500."
+    )
+    name: str | None = option(None, "Language in the results, such as en-x-trans-inv.", flags=["--language"])
+    options: ScoreOptions = Field(default_factory=ScoreOptions)
 
 
 class CorrelationRequest(Options):

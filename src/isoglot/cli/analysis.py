@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from isoglot.analysis.options import (
+    AlignmentRequest,
     AlignmentsRequest,
     CorrelationRequest,
     GeometryRequest,
@@ -44,7 +45,8 @@ Labels = Annotated[
     typer.Option(
         "--label",
         "-l",
-        help="Name of a checkpoint in legends; once each, in their order. By default the run's name.",
+        metavar="NAME",
+        help="Name of a checkpoint in legends, once for each; by default the run's name.",
     ),
 ]
 Settings = Annotated[
@@ -73,37 +75,12 @@ class Sides(Options):
 
 
 @with_flags
-def alignment(  # noqa: PLR0917 - one parameter a flag
+def alignment(
     checkpoints: Checkpoints,
-    out: Out,
+    request: AlignmentRequest,
     sides: Sides,
+    out: Out,
     running: Running,
-    vocabulary: str | None = typer.Option(
-        None,
-        help="Derived language: the `tokenizer` folder that `isoglot derive` wrote. By default the recipe's own.",
-    ),
-    copied_from: int | None = typer.Option(
-        None, help="Or the size V of a vocabulary whose copy stands at id + V, such as 40000."
-    ),
-    lexicon: str | None = typer.Option(
-        None, help="Natural languages: a dictionary, `source target` a line (MUSE), or a prepared folder."
-    ),
-    induction: bool = typer.Option(
-        False, help="With --lexicon: also MUSE's precision at 1 and 5, by cosine and CSLS, both ways."
-    ),
-    words: str | None = typer.Option(
-        None, help="With --induction: first and last source word; 0:0 for all. By default MUSE's 5000:6500."
-    ),
-    single: bool = typer.Option(False, help="With --lexicon: only entries of one piece on both sides."),
-    language: str | None = typer.Option(None, help="Language in the results, such as en-x-trans-inv."),
-    include_special: bool = typer.Option(False, help="Compare special tokens too, as the paper's code does."),
-    subset: float | None = typer.Option(None, help="Draw this part first, as the paper's code does: 0.4."),
-    candidates: str = typer.Option("drawn", help="With --subset: search the drawn part, or `all` targets."),
-    seed: int = typer.Option(0, help="Of --subset; 42 in the paper's code, which draws in the same way."),
-    language_ids: str | None = typer.Option(
-        None, help="Add the language embeddings of these ids first, as the paper's code does: 2,3."
-    ),
-    device: str = typer.Option("auto", help="auto, cpu, cuda."),
     labels: Labels = None,
 ) -> None:
     """Score how often translations are nearest embeddings.
@@ -117,22 +94,13 @@ def alignment(  # noqa: PLR0917 - one parameter a flag
 
     isoglot analyse alignment runs/tlm --lexicon muse.en-de.txt --source-lang en --target-lang de --out runs/tlm
     """
-    from isoglot.analysis.alignment_score import Subset
-    from isoglot.analysis.analyse import AlignmentRequest, analyse_alignment
-    from isoglot.analysis.checkpoint_score import ScoreOptions
+    from isoglot.analysis.analyse import analyse_alignment
     from isoglot.cli.console import Console
 
-    drawn = None if subset is None else Subset(subset, seed, candidates)  # type: ignore[arg-type]
-    options = ScoreOptions(
-        include_special=include_special, subset=drawn, language_ids=_two_ids(language_ids), single=single,
-        device=device,
-    )  # fmt: skip
-    request = AlignmentRequest(
-        vocabulary=vocabulary, copied_from=copied_from, lexicon=lexicon, languages=sides.both,
-        induction=induction, words=words, name=language, options=options,
-    )  # fmt: skip
     with Console(quiet=running.quiet) as console:
-        rows = analyse_alignment(checkpoints, request, out=out, labels=labels or (), progress=console)
+        rows = analyse_alignment(
+            checkpoints, sides.of(request), out=out, labels=labels or (), progress=console
+        )
     _print_rows(rows, quiet=running.quiet)
 
 
@@ -279,17 +247,6 @@ def _print_rows(rows: list[Any], *, quiet: bool) -> None:
             ("run", "task", "language", "metric", "value", "examples"),
             [(r.run, r.task, r.language, r.metric, f"{r.value:.2f}", f"{r.examples:,}") for r in rows],
         )
-
-
-def _two_ids(text: str | None) -> tuple[int, int] | None:
-    from isoglot.errors import ConfigurationError
-
-    if text is None:
-        return None
-    parts = text.split(",")
-    if len(parts) != 2 or not all(part.strip().isdigit() for part in parts):
-        raise ConfigurationError(f"--language-ids {text!r} given; it is two ids, source and target: 2,3")
-    return int(parts[0]), int(parts[1])
 
 
 analyse = typer.Typer(

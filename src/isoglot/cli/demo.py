@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from isoglot.cli.flags import with_flags
+from isoglot.cli.running import Reporting
+from isoglot.cli.settings import parse_settings
+from isoglot.options import Options, option
+
 if TYPE_CHECKING:
     from isoglot.studies.demo import Demo
 
-__all__ = ["demo", "register"]
+__all__ = ["demo"]
 
 _STORY = """\
 Four ways to train an encoder on two languages that share no word and no word order: English of a small made-up
@@ -25,41 +30,38 @@ Each is given all there is, every pair and the whole dictionary: the paper's qua
 """
 
 
-def register(app: typer.Typer) -> None:
-    """Add this group's commands."""
-    app.command()(demo)
+class DemoOptions(Options):
+    """Size and place of the demo."""
+
+    out: Path = option(Path("runs/demo"), "Folder to write; nothing is done twice.", flags=["--out", "-o"])
+    steps: int | None = option(None, "Optimiser steps of each pre-training; by default 800.", ge=1)
+    seed: int = option(1, "Seed of the generated text and of all runs.", ge=0)
+    workers: int | None = option(
+        None, "Processes of one thread each; by default one per core, four at most.", ge=1
+    )
+    settings: tuple[str, ...] = option(
+        (), "Change a size: --set alpha=1; repeatable.", flags=["--set"], metavar="SIZE=VALUE"
+    )
 
 
-def demo(
-    out: Path = typer.Option(
-        Path("runs/demo"), "--out", "-o", help="Folder to write; nothing is done twice."
-    ),
-    steps: int | None = typer.Option(None, min=1, help="Optimiser steps of each pre-training (default 800)."),
-    seed: int = typer.Option(1, min=0, help="Seed of the generated text and of all runs."),
-    workers: int | None = typer.Option(
-        None, min=1, help="Processes of one thread each; by default one per core, four at most."
-    ),
-    settings: list[str] = typer.Option(
-        None, "--set", metavar="SIZE=VALUE", help="Change a size, for example --set alpha=1."
-    ),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="Only print the result and errors."),
-) -> None:
+@with_flags
+def demo(options: DemoOptions, running: Reporting) -> None:
     """Train four objectives from scratch and compare what transfers.
 
     MLM, XLM, DICT-MLM and ALIGN-MLM are trained, measured and written up in a report. Offline and without any data:
     under five minutes on two cores.
     """
     from isoglot.cli.console import Console
-    from isoglot.cli.study import sizes_of
     from isoglot.studies.demo import run_demo
 
-    changes: dict[str, Any] = {"seeds": [seed], "world_seed": seed}
-    if steps is not None:
-        changes |= {"steps": steps, "warmup": steps // 10}
-    changes |= sizes_of(settings or [])
-    with Console(quiet=quiet) as console:
+    changes: dict[str, Any] = {"seeds": [options.seed], "world_seed": options.seed}
+    if options.steps is not None:
+        changes |= {"steps": options.steps, "warmup": options.steps // 10}
+    changes |= parse_settings(options.settings, example="alpha=1")
+    with Console(quiet=running.quiet) as console:
         console.note(_STORY)
-        result = run_demo(out, changes=changes, workers=workers, progress=None if quiet else console)
+        progress = None if running.quiet else console
+        result = run_demo(options.out, changes=changes, workers=options.workers, progress=progress)
     _print(result)
 
 

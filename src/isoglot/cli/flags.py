@@ -23,7 +23,8 @@ _WIDEST_METAVAR = 30
 def with_flags(command: Callable[..., None]) -> Callable[..., None]:
     """Replace each parameter of a command that is an option model by one flag per field.
 
-    The command gets the validated model. Fields that are models themselves are laid out flat. A mapping is given as
+    The command gets the validated model. Fields that are models themselves are laid out flat; one that may be ``None``
+    is, unless a flag of it is given, and then those that it requires are required. A mapping is given as
     ``NAME=VALUE``, several times; a sequence by repeating the flag.
 
     Raises:
@@ -49,7 +50,7 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
             name: _built(model, {n: v for n, v in values.items() if n in given})
             for name, model in models.items()
         }
-        flat = {name for model in models.values() for name, _ in _fields(model)}
+        flat = {name for model in models.values() for name, *_ in _fields(model)}
         command(**{name: value for name, value in values.items() if name not in flat}, **built)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -78,17 +79,18 @@ def given_fields(options: BaseModel) -> Iterator[tuple[str, FieldInfo]]:
             yield name, field
 
 
-def _fields(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
-    """Name and description of every field that has a flag, those of nested models included."""
+def _fields(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo, bool]]:
+    """Name and description of every field that has a flag, nested ones included, and whether it is needed."""
     for name, field in model.model_fields.items():
-        if _is_model(field.annotation):
-            yield from _fields(field.annotation)
-        elif _has_flag(field):
-            yield name, field
+        kind, optional = _without_none(field.annotation)
+        if _is_model(kind):
+            yield from ((n, f, needed and not optional) for n, f, needed in _fields(kind))
+        elif _extra(field).get("flags", ()) is not None:
+            yield name, field, field.is_required()
 
 
 def _parameters(model: type[BaseModel]) -> Iterator[inspect.Parameter]:
-    for name, field in _fields(model):
+    for name, field, needed in _fields(model):
         extra, description = _extra(field), field.description or ""
         flags = extra.get("flags") or [flag_of(name, field)]
         kind, metavar = _flag_type(field)
@@ -111,7 +113,7 @@ def _parameters(model: type[BaseModel]) -> Iterator[inspect.Parameter]:
         yield inspect.Parameter(
             name,
             inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if field.is_required() else default,
+            default=inspect.Parameter.empty if needed else default,
             annotation=Annotated[kind, info],
         )
 
@@ -150,9 +152,11 @@ def _built(model: type[BaseModel], given: Mapping[str, Any]) -> BaseModel:
     """The model, with the values set that were given on the command line."""
     values: dict[str, Any] = {}
     for name, field in model.model_fields.items():
-        if _is_model(field.annotation):
-            values[name] = _built(field.annotation, given)
-        elif name in given and _has_flag(field):
+        kind, optional = _without_none(field.annotation)
+        if _is_model(kind):
+            if not optional or any(n in given for n, *_ in _fields(kind)):
+                values[name] = _built(kind, given)
+        elif name in given and _extra(field).get("flags", ()) is not None:
             values[name] = _parsed(field, flag_of(name, field), given[name])
     try:
         return model.model_validate(values)
@@ -180,6 +184,8 @@ def _complaint(model: type[BaseModel], mistake: Mistake) -> str:
     if not mistake.location:
         return mistake.reason
     name = str(mistake.location[0])
+    if mistake.kind == "missing" and len(mistake.location) > 1:
+        return f"{flag_of(name, model.model_fields[name])}: too few values given"
     return f"{flag_of(name, model.model_fields[name])}: {mistake.reason}"
 
 
@@ -195,10 +201,6 @@ def _shown(field: FieldInfo) -> Any:
 
 def _extra(field: FieldInfo) -> Mapping[str, Any]:
     return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
-
-
-def _has_flag(field: FieldInfo) -> bool:
-    return _extra(field).get("flags", ()) is not None
 
 
 def _is_model(annotation: Any) -> TypeGuard[type[BaseModel]]:

@@ -17,13 +17,13 @@ class GroupedCommand(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments first, then the flags of each group in the order of their first flag."""
-        groups: dict[str, list[tuple[str, str]]] = {}
+        groups: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if record is not None:
                 own = "Arguments" if parameter.param_type_name == "argument" else "Options"
                 groups.setdefault(getattr(parameter, "rich_help_panel", None) or own, []).append(record)
-        for heading, rows in groups.items():
+        for heading, rows in ((heading, rows) for heading, rows in groups.items() if rows):
             with formatter.section(heading):
                 formatter.write_dl(rows)
 

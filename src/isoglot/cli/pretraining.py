@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from isoglot.cli.flags import with_flags
-from isoglot.cli.running import Running
+from isoglot.cli.running import Reporting, Running
 from isoglot.options import Options, option
 
 __all__ = ["inspect", "pretrain"]
@@ -87,7 +87,7 @@ def pretrain(
 
 
 @with_flags
-def inspect(recipe: _Recipe, chosen: Chosen, shown: Shown, running: Running) -> None:
+def inspect(recipe: _Recipe, chosen: Chosen, shown: Shown, running: Reporting) -> None:
     """Print what a recipe trains on: pieces, masks, labels, links.
 
     One table per view and position, exactly as training sees them. `input` is what the encoder gets (= where it is the

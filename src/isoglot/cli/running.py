@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from isoglot.options import Options, option
 
-__all__ = ["Replacing", "Running"]
+__all__ = ["Replacing", "Reporting", "Running"]
 
 _GROUP = "Running"
 
@@ -19,3 +19,9 @@ class Replacing(Running):
     """How a command runs that makes the same output once."""
 
     overwrite: bool = option(False, "Replace an output made with other options.", group=_GROUP)
+
+
+class Reporting(Running):
+    """How a command runs whose results are printed."""
+
+    quiet: bool = option(False, "Only print results and errors.", flags=["--quiet", "-q"], group=_GROUP)

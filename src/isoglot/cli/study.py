@@ -4,54 +4,58 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from pydantic import Field
 
-from isoglot.cli.task_options import seeds_of
+from isoglot.cli.flags import with_flags
+from isoglot.cli.running import Reporting
+from isoglot.cli.settings import parse_settings
+from isoglot.options import Options, option
 
 if TYPE_CHECKING:
     from isoglot.studies.program import Inspection, Program
 
-__all__ = ["register", "sizes_of", "study"]
+__all__ = ["study"]
 
 _SHOWN = 3
+Form = Literal["text", "csv", "latex"]
 
 
-def register(app: typer.Typer) -> None:
-    """Add this group's commands."""
-    app.command()(study)
+class StudyOptions(Options):
+    """What is done of a study, where and how."""
 
-
-def study(  # noqa: PLR0917 - one parameter a flag
-    names: list[str] = typer.Argument(
-        None, metavar="NAME", help="Studies (align_mlm/table3), papers (align_mlm), or FILE.py."
-    ),
-    scale: str = typer.Option("tiny", "--scale", "-s", help="tiny, small or paper."),
-    out: Path | None = typer.Option(
-        None, "--out", "-o", help="Folder; studies in one folder share their runs."
-    ),
-    only: list[str] = typer.Option(
-        None,
+    scale: str = option("tiny", "tiny, small or paper.", flags=["--scale", "-s"])
+    out: Path | None = option(None, "Folder; studies in one folder share their runs.", flags=["--out", "-o"])
+    only: tuple[str, ...] = option(
+        (),
+        "Cells by ROW, COLUMN or ROW:COLUMN ('XLM*:pos.*'), or the k-th of n parts of the encoders.",
         metavar="CELLS|K/N",
-        help="Cells by ROW, COLUMN or ROW:COLUMN ('XLM*:pos.*'), or the k-th of n parts of the encoders.",
-    ),
-    seeds: str | None = typer.Option(None, help="Seeds in place of the scale's, with commas."),
-    engine: str = typer.Option("local", help="local, or ray: each call a task on a Ray cluster."),
-    workers: int = typer.Option(1, min=1, help="Processes of the local engine, one thread each if several."),
-    listed: bool = typer.Option(False, "--list", help="List the studies."),
-    dry_run: bool = typer.Option(
-        False, "--dry-run", help="Check everything; print calls, files and what is missing; make nothing."
-    ),
-    tables_only: bool = typer.Option(
-        False, "--tables-only", help="Print the tables from what there is so far."
-    ),
-    form: str = typer.Option("text", "--format", "-f", help="text, csv or latex."),
-    settings: list[str] = typer.Option(
-        None, "--set", metavar="SIZE=VALUE", help="Change a size of the study, for example --set steps=200."
-    ),
-    keep: bool = typer.Option(False, "--keep", help="Keep fine-tuned weights after they are evaluated."),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="Only print the tables and errors."),
+    )
+    seeds: tuple[Annotated[int, Field(ge=0)], ...] | None = option(
+        None, "Seeds in place of the scale's: 1,2,3.", commas=True, min_length=1
+    )
+    settings: tuple[str, ...] = option(
+        (), "Change a size of the study: --set steps=200; repeatable.", flags=["--set"], metavar="SIZE=VALUE"
+    )
+    listed: bool = option(False, "List the studies.", flags=["--list"])
+    dry_run: bool = option(False, "Check everything; print calls, files and what is missing; make nothing.")
+    tables_only: bool = option(False, "Print the tables from what there is so far.")
+    form: Form = option("text", "Format of the tables.", flags=["--format", "-f"])
+    keep: bool = option(False, "Keep fine-tuned weights after they are evaluated.")
+    engine: Literal["local", "ray"] = option("local", "ray runs each call as a task on a Ray cluster.")
+    workers: int = option(1, "Processes of the local engine, one thread each if several.", ge=1)
+
+
+@with_flags
+def study(
+    options: StudyOptions,
+    running: Reporting,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="Studies (align_mlm/table3), papers (align_mlm), or FILE.py."),
+    ] = None,
 ) -> None:
     """Reproduce a paper's table, printed beside the paper's.
 
@@ -62,7 +66,7 @@ def study(  # noqa: PLR0917 - one parameter a flag
     A run that several cells or studies need is done once; a finished one is not done again; a stopped study goes on
     where it was. `isoglot study --list` shows what there is.
     """
-    if listed:
+    if options.listed:
         _list(names)
         return
     from isoglot.errors import ConfigurationError
@@ -72,47 +76,36 @@ def study(  # noqa: PLR0917 - one parameter a flag
 
     if not names:
         raise ConfigurationError("no study given; name one: `isoglot study --list` shows them")
-    if out is None and not dry_run:
+    if options.out is None and not options.dry_run:
         raise ConfigurationError("--out is not given; name a folder: --out runs/study")
-    if engine not in ("local", "ray"):
-        raise ConfigurationError(f"unknown engine {engine!r}; it is local or ray")
-    if form not in ("text", "csv", "latex"):
-        raise ConfigurationError(f"unknown format {form!r}; it is text, csv or latex")
-    changes = sizes_of(settings or [])
-    if seeds is not None:
-        changes["seeds"] = seeds_of(seeds, option="--seeds")
-    part, patterns = _only(only or [])
-    programs = build_programs(find_studies(names), scale=scale, changes=changes, only=patterns)
-    store = Store(out or Path("runs/study"))
-    found = inspect_programs(programs, store, part=part, check=not tables_only)
-    if dry_run:
+    changes = parse_settings(options.settings, example="steps=200")
+    if options.seeds is not None:
+        changes["seeds"] = options.seeds
+    part, patterns = _only(options.only)
+    programs = build_programs(find_studies(names), scale=options.scale, changes=changes, only=patterns)
+    store = Store(options.out or Path("runs/study"))
+    found = inspect_programs(programs, store, part=part, check=not options.tables_only)
+    if options.dry_run:
         _show(programs, found)
     failed = {}
-    if not tables_only and not dry_run:
-        failed = _run(store, found, engine=engine, workers=workers, keep=keep, quiet=quiet)
-    if not dry_run:
-        _print(programs, store, found, form, quiet=quiet)
+    if not options.tables_only and not options.dry_run:
+        failed = _run(
+            store,
+            found,
+            engine=options.engine,
+            workers=options.workers,
+            keep=options.keep,
+            quiet=running.quiet,
+        )
+    if not options.dry_run:
+        _print(programs, store, found, options.form, quiet=running.quiet)
     if failed:
         raise ConfigurationError(
             [f"{name}: {message}" for name, message in failed.items()],
             heading=f"{len(failed)} calls could not be done; their cells are empty",
         )
-    if not tables_only:
+    if not options.tables_only:
         _require_something(programs, found)
-
-
-def sizes_of(settings: Sequence[str]) -> dict[str, Any]:
-    """Sizes from ``SIZE=VALUE`` each."""
-    from isoglot.errors import ConfigurationError
-    from isoglot.recipe.document import parse_value
-
-    found = {}
-    for text in settings:
-        name, equals, value = text.partition("=")
-        if not equals or not name.strip():
-            raise ConfigurationError(f"--set {text!r}: SIZE=VALUE is needed, for example --set steps=200")
-        found[name.strip()] = parse_value(value)
-    return found
 
 
 def _only(given: Sequence[str]) -> tuple[tuple[int, int], list[str]]:
@@ -143,7 +136,7 @@ def _run(store: Any, found: Inspection, *, quiet: bool, **options: Any) -> dict[
     return {call.told: message for call, message in done.failed.items()}
 
 
-def _print(programs: Sequence[Program], store: Any, found: Inspection, form: str, *, quiet: bool) -> None:
+def _print(programs: Sequence[Program], store: Any, found: Inspection, form: Form, *, quiet: bool) -> None:
     from isoglot.report import export
     from isoglot.studies.program import write_program
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from isoglot.cli.settings import parse_settings
 from isoglot.options import Options, option
 
-__all__ = ["Checkpoints", "TaskData", "Training", "seeds_of", "values_of"]
+__all__ = ["Checkpoints", "TaskData", "Training", "values_of"]
 
 
 Checkpoints = Annotated[
@@ -56,15 +56,3 @@ class Training(Options):
 def values_of(given: tuple[str, ...]) -> dict[str, Any]:
     """``KEY=VALUE`` texts as values; several with commas are a tuple."""
     return parse_settings(given, example="batch_size=16", lists=True)
-
-
-def seeds_of(text: str, *, option: str = "--seed") -> list[int]:
-    """``1,2,3`` as numbers."""
-    from isoglot.errors import ConfigurationError
-
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdecimal() for part in parts):
-        raise ConfigurationError(
-            f"{option} {text!r} given; a number is needed, or several with commas: {option} 1,2,3"
-        )
-    return [int(part) for part in parts]

@@ -259,16 +259,13 @@ class AlignmentScore(Step):
         self._options()
 
     def _options(self) -> Any:
-        from isoglot.analysis.alignment_score import Subset  # noqa: PLC0415 - loads the libraries
-        from isoglot.analysis.checkpoint_score import ScoreOptions  # noqa: PLC0415
+        from isoglot.analysis.options import ScoreOptions  # noqa: PLC0415
 
-        own: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in self.options.items()}
-        if "subset" in own:
-            own["subset"] = Subset(**own["subset"])
         try:
-            return ScoreOptions(**own)
-        except TypeError as error:
-            raise ConfigurationError(f"alignment score: {error}") from error
+            return ScoreOptions.model_validate(self.options)
+        except ValidationError as error:
+            known = ScoreOptions.model_fields
+            raise ConfigurationError([f"alignment score: {m}" for m in mistakes_of(error, known)]) from error
 
     def run(self, folder: Path, report: Reporter) -> Facts:
         """Measure."""
