@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,7 +23,16 @@ from isoglot.derive.base import Sentence
 from isoglot.derive.labels import carry, flip_runs, make_tags_consistent
 from isoglot.derive.order import Inversion, invert_xnli, sentence_bounds
 from isoglot.modules.contrast import key_queue_loss
-from isoglot.modules.extraction import distort, extractor, intersection_links, itermax_links, union_links
+from isoglot.modules.extraction import (
+    argmax_links,
+    backward_links,
+    distort,
+    forward_links,
+    intersection_links,
+    itermax_links,
+    max_weight_links,
+    union_links,
+)
 from isoglot.modules.key_queue import KeyQueue
 from isoglot.modules.momentum import MomentumCopy
 from isoglot.modules.sinkhorn import sinkhorn
@@ -72,12 +82,12 @@ def test_matchers(golden: Any, extra: int) -> None:
     cases = golden["simalign"]["cases"]
     batch, mask = padded(cases, extra=extra, fill=9.0)
     found = {
-        "fwd": extractor("forward"),
-        "rev": extractor("backward"),
-        "inter": extractor("argmax"),
-        "itermax2": extractor("itermax", max_count=2),
-        "itermax3": extractor("itermax", max_count=3),
-        "mwmf": extractor("match"),
+        "fwd": forward_links,
+        "rev": backward_links,
+        "inter": argmax_links,
+        "itermax2": itermax_links,
+        "itermax3": partial(itermax_links, max_count=3),
+        "mwmf": max_weight_links,
     }
     distorted = distort(batch, mask, ratio=0.5)
     for name, extract in found.items():

@@ -312,7 +312,7 @@ def test_flags_that_would_do_nothing_are_refused(tmp_path, bitext, encoder):
         (("--set", "threshold=0.5"), "--symmetrise agreement"),
         (("-m", "hmm", "--symmetrise", "union", "--set", "threshold=0.5"), "--symmetrise agreement"),
         (("-m", "argmax", "--model", encoder, "--set", "threshold=0.5"), "threshold=0.5"),
-        (("-m", "ot", "--model", encoder, "--set", "passes=3", "--set", "null_cost=0.5"), "passes=3"),
+        (("-m", "ot", "--model", encoder, "--set", "passes=3"), "passes=3"),
         (("--min-score", 2), "--min-score 2"),
         (("-f", "words", "--base", 1), "--base"),
         (("-f", "offsets", "--base", 0), "--base"),

@@ -10,13 +10,7 @@ from hypothesis import strategies as st
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.extraction import intersection_links, itermax_links, union_links
-from isoglot.modules.sinkhorn import (
-    entropic_transport,
-    null_transport,
-    sinkhorn,
-    transport_cost,
-    unbalanced_transport,
-)
+from isoglot.modules.sinkhorn import sinkhorn
 
 # Similarities are random; π, ξ and the links were computed with the released XLM-Align functions.
 GOLDEN = [
@@ -191,112 +185,7 @@ def test_without_a_floor_negative_similarities_keep_their_sign(extra):
         sinkhorn(batch, mask, epsilon=None, mu=2.0)
 
 
-def random_cost(seed=0):
-    rng = np.random.default_rng(seed)
-    return pack([rng.random((3, 5)), rng.random((6, 2)), rng.random((4, 4))], 2, 33.0)
-
-
-def test_balanced_transport_meets_its_marginals_and_is_optimal_in_the_limit():
-    from scipy.optimize import linear_sum_assignment
-
-    cost, mask = random_cost()
-    plan = entropic_transport(cost, mask, regularisation=0.05, iterations=2000)
-    rows, columns = mask.any(2).double(), mask.any(1).double()
-    torch.testing.assert_close(plan.sum(2), rows / rows.sum(1, keepdim=True), atol=1e-6, rtol=0)
-    torch.testing.assert_close(plan.sum(1), columns / columns.sum(1, keepdim=True), atol=1e-9, rtol=0)
-    sharp = entropic_transport(cost, mask, regularisation=0.002, iterations=5000)[2, :4, :4]
-    i, j = linear_sum_assignment(cost[2, :4, :4].numpy())
-    assert [int(x) for x in sharp.argmax(1)] == j.tolist() and i.tolist() == [0, 1, 2, 3]
-    assert float((sharp * cost[2, :4, :4]).sum()) == pytest.approx(float(cost[2, i, j].mean()), abs=1e-3)
-
-
-def test_given_marginals():
-    cost, mask = random_cost(3)
-    a, b = mask.any(2).double(), mask.any(1).double()
-    a[0, 1], b[1, 1] = 0.0, 5.0
-    a, b = a / a.sum(1, keepdim=True), b / b.sum(1, keepdim=True)
-    plan = entropic_transport(cost, mask, source_mass=a, target_mass=b, regularisation=0.2, iterations=1500)
-    torch.testing.assert_close(plan.sum(2), a, atol=1e-6, rtol=0)
-    torch.testing.assert_close(plan.sum(1), b, atol=1e-9, rtol=0)
-
-
-def test_unbalanced_leaves_the_dear_unaligned_and_tends_to_balanced():
-    cost, mask = random_cost(1)
-    balanced = entropic_transport(cost, mask, iterations=3000)
-    nearly = unbalanced_transport(cost, mask, marginal_penalty=1e5, iterations=3000)
-    torch.testing.assert_close(nearly, balanced, atol=1e-5, rtol=0)
-    cost[0, 0, :5] = 50.0
-    plan = unbalanced_transport(cost, mask, marginal_penalty=0.5, iterations=500)
-    assert float(plan[0, 0].sum()) < 1e-6 < 0.05 < float(plan[0, 1].sum())
-
-
-def test_unbalanced_satisfies_its_first_order_condition():
-    """∂/∂P of ⟨P,C⟩ + λ KL(P|ab) + ρ KL(P1|a) + ρ KL(Pᵀ1|b) is 0 at the plan."""
-    cost, mask = random_cost(6)
-    rho, regularisation = 0.7, 0.3
-    plan = unbalanced_transport(
-        cost, mask, marginal_penalty=rho, regularisation=regularisation, iterations=4000
-    )
-    for b, (n, m) in enumerate([(3, 5), (6, 2), (4, 4)]):
-        p, c = plan[b, :n, :m], cost[b, :n, :m]
-        gradient = c + regularisation * (p * n * m).log()
-        gradient = (
-            gradient + rho * (p.sum(1, keepdim=True) * n).log() + rho * (p.sum(0, keepdim=True) * m).log()
-        )
-        torch.testing.assert_close(gradient, torch.zeros_like(gradient), atol=1e-7, rtol=0)
-
-
-def test_null_takes_the_words_without_partner():
-    cost, mask = torch.full((1, 4, 3), 0.9), torch.ones(1, 4, 3, dtype=torch.bool)
-    cost[0, 0, 1] = cost[0, 2, 0] = 0.05
-    mask[0, 3] = False
-    plan, source_null, target_null = null_transport(
-        cost, mask, null_cost=0.3, regularisation=0.02, iterations=2000
-    )
-    links = plan[0] > 0.5
-    assert links.nonzero().tolist() == [[0, 1], [2, 0]]
-    assert source_null[0].tolist() == pytest.approx([0, 1, 0, 0], abs=1e-2)
-    assert target_null[0].tolist() == pytest.approx([0, 0, 1], abs=1e-2)
-    torch.testing.assert_close(plan.sum(2) + source_null, mask.any(2).double(), atol=1e-5, rtol=0)
-    torch.testing.assert_close(plan.sum(1) + target_null, mask.any(1).double(), atol=1e-5, rtol=0)
-
-
-@pytest.mark.parametrize("kind", ["cosine", "dot", "euclidean"])
-def test_costs(kind):
-    generator = torch.Generator().manual_seed(2)
-    source, target = torch.randn(2, 4, 6, generator=generator), torch.randn(2, 5, 6, generator=generator)
-    target[0, 2] = source[0, 1] * (3.0 if kind != "euclidean" else 1.0)
-    mask = torch.ones(2, 4, 5, dtype=torch.bool)
-    mask[1, 3] = mask[1, :, 4] = False
-    cost = transport_cost(source, target, mask, kind=kind)
-    assert bool((cost >= 0).all()) and not bool(cost[~mask].any())
-    assert float(cost[0, 1].min()) == pytest.approx(float(cost[0, 1, 2]), abs=1e-6)
-    if kind != "cosine":
-        assert float(cost.amax((1, 2)).min()) == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize("function", [entropic_transport, unbalanced_transport, null_transport])
-def test_padding_and_empty_sentences_in_transport(function):
-    cost, mask = random_cost(9)
-    wide = torch.nn.functional.pad(cost, (0, 3, 0, 2), value=-4.0)
-    wide_mask = torch.nn.functional.pad(mask, (0, 3, 0, 2))
-    plan, padded = (
-        r if torch.is_tensor(r) else r[0] for r in (function(cost, mask), function(wide, wide_mask))
-    )
-    torch.testing.assert_close(padded[:, : cost.shape[1], : cost.shape[2]], plan, atol=1e-12, rtol=0)
-    result = function(cost, torch.zeros_like(mask))
-    assert not bool((result if torch.is_tensor(result) else result[0]).any())
-
-
 def test_mistakes_are_named():
     one = torch.ones(1, 1, 1)
     with pytest.raises(ConfigurationError, match=r"(?s)iterations -1.*mu 0.*epsilon 0.*order 'rows'"):
         sinkhorn(one, one.bool(), iterations=-1, mu=0, epsilon=0, order="rows")
-    with pytest.raises(ConfigurationError, match="regularisation 0 given"):
-        entropic_transport(one, one.bool(), regularisation=0)
-    with pytest.raises(ConfigurationError, match="iterations 0 given"):
-        entropic_transport(one, one.bool(), iterations=0)
-    with pytest.raises(ConfigurationError, match="marginal_penalty -1 given"):
-        unbalanced_transport(one, one.bool(), marginal_penalty=-1)
-    with pytest.raises(ConfigurationError, match="cost 'l1' given"):
-        transport_cost(one, one, one.bool(), kind="l1")

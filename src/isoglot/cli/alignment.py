@@ -45,8 +45,8 @@ def align(  # noqa: PLR0917 - one parameter a flag
         "-m",
         help="Without an encoder: fast_align (the default), hmm (the most accurate), eflomal (if installed). With "
         "--model: itermax (the default), argmax, "
-        "match, forward, backward (SimAlign), softmax, entmax (awesome-align), ot (XLM-Align), entropic, "
-        "unbalanced, null, pointer. What each does: `isoglot align --methods`.",
+        "match, forward, backward (SimAlign), softmax, entmax (awesome-align), ot (XLM-Align), pointer. "
+        "What each does: `isoglot align --methods`.",
     ),
     methods: bool = typer.Option(
         False, "--methods", is_eager=True, callback=_list_methods, help="List the methods."

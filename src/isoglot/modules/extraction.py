@@ -10,43 +10,25 @@ Memory is a few times ``batch · n · m``; nothing is built per candidate.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any, Literal, Protocol
-
 import torch
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 from isoglot.errors import ConfigurationError
-from isoglot.modules.entmax import entmax15
 
 __all__ = [
-    "EXTRACTORS",
-    "Extractor",
     "argmax_links",
     "backward_links",
     "distort",
-    "entmax_links",
-    "extractor",
     "first_argmax",
     "forward_links",
     "intersection_links",
     "itermax_links",
     "max_weight_links",
     "pair_mask",
-    "softmax_links",
     "softmax_probabilities",
     "union_links",
 ]
-
-
-class Extractor(Protocol):
-    """Similarities in, links out; both batched and padded."""
-
-    def __call__(self, similarity: Tensor, mask: Tensor) -> Tensor:
-        """Boolean links of the shape of ``similarity``, false outside ``mask``."""
-        ...
 
 
 def pair_mask(source_mask: Tensor, target_mask: Tensor) -> Tensor:
@@ -120,20 +102,18 @@ def itermax_links(
     *,
     alpha: float = 0.9,
     max_count: int = 2,
-    rule: Literal["simalign", "literal"] = "simalign",
     double: bool = True,
 ) -> Tensor:
     r"""SimAlign's IterMax: the mutual argmax, repeated on what is left (Jalili Sabet et al. 2020).
 
-    With ``rule="simalign"`` (what SimAlign's and XLM-Align's code does) each pass after the first multiplies
-    the *original* similarities by a factor and adds the mutual argmax of the product,
+    As in SimAlign's and XLM-Align's code, each pass after the first multiplies the *original* similarities by a
+    factor and adds the mutual argmax of the product,
 
     .. math:: f_{ij} = \min(1, \alpha [i\ \text{free}] + \alpha [j\ \text{free}])
 
     where cells whose row and column are both covered never become links. A sentence pair stops as soon as no
-    row or no column is free, and gets no second pass at all where one side has two tokens or fewer.
-    ``rule="literal"`` is Eq. 9 of XLM-Align as printed: links are set to 0, cells that share a row or a
-    column with a link are multiplied by α, cumulatively from pass to pass, and nothing stops early.
+    row or no column is free, and gets no second pass at all where one side has two tokens or fewer. (XLM-Align's
+    Eq. 9 as printed discounts whole rows and columns, so no word could get a second link.)
 
     Args:
         similarity: (batch, n, m), non-negative (the discount would *raise* a negative one): SimAlign takes
@@ -142,7 +122,6 @@ def itermax_links(
         mask: (batch, n, m) real cells.
         alpha: discount, 0.9 in both papers' code.
         max_count: passes in all, the first included. Two in both; three trade precision for recall.
-        rule: ``simalign`` or ``literal``.
         double: compute in float64, which makes links equal to SimAlign's (whose masks are float64) to the
             last one; else in the dtype of ``similarity``.
 
@@ -150,12 +129,8 @@ def itermax_links(
         bool (batch, n, m).
 
     Raises:
-        ConfigurationError: an unknown rule, or ``max_count`` below 1.
+        ConfigurationError: ``max_count`` below 1.
     """
-    if rule not in ("simalign", "literal"):
-        raise ConfigurationError(
-            f"itermax rule {rule!r} given; there are 'simalign' and 'literal': rule: simalign"
-        )
     if max_count < 1:
         raise ConfigurationError(
             f"itermax max_count {max_count} given; at least 1 pass is needed: max_count: 2"
@@ -164,8 +139,7 @@ def itermax_links(
     links = argmax_links(scores, mask)
     if max_count == 1 or not similarity.numel():
         return links
-    grow = _grow_literal if rule == "literal" else _grow_simalign
-    return grow(scores, mask, links, alpha, max_count)
+    return _grow(scores, mask, links, alpha, max_count)
 
 
 def max_weight_links(similarity: Tensor, mask: Tensor) -> Tensor:
@@ -199,27 +173,6 @@ def softmax_probabilities(similarity: Tensor, mask: Tensor) -> tuple[Tensor, Ten
     return forward.masked_fill(~mask, 0.0), backward.masked_fill(~mask, 0.0)
 
 
-def softmax_links(similarity: Tensor, mask: Tensor, *, threshold: float = 1e-3) -> Tensor:
-    """Links whose softmax exceeds a threshold in both directions (awesome-align, Dou and Neubig 2021, Eq. 3).
-
-    The similarities there are raw dot products, whose scale the threshold depends on: 0.001 for mBERT, 0.1
-    for LaBSE.
-    """
-    forward, backward = softmax_probabilities(similarity, mask)
-    return (forward > threshold) & (backward > threshold) & mask
-
-
-def entmax_links(similarity: Tensor, mask: Tensor, *, threshold: float = 0.0) -> Tensor:
-    """Links whose 1.5-entmax exceeds a threshold in both directions (awesome-align's sparse variant)."""
-    if not similarity.numel():
-        return torch.zeros_like(mask, dtype=torch.bool)
-    return (
-        (entmax15(similarity, dim=2, mask=mask) > threshold)
-        & (entmax15(similarity, dim=1, mask=mask) > threshold)
-        & mask
-    )
-
-
 def distort(similarity: Tensor, mask: Tensor, *, ratio: float = 0.5) -> Tensor:
     r"""SimAlign's distortion correction: cells far from the diagonal are discounted.
 
@@ -249,7 +202,7 @@ def _chosen(scores: Tensor, dim: int) -> Tensor:
     return index == first_argmax(scores, dim).unsqueeze(dim)
 
 
-def _grow_simalign(scores: Tensor, mask: Tensor, links: Tensor, alpha: float, max_count: int) -> Tensor:
+def _grow(scores: Tensor, mask: Tensor, links: Tensor, alpha: float, max_count: int) -> Tensor:
     """Passes after the first, as SimAlign's code has them; ``links`` holds the first pass."""
     rows, columns = mask.any(2), mask.any(1)
     long_enough = torch.minimum(rows.sum(1), columns.sum(1)) > 2
@@ -268,44 +221,3 @@ def _grow_simalign(scores: Tensor, mask: Tensor, links: Tensor, alpha: float, ma
         if count + 1 < max_count and not bool(new.any()):
             break
     return links
-
-
-def _grow_literal(scores: Tensor, mask: Tensor, links: Tensor, alpha: float, max_count: int) -> Tensor:
-    """Passes after the first, by Eq. 9 of XLM-Align as printed; ``links`` holds the first pass."""
-    for _ in range(1, max_count):
-        covered = links.any(2, keepdim=True) | links.any(1, keepdim=True)
-        scores = torch.where(covered, alpha * scores, scores).masked_fill(links, 0.0)
-        links = links | argmax_links(scores, mask)
-    return links
-
-
-EXTRACTORS: dict[str, Callable[..., Tensor]] = {
-    "argmax": argmax_links,
-    "forward": forward_links,
-    "backward": backward_links,
-    "intersection": intersection_links,
-    "union": union_links,
-    "itermax": itermax_links,
-    "match": max_weight_links,
-    "softmax": softmax_links,
-    "entmax15": entmax_links,
-}
-"""Name to function."""
-
-
-def extractor(name: str, **options: Any) -> Extractor:
-    """An extractor by name, with its options bound.
-
-    Example:
-        >>> links = extractor("itermax", max_count=2)(torch.eye(4)[None], torch.ones(1, 4, 4,
-        dtype=torch.bool)) >>> int(links.sum())
-        4
-
-    Raises:
-        ConfigurationError: no extractor has this name.
-    """
-    if name not in EXTRACTORS:
-        raise ConfigurationError(
-            f"extractor {name!r} given; there are {', '.join(EXTRACTORS)}. Write for example method: itermax"
-        )
-    return partial(EXTRACTORS[name], **options)

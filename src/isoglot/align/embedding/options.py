@@ -20,9 +20,6 @@ Method = Literal[
     "softmax",
     "entmax",
     "ot",
-    "entropic",
-    "unbalanced",
-    "null",
     "pointer",
 ]
 
@@ -35,28 +32,21 @@ METHODS: dict[str, str] = {
     "softmax": "softmax of the dot product above a threshold in both directions (awesome-align)",
     "entmax": "1.5-entmax above a threshold in both directions (awesome-align)",
     "ot": "optimal transport, a few Sinkhorn normalisations (XLM-Align)",
-    "entropic": "entropic optimal transport with uniform masses",
-    "unbalanced": "the same with soft masses: words may stay unaligned",
-    "null": "the same with a NULL word on each side",
     "pointer": "the pointer network of a checkpoint trained with denoising_word_alignment",
 }
 """Method to what it does, for help texts."""
 
 
 _SIMALIGN = ("argmax", "itermax", "match", "forward", "backward")
-_TRANSPORT = ("entropic", "unbalanced", "null")
 _READ_BY: dict[str, tuple[str, ...]] = {
-    "compare": (*_SIMALIGN, "softmax", "entmax", "ot", *_TRANSPORT),
+    "compare": (*_SIMALIGN, "softmax", "entmax", "ot"),
     "distortion": (*_SIMALIGN, "softmax", "entmax", "ot"),
-    "threshold": ("softmax", "entmax", "ot", *_TRANSPORT, "pointer"),
-    "iterations": ("ot", *_TRANSPORT),
+    "threshold": ("softmax", "entmax", "ot", "pointer"),
+    "iterations": ("ot",),
     "mu": ("ot",),
     "order": ("ot",),
     "epsilon": ("ot",),
-    "links": ("ot", *_TRANSPORT, "pointer"),
-    "regularisation": _TRANSPORT,
-    "marginal_penalty": ("unbalanced",),
-    "null_cost": ("null",),
+    "links": ("ot", "pointer"),
 }
 """Options that not every method reads, and those that do."""
 
@@ -65,7 +55,7 @@ class EmbeddingOptions(BaseModel):
     """How an embedding aligner encodes, compares and links.
 
     ``None`` stands for the default of the method: layer 8 (for ``pointer`` the one it was trained on),
-    the cosine for SimAlign's and the transport methods, the dot product for awesome-align's and ``ot``;
+    the cosine for SimAlign's methods, the dot product for awesome-align's and ``ot``;
     joint encoding for ``ot`` and ``pointer``.
     """
 
@@ -86,9 +76,9 @@ class EmbeddingOptions(BaseModel):
     alpha: float = Field(0.9, gt=0, le=1, description="itermax: discount of half-covered cells")
     passes: int = Field(2, ge=1, description="itermax: passes in all")
     threshold: float | None = Field(
-        None, ge=0, lt=1, description="softmax, entmax and transport: least value of a link"
+        None, ge=0, lt=1, description="softmax, entmax, ot and pointer: least value of a link"
     )
-    iterations: int | None = Field(None, ge=0, description="ot: Sinkhorn iterations (2); transport: 100")
+    iterations: int | None = Field(None, ge=0, description="ot: Sinkhorn iterations; 2 by default")
     mu: float = Field(1.0, gt=0, description="ot: weight of the entropy")
     order: Literal["official", "paper"] = Field("official", description="ot: columns or rows first")
     epsilon: float | None = Field(
@@ -97,11 +87,8 @@ class EmbeddingOptions(BaseModel):
         description="ot: floor of the dot products; null: none, as XLM-Align's released aligner runs",
     )
     links: Literal["intersection", "itermax", "union", "argmax", "match", "forward", "backward"] = Field(
-        "intersection", description="ot, transport and pointer: how links are read off the two directions"
+        "intersection", description="ot and pointer: how links are read off the two directions"
     )
-    regularisation: float = Field(0.05, gt=0, description="transport: weight of the entropy")
-    marginal_penalty: float = Field(0.5, gt=0, description="unbalanced: price of missing a word's mass")
-    null_cost: float = Field(0.25, ge=0, description="null: price of leaving a word unaligned, in 1 − cosine")
     min_probability: float = Field(0.0, ge=0, le=1, description="leave out links below this probability")
     min_score: float = Field(0.0, ge=0, le=1, description="leave out all links of a pair below this score")
     max_tokens: int | None = Field(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -24,13 +23,7 @@ from isoglot.modules.extraction import (
     union_links,
 )
 from isoglot.modules.pointer import Pointer, pointer_alignment
-from isoglot.modules.sinkhorn import (
-    entropic_transport,
-    null_transport,
-    sinkhorn,
-    transport_cost,
-    unbalanced_transport,
-)
+from isoglot.modules.sinkhorn import sinkhorn
 
 __all__ = ["Scorer", "build_scorer", "prepared_states"]
 
@@ -42,8 +35,8 @@ def build_scorer(options: EmbeddingOptions, pointer: Pointer | None = None) -> S
     """The scorer of a method.
 
     What a link's probability is: the similarity ``(cosine + 1) / 2`` for SimAlign's methods; for all others the
-    geometric mean of the two directions' normalised weights (softmax, entmax, π and ξ of a Sinkhorn plan, the plan's
-    rows and columns, the pointer's attention).
+    geometric mean of the two directions' normalised weights (softmax, entmax, the rows and columns of a Sinkhorn
+    plan, the pointer's attention).
 
     Raises:
         ConfigurationError: ``pointer`` without the network.
@@ -55,13 +48,9 @@ def build_scorer(options: EmbeddingOptions, pointer: Pointer | None = None) -> S
         return lambda *states: _by_threshold(options, *states)
     if method == "ot":
         return lambda *states: _by_sinkhorn(options, *states)
-    if method == "pointer":
-        if pointer is None:
-            raise ConfigurationError(
-                "method pointer needs a checkpoint trained with denoising_word_alignment"
-            )
-        return lambda *states: _by_pointer(options, pointer, *states)
-    return lambda *states: _by_transport(options, *states)
+    if pointer is None:
+        raise ConfigurationError("method pointer needs a checkpoint trained with denoising_word_alignment")
+    return lambda *states: _by_pointer(options, pointer, *states)
 
 
 def prepared_states(options: EmbeddingOptions, table: Tensor) -> Tensor:
@@ -70,7 +59,7 @@ def prepared_states(options: EmbeddingOptions, table: Tensor) -> Tensor:
     Once for the table, so that not every padded batch does it again. **Shape**: (pieces, hidden).
     """
     table = table.float()
-    if options.comparison == "dot" or options.method in ("entropic", "unbalanced", "null", "pointer"):
+    if options.comparison == "dot" or options.method == "pointer":
         return table
     return torch.nn.functional.normalize(table, dim=-1, eps=1e-12)
 
@@ -125,33 +114,6 @@ def _by_sinkhorn(
     links = _read(options, options.links, plan, rows, columns, mask)
     # Without iterations the kernel itself comes back, which need not be below 1; without a floor it has signs.
     probability = _directions(plan.clamp(min=0.0), mask)
-    return _above(options, links, probability), probability
-
-
-def _by_transport(
-    options: EmbeddingOptions, source: Tensor, target: Tensor, source_mask: Tensor, target_mask: Tensor
-) -> tuple[Tensor, Tensor]:
-    mask = pair_mask(source_mask, target_mask)
-    cost = transport_cost(source, target, mask, kind="dot" if options.comparison == "dot" else "cosine")
-    settings: dict[str, Any] = {
-        "regularisation": options.regularisation,
-        "iterations": 100 if options.iterations is None else max(options.iterations, 1),
-    }
-    if options.method == "null":
-        plan, to_null, from_null = null_transport(cost, mask, null_cost=options.null_cost, **settings)
-        # A word that rather goes to NULL than to any single word stays unaligned.
-        worth = (plan > to_null[:, :, None]) & (plan > from_null[:, None, :])
-        probability = plan.clamp(0.0, 1.0)
-    else:
-        if options.method == "unbalanced":
-            plan = unbalanced_transport(cost, mask, marginal_penalty=options.marginal_penalty, **settings)
-            sizes = torch.maximum(mask.any(2).sum(1), mask.any(1).sum(1))[:, None, None]
-            probability = (plan * sizes).clamp(0.0, 1.0)
-        else:
-            plan = entropic_transport(cost, mask, **settings)
-            probability = _directions(plan, mask)
-        worth = mask
-    links = _read(options, options.links, plan, plan, plan, mask) & worth
     return _above(options, links, probability), probability
 
 
