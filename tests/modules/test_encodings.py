@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import activation_checkpointing
 import pytest
 import torch
 
+from isoglot.modules.encoder import layer_modules
 from isoglot.modules.encodings import Encodings
 
 
@@ -34,6 +36,32 @@ def test_an_inner_layer_read_first_brings_the_last_one_with_it(batch):
     assert encodings.forwards == 1
     (gradient,) = torch.autograd.grad(last.sum(), inner)  # the same graph
     assert gradient.abs().sum() > 0
+
+
+@pytest.mark.parametrize("checkpointed", [False, True])
+def test_layers_above_the_top_are_not_run(batch, checkpointed):
+    model, views = batch
+    if checkpointed:
+        activation_checkpointing.enable(model)
+    for part in model.modules():
+        if isinstance(part, torch.nn.Dropout):
+            part.p = 0.0
+    ran: list[int] = []
+    for number, layer in enumerate(layer_modules(model)):
+        layer.register_forward_hook(lambda *_, number=number: ran.append(number))
+    gradients = []
+    for top in (None, 2):
+        states = Encodings(model, views, top=top).hidden("pair", 2)
+        model.zero_grad()
+        states.square().sum().backward()
+        gradients.append({n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None})
+    assert ran[:4] == [0, 1, 2, 3] and 3 not in ran[4:] and 2 not in ran[4:]
+    assert gradients[0].keys() == gradients[1].keys()
+    for name, gradient in gradients[0].items():
+        torch.testing.assert_close(gradients[1][name], gradient)
+    assert Encodings(model, views, top=2).last("pair").shape == states.shape, (
+        "a wrong promise costs time alone"
+    )
 
 
 def test_a_layer_read_without_gradient_never_stands_in_for_one_with(batch):

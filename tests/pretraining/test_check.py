@@ -36,6 +36,7 @@ def test_shape_and_options_are_told_together_in_the_order_of_lines(tiny_recipe: 
     text = tiny_recipe.read_text()
     for old, new in (
         ("name: tiny", "nam: tiny"),
+        ("batch: {examples: 8}", "batch: {examples: 8}\nparts: {embedings: 0}"),
         ("hidden_size: 32", "hiden_size: 32"),
         ("vocab_size: 150", "vocab: 150"),
         ("kind: bitext, ", "kind: bitext, limt: 3, encode: {max_lenght: 4}, pack: {blocks: 3}, "),
@@ -60,9 +61,10 @@ def test_shape_and_options_are_told_together_in_the_order_of_lines(tiny_recipe: 
         ":14: views.pair.probabilty: unknown option; did you mean 'probability'?",
         ":14: views.pair.order: 'shuffled' given; input should be",
         ":16: objectives.masked_lm.type: unknown objective 'masked_ml'; did you mean 'masked_lm'?",
-        ":19: train.learning_rat: no setting of TrainingArguments; did you mean 'learning_rate'?",
-        ":19: train.max_steps: another part of a recipe decides this; write `steps: 1000`",
-        ":19: train.lr_scheduler_type: 'lineer' given; did you mean 'linear'?",
+        ":18: parts.embedings: unknown key; did you mean 'embeddings'?",
+        ":20: train.learning_rat: no setting of TrainingArguments; did you mean 'learning_rate'?",
+        ":20: train.max_steps: another part of a recipe decides this; write `steps: 1000`",
+        ":20: train.lr_scheduler_type: 'lineer' given; did you mean 'linear'?",
     ):
         assert f"{tiny_recipe}{expected}" in found, f"{expected}\nnot in\n{found}"
     lines = [int(p.removeprefix(f"{tiny_recipe}:").split(":")[0]) for p in caught.value.problems if ":" in p]
@@ -83,6 +85,10 @@ def test_shape_and_options_are_told_together_in_the_order_of_lines(tiny_recipe: 
         ("objectives.masked_lm.type=json:nothing", "module 'json' has no 'nothing'"),
         ("objectives.masked_lm.weight={valu: 1}", "weight.valu: unknown key; did you mean 'value'?"),
         ("objectives.masked_lm.weight=-1", "greater than or equal to 0"),
+        ("parts={heed: 3}", "parts.heed: unknown key; did you mean 'head'?"),
+        ("parts={head: -1}", "parts.head: -1 given; input should be greater than or equal to 0"),
+        ("parts={layer_decay: 0}", "parts.layer_decay: 0 given; input should be greater than 0"),
+        ("parts={encoder: 0, embeddings: 0, head: 0, objectives: 0}", "every part has rate 0"),
         ("tokenizer=null", "a model from scratch needs a tokenizer"),
         ("model.num_attention_head=3", "did you mean 'num_attention_heads'"),
         ("train.logging_steps=often", "valid number"),

@@ -148,7 +148,7 @@ def make_trainer(
         "sentences": ("bitext", SentencePair(tokenizer(), order="shuffle")),
         **({"text": ("text", MaskedText(tokenizer()))} if text else {}),
     }
-    callbacks = args.pop("callbacks", None)
+    callbacks, parts = args.pop("callbacks", None), args.pop("parts", None)
     settings: dict[str, Any] = {
         "learning_rate": 1e-3,
         "lr_scheduler_type": "linear",
@@ -169,6 +169,7 @@ def make_trainer(
         collator=Collator(views, seed=7, pad_token_id=0, samples=mixture.samples() if text else None),
         tokenizer=tokenizer(),
         callbacks=callbacks,
+        parts=parts,
     )
 
 

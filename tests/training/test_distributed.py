@@ -11,6 +11,8 @@ import pytest
 import torch
 from ddp_run import trained, two_ranks
 
+from isoglot.recipe.sections import PartsSection
+
 
 def free_port() -> int:
     with socket.socket() as free:
@@ -46,6 +48,16 @@ def test_two_ranks_equal_a_double_batch(tmp_path: Path, dictionary: bool) -> Non
     same(one, first)
     same(one, second)
     assert all(torch.equal(first[2][n], second[2][n]) for n in first[2])  # ranks end identical
+
+
+def test_two_ranks_with_an_encoder_that_waits(tmp_path: Path) -> None:
+    parts = PartsSection(head=3, layer_decay=0.5, freeze_encoder_steps=2)
+    settings = {**PLAIN, "parts": parts, "ddp_find_unused_parameters": False}
+    one = trained(tmp_path / "one", {"examples": 8}, **settings)
+    gradients = [any(name.startswith("model.bert") for name in step) for step in one[0]]
+    assert gradients == [False] * 2 + [True] * (len(gradients) - 2)
+    for rank in two_ranks(tmp_path, free_port(), {"examples": 4}, settings):
+        same(one, rank)
 
 
 CONCATENATED = {"queue": False, "normalisation": "joint_token", "examples": 12, "text": 36}

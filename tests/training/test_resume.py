@@ -19,6 +19,7 @@ import torch
 from training_fakes import contrast_model, differing, make_model, make_trainer, weights
 from transformers import TrainerCallback
 
+from isoglot.recipe.sections import PartsSection
 from isoglot.training.trainer import AlignmentTrainer
 
 SUPPORT = Path(__file__).parents[1] / "support"
@@ -47,8 +48,10 @@ def trainer_of(folder: Path, *, contrast: bool = False, **settings: Any) -> Alig
         {"bf16": True, "gradient_accumulation_steps": 3},
         {"bf16": True, "contrast": True},
         {"text": 48, "examples": 16, "dataloader_num_workers": 2},
+        {"parts": PartsSection(encoder=0.5, head=3, layer_decay=0.5, freeze_encoder_steps=3)},
+        {"parts": PartsSection(embeddings=0, freeze_encoder_steps=4), "contrast": True},
     ],
-    ids=["fp32-workers", "bf16", "contrast", "concatenated"],
+    ids=["fp32-workers", "bf16", "contrast", "concatenated", "late-encoder", "late-contrast"],
 )
 def test_interrupted_anywhere_ends_the_same(tmp_path: Path, settings: dict[str, Any]) -> None:
     make = partial(trainer_of, **settings)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import lru_cache
 from typing import Any, cast
 
@@ -41,11 +41,7 @@ __all__ = [
 
 
 class _Stop(Exception):  # noqa: N818 - a signal, not an error
-    """Raised by a hook to end a forward early; carries the hidden states."""
-
-    def __init__(self, states: Tensor) -> None:
-        super().__init__("stopped at the layer asked for")
-        self.states = states
+    """Raised by a hook to end a forward early."""
 
 
 def num_layers(model: PreTrainedModel) -> int:
@@ -99,7 +95,7 @@ def encode(
     layers: tuple[int, ...],
     language_embeddings: nn.Embedding | None = None,
 ) -> dict[int, Tensor]:
-    """Hidden states of the layers asked for, from one forward of the whole encoder, with its gradient graph.
+    """Hidden states of the layers asked for, from one forward up to the highest of them, with its gradient graph.
 
     Args:
         model: encoder with a masked-LM head; only its base model is run.
@@ -138,7 +134,10 @@ def encode(
             stack.enter_context(
                 _hook(modules[layer], lambda tensor, layer=layer: states.update({layer: tensor}))
             )
-        states[last] = model.base_model(**arguments)[0]
+        if last not in layers:
+            stack.enter_context(_hook(modules[inner[-1]], _stop))
+        with suppress(_Stop):
+            states[last] = model.base_model(**arguments)[0]
     return {layer: states[layer] for layer in layers}
 
 
@@ -150,7 +149,7 @@ def encode_to_layer(
     training: bool,
     language_embeddings: nn.Embedding | None = None,
 ) -> Tensor:
-    """Hidden states of one layer without gradient; the layers above are not run.
+    """Hidden states of one layer as :func:`encode` gives them, without gradient.
 
     Args:
         model: encoder with a masked-LM head.
@@ -165,24 +164,8 @@ def encode_to_layer(
     Raises:
         ConfigurationError: as :func:`encode`.
     """
-    if not len(inputs["input_ids"]):
-        one, languages = _one_row(inputs), language_embeddings
-        return encode_to_layer(model, one, layer, training=training, language_embeddings=languages)[:0]
-    last = num_layers(model)
-    _check_layer(layer, last)
-    modules = None if layer == last else layer_modules(model)
     with torch.no_grad(), nullcontext() if training else dropout_off(model.base_model):
-        if modules is None:
-            return encode(model, inputs, layers=(layer,), language_embeddings=language_embeddings)[layer]
-        with ExitStack() as stack:
-            arguments = stack.enter_context(_forward_arguments(model, inputs, language_embeddings))
-            stack.enter_context(_uncompiled(model))
-            stack.enter_context(_hook(modules[layer], _stop))
-            try:
-                model.base_model(**arguments)
-            except _Stop as stop:
-                return stop.states
-    raise RuntimeError(f"{type(model).__name__} ran past layer {layer} without calling it")
+        return encode(model, inputs, layers=(layer,), language_embeddings=language_embeddings)[layer]
 
 
 @contextmanager
@@ -212,8 +195,8 @@ def _check_layer(layer: int, last: int) -> None:
         )
 
 
-def _stop(states: Tensor) -> None:
-    raise _Stop(states)
+def _stop(_: Tensor) -> None:
+    raise _Stop
 
 
 @contextmanager

@@ -25,6 +25,7 @@ class Encodings:
             view with two inputs prefixes them with its side (``query_input_ids``). ``original_ids`` are the
             unmasked ids.
         language_embeddings: table added to the input embeddings where the view has ``language_ids``.
+        top: the highest layer that will be read with gradient, where the layers above need not be run.
 
     Attributes:
         forwards: how many encoder forwards were run, full and partial, for tests and logs.
@@ -36,9 +37,11 @@ class Encodings:
         batch: Mapping[str, Mapping[str, Tensor]],
         *,
         language_embeddings: nn.Embedding | None = None,
+        top: int | None = None,
     ) -> None:
         self.model = model
         self.batch = batch
+        self.top = num_layers(model) if top is None else top
         self.language_embeddings = language_embeddings
         self.forwards = 0
         self._cache: dict[tuple[str, str | None, int], Tensor] = {}
@@ -108,12 +111,13 @@ class Encodings:
 
     def _encode(self, view: str, side: str | None, layer: int) -> dict[int, Tensor]:
         self.forwards += 1
-        last = num_layers(self.model)
-        layers: tuple[int, ...] = (layer, last)
-        keep = torch.is_grad_enabled() and (layer != last or not is_compiled(self.model))
+        top = max(layer, self.top)
+        layers: tuple[int, ...] = (layer, top)
+        whole = layer == top == num_layers(self.model)
+        keep = torch.is_grad_enabled() and not (whole and is_compiled(self.model))
         if keep and layer_modules(self.model) is not None:
             layers = tuple(
-                range(last + 1)
+                range(top + 1)
             )  # the graph keeps the layers' inputs anyway: later readers get them free
         return encode(
             self.model, self.inputs(view, side), layers=layers, language_embeddings=self.language_embeddings

@@ -59,7 +59,13 @@ class Objective(nn.Module, ABC):
     * A parameter annotated :class:`datasets.Dataset`: the corpus of the stream that the recipe names.
 
     An option is kept as an attribute of its own name, so that ``isoglot pretrain --check`` can show the value in use.
+
+    Attributes:
+        top_layer: the highest layer that it reads with gradient; ``None``: the last. Layers that no objective of a
+            run reads are neither computed nor trained.
     """
+
+    top_layer: int | None = None
 
     @abstractmethod
     def forward(self, encodings: Encodings, batch: Batch) -> ObjectiveOutput:

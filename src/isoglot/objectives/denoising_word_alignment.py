@@ -116,7 +116,7 @@ class DenoisingWordAlignment(Objective):
     ) -> None:
         super().__init__()
         self.view, self.labels, self.queries = view, labels, queries
-        self.layer = num_layers(model) if layer is None else layer
+        self.layer = self.top_layer = num_layers(model) if layer is None else layer
         self.label_layer = round(10 / 12 * num_layers(model)) if label_layer is None else label_layer
         self.self_after_step = self_after_step
         self.unmasked_share, self.seed = unmasked_share, seed

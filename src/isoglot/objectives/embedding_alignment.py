@@ -53,6 +53,7 @@ class EmbeddingAlignment(Objective):
     Source: Tang et al. 2022, *ALIGN-MLM*, §3.2; weight α = 10.
     """
 
+    top_layer = 0
     embeddings: tuple[nn.Embedding]
     source_pieces: Tensor
     target_pieces: Tensor

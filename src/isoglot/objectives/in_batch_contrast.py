@@ -54,7 +54,7 @@ class InBatchContrast(Objective):
         super().__init__()
         depth = num_layers(model)
         self.view, self.pooling, self.temperature = view, pooling, temperature
-        self.layer = depth if layer is None else layer
+        self.layer = self.top_layer = depth if layer is None else layer
         if not 0 <= self.layer <= depth:
             raise ConfigurationError(
                 f"layer: {layer} given; this encoder has layers 0 (embeddings) to {depth}"

@@ -96,7 +96,7 @@ class SentenceContrast(Objective):
     ) -> None:
         super().__init__()
         self.view, self.pooling, self.seed = view, pooling, seed
-        self.layer = num_layers(model) if layer is None else layer
+        self.layer = self.top_layer = num_layers(model) if layer is None else layer
         self.normalize_h, self.normalize_z, self.temperature = normalize_h, normalize_z, temperature
         self.key_dropout, self.mixup = key_dropout, mixup
         self.positive_in_denominator, self.mask_duplicates = positive_in_denominator, mask_duplicates

@@ -184,7 +184,13 @@ def build_trainer(
         samples=mixture.samples() if mixture.concatenate else None,
     )
     return AlignmentTrainer(
-        built.model, args, mixture=mixture, batch=batch, collator=collator, tokenizer=tokenizer
+        built.model,
+        args,
+        mixture=mixture,
+        batch=batch,
+        collator=collator,
+        tokenizer=tokenizer,
+        parts=recipe.parts,
     )
 
 

@@ -10,7 +10,14 @@ from pydantic import BaseModel, ValidationError
 
 from isoglot.checks import Mistake, did_you_mean, mistakes_of
 from isoglot.recipe.document import Document, Location
-from isoglot.recipe.sections import LENGTH_NEEDED, BatchSection, EpochsSection, Recipe, WeightSection
+from isoglot.recipe.sections import (
+    LENGTH_NEEDED,
+    BatchSection,
+    EpochsSection,
+    PartsSection,
+    Recipe,
+    WeightSection,
+)
 
 __all__ = ["problems", "validate"]
 
@@ -74,7 +81,11 @@ _HINTS = {
 
 
 def _keys_at(location: Location) -> list[str]:
-    sections: dict[str, type[BaseModel]] = {"batch": BatchSection, "epochs": EpochsSection}
+    sections: dict[str, type[BaseModel]] = {
+        "batch": BatchSection,
+        "epochs": EpochsSection,
+        "parts": PartsSection,
+    }
     if location[:1] == ("objectives",):
         return list(WeightSection.model_fields)
     section = sections.get(str(location[0]), Recipe) if location else Recipe

@@ -18,6 +18,7 @@ __all__ = [
     "EpochsSection",
     "ModelSection",
     "ObjectiveSection",
+    "PartsSection",
     "Recipe",
     "StreamSection",
     "TokenizerSection",
@@ -126,6 +127,36 @@ class ObjectiveSection(_OpenSection):
     weight: Annotated[float, Field(ge=0)] | WeightSection = 1.0
 
 
+_Rate = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class PartsSection(_Section):
+    """Learning rate of each part of the model, as a multiple of ``train.learning_rate``; 0: never trained.
+
+    Args:
+        encoder: The transformer layers.
+        embeddings: Word, position and segment embeddings, and with them an output layer that is tied to them.
+        head: The masked-LM head.
+        objectives: The objectives' own layers, and language embeddings.
+        layer_decay: Factor from each layer's rate to that of the layer below; the embeddings are below the first.
+        freeze_encoder_steps: Optimiser steps in which only head and objectives are trained. The encoder and its
+            embeddings then warm up over ``train.warmup_steps`` of their own.
+    """
+
+    encoder: _Rate = 1.0
+    embeddings: _Rate = 1.0
+    head: _Rate = 1.0
+    objectives: _Rate = 1.0
+    layer_decay: Annotated[float, Field(gt=0, le=1)] = 1.0
+    freeze_encoder_steps: Annotated[int, Field(ge=0)] = 0
+
+    @model_validator(mode="after")
+    def _any(self) -> PartsSection:
+        if not any((self.encoder, self.embeddings, self.head, self.objectives)):
+            raise ValueError("every part has rate 0; train one of them, for example `encoder: 1`")
+        return self
+
+
 class BatchSection(_Section):
     """Batch size on one device: ``examples``, or ``tokens`` with padding.
 
@@ -168,6 +199,7 @@ class Recipe(_Section):
             share of the data.
         normalisation: what divides the losses: the items of the whole step per objective (``token``), all
             objectives' items together (``joint_token``), or each batch's own (``batch_mean``).
+        parts: learning rate of each part, and for how long the encoder stays frozen.
         batch: batch size per device.
         epochs: length of the run in epochs of one stream (with ``mixing: concatenate`` of all of them), or
         steps: in optimiser steps.
@@ -183,6 +215,7 @@ class Recipe(_Section):
     objectives: Annotated[dict[str, ObjectiveSection], Field(min_length=1)]
     mixing: Literal["alongside", "concatenate"] = "alongside"
     normalisation: Literal["token", "joint_token", "batch_mean"] = "token"
+    parts: PartsSection | None = None
     batch: BatchSection
     epochs: EpochsSection | None = None
     steps: Annotated[int, Field(ge=1)] | None = None
@@ -208,6 +241,10 @@ class Recipe(_Section):
         """
         values = self.as_written()
         del values["name"]
+        if values["parts"] is None:
+            del values[
+                "parts"
+            ]  # finished runs of recipes that are older than this section are still recognised
         canonical = json.dumps(values, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 

@@ -139,9 +139,17 @@ class AlignmentModel(nn.Module):
             ``loss`` (scalar; gradients averaged over ranks and summed over micro-batches are those of the step's
             loss), and per objective, detached: ``totals``, ``counts`` and ``metrics`` (``objective/name``).
         """
-        encodings = Encodings(self.model, batch, language_embeddings=self.language_embeddings)
-        outputs = {name: objective(encodings, batch) for name, objective in self.active().items()}
+        active = self.active()
+        tops = [objective.top_layer for objective in active.values()]
+        top = None if None in tops else max((layer for layer in tops if layer is not None), default=None)
+        encodings = Encodings(self.model, batch, language_embeddings=self.language_embeddings, top=top)
+        outputs = {name: objective(encodings, batch) for name, objective in active.items()}
         loss = self._combined(outputs, counts or {}, accumulation)
+        if self.training and torch.is_grad_enabled() and not loss.requires_grad:
+            raise ConfigurationError(
+                f"nothing is trained at step {self.step}: all that {', '.join(active)} could train is frozen; "
+                "lower parts.freeze_encoder_steps or raise the rate of a part"
+            )
         return {
             "loss": loss,
             "totals": {n: o.total.detach().float() for n, o in outputs.items()},

@@ -10,6 +10,7 @@ from torch.utils.data import DataLoader
 from transformers import PreTrainedTokenizerBase, TrainerCallback, TrainingArguments
 from transformers.trainer_callback import PrinterCallback, ProgressCallback
 
+from isoglot.recipe.sections import PartsSection
 from isoglot.training.arguments import adapt
 from isoglot.training.batches import BatchOptions, TokenBudgetBatches
 from isoglot.training.callbacks import ProgressLines, StepHooks
@@ -18,6 +19,7 @@ from isoglot.training.compiling import compile_encoder
 from isoglot.training.meter import Meter, real_tokens
 from isoglot.training.mixture import Mixture
 from isoglot.training.model import AlignmentModel
+from isoglot.training.parts import FreezeFirst, freeze, split_groups, warm_up_late
 from isoglot.training.saving import CheckpointingTrainer
 
 __all__ = ["AlignmentTrainer"]
@@ -39,9 +41,10 @@ class AlignmentTrainer(CheckpointingTrainer):
         tokenizer: saved beside the encoder.
         callbacks: besides the library's; a :class:`~isoglot.training.callbacks.ProgressLines` of your own replaces
             the default one.
+        parts: learning rate of each part of the model, and for how long the encoder stays frozen.
 
     Raises:
-        ConfigurationError: ``args`` ask for evaluation during training.
+        ConfigurationError: ``args`` ask for evaluation during training, or ``parts`` do not fit the model.
     """
 
     loss_is_scaled_for_ga = False  # `compute_loss` multiplies by what the library divides by
@@ -56,9 +59,14 @@ class AlignmentTrainer(CheckpointingTrainer):
         collator: Collator,
         tokenizer: PreTrainedTokenizerBase | None = None,
         callbacks: list[TrainerCallback] | None = None,
+        parts: PartsSection | None = None,
     ) -> None:
         compile_options = adapt(args)
-        self.mixture, self.meter, self.tokenizer = mixture, Meter(), tokenizer
+        self.mixture, self.meter, self.tokenizer, self.parts = mixture, Meter(), tokenizer, parts
+        if parts is not None:
+            freeze(model, parts)
+            if parts.freeze_encoder_steps:
+                args.ddp_find_unused_parameters = True  # those of the encoder are, as long as it is frozen
         self.folder = Path(str(args.output_dir))
         super().__init__(
             model,
@@ -82,6 +90,8 @@ class AlignmentTrainer(CheckpointingTrainer):
         if not args.disable_tqdm and not any(isinstance(c, ProgressLines) for c in callbacks or []):
             self.add_callback(ProgressLines())
         self.add_callback(StepHooks(self.batches, self.meter))
+        if parts is not None and parts.freeze_encoder_steps:
+            self.add_callback(FreezeFirst(model, parts))
         if compile_options is not None:
             compile_encoder(model.model, **compile_options)
 
@@ -97,6 +107,23 @@ class AlignmentTrainer(CheckpointingTrainer):
             pin_memory=self.args.dataloader_pin_memory and self.args.device.type == "cuda",
             generator=torch.Generator(),  # else starting the workers would draw from the global one
         )
+
+    def create_optimizer(self, model: Any = None) -> torch.optim.Optimizer:
+        """The library's, with a learning rate for each part."""
+        new = self.optimizer is None
+        optimizer = super().create_optimizer(model)
+        if new and self.parts is not None:
+            aligned = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
+            split_groups(optimizer, aligned, self.parts)
+        return optimizer
+
+    def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
+        """The library's, with a warm-up of its own for an encoder that waits."""
+        new = self.lr_scheduler is None
+        scheduler = super().create_scheduler(num_training_steps, optimizer)
+        if new and self.parts is not None:
+            warm_up_late(scheduler, self.parts, self.args.get_warmup_steps(num_training_steps))
+        return scheduler
 
     def _get_num_items_in_batch(self, batch_samples: list[Any], device: torch.device) -> Any:
         """Items of the whole optimiser step per objective, over all its micro-batches and ranks."""

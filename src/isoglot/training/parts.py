@@ -1,0 +1,128 @@
+"""Learning rates of the model's parts, and an encoder that waits until its new head has learnt something."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+from torch.optim.lr_scheduler import LambdaLR, LRScheduler
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+
+from isoglot.errors import ConfigurationError
+from isoglot.modules.encoder import input_embeddings, layer_modules
+from isoglot.recipe.sections import PartsSection
+from isoglot.training.model import AlignmentModel
+
+__all__ = ["FreezeFirst", "freeze", "part_rates", "split_groups", "warm_up_late"]
+
+_WAITS = "waits"
+"""Key of the optimiser's groups that belong to the encoder or its embeddings."""
+
+
+def part_rates(model: AlignmentModel, parts: PartsSection) -> dict[nn.Parameter, tuple[bool, float]]:
+    """Of each parameter whether it is the encoder's, and its rate as a multiple of the run's.
+
+    Raises:
+        ConfigurationError: ``layer_decay`` is given, and the encoder's layers cannot be told apart.
+    """
+    found: dict[nn.Parameter, tuple[bool, float]] = {}
+
+    def claim(module: nn.Module, rate: float, *, encoder: bool) -> None:
+        for parameter in module.parameters():
+            found.setdefault(parameter, (encoder, rate))
+
+    base = model.model.base_model
+    layers = layer_modules(model.model)
+    if layers is None and parts.layer_decay != 1:
+        raise ConfigurationError(
+            f"parts.layer_decay: {parts.layer_decay} given, but the layers of this "
+            f"{model.model.config.model_type} cannot be told apart (they may share their weights); remove it"
+        )
+    for depth, layer in enumerate(reversed(layers or ())):
+        claim(layer, parts.encoder * parts.layer_decay**depth, encoder=True)
+    lowest = parts.layer_decay ** len(layers or ())
+    tables = [module for name, module in base.named_children() if "embeddings" in name]
+    for module in (input_embeddings(model.model), *tables):
+        claim(module, parts.embeddings * lowest, encoder=True)
+    claim(base, parts.encoder, encoder=True)  # what is neither, such as a last normalisation
+    claim(model.model, parts.head, encoder=False)
+    claim(model, parts.objectives, encoder=False)
+    return found
+
+
+def freeze(model: AlignmentModel, parts: PartsSection) -> None:
+    """Let the parts of rate 0 need no gradient, so that neither gradients nor optimiser states are made for them.
+
+    Raises:
+        ConfigurationError: Nothing else is left to train.
+    """
+    for parameter, (_, rate) in part_rates(model, parts).items():
+        if rate == 0:
+            parameter.requires_grad_(False)
+    if not any(parameter.requires_grad for parameter in model.parameters()):
+        raise ConfigurationError(
+            "parts: nothing is left to train; raise the rate of one part, for example encoder=1"
+        )
+
+
+def split_groups(optimizer: torch.optim.Optimizer, model: AlignmentModel, parts: PartsSection) -> None:
+    """Split the optimiser's groups by part, each with its learning rate; to be called before the first step."""
+    rates, rate_of_run = part_rates(model, parts), optimizer.defaults["lr"]
+    groups: list[dict[str, Any]] = []
+    for group in optimizer.param_groups:
+        found: dict[tuple[bool, float], list[nn.Parameter]] = {}
+        for parameter in group["params"]:
+            found.setdefault(rates[parameter], []).append(parameter)
+        groups += [
+            {**group, "params": own, "lr": group["lr"] * rate, _WAITS: encoder}
+            for (encoder, rate), own in found.items()
+        ]
+    # The first group's rate is the one that is logged.
+    groups.sort(key=lambda group: (group["lr"] != rate_of_run, group[_WAITS]))
+    optimizer.param_groups[:] = groups
+
+
+def warm_up_late(scheduler: LRScheduler, parts: PartsSection, warmup: int) -> None:
+    """Let the encoder's rate, once it is trained, grow over as many steps as the run's did at its start."""
+    if not (parts.freeze_encoder_steps and warmup and isinstance(scheduler, LambdaLR)):
+        return
+
+    def late(schedule: Any) -> Any:
+        def rate(step: int) -> float:
+            waited = step - parts.freeze_encoder_steps
+            return float(schedule(step)) * min(1.0, max(0, waited) / warmup)
+
+        return rate
+
+    groups = scheduler.optimizer.param_groups
+    scheduler.lr_lambdas = [
+        late(s) if group[_WAITS] else s for s, group in zip(scheduler.lr_lambdas, groups, strict=True)
+    ]
+
+
+class FreezeFirst(TrainerCallback):
+    """Keeps the encoder without gradient for the first steps.
+
+    Args:
+        model: what is trained.
+        parts: say for how long.
+    """
+
+    def __init__(self, model: AlignmentModel, parts: PartsSection) -> None:
+        self.model, self.parts = model, parts
+        self.encoder: list[nn.Parameter] = []
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        """Find the parameters, which wrapping the model may have replaced."""
+        rates = part_rates(self.model, self.parts)
+        self.encoder = [parameter for parameter, (encoder, rate) in rates.items() if encoder and rate]
+
+    def on_step_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        """Freeze or thaw by the step's number alone, so that a resumed run does the same."""
+        for parameter in self.encoder:
+            parameter.requires_grad_(state.global_step >= self.parts.freeze_encoder_steps)

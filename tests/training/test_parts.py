@@ -1,0 +1,159 @@
+"""Parts of the model: which of them move, how fast, and from which step on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from training_fakes import make_model, make_trainer, tokenizer, weights
+from transformers import AlbertConfig, AlbertForMaskedLM, TrainerCallback
+
+from isoglot.errors import ConfigurationError
+from isoglot.objectives.in_batch_contrast import InBatchContrast
+from isoglot.objectives.masked_lm import MaskedLM
+from isoglot.recipe.sections import PartsSection
+from isoglot.testing import FAMILIES, tiny_model
+from isoglot.training.model import AlignmentModel
+from isoglot.training.parts import part_rates
+from isoglot.training.trainer import AlignmentTrainer
+
+PREFIXES = {
+    "embeddings": ("model.bert.embeddings.",),
+    "encoder": ("model.bert.encoder.",),
+    "head": ("model.cls.",),
+    "objectives": ("objectives.queue.head.",),
+}
+
+
+def trainer_with(folder: Path, parts: PartsSection | None, **settings: Any) -> AlignmentTrainer:
+    return make_trainer(folder, epochs=1, save_strategy="no", parts=parts, **settings)
+
+
+def moved(before: dict[str, torch.Tensor], trainer: AlignmentTrainer) -> set[str]:
+    """The parts of which anything differs bit for bit."""
+    named = dict(trainer.model.named_parameters())  # a tied output layer once, among the embeddings
+    changed = {name for name, value in named.items() if not torch.equal(before[name], value)}
+    return {part for part, prefixes in PREFIXES.items() if any(n.startswith(prefixes) for n in changed)}
+
+
+@pytest.mark.parametrize("frozen", [*PREFIXES, "encoder embeddings", "head objectives"])
+def test_frozen_parts_do_not_move_and_cost_nothing(tmp_path: Path, frozen: str) -> None:
+    parts = PartsSection(**dict.fromkeys(frozen.split(), 0.0))
+    trainer = trainer_with(tmp_path, parts, weight_decay=0.1)
+    before = weights(trainer.model)
+    trainer.train()
+    assert moved(before, trainer) == set(PREFIXES) - set(frozen.split())
+    held = {id(p) for p in trainer.optimizer.optimizer.state}
+    for name, parameter in trainer.model.named_parameters():
+        still = any(name.startswith(PREFIXES[part]) for part in frozen.split())
+        assert (parameter.grad is None and id(parameter) not in held) if still else parameter.requires_grad
+
+
+def test_each_part_has_its_rate_and_layers_decay(tmp_path: Path) -> None:
+    parts = PartsSection(encoder=2, embeddings=0.5, head=10, objectives=1, layer_decay=0.5)
+    trainer = trainer_with(
+        tmp_path, parts, lr_scheduler_type="constant", learning_rate=1e-3, weight_decay=0.01, logging_steps=1
+    )
+    trainer.train()
+    names = {id(p): n for n, p in trainer.model.named_parameters()}
+    found = {
+        names[id(p)]: (group["lr"], group["weight_decay"])
+        for group in trainer.optimizer.param_groups
+        for p in group["params"]
+    }
+    assert len(found) == len(names), "each parameter stands in one group"
+    plain = trainer_with(tmp_path / "plain", None, weight_decay=0.01)
+    plain.create_optimizer()
+    own = {id(p): n for n, p in plain.model.named_parameters()}
+    decays = {own[id(p)]: g["weight_decay"] for g in plain.optimizer.param_groups for p in g["params"]}
+    for name, (rate, decay) in found.items():
+        wanted = 10.0 if name.startswith(PREFIXES["head"]) else 1.0
+        if name.startswith(PREFIXES["encoder"]):
+            wanted = 2 * 0.5 ** (2 - int(name.split(".layer.")[1].split(".")[0]))
+        elif name.startswith(PREFIXES["embeddings"]):
+            wanted = 0.5 * 0.5**3
+        assert rate == pytest.approx(1e-3 * wanted), name
+        assert decay == decays[name], name
+    assert {h["learning_rate"] for h in trainer.state.log_history if "loss" in h} == {1e-3}
+
+
+class Watch(TrainerCallback):
+    """The rates of the encoder and the head, and which parts have moved, after each step."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[float, float, set[str]]] = []
+        self.trainer: AlignmentTrainer
+        self.before: dict[str, torch.Tensor]
+
+    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        groups = self.trainer.optimizer.param_groups
+        self.rates = [max(g["lr"] for g in groups if g["waits"] is waits) for waits in (True, False)]
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self.seen.append((*self.rates, moved(self.before, self.trainer)))
+
+
+def test_the_encoder_waits_and_then_warms_up(tmp_path: Path) -> None:
+    watch = Watch()
+    trainer = trainer_with(
+        tmp_path,
+        PartsSection(freeze_encoder_steps=4),
+        warmup_steps=3,
+        lr_scheduler_type="constant_with_warmup",
+        learning_rate=3e-3,
+        callbacks=[watch],
+    )
+    watch.trainer, watch.before = trainer, weights(trainer.model)
+    trainer.train()
+    encoder, head, parts = zip(*watch.seen, strict=True)
+    assert head == pytest.approx([0, 1e-3, 2e-3, *[3e-3] * 9])
+    assert encoder[4:] == pytest.approx([0, 1e-3, 2e-3, *[3e-3] * 5])
+    assert parts[3] == parts[4] == {"head", "objectives"} and parts[5] == set(PREFIXES)
+
+
+def test_layers_that_no_objective_reads_are_not_trained(tmp_path: Path) -> None:
+    model = tiny_model("bert", tokenizer=tokenizer())
+    trainer = make_trainer(
+        tmp_path,
+        model=AlignmentModel(model, {"contrast": InBatchContrast(model, layer=1)}),
+        epochs=1,
+        save_strategy="no",
+    )
+    before = weights(trainer.model)
+    trainer.train()
+    changed = {n for n, value in weights(trainer.model).items() if not torch.equal(value, before[n])}
+    assert any(".layer.0." in name for name in changed)
+    assert not any(".layer.1." in name or ".layer.2." in name or "transform" in name for name in changed)
+
+
+def test_nothing_to_train_is_an_error(tmp_path: Path) -> None:
+    parts = PartsSection(encoder=0, embeddings=0, head=0)
+    with pytest.raises(ConfigurationError, match="nothing is left to train"):
+        trainer_with(tmp_path, parts, model=make_model(queue=False))
+    model = tiny_model("bert", tokenizer=tokenizer())
+    alone = AlignmentModel(model, {"contrast": InBatchContrast(model)})
+    with pytest.raises(ConfigurationError, match=r"nothing is trained at step 0.*contrast"):
+        trainer_with(tmp_path, PartsSection(freeze_encoder_steps=2), model=alone).train()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_parts_of_every_family(family: str) -> None:
+    model = tiny_model(family)
+    aligned = AlignmentModel(model, {"masked_lm": MaskedLM(model)})
+    rates = part_rates(aligned, PartsSection(encoder=1, embeddings=2, head=3, objectives=4))
+    found = {name: rates[p] for name, p in aligned.named_parameters()}
+    assert set(found.values()) == {(True, 1.0), (True, 2.0), (False, 3.0)}
+    base, tables = (set(module.parameters()) for module in (model.base_model, model.base_model.embeddings))
+    for name, parameter in aligned.named_parameters():
+        assert found[name] == (parameter in base, 2 if parameter in tables else 1 if parameter in base else 3)
+
+
+def test_layers_that_share_their_weights_cannot_decay() -> None:
+    sizes = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 16, "embedding_size": 8}
+    model = AlbertForMaskedLM(AlbertConfig(vocab_size=20, num_hidden_layers=2, **sizes))
+    aligned = AlignmentModel(model, {"masked_lm": MaskedLM(model)})
+    assert {rate for _, rate in part_rates(aligned, PartsSection(encoder=2)).values()} == {1.0, 2.0}
+    with pytest.raises(ConfigurationError, match=r"layer_decay: 0\.9 given, but the layers of this albert"):
+        part_rates(aligned, PartsSection(layer_decay=0.9))
