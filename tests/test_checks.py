@@ -9,8 +9,9 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from isoglot.checks import closest, did_you_mean, mistakes_of, resolve
+from isoglot.checks import closest, did_you_mean, mistakes_of, resolve, validated
 from isoglot.errors import ConfigurationError
+from isoglot.options import Options, option
 
 
 def test_the_closest_name_or_all_of_them() -> None:
@@ -92,3 +93,14 @@ def test_one_mistake_for_each_wrong_value(values: dict[str, object], wanted: str
         Model.model_validate(values)
     found = mistakes_of(caught.value, Model.model_fields)
     assert len(found) == 1 and str(found[0]).startswith(wanted)
+
+
+def test_a_model_that_is_refused_names_every_value_in_the_users_words() -> None:
+    class Cut(Options):
+        limit: int = option(1, "Rows to keep.", ge=1)
+
+    assert validated(Cut, {"limit": 3}, what="cut option").limit == 3
+    with pytest.raises(ConfigurationError) as error:
+        validated(Cut, {"limit": 0, "limmit": 3}, what="cut option")
+    assert "cut option limit: 0 given; " in str(error.value)
+    assert "cut option limmit: unknown key; did you mean 'limit'?" in str(error.value)

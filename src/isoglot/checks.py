@@ -9,14 +9,16 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from isoglot.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from pydantic import ValidationError
+    from pydantic import BaseModel, ValidationError
 
-__all__ = ["Mistake", "closest", "did_you_mean", "mistakes_of", "resolve"]
+__all__ = ["Mistake", "closest", "did_you_mean", "mistakes_of", "resolve", "validated"]
+
+M = TypeVar("M", bound="BaseModel")
 
 
 def closest(given: object, known: Iterable[object]) -> str | None:
@@ -121,6 +123,28 @@ def mistakes_of(error: ValidationError, known: Iterable[str] = ()) -> list[Mista
     inside = {place[:end] for place in found for end in range(len(place))}
     several = {place for place, branches in found.items() if len(branches) > 1 or _is_container(branches[0])}
     return [_one(branches) for place, branches in found.items() if place not in inside & several]
+
+
+def validated(model: type[M], values: Mapping[str, Any], *, what: str) -> M:
+    """A model made from values.
+
+    Args:
+        model: The model.
+        values: Its fields by name.
+        what: What the values are (``aligner option``), for the message.
+
+    Raises:
+        ConfigurationError: All unknown names, each with the closest known one, and all bad values.
+    """
+    from pydantic import ValidationError  # noqa: PLC0415 - the command line does without where nothing is wrong
+
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        mistakes = mistakes_of(error, model.model_fields)
+        raise ConfigurationError(
+            [f"{what} {m}" if m.location else f"{what}: {m}" for m in mistakes]
+        ) from error
 
 
 _BRANCH = re.compile(

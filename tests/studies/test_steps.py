@@ -100,18 +100,18 @@ def test_inputs_are_derived_with_their_own_options(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("step", "message"),
     [
-        (World(options={"txt": 3}), "world: txt: unknown key; did you mean 'text'"),
+        (World(options={"txt": 3}), "world option txt: unknown key; did you mean 'text'"),
         (
             Derive(inputs={"a": {"path": "x", "kid": "text"}}, transform="inv", language="x"),
             "did you mean 'kind'",
         ),
         (
             Derive(inputs={"a": {"path": "x"}}, transform="inv", language="x", rows={"repare": "flip"}),
-            "derive: rows: repare: unknown key; did you mean 'repair'",
+            "derive option repare: unknown key; did you mean 'repair'",
         ),
         (
             Derive(inputs={"a": {"path": "x", "options": {"litral": True}}}, transform="inv", language="x"),
-            "derive: options: litral: unknown key; did you mean 'literal'",
+            "derive option litral: unknown key; did you mean 'literal'",
         ),
     ],
 )

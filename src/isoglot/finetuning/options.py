@@ -7,9 +7,9 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from isoglot.checks import did_you_mean, mistakes_of
+from isoglot.checks import did_you_mean, validated
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options, Precision, option
 from isoglot.tasks import build_task, task_class, task_options
@@ -22,71 +22,56 @@ _Positive = Annotated[float, Field(gt=0)]
 _Count = Annotated[int, Field(ge=1)]
 
 
-class FinetuneOptions(BaseModel):
+class FinetuneOptions(Options):
     """Settings of fine-tuning.
 
     ``learning_rate``, ``batch_size`` and ``epochs`` may be lists: then all combinations are tried and the one that
     does best on the development data is kept.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    learning_rate: _Positive | tuple[_Positive, ...] = Field(
-        2e-5, description="Peak learning rate; the best of several is kept: 1e-5,2e-5."
+    learning_rate: _Positive | tuple[_Positive, ...] = option(
+        2e-5, "Peak learning rate; the best of several is kept: 1e-5,2e-5."
     )
-    batch_size: _Count | tuple[_Count, ...] = Field(
-        32, description="Examples per optimiser step and device; one or several values."
+    batch_size: _Count | tuple[_Count, ...] = option(
+        32, "Examples per optimiser step and device; one or several values."
     )
-    epochs: _Positive | tuple[_Positive, ...] = Field(
-        5, description="Passes over the training data; one or several values."
+    epochs: _Positive | tuple[_Positive, ...] = option(
+        5, "Passes over the training data; one or several values."
     )
-    warmup: float = Field(
-        0.0, ge=0, description="Warm-up: a share of all steps if below 1, else a number of steps."
+    warmup: float = option(0.0, "Warm-up: a share of all steps if below 1, else a number of steps.", ge=0)
+    weight_decay: float = option(0.0, "Weight decay of AdamW.", ge=0)
+    schedule: str = option("linear", "Learning rate schedule, as transformers names it.")
+    adam_beta1: float = option(0.9, "Beta 1 of AdamW.", ge=0, lt=1)
+    adam_beta2: float = option(0.999, "Beta 2 of AdamW.", ge=0, lt=1)
+    adam_epsilon: float = option(1e-8, "Epsilon of AdamW.", gt=0)
+    max_grad_norm: float = option(1.0, "Clip gradients to this norm; 0 for never.", ge=0)
+    max_length: int | None = option(None, "Maximum tokens of a row; by default the task's.", ge=8)
+    gradient_accumulation: int = option(1, "Forward passes per optimiser step.", ge=1)
+    precision: Precision | Literal["mixed"] = option(
+        "float32", "float32, bfloat16, float16, or mixed: float16 on a GPU, float32 without one."
     )
-    weight_decay: float = Field(0.0, ge=0, description="Weight decay of AdamW.")
-    schedule: str = Field("linear", description="Learning rate schedule, as transformers names it.")
-    adam_beta1: float = Field(0.9, ge=0, lt=1, description="Beta 1 of AdamW.")
-    adam_beta2: float = Field(0.999, ge=0, lt=1, description="Beta 2 of AdamW.")
-    adam_epsilon: float = Field(1e-8, gt=0, description="Epsilon of AdamW.")
-    max_grad_norm: float = Field(1.0, ge=0, description="Clip gradients to this norm; 0 for never.")
-    max_length: int | None = Field(None, ge=8, description="Maximum tokens of a row; by default the task's.")
-    gradient_accumulation: int = Field(1, ge=1, description="Forward passes per optimiser step.")
-    precision: Precision | Literal["mixed"] = Field(
-        "float32", description="float32, bfloat16, float16, or mixed: float16 on a GPU, float32 without one."
-    )
-    dropout: float | None = Field(
-        None, ge=0, lt=1, description="Dropout of all layers; by default the checkpoint's."
-    )
-    bucket: int = Field(
-        50,
-        ge=1,
-        description="Batches within which rows are sorted by length; 1 for random batches.",
-    )
-    evaluate_every: int | None = Field(
-        None, ge=1, description="Steps between evaluations; by default an epoch."
-    )
-    select: Literal["source", "joint", "last"] = Field(
-        "source", description="Checkpoint to keep: the best on the training language's dev data (source), on those of "
+    dropout: float | None = option(None, "Dropout of all layers; by default the checkpoint's.", ge=0, lt=1)
+    bucket: int = option(50, "Batches within which rows are sorted by length; 1 for random batches.", ge=1)
+    evaluate_every: int | None = option(None, "Steps between evaluations; by default an epoch.", ge=1)
+    select: Literal["source", "joint", "last"] = option(
+        "source", "Checkpoint to keep: the best on the training language's dev data (source), on those of "
         "select_languages (joint), or the last one (last)."
     )  # fmt: skip
-    select_languages: tuple[str, ...] = Field((), description="Languages of the dev data, with select=joint.")
-    run: str | None = Field(
-        None, description="Name of the run in results; by default the pre-training run's."
-    )
-    language_ids: dict[str, int] | None = Field(
+    select_languages: tuple[str, ...] = option((), "Languages of the dev data, with select=joint.")
+    run: str | None = option(None, "Name of the run in results; by default the pre-training run's.")
+    language_ids: dict[str, int] | None = option(
         None,
-        description="Languages to ids of the encoder's language embeddings; by default those of its recipe; {} for "
-        "none.",
+        "Languages to ids of the encoder's language embeddings; by default those of its recipe; {} for none.",
     )
-    setting: Literal["zero_shot", "translate_train", "code_switch"] = Field(
-        "zero_shot", description="Recorded with the run; code_switch mixes translations with their originals."
+    setting: Literal["zero_shot", "translate_train", "code_switch"] = option(
+        "zero_shot", "Recorded with the run; code_switch mixes translations with their originals."
     )
-    pivot: str = Field("en", description="Language of the originals, for code_switch.")
-    dev_fraction: float = Field(
-        0.0, ge=0, lt=1, description="Share of the training data to hold out where there are no dev data."
+    pivot: str = option("en", "Language of the originals, for code_switch.")
+    dev_fraction: float = option(
+        0.0, "Share of the training data to hold out where there are no dev data.", ge=0, lt=1
     )
-    max_train_examples: int | None = Field(
-        None, ge=2, description="Maximum training examples, the first of each language, as many of each."
+    max_train_examples: int | None = option(
+        None, "Maximum training examples, the first of each language, as many of each.", ge=2
     )
 
     @field_validator("select_languages", mode="before")
@@ -102,20 +87,12 @@ class FinetuneOptions(BaseModel):
 
     @classmethod
     def build(cls, **values: Any) -> FinetuneOptions:
-        """Options by name; ``None`` and missing ones take the default.
+        """Options by name.
 
         Raises:
             ConfigurationError: unknown names, with what was perhaps meant, and bad values; all of them.
         """
-        try:
-            return cls(**values)
-        except ValidationError as error:
-            raise ConfigurationError(
-                [
-                    f"fine-tuning setting {m}" if m.location else f"fine-tuning: {m}"
-                    for m in mistakes_of(error, cls.model_fields)
-                ]
-            ) from error
+        return validated(cls, values, what="fine-tuning setting")
 
     @property
     def originals(self) -> tuple[str, ...]:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from isoglot.checks import mistakes_of
+from isoglot.checks import validated
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.files import write_text
 from isoglot.runs.reporter import Reporter
@@ -33,7 +33,7 @@ class World(Step):
     def _request(self) -> Any:
         from isoglot.synthetic.write_world import WorldRequest  # noqa: PLC0415 - loads the libraries
 
-        return _built(WorldRequest, self.options, "world")
+        return validated(WorldRequest, self.options, what="world option")
 
     def run(self, folder: Path, report: Reporter) -> Facts:
         """Write the world's files."""
@@ -173,10 +173,10 @@ class Derive(Step):
             "languages": ("en",),
             "derived_language": self.language,
             "tokenizer": tokenizer,
-            "options": _built(TransformOptions, options, "derive: options"),
-            "rows": _built(DeriverOptions, rows, "derive: rows"),
+            "options": validated(TransformOptions, options, what="derive option"),
+            "rows": validated(DeriverOptions, rows, what="derive option"),
         }
-        return _built(DeriveRequest, {**fixed, **own}, "derive")
+        return validated(DeriveRequest, {**fixed, **own}, what="derive option")
 
 
 class Pairs(Step):
@@ -292,18 +292,6 @@ class _Lines:
                     yield from (line.rstrip("\n") for line in file)
             except (OSError, UnicodeDecodeError) as error:
                 raise InputError(f"cannot be read ({error}); name a text file in UTF-8", path=path) from error
-
-
-def _built(kind: Any, options: Mapping[str, Any], what: str) -> Any:
-    """A request of another verb.
-
-    Raises:
-        ConfigurationError: an option that it does not have, or a bad value.
-    """
-    try:
-        return kind.model_validate(options)
-    except ValidationError as error:
-        raise ConfigurationError([f"{what}: {m}" for m in mistakes_of(error, kind.model_fields)]) from error
 
 
 def _write_sides(place: Path) -> None:

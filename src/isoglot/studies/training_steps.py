@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from isoglot.checks import mistakes_of
+from isoglot.checks import validated
 from isoglot.errors import ConfigurationError
 from isoglot.recipe.document import dump_yaml
 from isoglot.runs.files import read_json, write_text
@@ -261,11 +261,7 @@ class AlignmentScore(Step):
     def _options(self) -> Any:
         from isoglot.analysis.options import ScoreOptions  # noqa: PLC0415
 
-        try:
-            return ScoreOptions.model_validate(self.options)
-        except ValidationError as error:
-            known = ScoreOptions.model_fields
-            raise ConfigurationError([f"alignment score: {m}" for m in mistakes_of(error, known)]) from error
+        return validated(ScoreOptions, self.options, what="alignment score option")
 
     def run(self, folder: Path, report: Reporter) -> Facts:
         """Measure."""
@@ -357,7 +353,6 @@ class Figure(Step):
             "layers": (analyse_links.analyse_layers, analyse_links.LayersRequest),
         }
         draw, request = kinds[self.type]
-        try:
-            return draw, request(**self.options, name=self.name)
-        except ValidationError as error:
-            raise ConfigurationError([f"figure {self.name}: {m}" for m in mistakes_of(error)]) from error
+        return draw, validated(
+            request, {**self.options, "name": self.name}, what=f"figure {self.name}: option"
+        )

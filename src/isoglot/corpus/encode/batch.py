@@ -8,12 +8,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from isoglot.corpus.encode.links import Subword, index_words, one_to_one, project_links, sort_links
 from isoglot.corpus.encode.pieces import PieceEncoder, SidePieces, WordSource
 from isoglot.corpus.encode.store import list_array
 from isoglot.errors import InputError
+from isoglot.options import Options
 
 __all__ = ["BatchEncoder", "EncodeOptions", "Kind", "fit_pair"]
 
@@ -23,7 +24,7 @@ Kind = Literal["text", "bitext", "aligned", "lexicon"]
 _Int = NDArray[np.int64]
 
 
-class EncodeOptions(BaseModel):
+class EncodeOptions(Options):
     """How a corpus becomes a stream.
 
     Attributes:
@@ -45,8 +46,6 @@ class EncodeOptions(BaseModel):
         split_special_tokens: read special tokens that stand in the corpus (WikiText's ``<unk>``, ``[MASK]``) as plain
             characters; by default they are special tokens, as in a plain call of the tokenizer, and never masked.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Kind | None = None
     max_length: int | None = Field(default=128, ge=3)

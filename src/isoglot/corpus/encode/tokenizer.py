@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from tokenizers import (
     AddedToken,
     Regex,
@@ -21,6 +21,7 @@ from tokenizers import (
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from isoglot.errors import ConfigurationError
+from isoglot.options import Options
 
 __all__ = ["Algorithm", "SpecialTemplate", "TokenizerOptions", "special_template", "train_tokenizer"]
 
@@ -36,7 +37,7 @@ _SCORE_DIGITS = 4
 _APPENDED_STEP = 1e-4
 
 
-class TokenizerOptions(BaseModel):
+class TokenizerOptions(Options):
     """What tokenizer to train.
 
     Attributes:
@@ -51,8 +52,6 @@ class TokenizerOptions(BaseModel):
             not byte-level, whose alphabet is the bytes).
         model_max_length: longest input that the tokenizer announces.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     algorithm: Algorithm = "wordpiece"
     vocab_size: int = Field(default=16_000, ge=8)

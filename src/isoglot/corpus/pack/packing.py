@@ -9,13 +9,14 @@ from typing import Any, Literal
 
 import numpy as np
 from datasets import Dataset, Features, List, Value
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.store import StreamWriter, cached_stream, content_hash, list_array
 from isoglot.corpus.encode.tokenizer import SpecialTemplate, special_template
 from isoglot.corpus.pack.blocks import Block, Text, divide, renumbered, rows_of, slice_text, units_of
 from isoglot.errors import ConfigurationError
+from isoglot.options import Options
 
 __all__ = ["PackMode", "PackOptions", "number_languages", "pack_stream"]
 
@@ -35,7 +36,7 @@ _VERSION = 1
 _WRITE_ROWS = 500
 
 
-class PackOptions(BaseModel):
+class PackOptions(Options):
     """How a stream is packed.
 
     Attributes:
@@ -57,8 +58,6 @@ class PackOptions(BaseModel):
         language_ids: id of each language, written for every token; see :func:`number_languages`.
         language_padding: language id of padding: 0, or the padding index of RoBERTa-style embeddings.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     mode: PackMode = "documents"
     block: int = Field(default=512, ge=8)
