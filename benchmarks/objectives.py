@@ -117,6 +117,10 @@ SYSTEMS: dict[str, System] = {
             "anchor": {"type": "anchor", "view": "sentences"},
         },
     ),
+    "self_training": System(
+        {"sentences": {"type": "sentence_pair"}},
+        {"links": {"type": "self_training", "view": "sentences", "labels": "corpus"}},
+    ),
     "combined": System(
         PAIR | TEXT | SENTENCES, PAIR_LM | DWA | MOCO | DICTIONARY | {"text_lm": {**LM, "view": "text"}}
     ),

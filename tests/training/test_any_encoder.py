@@ -37,6 +37,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "denoising_word_alignment:corpus": {"view": "pair", "labels": "corpus", "layer": 2},
     "contextual_alignment": {"view": "sentences"},
     "anchor": {"view": "sentences"},
+    "self_training": {"view": "sentences", "layer": 1},
 }
 SIDES = {"pair": (None,), "sentences": ("query", "key")}
 

@@ -9,6 +9,7 @@ from isoglot.objectives.denoising_word_alignment import DenoisingWordAlignment
 from isoglot.objectives.embedding_alignment import EmbeddingAlignment
 from isoglot.objectives.in_batch_contrast import InBatchContrast
 from isoglot.objectives.masked_lm import MaskedLM
+from isoglot.objectives.self_training import SelfTraining
 from isoglot.objectives.sentence_contrast import SentenceContrast
 from isoglot.objectives.word_exchange import WordExchange
 
@@ -23,6 +24,7 @@ __all__ = [
     "MaskedLM",
     "Objective",
     "ObjectiveOutput",
+    "SelfTraining",
     "SentenceContrast",
     "WordExchange",
 ]
@@ -34,6 +36,7 @@ OBJECTIVES: dict[str, type[Objective]] = {
     "embedding_alignment": EmbeddingAlignment,
     "in_batch_contrast": InBatchContrast,
     "masked_lm": MaskedLM,
+    "self_training": SelfTraining,
     "sentence_contrast": SentenceContrast,
     "word_exchange": WordExchange,
 }

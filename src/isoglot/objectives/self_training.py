@@ -1,0 +1,201 @@
+"""awesome-align's self-training: make the linked words of a pair more similar than all others."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from isoglot.errors import ConfigurationError
+from isoglot.modules.encoder import num_layers
+from isoglot.modules.encodings import Encodings
+from isoglot.modules.extraction import itermax_links, pair_mask, softmax_probabilities
+from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
+
+__all__ = ["SelfTraining"]
+
+Labels = Literal["self", "corpus", "corpus_then_self"]
+Loss = Literal["probability", "likelihood"]
+Compare = Literal["dot", "cosine"]
+
+
+class SelfTraining(Objective):
+    r"""Raise the alignment probabilities of linked pieces, as the aligner itself computes them.
+
+    .. math:: P = \mathrm{softmax}_j(S_{ij} / \tau),\quad Q = \mathrm{softmax}_i(S_{ij} / \tau),\qquad
+        L = -\sum_{(i,j) \in A} \Bigl(\frac{P_{ij}}{n} + \frac{Q_{ij}}{m}\Bigr)
+        - \beta \frac{\sum_{ij} P_{ij} Q_{ij}}{\min(n, m)}
+
+    for a pair of n and m pieces, each side encoded alone; special tokens take no part. The second term is the
+    consistency objective, which wants both directions to agree. With ``loss: likelihood`` each linked piece i of
+    either side contributes :math:`-\log \sum_{j \in A(i)} P_{ij}` instead, which unlike the probability has a
+    gradient for links that the encoder finds unlikely.
+
+    Args:
+        model: Encoder with its masked-LM head; only its shape is read.
+        view: A ``sentence_pair`` view, with links unless ``labels`` is ``self``.
+        layer: Layer whose states are compared, 0 the embeddings. Two thirds of the depth by default: 8 of 12.
+        labels: Where the links A come from: ``self``, the aligner's links of the current encoder with dropout off;
+            ``corpus``, the links of the stream; ``corpus_then_self``, which changes after ``self_after_step``.
+        self_after_step: Number of optimizer steps with corpus links, for ``corpus_then_self``.
+        compare: ``dot`` product (awesome-align) or ``cosine`` (SimAlign, and the default of ``isoglot align``).
+        temperature: τ; 1 in awesome-align. The cosine needs a small one, such as 0.05.
+        threshold: Least probability, in both directions, of a link that ``dot`` self-labels (0.001 in awesome-align);
+            ``cosine`` labels by itermax.
+        loss: ``probability`` (awesome-align) or ``likelihood``.
+        consistency: β; 0 leaves the consistency objective out, awesome-align's option has 1.
+
+    **Batch**: ``query_`` and ``key_`` encoder inputs and ``side_ids``; ``link_ids`` for corpus links.
+
+    **Metrics**: ``probability`` of the links, the mean of both directions; ``links_per_pair``.
+
+    Raises:
+        ConfigurationError: an unknown option or layer, or corpus links from a view that has none.
+
+    Source: Dou and Neubig 2021, *Word Alignment by Fine-tuning Embeddings on Parallel Corpora*, §2.3.
+    """
+
+    step: Tensor
+
+    def __init__(  # noqa: PLR0913 - flat, because the signature is the recipe's schema
+        self,
+        model: PreTrainedModel,
+        *,
+        view: str = "sentences",
+        layer: int | None = None,
+        labels: Labels = "self",
+        self_after_step: int | None = None,
+        compare: Compare = "dot",
+        temperature: float = 1.0,
+        threshold: float = 1e-3,
+        loss: Loss = "probability",
+        consistency: float = 0.0,
+    ) -> None:
+        super().__init__()
+        depth = num_layers(model)
+        self.view, self.labels, self.self_after_step = view, labels, self_after_step
+        self.layer = round(2 / 3 * depth) if layer is None else layer
+        self.compare, self.temperature, self.threshold = compare, temperature, threshold
+        self.loss, self.consistency = loss, consistency
+        self._check(depth)
+        self.register_buffer("step", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, encodings: Encodings, batch: Batch) -> ObjectiveOutput:
+        """Summed loss over the pairs, or over the linked pieces with ``loss: likelihood``."""
+        sides = {side: encodings.hidden(self.view, self.layer, side=side) for side in ("query", "key")}
+        mask = self._mask(batch)
+        similarity = self._similarity(sides)
+        links = self._corpus_links(batch) if self._from_corpus() else self._own_links(encodings, mask)
+        forward, backward = softmax_probabilities(similarity / self.temperature, mask)
+        masses = (forward * links).sum(2), (backward * links).sum(1)
+        linked = links.any(2), links.any(1)
+        if self.loss == "probability":
+            total = sum(
+                -(mass.sum(1) / _lengths(mask, dim)).sum() for mass, dim in zip(masses, (2, 1), strict=True)
+            )
+        else:
+            smallest = torch.finfo(similarity.dtype).tiny
+            total = sum(
+                -mass[has].clamp(min=smallest).log().sum() for mass, has in zip(masses, linked, strict=True)
+            )
+        count = self._count(links)
+        if self.consistency:
+            shorter = torch.minimum(_lengths(mask, 2), _lengths(mask, 1))
+            agreement = ((forward * backward).sum((1, 2)) / shorter).sum()
+            # The consistency of a pair weighs as much as the rest of its loss, whatever that is divided by.
+            total = total - self.consistency * agreement * (count / max(1, len(mask)))
+        found = links.sum()
+        metrics = {
+            "probability": sum(m.detach().sum() for m in masses) / (2 * found.clamp(min=1)),
+            "links_per_pair": found.float() / max(1, len(mask)),
+        }
+        return ObjectiveOutput(torch.as_tensor(total), count, metrics)
+
+    def count(self, batch: Batch) -> Tensor | None:
+        """Pairs, or linked pieces where the links are known before the forward."""
+        if self.loss == "probability":
+            return torch.tensor(len(batch[self.view]["query_input_ids"]))
+        return self._count(self._corpus_links(batch)) if self._from_corpus() else None
+
+    def after_step(self, encoder: PreTrainedModel) -> None:
+        """Counts optimizer steps, for the change of labels."""
+        self.step += 1
+
+    def _count(self, links: Tensor) -> Tensor:
+        if self.loss == "probability":
+            return torch.tensor(len(links), device=links.device)
+        return links.any(2).sum() + links.any(1).sum()
+
+    def _similarity(self, sides: dict[str, Tensor]) -> Tensor:
+        """Compared states in float32, (batch, n, m)."""
+        query, key = (sides[side].float() for side in ("query", "key"))
+        if self.compare == "cosine":
+            query, key = nn.functional.normalize(query, dim=-1), nn.functional.normalize(key, dim=-1)
+        with torch.autocast(query.device.type, enabled=False):
+            return query @ key.transpose(1, 2)
+
+    @torch.no_grad()
+    def _own_links(self, encodings: Encodings, mask: Tensor) -> Tensor:
+        sides = {
+            side: encodings.layer(self.view, self.layer, clean=True, side=side) for side in ("query", "key")
+        }
+        similarity = self._similarity(sides)
+        if self.compare == "cosine":
+            return itermax_links((similarity + 1) / 2, mask)
+        forward, backward = softmax_probabilities(similarity / self.temperature, mask)
+        return (forward > self.threshold) & (backward > self.threshold)
+
+    def _corpus_links(self, batch: Batch) -> Tensor:
+        tensors = batch[self.view]
+        if "link_ids" not in tensors:
+            raise ConfigurationError(
+                f"self_training: labels: {self.labels} given, but view {self.view!r} has no word links. Align the "
+                "corpus with `isoglot align BITEXT --method hmm --format corpus --out ALIGNED` and give the stream "
+                "kind: aligned and that path, or set labels: self"
+            )
+        mask, ids = self._mask(batch), tensors["link_ids"]
+        links = torch.zeros_like(mask)
+        rows, item = (ids >= 0).all(-1).nonzero(as_tuple=True)
+        links[rows, ids[rows, item, 0], ids[rows, item, 1]] = True
+        return links & mask
+
+    def _mask(self, batch: Batch) -> Tensor:
+        """Cells of two pieces that are no special tokens, (batch, n, m)."""
+        tensors = batch[self.view]
+        return pair_mask(tensors["query_side_ids"] > 0, tensors["key_side_ids"] > 0)
+
+    def _from_corpus(self) -> bool:
+        if self.labels == "corpus_then_self":
+            return int(self.step) < int(self.self_after_step or 0)
+        return self.labels == "corpus"
+
+    def _check(self, depth: int) -> None:
+        problems = [
+            f"{name}: {getattr(self, name)!r} given; accepted: {', '.join(get_args(known))}"
+            for name, known in (("labels", Labels), ("compare", Compare), ("loss", Loss))
+            if getattr(self, name) not in get_args(known)
+        ]
+        if not 0 <= self.layer <= depth:
+            problems.append(f"layer: {self.layer} given; this encoder has layers 0 (embeddings) to {depth}")
+        if (self.labels == "corpus_then_self") != (self.self_after_step is not None):
+            problems.append(
+                f"labels: {self.labels} with self_after_step: {self.self_after_step} given; corpus_then_self needs "
+                "a step and the others take none: labels: corpus_then_self, self_after_step: 1000"
+            )
+        if not self.temperature > 0:
+            problems.append(
+                f"temperature: {self.temperature} given; a positive number is needed, such as 0.05"
+            )
+        if not 0 < self.threshold < 1:
+            problems.append(f"threshold: {self.threshold} given; a probability is needed, such as 0.001")
+        if self.consistency < 0:
+            problems.append(f"consistency: {self.consistency} given; 0 or more is needed")
+        if problems:
+            raise ConfigurationError(problems, heading="self_training:")
+
+
+def _lengths(mask: Tensor, dim: int) -> Tensor:
+    """Pieces of the side that is not ``dim``, at least 1, (batch,)."""
+    return mask.any(dim).sum(1).clamp(min=1)

@@ -1,0 +1,193 @@
+"""awesome-align's objective against loops over pairs, pieces and links."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from isoglot.errors import ConfigurationError
+from isoglot.modules.encodings import Encodings
+from isoglot.modules.extraction import itermax_links
+from isoglot.objectives.self_training import SelfTraining
+from isoglot.testing import tiny_model
+
+SIDES = {
+    "query": torch.tensor([[0, 1, 1, 1, 0, 0], [0, 1, 1, 0, 0, 0]]),
+    "key": torch.tensor([[0, 2, 2, 2, 2, 0], [0, 2, 2, 2, 0, 0]]),
+}
+LENGTHS = {"query": [5, 4], "key": [6, 5]}
+LINKS = [[(1, 1), (1, 2), (3, 4)], [(2, 3)]]
+
+
+@pytest.fixture
+def model():
+    return tiny_model("bert").eval()
+
+
+def make_batch(*, links=LINKS, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    view = {}
+    for side, ids in SIDES.items():
+        view[f"{side}_input_ids"] = torch.randint(5, 90, ids.shape, generator=generator)
+        mask = torch.arange(ids.size(1))[None] < torch.tensor(LENGTHS[side])[:, None]
+        view[f"{side}_attention_mask"] = mask.long()
+        view[f"{side}_side_ids"] = ids
+    width = max(map(len, links))
+    view["link_ids"] = torch.tensor([[*pairs, *[(-1, -1)] * (width - len(pairs))] for pairs in links])
+    return {"sentences": view}
+
+
+def directions(encodings, row, *, layer, compare, temperature):
+    """P and Q of one pair as dictionaries of piece positions, by loops."""
+    states = {side: encodings.hidden("sentences", layer, side=side)[row].detach() for side in SIDES}
+    places = {side: (SIDES[side][row] > 0).nonzero().flatten().tolist() for side in SIDES}
+
+    def similarity(i, j):
+        a, b = states["query"][i], states["key"][j]
+        value = a @ b if compare == "dot" else a @ b / (a.norm() * b.norm())
+        return math.exp(float(value) / temperature)
+
+    table = {(i, j): similarity(i, j) for i in places["query"] for j in places["key"]}
+    forward = {(i, j): v / sum(table[i, k] for k in places["key"]) for (i, j), v in table.items()}
+    backward = {(i, j): v / sum(table[k, j] for k in places["query"]) for (i, j), v in table.items()}
+    return forward, backward, places
+
+
+@pytest.mark.parametrize("compare", ["dot", "cosine"])
+@pytest.mark.parametrize("loss", ["probability", "likelihood"])
+@pytest.mark.parametrize("consistency", [0.0, 0.5])
+def test_loss_equals_loops(model, compare, loss, consistency):
+    temperature = 5.0 if compare == "dot" else 0.2
+    objective = SelfTraining(
+        model,
+        layer=1,
+        labels="corpus",
+        compare=compare,
+        loss=loss,
+        temperature=temperature,
+        consistency=consistency,
+    )
+    batch = make_batch()
+    encodings = Encodings(model, batch)
+    output = objective(encodings, batch)
+    total, count, agreement = 0.0, 0, 0.0
+    for row, links in enumerate(LINKS):
+        p, q, places = directions(encodings, row, layer=1, compare=compare, temperature=temperature)
+        n, m = len(places["query"]), len(places["key"])
+        agreement += sum(p[cell] * q[cell] for cell in p) / min(n, m)
+        if loss == "probability":
+            total -= sum(p[link] / n + q[link] / m for link in links)
+            count += 1
+            continue
+        for i in places["query"]:
+            if any(link[0] == i for link in links):
+                total -= math.log(sum(p[link] for link in links if link[0] == i))
+                count += 1
+        for j in places["key"]:
+            if any(link[1] == j for link in links):
+                total -= math.log(sum(q[link] for link in links if link[1] == j))
+                count += 1
+    total -= consistency * agreement * count / len(LINKS)
+    assert output.total.item() == pytest.approx(total, rel=1e-4)
+    assert int(output.count) == count == int(objective.count(batch))
+
+
+def test_one_step_makes_the_links_more_probable(model):
+    objective = SelfTraining(model, labels="corpus", loss="likelihood", compare="cosine", temperature=0.1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    batch = make_batch()
+    losses = []
+    for _ in range(3):
+        output = objective(Encodings(model, batch), batch)
+        output.loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(output.loss.item())
+    assert losses[2] < losses[1] < losses[0]
+
+
+def test_own_labels_are_the_aligners_links_without_dropout(model):
+    model.train()
+    objective = SelfTraining(model, layer=2, compare="cosine", temperature=0.1, loss="likelihood")
+    batch = make_batch()
+    encodings = Encodings(model, batch)
+    output = objective(encodings, batch)
+    clean = [
+        nn.functional.normalize(encodings.layer("sentences", 2, clean=True, side=s), dim=-1) for s in SIDES
+    ]
+    mask = (SIDES["query"] > 0)[:, :, None] & (SIDES["key"] > 0)[:, None]
+    links = itermax_links((clean[0] @ clean[1].transpose(1, 2) + 1) / 2, mask)
+    assert int(output.count) == int(links.any(2).sum() + links.any(1).sum())
+    assert output.metrics["links_per_pair"] == links.sum() / 2
+    assert model.training
+    output.total.backward()
+
+
+def test_labels_change_after_a_step_which_a_checkpoint_keeps(model):
+    objective = SelfTraining(model, labels="corpus_then_self", self_after_step=2, loss="likelihood", layer=1)
+    batch = make_batch(links=[[(1, 1)], [(1, 1)]])
+    known = [int(objective.count(batch))]
+    objective.after_step(model)
+    known.append(int(objective.count(batch)))
+    objective.after_step(model)
+    assert known == [4, 4]
+    assert objective.count(batch) is None
+    resumed = SelfTraining(model, labels="corpus_then_self", self_after_step=2, loss="likelihood", layer=1)
+    resumed.load_state_dict(objective.state_dict())
+    assert resumed.count(batch) is None
+
+
+@pytest.mark.parametrize("loss", ["probability", "likelihood"])
+def test_padding_changes_nothing(model, loss):
+    batch = make_batch()
+    wider = {
+        key: nn.functional.pad(value, (0, 0, 0, 1), value=-1)
+        if key == "link_ids"
+        else nn.functional.pad(value, (0, 3))
+        for key, value in batch["sentences"].items()
+    }
+    objective = SelfTraining(model, labels="corpus", loss=loss, temperature=5.0, consistency=1.0)
+    first, second = (objective(Encodings(model, b), b) for b in (batch, {"sentences": wider}))
+    torch.testing.assert_close(first.total, second.total, rtol=1e-4, atol=1e-5)
+
+
+def test_without_links_the_loss_is_zero_and_connected(model):
+    batch = make_batch(links=[[(-1, -1)], [(-1, -1)]])
+    output = SelfTraining(model, labels="corpus", loss="likelihood")(Encodings(model, batch), batch)
+    assert output.total.item() == 0.0
+    assert int(output.count) == 0
+    output.total.backward()
+
+
+def test_an_unlikely_link_has_a_finite_loss(model):
+    batch = make_batch()
+    objective = SelfTraining(model, labels="corpus", loss="likelihood", temperature=1e-4)
+    output = objective(Encodings(model, batch), batch)
+    assert torch.isfinite(output.total)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"labels": "corpora"}, "labels"),
+        ({"layer": 9}, "layer"),
+        ({"labels": "corpus_then_self"}, "self_after_step"),
+        ({"self_after_step": 3}, "self_after_step"),
+        ({"temperature": 0.0}, "temperature"),
+        ({"threshold": 1.0}, "threshold"),
+        ({"consistency": -1.0}, "consistency"),
+    ],
+)
+def test_options_out_of_range_are_refused(model, options, message):
+    with pytest.raises(ConfigurationError, match=message):
+        SelfTraining(model, **options)
+
+
+def test_corpus_labels_need_links(model):
+    batch = make_batch()
+    del batch["sentences"]["link_ids"]
+    with pytest.raises(ConfigurationError, match="no word links"):
+        SelfTraining(model, labels="corpus")(Encodings(model, batch), batch)
