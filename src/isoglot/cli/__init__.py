@@ -24,6 +24,7 @@ from isoglot.cli import (
     study,
     tasks,
     transfer,
+    trimming,
     world,
 )
 from isoglot.cli.help import add_commands, name_of
@@ -36,6 +37,7 @@ _COMMANDS = (
     corpora.prepare,
     alignment.align,
     alignment.score,
+    trimming.trim,
     pretraining.inspect,
     pretraining.pretrain,
     tasks.finetune,

@@ -24,7 +24,7 @@ from isoglot.modules.checkpoint import load_checkpoint, load_config, require_roo
 from isoglot.modules.encoder import input_embeddings
 from isoglot.seeding import seed_for
 
-__all__ = ["ARCHITECTURES", "load_masked_lm", "model_config"]
+__all__ = ["ARCHITECTURES", "load_masked_lm", "masked_lm_config", "model_config"]
 
 ARCHITECTURES: dict[str, dict[str, Any]] = {
     "bert": {},
@@ -129,6 +129,28 @@ def load_masked_lm(
     return model
 
 
+def masked_lm_config(path: str | Path, **where: Any) -> PreTrainedConfig:
+    """A checkpoint's configuration, of a family that has a masked-LM head, whether the checkpoint holds one or not.
+
+    Args:
+        path: Folder or hub name.
+        **where: ``revision`` and ``local_files_only`` of a hub name.
+
+    Raises:
+        ConfigurationError: It cannot be read, or there is no masked-LM head for such a model.
+    """
+    config = load_config(path, **where)
+    kind = config.model_type
+    if kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES or getattr(config, "is_encoder_decoder", False):
+        raise ConfigurationError(
+            f"{path}: is a {kind!r} model, an encoder with a masked-LM head is needed; give one of the BERT, "
+            "RoBERTa/XLM-R, DistilBERT, DeBERTa-v2 or ModernBERT families"
+        )
+    if kind == "deberta-v2" and _has_original_head(path, where):
+        config.legacy = False
+    return config
+
+
 def model_config(
     settings: Mapping[str, Any], *, tokenizer: PreTrainedTokenizerBase | None = None
 ) -> PreTrainedConfig:
@@ -219,16 +241,13 @@ def _from_path(settings: Mapping[str, Any]) -> PreTrainedModel:
         "revision": settings.get("revision", "main"),
         "local_files_only": bool(settings.get("local_files_only", False)),
     }
-    config = load_config(path, **where)
-    _require_masked_lm(config, path)
+    config = masked_lm_config(path, **where)
     changes = {k: v for k, v in settings.items() if k not in _OPTIONS}
     problems = _unknown(changes, type(config), config.model_type)
     if problems:
         raise ConfigurationError(problems)
     for key, value in changes.items():
         setattr(config, _ALIASES.get(config.model_type, {}).get(key, key), value)
-    if config.model_type == "deberta-v2" and _has_original_head(path, where):
-        config.legacy = False
     kernel = settings.get("attention")
     return load_checkpoint(
         AutoModelForMaskedLM,
@@ -242,22 +261,13 @@ def _from_path(settings: Mapping[str, Any]) -> PreTrainedModel:
     )
 
 
-def _has_original_head(path: str, where: Mapping[str, Any]) -> bool:
+def _has_original_head(path: str | Path, where: Mapping[str, Any]) -> bool:
     """Whether a DeBERTa has the head of mDeBERTa-v3, whose published configuration lacks the flag."""
     for file in weight_files(path, **where):
         with safe_open(file, framework="pt") as tensors:
             if any(name.startswith("lm_predictions.") for name in tensors.keys()):  # noqa: SIM118
                 return True
     return False
-
-
-def _require_masked_lm(config: PreTrainedConfig, path: str) -> None:
-    kind = config.model_type
-    if kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES or getattr(config, "is_encoder_decoder", False):
-        raise ConfigurationError(
-            f"model.path: {path!r} is a {kind!r} model, an encoder with a masked-LM head is needed; "
-            "give one of the BERT, RoBERTa/XLM-R, DistilBERT, DeBERTa-v2 or ModernBERT families"
-        )
 
 
 def _fit_vocabulary(

@@ -1,0 +1,275 @@
+"""A tokenizer with fewer pieces: those that given text uses, so that this text is cut as before.
+
+Why the cut stays the same, for each algorithm:
+
+* Unigram takes the best path through the pieces found in a text. Removing pieces that are on no best path removes no
+  best path, and adds none. The score of an unknown character depends on the lowest score, so its piece is kept.
+* WordPiece takes the longest piece at each place. A word without a cut is unknown; the pieces tried on the way there
+  are kept, because without them another attempt could succeed.
+* BPE applies merges by rank. A piece is always built by the same merges, whatever stands around it; these and all that
+  they join are kept, in their order, so that at each step the same merge comes first.
+
+Source: Abdaoui et al. 2020, "Load What You Need"; Ushio et al. 2023, "Efficient Multilingual Language Model Compression
+through Vocabulary Trimming".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice, pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer, pre_tokenizers
+
+from isoglot.errors import ConfigurationError
+
+__all__ = ["Usage", "chosen_pieces", "count_pieces", "cut_differences", "trimmed_tokenizer"]
+
+_BATCH = 8192
+_BYTE = re.compile(r"<0x[0-9A-F]{2}>")
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What text uses of a tokenizer.
+
+    Attributes:
+        counts: Occurrences of each id.
+        tried: Ids of pieces that WordPiece tries in words that it cannot cut.
+        characters: Characters of words that have unknown pieces.
+    """
+
+    counts: NDArray[np.int64]
+    tried: set[int] = field(default_factory=set)
+    characters: set[str] = field(default_factory=set)
+
+
+def count_pieces(backend: Tokenizer, texts: Iterable[str]) -> Usage:
+    """Count the pieces of texts, in bounded memory.
+
+    Where a text spells a special token, it is counted both as that token and as its characters.
+
+    Args:
+        backend: A fast tokenizer without truncation.
+        texts: As many as there are.
+    """
+    pieces = backend.get_vocab(with_added_tokens=True)
+    usage = Usage(np.zeros(max(pieces.values(), default=-1) + 1, dtype=np.int64))
+    model = json.loads(backend.to_str())["model"]
+    unknown = -1 if model["type"] == "Unigram" else pieces.get(model["unk_token"], -1)
+    special = [t.content for t in backend.get_added_tokens_decoder().values() if t.special]
+    spelled = re.compile("|".join(map(re.escape, special)) or r"(?!)")
+    for batch in _batches(texts):
+        encoded = backend.encode_batch_fast(batch, add_special_tokens=False)
+        _add(usage, encoded)
+        literal = [text for text in batch if spelled.search(text)]
+        if literal:
+            backend.encode_special_tokens = True
+            _add(usage, backend.encode_batch_fast(literal, add_special_tokens=False))
+            backend.encode_special_tokens = False
+        for text, encoding in zip(batch, encoded, strict=True) if unknown >= 0 else ():
+            if unknown in encoding.ids:
+                words = list(_words(backend, text))
+                usage.characters.update(*words)
+                if model["type"] == "WordPiece":
+                    usage.tried.update(*(_dead_end(word, pieces, model) for word in words))
+    return usage
+
+
+def chosen_pieces(
+    backend: Tokenizer,
+    usage: Usage,
+    *,
+    always: Collection[int] = (),
+    min_count: int = 1,
+    limit: int | None = None,
+) -> NDArray[np.int64]:
+    """Ids of the pieces to keep, ascending.
+
+    Args:
+        backend: The tokenizer.
+        usage: Of the text that the pieces are kept for.
+        always: Ids to keep in any case, beside special tokens and the characters seen.
+        min_count: Drop pieces that occur less often.
+        limit: Keep at most so many pieces in all, the most frequent ones.
+
+    Raises:
+        ConfigurationError: The limit leaves no room for the pieces that must stay.
+    """
+    pieces = backend.get_vocab(with_added_tokens=True)
+    texts = {number: text for text, number in pieces.items()}
+    model = json.loads(backend.to_str())["model"]
+    kept = {number for number in always if number in texts} | usage.tried
+    kept.update(pieces[text] for text in _indispensable(backend, model, usage, texts) if text in pieces)
+    if limit is not None and limit < len(kept):
+        raise ConfigurationError(
+            f"--keep-pieces {limit}: the special tokens and the characters of the text are {len(kept)} pieces; give at "
+            "least as many"
+        )
+    ancestors = _Merges(model) if model["type"] == "BPE" else None
+    order = np.argsort(-usage.counts, kind="stable")
+    for number in order[usage.counts[order] >= min_count].tolist():
+        family = {number}
+        if ancestors is not None:
+            family.update(pieces[t] for t in ancestors.of(texts[number]) if t in pieces)
+        if limit is not None and len(kept | family) > limit:
+            break
+        kept |= family
+    return np.array(sorted(kept), dtype=np.int64)
+
+
+def trimmed_tokenizer(backend: Tokenizer, kept: NDArray[np.int64]) -> Tokenizer:
+    """A tokenizer with some of the pieces, numbered anew in the same order.
+
+    Raises:
+        ConfigurationError: The tokenizer's algorithm is not known, or it does not take the new numbers.
+    """
+    values = json.loads(backend.to_str())
+    old = backend.get_vocab(with_added_tokens=True)
+    number = {int(before): after for after, before in enumerate(kept)}
+    _trim_model(values["model"], number)
+    values["added_tokens"] = [{**t, "id": number[t["id"]]} for t in values["added_tokens"]]
+    if values["post_processor"] is not None:
+        _renumber(values["post_processor"], number)
+    values["padding"] = values["truncation"] = None
+    trimmed = Tokenizer.from_str(json.dumps(values, ensure_ascii=False))
+    if trimmed.get_vocab(with_added_tokens=True) != {t: number[i] for t, i in old.items() if i in number}:
+        raise ConfigurationError(
+            "the tokenizer's added tokens do not keep their places without the other pieces; save it with the added "
+            "tokens behind the others, and trim it then"
+        )
+    return trimmed
+
+
+def cut_differences(before: Tokenizer, after: Tokenizer, texts: Iterable[str]) -> tuple[int, int]:
+    """How many pieces texts have, and how many of these a second tokenizer cuts differently."""
+    total = changed = 0
+    for batch in _batches(texts):
+        old = before.encode_batch(batch, add_special_tokens=False)
+        new = after.encode_batch(batch, add_special_tokens=False)
+        for one, other in zip(old, new, strict=True):
+            total += len(one)
+            if one.tokens != other.tokens:
+                held = Counter(zip(one.tokens, one.offsets, strict=True))
+                changed += (held - Counter(zip(other.tokens, other.offsets, strict=True))).total()
+    return total, changed
+
+
+def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
+    iterator = iter(texts)
+    while batch := list(islice(iterator, _BATCH)):
+        yield batch
+
+
+def _add(usage: Usage, encoded: Iterable[Any]) -> None:
+    ids = np.fromiter((i for encoding in encoded for i in encoding.ids), dtype=np.int64)
+    usage.counts[:] += np.bincount(ids, minlength=len(usage.counts))
+
+
+def _words(backend: Tokenizer, text: str) -> Iterator[str]:
+    """What the model of a tokenizer is given."""
+    normalised = text if backend.normalizer is None else backend.normalizer.normalize_str(text)
+    if backend.pre_tokenizer is None:
+        yield normalised
+    else:
+        yield from (word for word, _ in backend.pre_tokenizer.pre_tokenize_str(normalised))
+
+
+def _dead_end(word: str, pieces: Mapping[str, int], model: Mapping[str, Any]) -> list[int]:
+    """The pieces that WordPiece tries in a word that it cannot cut; none of a word that it can."""
+    tried: list[int] = []
+    start = 0
+    while start < len(word) <= model["max_input_chars_per_word"]:
+        prefix = model["continuing_subword_prefix"] if start else ""
+        end = next((e for e in range(len(word), start, -1) if prefix + word[start:e] in pieces), None)
+        if end is None:
+            return tried
+        tried.append(pieces[prefix + word[start:end]])
+        start = end
+    return []
+
+
+def _indispensable(
+    backend: Tokenizer, model: Mapping[str, Any], usage: Usage, texts: Mapping[int, str]
+) -> Iterator[str]:
+    """Pieces that any text may need, and every form of the characters seen; not all of them need exist."""
+    yield from (token.content for token in backend.get_added_tokens_decoder().values())
+    yield from filter(_BYTE.fullmatch, texts.values() if model.get("byte_fallback") else ())
+    if "ByteLevel" in json.dumps([json.loads(backend.to_str())[k] for k in ("normalizer", "pre_tokenizer")]):
+        yield from pre_tokenizers.ByteLevel.alphabet()
+    if model["type"] == "Unigram":
+        vocabulary = model["vocab"]
+        yield min(vocabulary, key=lambda entry: entry[1])[0]
+        if model["unk_id"] is not None:
+            yield vocabulary[model["unk_id"]][0]
+    elif model["unk_token"] is not None:
+        yield model["unk_token"]
+    prefix, suffix = model.get("continuing_subword_prefix") or "", model.get("end_of_word_suffix") or ""
+    used = "".join(texts[i] for i in np.flatnonzero(usage.counts).tolist())
+    for character in {*used, *usage.characters}:
+        yield from {f"{p}{character}{s}" for p in ("", prefix) for s in ("", suffix)}
+
+
+class _Merges:
+    """The merges of a BPE model."""
+
+    def __init__(self, model: Mapping[str, Any]) -> None:
+        self.prefix: str = model["continuing_subword_prefix"] or ""
+        self.suffix: str = model["end_of_word_suffix"] or ""
+        self.ranks = {(left, right): rank for rank, (left, right) in enumerate(model["merges"])}
+
+    def join(self, left: str, right: str) -> str:
+        """The piece that a merge makes."""
+        return left + right.removeprefix(self.prefix)
+
+    def of(self, piece: str) -> set[str]:
+        """Every piece on the way from the characters of a piece to the piece."""
+        body = piece.removeprefix(self.prefix).removesuffix(self.suffix)
+        inner = bool(self.prefix) and piece.startswith(self.prefix)
+        parts = [(self.prefix if inner or place else "") + letter for place, letter in enumerate(body)]
+        if parts and self.suffix and piece.endswith(self.suffix):
+            parts[-1] += self.suffix
+        found = set(parts)
+        while len(parts) > 1:
+            rank, place = min(
+                (self.ranks.get(pair, len(self.ranks)), i) for i, pair in enumerate(pairwise(parts))
+            )
+            if rank == len(self.ranks):
+                break
+            parts[place : place + 2] = [self.join(*parts[place : place + 2])]
+            found.add(parts[place])
+        return found
+
+
+def _trim_model(model: dict[str, Any], number: Mapping[int, int]) -> None:
+    """Remove pieces, and the merges of what is removed."""
+    if model["type"] == "Unigram":
+        model["vocab"] = [entry for i, entry in enumerate(model["vocab"]) if i in number]
+        model["unk_id"] = None if model["unk_id"] is None else number[model["unk_id"]]
+        return
+    if model["type"] not in ("WordPiece", "BPE"):
+        raise ConfigurationError(
+            f"a {model['type']} tokenizer cannot be trimmed; give one of Unigram, WordPiece or BPE"
+        )
+    kept = model["vocab"] = {text: number[i] for text, i in model["vocab"].items() if i in number}
+    if model["type"] == "BPE":
+        join = _Merges(model).join
+        model["merges"] = [
+            (a, b) for a, b in model["merges"] if a in kept and b in kept and join(a, b) in kept
+        ]
+
+
+def _renumber(step: Any, number: Mapping[int, int]) -> None:
+    """Renumber the special tokens of a post-processor and of its parts, in place."""
+    for inner in step.get("processors", ()):
+        _renumber(inner, number)
+    for token in step.get("special_tokens", {}).values() if step["type"] == "TemplateProcessing" else ():
+        token["ids"] = [number[i] for i in token["ids"]]
+    for name in {"sep", "cls"} & step.keys():
+        step[name] = [step[name][0], number[step[name][1]]]

@@ -1,0 +1,234 @@
+"""``isoglot trim``: an encoder without the pieces that given text does not use.
+
+Source: Abdaoui et al. 2020, "Load What You Need"; Ushio et al. 2023, "Efficient Multilingual Language Model Compression
+through Vocabulary Trimming".
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+from transformers import AutoModelForMaskedLM, PreTrainedConfig
+from transformers.utils import SAFE_WEIGHTS_NAME
+
+from isoglot.corpus.encode.load_tokenizer import load_tokenizer
+from isoglot.corpus.encode.pieces import fast_backend
+from isoglot.corpus.encode.trimming import chosen_pieces, count_pieces, cut_differences, trimmed_tokenizer
+from isoglot.corpus.manifest import InputFile, load_corpus
+from isoglot.corpus.read.line_files import ByteCounter, LineFile, decode_lines
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.modules.checkpoint import quiet, weight_files
+from isoglot.modules.encoder import input_embeddings
+from isoglot.modules.load import masked_lm_config
+from isoglot.modules.masked_lm_head import masked_lm_head
+from isoglot.pretraining.trim_options import TrimRequest
+from isoglot.runs.checkpoint import checkpoint_folder, reading
+from isoglot.runs.files import refuse_overwriting
+from isoglot.runs.folder import hash_checkpoint, make_once
+
+__all__ = ["Trimmed", "trim"]
+
+_MANIFEST = "trim.json"
+_LEFT_BEHIND = (
+    *("*.safetensors", "*.safetensors.index.json", "*.bin", "*.pt", "*.h5", "*.msgpack", "*.ot", "*.onnx*"),
+    *("vocab.*", "merges.txt", "*.model", "added_tokens.json", "checkpoint-*", "*.partial"),
+)
+"""Files of a checkpoint that hold the whole vocabulary, beside those that are written anew."""
+
+
+@dataclass(frozen=True)
+class Trimmed:
+    """What became of an encoder.
+
+    Attributes:
+        path: The folder.
+        pieces: Entries of the tokenizer, before and after.
+        parameters: Numbers in the weights, before and after.
+        held_out: Tokens of held-out text, and how many of these are cut differently; ``None`` without such text.
+        skipped: Whether the folder was there already, made from the same.
+    """
+
+    path: Path
+    pieces: tuple[int, int]
+    parameters: tuple[int, int]
+    held_out: tuple[int, int] | None
+    skipped: bool
+
+
+def trim(
+    encoder: str | Path,
+    out: str | Path,
+    request: TrimRequest,
+    *,
+    overwrite: bool = False,
+    progress: Any = None,
+) -> Trimmed:
+    """Write a copy of an encoder that has only the pieces that text uses.
+
+    Special tokens and the characters seen stay. With ``min_count`` 1 the text is cut into the same pieces as before;
+    the hidden states of these pieces, and their masked-LM logits, are the same too.
+
+    Args:
+        encoder: A checkpoint's folder, a run's folder, or a hub name; with a masked-LM head or without.
+        out: The folder to write.
+        request: What to keep.
+        overwrite: Replace a folder that was made otherwise.
+        progress: Object with ``progress(label, done, total)``.
+
+    Raises:
+        ConfigurationError: No text, an encoder that cannot be trimmed, or ``out`` is in use.
+        InputError: A file cannot be read.
+    """
+    if not request.text:
+        raise ConfigurationError("no text given; name the text to keep the pieces of: --text corpus.tsv")
+    place, files = checkpoint_folder(encoder), [*request.text, *request.held_out]
+    refuse_overwriting(out, [encoder, *files])
+    hashed = hash_checkpoint(place) if isinstance(place, Path) else None
+    wanted = {
+        "encoder": {"path": str(encoder), "hash": hashed},
+        "options": request.model_dump(mode="json"),
+        "inputs": [_fingerprint(path) for path in files],
+    }
+    manifest, made = make_once(
+        out,
+        wanted,
+        lambda folder: _write(place, folder, request, progress),
+        what="trimmed encoder",
+        overwrite=overwrite,
+        name=_MANIFEST,
+    )
+    return Trimmed(
+        Path(out),
+        tuple(manifest["pieces"]),
+        tuple(manifest["parameters"]),
+        None if manifest["held_out"] is None else tuple(manifest["held_out"]),
+        skipped=not made,
+    )
+
+
+def _write(place: str | Path, folder: Path, request: TrimRequest, progress: Any) -> dict[str, Any]:
+    """Write the trimmed encoder into a folder; what the manifest says about it."""
+    config, tokenizer, files = masked_lm_config(place), load_tokenizer(place), weight_files(place)
+    if not files:
+        raise ConfigurationError(
+            f"{place}: holds no {SAFE_WEIGHTS_NAME}; convert the weights: "
+            "AutoModelForMaskedLM.from_pretrained(...).save_pretrained(FOLDER)"
+        )
+    tables, special = _vocabulary_tensors(config), _special_ids(config)
+    backend = fast_backend(tokenizer, split_special_tokens=False)
+    usage = count_pieces(backend, _texts(request.text, "count", progress))
+    kept = chosen_pieces(
+        backend, usage, always=special.values(), min_count=request.min_count, limit=request.keep_pieces
+    )
+    trimmed = trimmed_tokenizer(backend, kept)
+    held_out = _texts(request.held_out, "held-out", progress) if request.held_out else None
+    differences = None if held_out is None else cut_differences(backend, trimmed, held_out)
+    if isinstance(place, Path):
+        shutil.copytree(place, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*_LEFT_BEHIND))
+    with quiet():
+        tokenizer.save_pretrained(str(folder))
+    trimmed.save(str(folder / "tokenizer.json"))
+    parameters = _save_weights(files, folder / SAFE_WEIGHTS_NAME, tables, torch.from_numpy(kept))
+    number = {int(old): new for new, old in enumerate(kept)}
+    for name, value in special.items():
+        setattr(config, name, number.get(value))
+    config.vocab_size = len(kept)
+    config.save_pretrained(str(folder))
+    pieces = (backend.get_vocab_size(with_added_tokens=True), len(kept))
+    return {"pieces": pieces, "parameters": parameters, "held_out": differences}
+
+
+def _fingerprint(path: str) -> dict[str, Any]:
+    """What tells whether an input is still the same."""
+    file = InputFile.of(path).hashed()
+    return file.model_dump(exclude=set() if file.size is None else {"modified"})
+
+
+def _special_ids(config: PreTrainedConfig) -> dict[str, int]:
+    """Ids that a configuration names."""
+    return {k: v for k, v in config.to_dict().items() if k.endswith("_token_id") and isinstance(v, int)}
+
+
+def _vocabulary_tensors(config: PreTrainedConfig) -> Callable[[str], bool]:
+    """Whether a tensor, named with or without the encoder's prefix, has one row per entry of the vocabulary."""
+    with torch.device("meta"), quiet():
+        model = AutoModelForMaskedLM.from_config(config)
+    head, prefix = masked_lm_head(model), f"{model.base_model_prefix}."
+    own = {id(tensor) for tensor in (input_embeddings(model).weight, head.weight, head.bias)}
+    names = {n.removeprefix(prefix) for n, t in model.state_dict(keep_vars=True).items() if id(t) in own}
+    return lambda name: name.removeprefix(prefix) in names
+
+
+def _save_weights(
+    files: Sequence[Path], out: Path, tables: Callable[[str], bool], kept: Tensor
+) -> tuple[int, int]:
+    """Write the weights with the kept rows; numbers in them before and after."""
+    before, weights = 0, {}
+    for path in files:
+        with reading(path.parent, path.name), safe_open(path, framework="pt") as tensors:
+            for name in tensors.keys():  # noqa: SIM118 - not a mapping
+                tensor = tensors.get_tensor(name)
+                before += tensor.numel()
+                if tables(name) and len(tensor) <= int(kept.max()):
+                    raise ConfigurationError(
+                        f"{path}: {name} has {len(tensor)} rows, and the tokenizer has an entry {int(kept.max())}; use "
+                        "the tokenizer that was saved with the model"
+                    )
+                weights[name] = tensor[kept] if tables(name) else tensor
+    save_file(weights, out, metadata={"format": "pt"})
+    return before, sum(tensor.numel() for tensor in weights.values())
+
+
+def _texts(paths: Iterable[str], label: str, progress: Any) -> Iterator[str]:
+    """Every text in files: lines, cells, strings of JSON objects."""
+    paths = list(paths)
+    meter, total = ByteCounter(), sum(InputFile.of(path).size or 0 for path in paths)
+    for path in paths:
+        if Path(path).is_dir():
+            columns = [
+                c for c, f in load_corpus(path).features.items() if getattr(f, "dtype", "") == "string"
+            ]
+            yield from (text for row in load_corpus(path).select_columns(columns) for text in row.values())
+            continue
+        suffixes = Path(path).suffixes
+        with LineFile(path, meter) as file:
+            for first, data in file.chunks():
+                lines = decode_lines(data, path, first)
+                if ".jsonl" in suffixes:
+                    for number, line in enumerate(lines, first):
+                        yield from _strings(_record(line, path, number))
+                elif ".tsv" in suffixes:
+                    yield from (cell for line in lines for cell in line.split("\t"))
+                else:
+                    yield from lines
+                if progress is not None:
+                    progress.progress(label, meter.position, total)
+
+
+def _record(line: str, path: str, number: int) -> Any:
+    try:
+        return json.loads(line) if line.strip() else None
+    except ValueError as error:
+        raise InputError(
+            f"not valid JSON ({error}); one object a line is needed", path=path, line=number
+        ) from error
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """The strings in a JSON value; a list of words is one text."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list) and all(isinstance(inner, str) for inner in value):
+        yield " ".join(value)
+    elif isinstance(value, list | dict):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _strings(inner)

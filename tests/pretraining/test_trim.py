@@ -1,0 +1,177 @@
+"""``isoglot trim``: the same pieces, states and logits with fewer rows."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors import safe_open
+from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
+
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.pretraining.trim import trim
+from isoglot.pretraining.trim_options import TrimRequest
+from isoglot.testing import FAMILIES, tiny_bitext, tiny_model, tiny_tokenizer
+
+TEXTS = list(tiny_bitext(6)["source"])
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> str:
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(TEXTS) + "\n", encoding="utf-8")
+    return str(path)
+
+
+def saved(folder: Path, family: str, *, head: bool = True) -> Path:
+    """A tiny encoder with a head bias that is not zero, and a tokenizer of many pieces."""
+    tokenizer = tiny_tokenizer(family, vocab_size=400)
+    model = tiny_model(family, tokenizer=tokenizer)
+    with torch.no_grad():
+        for name, value in model.named_parameters():
+            if name.endswith("bias"):
+                value.normal_()
+    (model if head else model.base_model).save_pretrained(str(folder))
+    tokenizer.save_pretrained(str(folder))
+    return folder
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_states_and_logits_stay(family: str, tmp_path: Path, corpus: str) -> None:
+    source = saved(tmp_path / "encoder", family)
+    done = trim(source, tmp_path / "out", TrimRequest(text=(corpus,)))
+    old, new = (AutoModelForMaskedLM.from_pretrained(p).eval() for p in (source, done.path))
+    before, after = (AutoTokenizer.from_pretrained(p) for p in (source, done.path))
+    kept = before.convert_tokens_to_ids(after.convert_ids_to_tokens(range(len(after))))
+    assert done.pieces == (len(before), len(after))
+    assert len(after) < len(before)
+    assert new.config.vocab_size == new.get_input_embeddings().num_embeddings == len(after)
+    for name in ("pad_token_id", "cls_token_id", "sep_token_id", "mask_token_id", "unk_token_id"):
+        if getattr(after, name) is not None:
+            assert kept[getattr(after, name)] == getattr(before, name)
+    assert new.config.pad_token_id == after.pad_token_id
+    for text in TEXTS:
+        ids, small = before(text, return_tensors="pt"), after(text, return_tensors="pt")
+        assert [kept[i] for i in small["input_ids"][0]] == ids["input_ids"][0].tolist()
+        with torch.no_grad():
+            one, other = old(**ids, output_hidden_states=True), new(**small, output_hidden_states=True)
+        torch.testing.assert_close(other.hidden_states, one.hidden_states, rtol=0, atol=1e-6)
+        torch.testing.assert_close(other.logits, one.logits[..., kept], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_tied_tables_stay_tied_and_an_encoder_without_head_stays_without(
+    family: str, tmp_path: Path, corpus: str
+) -> None:
+    with_head, bare = saved(tmp_path / "a", family), saved(tmp_path / "b", family, head=False)
+    trim(with_head, tmp_path / "with", TrimRequest(text=(corpus,)))
+    done = trim(bare, tmp_path / "bare", TrimRequest(text=(corpus,)))
+    model = AutoModelForMaskedLM.from_pretrained(tmp_path / "with")
+    assert model.get_output_embeddings() is None or (
+        model.get_output_embeddings().weight is model.get_input_embeddings().weight
+    )
+    for folder, out in ((with_head, tmp_path / "with"), (bare, tmp_path / "bare")):
+        names = []
+        for place in (folder, out):
+            with safe_open(place / "model.safetensors", framework="pt") as tensors:
+                names.append(sorted(tensors.keys()))
+        assert names[0] == names[1]
+    assert done.parameters[0] - done.parameters[1] == 32 * (done.pieces[0] - done.pieces[1])
+
+
+def test_files_beside_the_weights_are_copied_and_those_of_the_old_vocabulary_are_not(
+    tmp_path: Path, corpus: str
+) -> None:
+    source = saved(tmp_path / "encoder", "bert")
+    (source / "1_Pooling").mkdir()
+    for name in (
+        "README.md",
+        "1_Pooling/config.json",
+        "vocab.txt",
+        "pytorch_model.bin",
+        "sentencepiece.bpe.model",
+    ):
+        (source / name).write_text("{}", encoding="utf-8")
+    out = trim(source, tmp_path / "out", TrimRequest(text=(corpus,))).path
+    assert (out / "README.md").read_text(encoding="utf-8") == "{}"
+    assert (out / "1_Pooling" / "config.json").exists()
+    assert not {"vocab.txt", "pytorch_model.bin", "sentencepiece.bpe.model"} & {p.name for p in out.iterdir()}
+
+
+def test_every_input_format_gives_the_same_encoder(tmp_path: Path, corpus: str) -> None:
+    source = saved(tmp_path / "encoder", "bert")
+    halves = TEXTS[:3], TEXTS[3:]
+    pairs = "".join(f"{a}\t{b}\n" for a, b in zip(*halves, strict=True))
+    with gzip.open(tmp_path / "pairs.tsv.gz", "wt", encoding="utf-8") as file:
+        file.write(pairs)
+    rows = [{"id": 1, "pair": {"a": a, "b": b.split()}} for a, b in zip(*halves, strict=True)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows), encoding="utf-8")
+    weights = []
+    for number, path in enumerate((corpus, tmp_path / "pairs.tsv.gz", tmp_path / "rows.jsonl")):
+        out = trim(source, tmp_path / f"out{number}", TrimRequest(text=(str(path),))).path
+        weights.append((out / "tokenizer.json").read_bytes() + (out / "model.safetensors").read_bytes())
+    assert weights[0] == weights[1] == weights[2]
+
+
+def test_held_out_text_tells_what_is_lost_and_a_finished_folder_is_left_alone(
+    tmp_path: Path, corpus: str
+) -> None:
+    source = saved(tmp_path / "encoder", "xlm-roberta")
+    other = tmp_path / "other.txt"
+    other.write_text("\n".join(tiny_bitext(40)["target"]), encoding="utf-8")
+    request = TrimRequest(text=(corpus,), held_out=(str(other),))
+    done = trim(source, tmp_path / "out", request)
+    assert done.held_out is not None
+    assert 0 < done.held_out[1] < done.held_out[0]
+    assert trim(source, tmp_path / "out", TrimRequest(text=(corpus,), held_out=(corpus,)), overwrite=True).held_out == (
+        sum(len(tiny_tokenizer("xlm-roberta", vocab_size=400).tokenize(t)) for t in TEXTS),
+        0,
+    )  # fmt: skip
+    again = trim(source, tmp_path / "out", request, overwrite=True)
+    assert not again.skipped
+    assert trim(source, tmp_path / "out", request).skipped
+    with pytest.raises(ConfigurationError, match="holds another trimmed encoder"):
+        trim(source, tmp_path / "out", TrimRequest(text=(corpus,), min_count=2))
+
+
+def test_mistakes_are_told_and_leave_nothing_behind(tmp_path: Path, corpus: str) -> None:
+    source, out = saved(tmp_path / "encoder", "bert"), tmp_path / "out"
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text('{"text": "a"}\n{"text": \n', encoding="utf-8")
+    with pytest.raises(InputError, match=r"broken.jsonl:2: not valid JSON"):
+        trim(source, out, TrimRequest(text=(str(broken),)))
+    with pytest.raises(InputError, match="cannot be opened"):
+        trim(source, out, TrimRequest(text=(str(tmp_path / "missing.txt"),)))
+    with pytest.raises(ConfigurationError, match="no text given"):
+        trim(source, out, TrimRequest())
+    with pytest.raises(ConfigurationError, match="--keep-pieces 7"):
+        trim(source, out, TrimRequest(text=(corpus,), keep_pieces=7))
+    with pytest.raises(ConfigurationError, match="is also an input"):
+        trim(source, source, TrimRequest(text=(corpus,)))
+    (source / "model.safetensors").unlink()
+    with pytest.raises(ConfigurationError, match=r"holds no model\.safetensors"):
+        trim(source, out, TrimRequest(text=(corpus,)))
+    assert not out.exists()
+
+
+@pytest.mark.skipif("ISOGLOT_ENCODER" not in os.environ, reason="needs a real encoder in ISOGLOT_ENCODER")
+def test_a_real_encoder_keeps_its_states(tmp_path: Path) -> None:
+    source = Path(os.environ["ISOGLOT_ENCODER"])
+    texts = ["Das Haus ist groß.", "मैं घर जा रहा हूँ।", "The house is big.", "房子很大。"]
+    (tmp_path / "text.txt").write_text("\n".join(texts), encoding="utf-8")
+    done = trim(source, tmp_path / "out", TrimRequest(text=(str(tmp_path / "text.txt"),)))
+    assert done.parameters[1] < done.parameters[0]
+    old, new = (AutoModel.from_pretrained(p).eval() for p in (source, done.path))
+    before, after = (AutoTokenizer.from_pretrained(p) for p in (source, done.path))
+    for text in texts:
+        ids, small = before(text, return_tensors="pt"), after(text, return_tensors="pt")
+        assert after.convert_ids_to_tokens(small["input_ids"][0]) == before.convert_ids_to_tokens(
+            ids["input_ids"][0]
+        )
+        with torch.no_grad():
+            one, other = old(**ids).last_hidden_state, new(**small).last_hidden_state
+        torch.testing.assert_close(other, one, rtol=0, atol=1e-6)
