@@ -95,7 +95,7 @@ def test_help_is_plain_text_of_eighty_columns_with_a_word_on_every_flag(name: tu
 def test_commands_are_listed_in_the_order_of_the_work() -> None:
     listed = runner.invoke(app, []).output.partition("Commands:\n")[2]
     names = re.findall(r"^  ([a-z-]+)  ", listed, re.MULTILINE)
-    assert names[:5] == ["prepare", "align", "score", "inspect", "pretrain"] and names[-1] == "demo"
+    assert names[:6] == ["prepare", "align", "score", "trim", "inspect", "pretrain"] and names[-1] == "demo"
     assert set(names) == {name[0] for name in COMMANDS if name}
 
 
