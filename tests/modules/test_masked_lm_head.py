@@ -26,7 +26,8 @@ from transformers import (
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import encode, num_layers
-from isoglot.modules.masked_lm_head import MaskedLMHead, masked_lm_head
+from isoglot.modules.load import load_masked_lm
+from isoglot.modules.masked_lm_head import MaskedLMHead, masked_lm_head, start_new_head
 
 _SMALL = {
     "vocab_size": 60,
@@ -104,6 +105,34 @@ def test_relatives_are_found_by_their_parts(model, tokens):
     model.eval()
     inputs = tokens(model)
     torch.testing.assert_close(_ours(model, inputs), _own(model, inputs), rtol=1e-4, atol=1e-5)
+
+
+def test_a_new_head_predicts_the_frequencies_of_the_pieces(family, build_model, tmp_path):
+    build_model(family).base_model.save_pretrained(tmp_path)
+    model = load_masked_lm({"path": tmp_path, "new_head": True})
+    counts = torch.arange(50)  # fewer than there are rows
+    loaded = {name: value.clone() for name, value in model.base_model.state_dict().items()}
+    assert start_new_head(model, counts)
+    assert all(torch.equal(value, loaded[name]) for name, value in model.base_model.state_dict().items())
+    head = masked_lm_head(model, check=True)
+    (dense,) = [part for part in head.transform.modules() if isinstance(part, nn.Linear)]
+    hidden = torch.randn(3, 16)
+    torch.testing.assert_close(dense(hidden), hidden)
+    with torch.no_grad():
+        head.weight.zero_()
+    total = sum(i + 0.1 for i in range(50)) + 0.1 * 10
+    expected = [((i if i < 50 else 0) + 0.1) / total for i in range(60)]
+    torch.testing.assert_close(head.logits(hidden).softmax(1), torch.tensor([expected] * 3))
+
+
+def test_a_head_that_was_loaded_stays(family, build_model, tmp_path):
+    model = build_model(family)
+    assert not start_new_head(model, torch.ones(60))
+    model.save_pretrained(tmp_path)
+    again = load_masked_lm({"path": tmp_path, "new_head": True})
+    assert not start_new_head(again, torch.ones(60))
+    for name, value in model.state_dict().items():
+        torch.testing.assert_close(again.state_dict()[name], value)
 
 
 def test_an_unknown_head_is_run_up_to_the_output_embeddings(tokens):

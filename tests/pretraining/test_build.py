@@ -47,6 +47,28 @@ def test_a_models_limit_is_its_views_default(tiny_recipe: Path) -> None:
     assert longest_input(PreTrainedConfig()) is None
 
 
+def test_a_new_masked_lm_head_starts_at_the_frequencies_of_the_corpus(
+    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, _, tokenizer = built(tiny_recipe)
+    whole.model.model.bert.save_pretrained(tmp_path / "encoder")
+    tokenizer.save_pretrained(tmp_path / "encoder")
+    text = tiny_recipe.read_text()
+    start, end = text.index("model:"), text.index("streams:")
+    tiny_recipe.write_text(f"{text[:start]}model: {{path: {tmp_path}/encoder, new_head: true}}\n{text[end:]}")
+    for rows in (10_000, 10):
+        monkeypatch.setattr("isoglot.pretraining.build._COUNTED", rows)
+        result, recipe, tokenizer = built(tiny_recipe)
+        pairs = prepared(recipe, cache_folder(), Silent())["bitext"]
+        counts = [0.1] * result.model.model.config.vocab_size
+        for pair in list(pairs)[:: 1 + len(pairs) // rows]:
+            for side in ("source", "target"):
+                for piece in tokenizer(pair[side], add_special_tokens=False)["input_ids"]:
+                    counts[piece] += 1
+        expected = torch.tensor(counts) / sum(counts)
+        torch.testing.assert_close(result.model.model.cls.predictions.bias.exp(), expected)
+
+
 def test_new_heads_follow_from_seed_and_name_alone(tiny_recipe: Path) -> None:
     contrast = "objectives.sentence={type: sentence_contrast, view: both, queue_size: 16}"
     view = "views.both={type: sentence_pair, stream: bitext, max_length: 64}"

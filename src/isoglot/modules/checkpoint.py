@@ -26,6 +26,7 @@ __all__ = [
     "left_out",
     "load_checkpoint",
     "load_config",
+    "new_weights",
     "quiet",
     "require_finite_weights",
     "require_room_for",
@@ -99,6 +100,8 @@ def load_checkpoint(
         )
     _require_complete(model, found, place, without_head=None if new_head else without_head)
     require_finite_weights(model.named_parameters(), place)
+    if new_head:
+        model.new_weights = {*found["missing_keys"], *(name for name, *_ in found["mismatched_keys"])}
     if keep_left_out:
         model.left_out = _read_left_out(model, found["unexpected_keys"], place, where)
     return model  # type: ignore[no-any-return]
@@ -153,6 +156,12 @@ def left_out(model: PreTrainedModel) -> dict[str, Tensor]:
     (``bert.pooler.dense.weight``, also where the file was saved from the bare encoder).
     """
     found: dict[str, Tensor] = vars(model).get("left_out", {})
+    return found
+
+
+def new_weights(model: PreTrainedModel) -> set[str]:
+    """The names of the weights that were drawn because the checkpoint had none that fit (``new_head``)."""
+    found: set[str] = vars(model).get("new_weights", set())
     return found
 
 

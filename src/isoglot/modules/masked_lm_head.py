@@ -12,10 +12,14 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from isoglot.errors import ConfigurationError
+from isoglot.modules.checkpoint import new_weights
 from isoglot.modules.encoder import dropout_off, encode, num_layers
 from isoglot.modules.finite import require_finite
 
-__all__ = ["HeadTransform", "MaskedLMHead", "masked_lm_head"]
+__all__ = ["HeadTransform", "MaskedLMHead", "masked_lm_head", "start_new_head"]
+
+_SMOOTHING = 0.1
+"""Added to the count of each vocabulary entry."""
 
 _Parts = tuple[nn.Module, nn.Parameter, nn.Parameter | None]
 _Finder = Callable[[Any], _Parts]
@@ -100,6 +104,37 @@ def masked_lm_head(model: PreTrainedModel, *, check: bool = False) -> MaskedLMHe
     if check:
         _compare(model, head)
     return head
+
+
+@torch.no_grad()
+def start_new_head(model: PreTrainedModel, counts: Tensor) -> bool:
+    """Start a head that the checkpoint did not have where a language model starts: at the pieces' frequencies.
+
+    The output bias becomes the log probability of each piece; the transform's square layers become the identity, so
+    that the output embeddings meet the encoder's own states. The output embeddings, and a head that was loaded, stay
+    as they are.
+
+    Args:
+        model: An encoder from :func:`isoglot.modules.load.load_masked_lm`.
+        counts: How often each piece occurs, (pieces); rows of the output layer without a piece count as 0.
+
+    Returns:
+        Whether the head is new.
+    """
+    head, new = masked_lm_head(model), new_weights(model)
+    own = {id(parameter) for name, parameter in model.named_parameters(remove_duplicate=False) if name in new}
+    if not all(id(parameter) in own for parameter in head.transform.parameters()):
+        return False
+    for layer in head.transform.modules():
+        if isinstance(layer, nn.Linear) and layer.in_features == layer.out_features:
+            nn.init.eye_(layer.weight)
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)
+    if head.bias is not None:
+        smoothed = torch.full(head.bias.shape, _SMOOTHING, dtype=torch.float64)
+        smoothed[: len(counts)] += counts.double()
+        head.bias.copy_((smoothed / smoothed.sum()).log())
+    return True
 
 
 def _unknown_head(model: PreTrainedModel, why: str) -> ConfigurationError:

@@ -6,18 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from datasets import Dataset
-from torch import nn
+from torch import Tensor, nn
 from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
+from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.errors import ConfigurationError
 from isoglot.modules.checkpoint import load_config
 from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.language_embeddings import language_embeddings
 from isoglot.modules.load import load_masked_lm, model_config
+from isoglot.modules.masked_lm_head import start_new_head
 from isoglot.objectives.base import Objective
 from isoglot.pretraining.constructors import Constructor, constructor
+from isoglot.pretraining.streams import TEXT_COLUMNS
 from isoglot.recipe.document import Location
 from isoglot.recipe.sections import Recipe, WeightSection
 from isoglot.seeding import seed_for
@@ -36,6 +40,10 @@ __all__ = [
     "longest_input",
     "make_view",
 ]
+
+
+_COUNTED = 10_000
+"""Rows of a corpus, at most, whose pieces are counted for a new head."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +138,8 @@ def build_model(
     spec = {**recipe.model.model_dump(), "path": recipe.model.checkpoint}
     spec = {k: v for k, v in spec.items() if v is not None}
     encoder = load_masked_lm(spec, tokenizer=tokenizer, seed=recipe.seed)
+    if recipe.model.options.get("new_head"):  # before the objectives, which may copy the head
+        start_new_head(encoder, _piece_counts(recipe, tokenizer, corpora))
     views = build_views(recipe, tokenizer, corpora, longest=longest_input(encoder.config))
     objectives, weights = _objectives(recipe, encoder, tokenizer, corpora)
     model = AlignmentModel(
@@ -164,6 +174,19 @@ def longest_input(config: PreTrainedConfig) -> int | None:
         return None
     offset = (config.pad_token_id or 0) + 1 if "roberta" in config.model_type else 0
     return int(limit) - offset
+
+
+def _piece_counts(
+    recipe: Recipe, tokenizer: PreTrainedTokenizerFast, corpora: Mapping[str, Dataset]
+) -> Tensor:
+    """How often each piece occurs in a sample of the recipe's corpora, rows at equal distances of each."""
+    encoder, counts = PieceEncoder(tokenizer), np.zeros(len(tokenizer), dtype=np.int64)
+    for name, corpus in corpora.items():
+        sample = corpus.select(range(0, len(corpus), 1 + len(corpus) // _COUNTED))
+        for column in TEXT_COLUMNS if recipe.streams[name].kind != "lexicon" else ():
+            if column in corpus.column_names:
+                counts += np.bincount(encoder.texts(list(sample[column])).ids, minlength=len(counts))
+    return torch.from_numpy(counts)
 
 
 def _objectives(

@@ -30,6 +30,7 @@ from isoglot.runs.lock import locked
 from isoglot.runs.reporter import Reporter
 
 __all__ = [
+    "TEXT_COLUMNS",
     "cache_folder",
     "encode_options",
     "encoded",
@@ -44,7 +45,8 @@ __all__ = [
 
 _MEASURED = ("min_pieces", "max_pieces", "max_pair_pieces")
 _LOST = ("empty", "overlong")
-_TEXT_COLUMNS = ("text", "source", "target")
+TEXT_COLUMNS = ("text", "source", "target")
+"""Columns of prepared corpora that hold sentences."""
 
 
 def cache_folder() -> Path:
@@ -192,7 +194,7 @@ def _trained(
     report: Reporter,
 ) -> PreTrainedTokenizerFast:
     used = {n: c for n, c in corpora.items() if recipe.streams[n].kind != "lexicon"}
-    content = [content_hash(c, [x for x in _TEXT_COLUMNS if x in c.column_names]) for c in used.values()]
+    content = [content_hash(c, [x for x in TEXT_COLUMNS if x in c.column_names]) for c in used.values()]
     key = json.dumps([options.model_dump(mode="json"), sorted(content), version("tokenizers")])
     folder = cache / "tokenizers" / f"{options.algorithm}-{_short_hash(key)}"
 
@@ -214,7 +216,7 @@ class _Texts:
     def __iter__(self) -> Iterator[str]:
         for corpus in self.corpora:
             for batch in corpus.iter(batch_size=1000):
-                for column in _TEXT_COLUMNS:
+                for column in TEXT_COLUMNS:
                     yield from batch.get(column, ())
 
 
