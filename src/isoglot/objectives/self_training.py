@@ -76,7 +76,7 @@ class SelfTraining(Objective):
         super().__init__()
         depth = num_layers(model)
         self.view, self.labels, self.self_after_step = view, labels, self_after_step
-        self.layer = round(2 / 3 * depth) if layer is None else layer
+        self.layer = self.top_layer = round(2 / 3 * depth) if layer is None else layer
         self.compare, self.temperature, self.threshold = compare, temperature, threshold
         self.loss, self.consistency = loss, consistency
         self._check(depth)
