@@ -71,7 +71,7 @@ def row(name: str, own: GoldSet) -> tuple[list[float | None], float]:
     started = time.perf_counter()
     agreement = None
     if name.startswith("eflomal"):
-        arguments = ["--source-prefix=4", "--target-prefix=4"] if "prefix" in name else []
+        arguments = "--source-prefix=4 --target-prefix=4" if "prefix" in name else ""
         forward, reverse = EflomalAligner(arguments=arguments).directions(own.source, own.target)
     else:
         method, options = METHODS[name]

@@ -38,7 +38,9 @@ from torch.nn.functional import normalize
 from transformers import AutoModelForMaskedLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerFast
 from transformers.utils import logging
 
-from isoglot.align.align_file import AlignRequest, align_file
+from isoglot.align.align_file import align_file
+from isoglot.align.embedding.options import EmbeddingOptions
+from isoglot.align.options import AlignRequest, FastAlign, Gold, LayerScoring
 from isoglot.align.score_file import score_layers
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
@@ -135,7 +137,9 @@ class Study:
             )
             prepare(source, plain, options=options)
             shards = Source(path=str(plain / "*.parquet"), source_language="en", target_language="de")
-            request = AlignRequest(words="unicode", symmetrisation="intersect", output="corpus")
+            request = AlignRequest(
+                aligner=FastAlign(symmetrisation="intersect"), words="unicode", output="corpus"
+            )
             print(f"aligned {align_file([shards], self.aligned, request):,} pairs", flush=True)
         train, self.test = self._halves()
         self.lexicon.write_text("".join(f"{s}\t{t}\n" for s, t in train), encoding="utf-8")
@@ -209,8 +213,9 @@ class Study:
         }
         table = language_table(checkpoint)
         found = {which: retrieval(model, tokenizer, sides, layer, table) for which, layer in layers.items()}
+        gold = Gold(gold=self.data / "wordalign" / "de-en.jsonl")
         scores = score_layers(
-            self.data / "wordalign" / "de-en.jsonl", model=str(checkpoint), layers="all", method="itermax"
+            gold, LayerScoring(model=str(checkpoint), layers="all", options=EmbeddingOptions.build())
         )
         layer, best = min(scores, key=lambda pair: pair[1].aer)
         return {

@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 import re
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from isoglot.errors import ConfigurationError
 
@@ -125,32 +125,82 @@ def mistakes_of(error: ValidationError, known: Iterable[str] = ()) -> list[Mista
     return [_one(branches) for place, branches in found.items() if place not in inside & several]
 
 
-def validated(model: type[M], values: Mapping[str, Any], *, what: str) -> M:
-    """A model made from values.
+_BRANCH = re.compile(
+    r"constrained-\w+|function-.*|(int|float|str|bool|none|list|tuple|dict|literal)(\[.*\])?|[A-Z]\w*"
+)
+"""What pydantic adds to a location for the branch of a union; no key of ours looks like it."""
+
+
+def validated(
+    model: type[M],
+    values: Mapping[str, Any],
+    *,
+    what: str = "",
+    owners: Mapping[str, Collection[str]] | None = None,
+    called: Callable[[str], str] | None = None,
+) -> M:
+    """A model made from values; those of a model inside it, or of one of a union, may be given flat.
 
     Args:
         model: The model.
         values: Its fields by name.
         what: What the values are (``aligner option``), for the message.
+        owners: What else could have been made -> the names that it has, for the message.
+        called: What messages call an option; by default ``what`` and its name.
 
     Raises:
-        ConfigurationError: All unknown names, each with the closest known one, and all bad values.
+        ConfigurationError: All unknown names, each with the closest known one; options of others; all bad or
+            missing values.
     """
     from pydantic import ValidationError  # noqa: PLC0415 - the command line does without where nothing is wrong
 
+    known: set[str] = set()
+    arranged = _arranged(model, values, known)
+    called = called or f"{what} {{}}".format
+    problems = [_foreign(name, what, owners or {}, known, called) for name in values if name not in known]
     try:
-        return model.model_validate(values)
+        result = model.model_validate(arranged)
     except ValidationError as error:
-        mistakes = mistakes_of(error, model.model_fields)
-        raise ConfigurationError(
-            [f"{what} {m}" if m.location else f"{what}: {m}" for m in mistakes]
-        ) from error
+        for mistake in mistakes_of(error, known):
+            place = [part for part in mistake.location if part in known]
+            reason = f"{what} needs it" if owners and mistake.kind == "missing" else mistake.reason
+            problems.append(f"{called(str(place[-1]))}: {reason}" if place else f"{what}: {reason}")
+    if problems:
+        raise ConfigurationError(problems)
+    return result
 
 
-_BRANCH = re.compile(
-    r"constrained-\w+|function-.*|(int|float|str|bool|none|list|tuple|dict|literal)(\[.*\])?|[A-Z]\w*"
-)
-"""What pydantic adds to a location for the branch of a union; no key of ours looks like it."""
+def _arranged(model: type[BaseModel], values: Mapping[str, Any], known: set[str]) -> dict[str, Any]:
+    """Values as nested as the model; the names that it has are added to ``known``."""
+    from isoglot.options import models_in  # noqa: PLC0415 - pydantic is slow to import
+
+    found: dict[str, Any] = {}
+    for name, field in model.model_fields.items():
+        inside = models_in(field.annotation)
+        if len(inside) > 1:
+            key = str(field.discriminator)
+            chosen = [one for one in inside if values.get(key) in get_args(one.model_fields[key].annotation)]
+            inside = tuple(chosen or inside)[:1]
+        if inside and name not in values:
+            found[name] = _arranged(inside[0], values, known)
+        else:
+            known.add(name)
+            found |= {name: values[name]} if name in values else {}
+    return found
+
+
+def _foreign(
+    name: str,
+    what: str,
+    owners: Mapping[str, Collection[str]],
+    known: Iterable[str],
+    called: Callable[[str], str],
+) -> str:
+    """What is wrong with a name that a model does not have."""
+    having = [owner for owner, names in owners.items() if name in names]
+    if having:
+        return f"{called(name)}: {what} has no such option ({', '.join(having)}); leave it out"
+    return f"{called(name)}: unknown key; {did_you_mean(name, known)}"
 
 
 def _is_container(mistake: Mistake) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic.fields import FieldInfo
 
-__all__ = ["Options", "Precision", "option"]
+__all__ = ["Options", "Precision", "extra_of", "fields_of", "flag_of", "models_in", "option"]
 
 Precision = Literal["float32", "bfloat16", "float16"]
 """Numbers that a forward pass computes in."""
@@ -54,3 +56,36 @@ def option(
         "needs": needs,
     }
     return Field(default, description=description, json_schema_extra=extra, **bounds)
+
+
+def models_in(annotation: Any) -> tuple[type[BaseModel], ...]:
+    """The models that a value of this type can be: one, those of a union, or none."""
+    if isinstance(annotation, type):
+        return (annotation,) if issubclass(annotation, BaseModel) else ()
+    kinds = get_args(annotation)
+    if get_origin(annotation) is Annotated:
+        return models_in(kinds[0])
+    inside = [models_in(kind) for kind in kinds] if get_origin(annotation) in (Union, UnionType) else []
+    return tuple(model for models in inside for model in models) if all(inside) else ()
+
+
+def fields_of(*models: type[BaseModel]) -> dict[str, FieldInfo]:
+    """Every field by name, those of models inside the models in the place of the field that holds them."""
+    found: dict[str, FieldInfo] = {}
+    for model in models:
+        for name, field in model.model_fields.items():
+            inside = models_in(field.annotation)
+            for inner, own in (fields_of(*inside) if inside else {name: field}).items():
+                found.setdefault(inner, own)
+    return found
+
+
+def extra_of(field: FieldInfo) -> Mapping[str, Any]:
+    """What :func:`option` says of a field beside its type, default and description."""
+    return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+
+
+def flag_of(name: str, field: FieldInfo) -> str:
+    """The first flag of a field."""
+    named: list[str] = extra_of(field).get("flags") or []
+    return named[0] if named else "--" + name.replace("_", "-")

@@ -9,8 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from isoglot.align import align_ray
-from isoglot.align.align_file import AlignRequest, align_file
+from isoglot.align.align_file import align_file
 from isoglot.align.align_ray import PartAligner, RayJob
+from isoglot.align.options import AlignRequest, aligner_of
 from isoglot.cli import app
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
@@ -49,8 +50,9 @@ def corpus(tmp_path_factory):
     return folder / "prepared"
 
 
-def request(encoder, **fields):
-    return AlignRequest(method="itermax", model=str(encoder), options=OPTIONS, output="jsonl", **fields)
+def request(encoder, method="itermax", **fields):
+    aligner = aligner_of(method=method, model=str(encoder), **OPTIONS, **fields)
+    return AlignRequest(aligner=aligner, output="jsonl")
 
 
 def local(corpus, encoder, tmp_path):
@@ -101,8 +103,10 @@ def test_parts_of_another_run_are_not_taken(corpus, encoder, tmp_path, monkeypat
     asked = request(encoder, engine="ray", part_pairs=512)
     with pytest.raises(KeyboardInterrupt):
         align_file([Source(path=str(corpus))], tmp_path / "out", asked)
-    other = AlignRequest(**{**asked.__dict__, "method": "argmax"})
-    with pytest.raises(ConfigurationError, match=r"another alignment run \(different: options\.method\)"):
+    other = request(encoder, engine="ray", part_pairs=512, method="argmax")
+    with pytest.raises(
+        ConfigurationError, match=r"another alignment run \(different: options\.alpha, options\.method"
+    ):
         align_file([Source(path=str(corpus))], tmp_path / "out", other)
 
 
@@ -127,14 +131,14 @@ def test_mistakes_say_what_to_type(corpus, encoder, tmp_path, monkeypatch):
         align_file(source, "-", asked)
     with pytest.raises(InputError, match="isoglot prepare"):
         align_file([Source(path="pairs.tsv")], tmp_path / "out", asked)
-    with pytest.raises(ConfigurationError, match="learns from the whole text"):
-        align_file(source, tmp_path / "out", AlignRequest(engine="ray"))
-    with pytest.raises(ConfigurationError, match="--workers: only --engine ray"):
-        align_file(source, tmp_path / "out", AlignRequest(workers=2))
-    with pytest.raises(ConfigurationError, match="local or ray"):
-        align_file(source, tmp_path / "out", AlignRequest(engine="spark"))
-    with pytest.raises(ConfigurationError, match="--workers 0"):
-        align_file(source, tmp_path / "out", request(encoder, engine="ray", workers=0))
+    for values, message in (
+        ({"engine": "ray"}, r"--engine: method fast_align has no such option \(argmax"),
+        ({"workers": 2, "model": "x"}, "--workers: only --engine ray"),
+        ({"engine": "spark", "model": "x"}, "--engine: 'spark' given; known: local, ray"),
+        ({"workers": 0, "engine": "ray", "model": "x"}, "--workers: 0 given"),
+    ):
+        with pytest.raises(ConfigurationError, match=message):
+            aligner_of(**values)
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ConfigurationError, match=r"pip install 'isoglot\[ray\]'"):
         align_file(source, tmp_path / "out", asked)

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from safetensors.torch import save_file
 
 from isoglot.align.embedding.aligner import EmbeddingAligner
+from isoglot.align.options import Gold, scoring_of
 from isoglot.align.score_file import score_layers
 from isoglot.analysis import analyse_map as analyse_map_module
 from isoglot.analysis.analyse import (
@@ -152,9 +153,8 @@ def test_layers_are_those_of_score_and_their_mean(world: Path, tmp_path: Path) -
     lines = figures["layers-en-xx"]
     assert isinstance(lines, Lines)
     assert [s.label for s in lines.series] == ["before, itermax", "before, ot", "after, itermax", "after, ot"]
-    by_score = score_layers(
-        world / "en-xx.jsonl", model=str(world / "after" / "checkpoint"), layers="all", method="ot"
-    )
+    wanted = scoring_of(model=str(world / "after" / "checkpoint"), layers="all", method="ot")
+    by_score = score_layers(Gold(gold=world / "en-xx.jsonl"), wanted)
     assert lines.series[3].x == [0, 1, 2, 3]
     assert lines.series[3].y == pytest.approx([100 * total.aer for _, total in by_score])
     other = figures["layers-other"]

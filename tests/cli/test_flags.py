@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
+from isoglot.checks import validated
 from isoglot.cli.flags import given_fields, needs_of, with_flags
 from isoglot.cli.help import GroupedCommand
 from isoglot.errors import ConfigurationError
-from isoglot.options import Options, option
+from isoglot.options import Options, fields_of, option
 
 
 class Inner(Options):
@@ -122,3 +123,38 @@ def test_the_model_knows_what_was_given() -> None:
     options, _ = run("--name", "x", "--level", "sentence", "--depth", "4")
     given = {name: needs_of(field) for name, field in given_fields(options)}
     assert given == {"name": None, "level": "trees", "depth": None}, "a default that was typed is given too"
+
+
+class Square(Options):
+    kind: Literal["square"] = option("square", flags=None)
+    side: float = option(..., "Length of a side.", gt=0)
+    colour: str = option("red", "A colour.")
+
+
+class Circle(Options):
+    kind: Literal["circle"] = option("circle", flags=None)
+    radius: float = option(1.0, "The radius.")
+    colour: str = option("blue", "A colour.")
+    inner: Inner = Inner()
+
+
+def test_a_command_builds_one_of_several_models() -> None:
+    got: list[Any] = []
+    app = typer.Typer(rich_markup_mode=None)
+
+    @app.command(cls=GroupedCommand)
+    @with_flags
+    def command(shape: Annotated[dict[str, Any], Square, Circle]) -> None:
+        kind = Square if "side" in shape else Circle
+        owners = {"a square": fields_of(Square), "a circle": fields_of(Circle)}
+        of = "a square" if kind is Square else "a circle"
+        got.append(validated(kind, shape, what=of, owners=owners, called="--{}".format))
+
+    for arguments in (["--side", "2"], ["--depth", "5", "--colour", "green"]):
+        CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert got == [Square(side=2), Circle(colour="green", inner=Inner(depth=5))]
+    result = CliRunner().invoke(app, ["--side", "-1", "--radius", "2"])
+    assert isinstance(result.exception, ConfigurationError)
+    assert "--radius: a square has no such option (a circle); leave it out" in str(result.exception)
+    assert "--side: -1.0 given; input should be greater" in str(result.exception)
+    assert CliRunner().invoke(app, ["--help"]).output.count("--colour") == 1

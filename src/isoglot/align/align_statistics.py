@@ -10,23 +10,19 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from isoglot.align.alignment import LinkTable, PairLinks, sentence_scores
 from isoglot.align.files.output import NUMBERED
-from isoglot.align.files.pairs import RawPair, read_pairs
-from isoglot.align.statistical.bitext import Encoder, Ints, Side
-from isoglot.align.statistical.eflomal import METHOD as EFLOMAL
+from isoglot.align.files.pairs import RawPair, bitext_sources, read_pairs
+from isoglot.align.options import AlignRequest, Eflomal, Encoder, FastAlign, Hmm, Saved
+from isoglot.align.statistical.bitext import Ints, Side, WordNumbers
 from isoglot.align.statistical.eflomal import EflomalAligner
 from isoglot.align.statistical.model import AGREEMENT, StatisticalAligner
 from isoglot.corpus.read.line_files import open_bytes
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from isoglot.align.align_file import AlignRequest
 
 __all__ = ["MOST_ENTRIES", "Warnings", "by_statistics"]
 
@@ -36,6 +32,9 @@ _WINDOW = 8192
 _MOST_WARNINGS = 20
 MOST_ENTRIES = 1 << 24
 """Source words × target words of the largest pair that is aligned: 4,096 by 4,096."""
+
+_NONE = ("src", "tgt")
+"""Languages of text whose languages play no part."""
 
 Found = Iterator[tuple[RawPair | None, PairLinks]]
 Warn = Callable[[int, str], None]
@@ -53,16 +52,25 @@ def by_statistics(sources: Sequence[Source], request: AlignRequest, warn: Warn) 
         ConfigurationError: A loaded model that the request does not fit, or eflomal is not installed or fails.
         InputError: A file cannot be read.
     """
-    if request.load is not None:
-        yield from _by_loaded(request.load, sources, request, warn)
+    aligner = request.aligner
+    if isinstance(aligner, Saved):
+        yield from _by_loaded(aligner, sources, request, warn)
         return
-    external = EflomalAligner.build(**_settings(request)) if request.method == EFLOMAL else None
+    if isinstance(aligner, Encoder):
+        raise TypeError("an encoder is not a statistical aligner")
+    if isinstance(aligner, Eflomal):
+        _program(aligner).executable()
     with ExitStack() as stack:
         shown = request.output not in NUMBERED
         if shown:
             sources = stack.enter_context(_readable_twice(sources))
-        learn = _learned if external is None else _by_eflomal(external)
-        links = _pair_links(*learn(sources, request, warn), request)
+        source, target, own = _encoded(sources, aligner, request, warn)
+        if isinstance(aligner, Eflomal):
+            table = _program(aligner).align_words(source.sentences(), target.sentences())
+        else:
+            table = _learned(source, target, aligner, sources)
+        lengths = source.lengths[:own], target.lengths[:own]
+        links = _pair_links(table.rows(0, own), lengths, aligner)
         if shown:
             again = read_pairs(sources, mode=request.words, warn=lambda *_: None)
             yield from zip(again, links, strict=True)
@@ -70,70 +78,57 @@ def by_statistics(sources: Sequence[Source], request: AlignRequest, warn: Warn) 
             yield from ((None, found) for found in links)
 
 
-def _settings(request: AlignRequest) -> dict[str, Any]:
-    chosen = {} if request.symmetrisation is None else {"symmetrisation": request.symmetrisation}
-    return {**request.options, **chosen}
+def _program(aligner: Eflomal) -> EflomalAligner:
+    return EflomalAligner(
+        symmetrisation=aligner.symmetrisation, program=aligner.program, arguments=aligner.arguments
+    )
 
 
-def _learned(
-    sources: Sequence[Source], request: AlignRequest, warn: Warn
-) -> tuple[LinkTable, tuple[Ints, Ints]]:
-    """Train on all of the text; the links of the sources and the lengths of their sentences."""
-    aligner = StatisticalAligner(request.method, lowercase=request.lowercase, **_settings(request))
-    source, target, own = _encoded(sources, request, warn)
-    kept = request.save is not None or request.lexicon is not None
-    links = aligner.fit_align_sides(source, target, keep=kept).links
-    if kept:
-        _keep(aligner, request, sources)
-    return links.rows(0, own), (source.lengths[:own], target.lengths[:own])
+def _learned(source: Side, target: Side, wanted: FastAlign | Hmm, sources: Sequence[Source]) -> LinkTable:
+    """The links of all of the text by a model that learns from it."""
+    aligner = StatisticalAligner(
+        wanted.kind, lowercase=wanted.lowercase, **wanted.decoding(), **dict(wanted.options)
+    )
+    keep = wanted.save is not None or wanted.lexicon is not None
+    links = aligner.fit_align_sides(source, target, keep=keep).links
+    _keep(aligner, wanted, sources)
+    return links
 
 
-def _by_eflomal(program: EflomalAligner) -> Callable[..., tuple[LinkTable, tuple[Ints, Ints]]]:
-    def learn(
-        sources: Sequence[Source], request: AlignRequest, warn: Warn
-    ) -> tuple[LinkTable, tuple[Ints, Ints]]:
-        source, target, own = _encoded(sources, request, warn)
-        links = program.align_words(source.sentences(), target.sentences())
-        return links.rows(0, own), (source.lengths[:own], target.lengths[:own])
-
-    return learn
-
-
-def _by_loaded(folder: Path, sources: Sequence[Source], request: AlignRequest, warn: Warn) -> Found:
+def _by_loaded(wanted: Saved, sources: Sequence[Source], request: AlignRequest, warn: Warn) -> Found:
     """Links by a saved model, a window of pairs at a time."""
-    settings = _settings(request)
-    aligner = StatisticalAligner.load(folder, **settings)
-    if "threshold" in settings and aligner.symmetrisation != AGREEMENT:
+    aligner = StatisticalAligner.load(wanted.load, **wanted.decoding())
+    if wanted.threshold is not None and aligner.symmetrisation != AGREEMENT:
         raise ConfigurationError(
-            f"--set threshold given, but {folder} is read by {aligner.symmetrisation}, which has none; leave "
+            f"--set threshold given, but {wanted.load} is read by {aligner.symmetrisation}, which has none; leave "
             "it out, or add --symmetrise agreement"
         )
-    if request.method not in (aligner.method, type(request).method):
-        raise ConfigurationError(
-            f"--method {request.method} given, but {folder} holds a model of {aligner.method}; leave it out"
-        )
-    _keep(aligner, request, sources)
+    _keep(aligner, wanted, sources)
     pairs, first = read_pairs(sources, mode=request.words, warn=warn), 0
     while window := list(islice(pairs, _WINDOW)):
         words = [_usable(pair, number, warn) for number, pair in enumerate(window, first + 1)]
         sides = [[pair[side] for pair in words] for side in (0, 1)]
         lengths = tuple(np.array([len(words) for words in side], np.int64) for side in sides)
         links = aligner.align_words(*sides).links
-        yield from zip(window, _pair_links(links, (lengths[0], lengths[1]), request), strict=True)
+        yield from zip(window, _pair_links(links, (lengths[0], lengths[1]), wanted), strict=True)
         first += len(window)
 
 
-def _encoded(sources: Sequence[Source], request: AlignRequest, warn: Warn) -> tuple[Side, Side, int]:
+def _encoded(
+    sources: Sequence[Source], aligner: FastAlign | Hmm | Eflomal, request: AlignRequest, warn: Warn
+) -> tuple[Side, Side, int]:
     """Both sides as word numbers, those of more training text after the sources', and how many pairs these have."""
-    one, other = Encoder(lowercase=request.lowercase), Encoder(lowercase=request.lowercase)
+    lowercase = not isinstance(aligner, Eflomal) and aligner.lowercase
+    one, other = WordNumbers(lowercase=lowercase), WordNumbers(lowercase=lowercase)
     own = 0
     for own, pair in enumerate(read_pairs(sources, mode=request.words, warn=warn), 1):
         source, target = _usable(pair, own, warn)
         one.add(source)
         other.add(target)
-    if request.also_train_on:
+    if aligner.train_on:
         silent = Warnings()
-        for number, pair in enumerate(read_pairs(request.also_train_on, mode=request.words, warn=silent), 1):
+        more = [source for path in aligner.train_on for source in bitext_sources([path], languages=_NONE)]
+        for number, pair in enumerate(read_pairs(more, mode=request.words, warn=silent), 1):
             source, target = _usable(pair, number, silent)
             one.add(source)
             other.add(target)
@@ -155,10 +150,13 @@ def _usable(pair: RawPair, number: int, warn: Warn) -> tuple[Sequence[str], Sequ
     return source, target
 
 
-def _pair_links(table: LinkTable, lengths: tuple[Ints, Ints], request: AlignRequest) -> Iterator[PairLinks]:
+def _pair_links(
+    table: LinkTable, lengths: tuple[Ints, Ints], aligner: FastAlign | Hmm | Saved | Eflomal
+) -> Iterator[PairLinks]:
     """The links pair by pair, a window of them as Python objects at a time."""
-    if request.min_probability is not None:
-        table = table.above(request.min_probability)
+    least = 0.0 if isinstance(aligner, Eflomal) else aligner.min_score
+    if not isinstance(aligner, Eflomal) and aligner.min_probability:
+        table = table.above(aligner.min_probability)
     for start in range(0, len(table), _WINDOW):
         rows = table.rows(start, min(start + _WINDOW, len(table)))
         pairs = list(zip(rows.source.tolist(), rows.target.tolist(), strict=True))
@@ -169,17 +167,17 @@ def _pair_links(table: LinkTable, lengths: tuple[Ints, Ints], request: AlignRequ
         values = rows.probability.tolist()
         scores = sentence_scores(rows, *(side[start : start + _WINDOW] for side in lengths)).tolist()
         for (a, b), score in zip(bounds, scores, strict=True):
-            if score < (request.min_score or 0.0):
+            if score < least:
                 yield PairLinks([], [], score)
             else:
                 yield PairLinks(pairs[a:b], values[a:b], score)
 
 
-def _keep(aligner: StatisticalAligner, request: AlignRequest, sources: Sequence[Source]) -> None:
+def _keep(aligner: StatisticalAligner, wanted: FastAlign | Hmm | Saved, sources: Sequence[Source]) -> None:
     """Write the model and the lexicon that were asked for."""
-    if request.save is not None:
-        aligner.save(request.save)
-    if request.lexicon is not None and aligner.model is not None:
+    if wanted.save is not None:
+        aligner.save(wanted.save)
+    if wanted.lexicon is not None and aligner.model is not None:
         from isoglot.align.statistical.lexicon_export import lexicon, write_lexicon  # noqa: PLC0415 - `datasets` is slow
 
         first = sources[0]
@@ -188,7 +186,7 @@ def _keep(aligner: StatisticalAligner, request: AlignRequest, sources: Sequence[
             source_language=first.source_language or "",
             target_language=first.target_language or "",
         )
-        write_lexicon(entries, request.lexicon)
+        write_lexicon(entries, wanted.lexicon)
 
 
 @contextmanager

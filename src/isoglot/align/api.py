@@ -18,7 +18,6 @@ from isoglot.align.embedding.loading import model_identity
 from isoglot.align.embedding.options import METHODS as EMBEDDING_METHODS
 from isoglot.align.embedding.options import EmbeddingOptions
 from isoglot.align.files.pairs import RUNNING_TEXT, looks_running
-from isoglot.align.statistical.eflomal import METHOD as EFLOMAL
 from isoglot.align.statistical.methods import METHODS as STATISTICAL_METHODS
 from isoglot.align.statistical.model import StatisticalAligner
 from isoglot.corpus.encode.words import WordMode, locate_words, word_spans
@@ -155,10 +154,10 @@ def _aligner(
             "learns from bitext: give the folder of a trained one (model=FOLDER), which "
             f"`isoglot align BITEXT -m {method} --save FOLDER` writes, or method='itermax' with an encoder"
         )
-    if method == EFLOMAL:
+    if method == "eflomal":
         raise ConfigurationError(
-            f"method {EFLOMAL!r} given, but it learns from bitext and keeps no model: align the whole of it, "
-            f"`isoglot align BITEXT -m {EFLOMAL}` or EflomalAligner().align(dataset), or give method='itermax' with an "
+            "method 'eflomal' given, but it learns from bitext and keeps no model: align the whole of it with "
+            "`isoglot align BITEXT -m eflomal` or EflomalAligner().align(dataset), or give method='itermax' with an "
             "encoder"
         )
     chosen = EmbeddingOptions.build(method=method or "itermax", **options)

@@ -9,6 +9,7 @@ from typing import Any
 from isoglot.align.alignment import Alignment
 from isoglot.align.diagnosis import diagnose
 from isoglot.align.files.formats import read_links
+from isoglot.align.options import FileScoring, Gold, LayerScoring
 from isoglot.align.scoring import AlignmentScore, score
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.files import write_text
@@ -45,42 +46,29 @@ class ScoreReport:
         }
 
 
-def score_file(
-    links: str | Path,
-    gold: str | Path,
-    *,
-    name: str | None = None,
-    base: int | None = None,
-    reverse: bool = False,
-    gold_name: str | None = None,
-    gold_base: int | None = None,
-) -> ScoreReport:
+def score_file(gold: Gold, given: FileScoring) -> ScoreReport:
     """Score a file of links.
 
     Args:
-        links: any format of :mod:`isoglot.align.files.formats`; all links count, sure or not.
-        gold: gold links.
-        name: format of the links; told from the file by default.
-        base: what their words are counted from.
-        reverse: they have the target side first.
-        gold_name: format of the gold links.
-        gold_base: what their words are counted from.
+        gold: Gold links.
+        given: Links of any format of :mod:`isoglot.align.files.formats`; all count, sure or not.
 
     Raises:
         InputError: a line that cannot be read, or different numbers of sentences.
     """
-    reference = read_links(gold, name=gold_name, base=gold_base)
-    given = read_links(
-        links, name=name, base=base, reverse=reverse, sentences=len(reference.gold), like=reference
-    )
-    reference = reference.up_to(len(given.gold))
-    if len(given.gold) != len(reference.gold):
+    reference = read_links(gold.gold, name=gold.gold_format, base=gold.gold_base)
+    read = read_links(
+        given.links, name=given.format, base=given.base, reverse=given.reverse,
+        sentences=len(reference.gold), like=reference,
+    )  # fmt: skip
+    reference = reference.up_to(len(read.gold))
+    if len(read.gold) != len(reference.gold):
         raise InputError(
-            f"{len(given.gold)} sentences given, but {gold} has {len(reference.gold)}; "
+            f"{len(read.gold)} sentences given, but {gold.gold} has {len(reference.gold)}; "
             "write an empty line for a sentence without links",
-            path=links,
+            path=given.links,
         )
-    found = [Alignment(g.possible) for g in given.gold]
+    found = [Alignment(g.possible) for g in read.gold]
     names = reference.ids or [str(n) for n in range(1, len(found) + 1)]
     each = [
         (label, score([own], [right])) for label, own, right in zip(names, found, reference.gold, strict=True)
@@ -98,52 +86,30 @@ def write_sentences(report: ScoreReport, path: Path) -> None:
     write_text(path, "\n".join(lines) + "\n")
 
 
-def score_layers(
-    gold: Path,
-    *,
-    model: str | None,
-    layers: str,
-    method: str = "itermax",
-    gold_format: str | None = None,
-    gold_base: int | None = None,
-    options: dict[str, Any] | None = None,
-) -> list[tuple[int, AlignmentScore]]:
+def score_layers(gold: Gold, wanted: LayerScoring) -> list[tuple[int, AlignmentScore]]:
     """AER of an encoder's layers on gold data that holds the words (XLM-Align, Fig. 2).
 
     Args:
         gold: JSON lines with ``src``, ``tgt``, ``sure``, ``possible``.
-        model: the encoder.
-        layers: ``all`` or numbers, ``4,8,12``.
-        method: how links are chosen.
-        gold_format: format of the gold file.
-        gold_base: what its words are counted from.
-        options: of the aligner, by name.
+        wanted: The encoder, its layers and how links are chosen.
 
     Returns:
         Layer and score, in the order asked for.
 
     Raises:
-        ConfigurationError: no model, no words in the gold file, or no such layer.
+        ConfigurationError: no words in the gold file, or no such layer.
     """
     from isoglot.align.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
     from isoglot.align.embedding.layer_error import GoldPairs, layer_error  # noqa: PLC0415
-    from isoglot.align.embedding.options import EmbeddingOptions  # noqa: PLC0415
 
-    if model is None:
-        raise ConfigurationError("--layers scores an encoder: give --model FOLDER or a hub name")
-    reference = read_links(gold, name=gold_format, base=gold_base)
+    reference = read_links(gold.gold, name=gold.gold_format, base=gold.gold_base)
     if reference.words is None:
         raise ConfigurationError(
-            f"{gold}: --layers needs the words of the gold sentences; use JSON lines with src and tgt"
+            f"{gold.gold}: --layers needs the words of the gold sentences; use JSON lines with src and tgt"
         )
-    if "layer" in (options or {}):
-        raise ConfigurationError("--set layer: --layers says which layers are scored; leave it out")
-    chosen = EmbeddingOptions.build(method=method, **{"layer": 0, **(options or {})})
-    if unused := chosen.unused():
-        raise ConfigurationError([f"--set {line}" for line in unused])
-    aligner = EmbeddingAligner(model, options=chosen)
-    wanted = None if layers == "all" else _numbers(layers)
-    found = layer_error(aligner, GoldPairs(reference.words, reference.gold), layers=wanted)
+    aligner = EmbeddingAligner(wanted.model, options=wanted.options.model_copy(update={"layer": 0}))
+    layers = None if wanted.layers == "all" else _numbers(wanted.layers)
+    found = layer_error(aligner, GoldPairs(reference.words, reference.gold), layers=layers)
     return list(found.items())
 
 

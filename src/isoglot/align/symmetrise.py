@@ -19,20 +19,26 @@ Source: Koehn, Och & Marcu 2003 (*Statistical phrase-based translation*); Dyer, 
 from __future__ import annotations
 
 import heapq
-from typing import Literal, get_args
 
 import numpy as np
 
 from isoglot.align.alignment import Alignment, LinkTable
 from isoglot.align.compiled import compiled
+from isoglot.align.statistical.options import SYMMETRISERS, Symmetriser
+from isoglot.checks import did_you_mean
 from isoglot.errors import ConfigurationError
 
-__all__ = ["SYMMETRISERS", "Symmetriser", "symmetrise", "symmetrise_table"]
+__all__ = ["check_symmetriser", "symmetrise", "symmetrise_table"]
 
-Symmetriser = Literal[
-    "forward", "reverse", "intersect", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"
-]
-SYMMETRISERS: tuple[str, ...] = get_args(Symmetriser)
+
+def check_symmetriser(method: str) -> None:
+    """Refuse what is not the name of a symmetriser.
+
+    Raises:
+        ConfigurationError: it is not.
+    """
+    if method not in SYMMETRISERS:
+        raise ConfigurationError(f"symmetrisation {method!r} given; {did_you_mean(method, SYMMETRISERS)}")
 
 
 def symmetrise(
@@ -66,11 +72,7 @@ def symmetrise_table(
     Raises:
         ConfigurationError: an unknown method, or sides with different numbers of sentences.
     """
-    if method not in SYMMETRISERS:
-        raise ConfigurationError(
-            f"symmetrisation {method!r} given; one of {', '.join(SYMMETRISERS)} is needed; "
-            "pass for example 'grow-diag-final-and'"
-        )
+    check_symmetriser(method)
     if len(forward) != len(reverse):
         raise ConfigurationError(
             f"{len(forward)} forward and {len(reverse)} reverse alignments given, but they must be of the same "

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from isoglot.cli.flags import flag_of, given_fields, needs_of, with_flags
+from isoglot.cli.flags import given_fields, needs_of, with_flags
 from isoglot.cli.running import Replacing, Running
 from isoglot.corpus.read.sources import READING
 from isoglot.derive.options import DeriveRequest, OrderFitRequest
-from isoglot.options import Options, option
+from isoglot.options import Options, flag_of, option
 
 __all__ = ["derive", "fit_order"]
 

@@ -14,8 +14,9 @@ from pydantic.fields import FieldInfo
 
 from isoglot.checks import Mistake, mistakes_of
 from isoglot.errors import ConfigurationError
+from isoglot.options import extra_of, flag_of, models_in
 
-__all__ = ["flag_of", "given_fields", "needs_of", "with_flags"]
+__all__ = ["given_fields", "needs_of", "with_flags"]
 
 _WIDEST_METAVAR = 30
 
@@ -27,17 +28,24 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
     is, unless a flag of it is given, and then those that it requires are required. A mapping is given as
     ``NAME=VALUE``, several times; a sequence by repeating the flag.
 
+    A parameter ``Annotated[dict[str, Any], One, Other]`` stands for models of which the command builds one: it gets the
+    values of the flags that were given, by field.
+
     Raises:
         ConfigurationError: When the command runs: all values that the models refuse, named by their flags.
     """
     hints = get_type_hints(command, include_extras=True)
     models: dict[str, type[BaseModel]] = {}
+    alternatives: dict[str, list[type[BaseModel]]] = {}
     parameters = [inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
     for parameter in inspect.signature(command).parameters.values():
         annotation = hints[parameter.name]
         if _is_model(annotation):
             models[parameter.name] = annotation
             parameters.extend(_parameters(annotation))
+        elif kinds := [kind for kind in getattr(annotation, "__metadata__", ()) if _is_model(kind)]:
+            alternatives[parameter.name] = kinds
+            parameters.extend(_parameters(*kinds))
         else:
             parameters.append(parameter.replace(annotation=annotation, kind=inspect.Parameter.KEYWORD_ONLY))
 
@@ -46,11 +54,15 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
         given = {
             name for name in values if str(ctx.get_parameter_source(name)).rpartition(".")[2] != "DEFAULT"
         }
-        built = {
+        built: dict[str, Any] = {
             name: _built(model, {n: v for n, v in values.items() if n in given})
             for name, model in models.items()
         }
-        flat = {name for model in models.values() for name, *_ in _fields(model)}
+        for name, kinds in alternatives.items():
+            built[name] = {
+                n: _parsed(f, flag_of(n, f), values[n]) for n, f, _ in _fields(*kinds) if n in given
+            }
+        flat = {name for kinds in (models.values(), *alternatives.values()) for name, *_ in _fields(*kinds)}
         command(**{name: value for name, value in values.items() if name not in flat}, **built)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -58,15 +70,9 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def flag_of(name: str, field: FieldInfo) -> str:
-    """The first flag of a field."""
-    named: list[str] = _extra(field).get("flags") or []
-    return named[0] if named else "--" + name.replace("_", "-")
-
-
 def needs_of(field: FieldInfo) -> str | None:
     """What has to be chosen for a field to have an effect."""
-    return _extra(field).get("needs")
+    return extra_of(field).get("needs")
 
 
 def given_fields(options: BaseModel) -> Iterator[tuple[str, FieldInfo]]:
@@ -79,19 +85,24 @@ def given_fields(options: BaseModel) -> Iterator[tuple[str, FieldInfo]]:
             yield name, field
 
 
-def _fields(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo, bool]]:
+def _fields(*models: type[BaseModel]) -> Iterator[tuple[str, FieldInfo, bool]]:
     """Name and description of every field that has a flag, nested ones included, and whether it is needed."""
-    for name, field in model.model_fields.items():
+    seen: set[str] = set()
+    for name, field in ((name, field) for model in models for name, field in model.model_fields.items()):
         kind, optional = _without_none(field.annotation)
-        if _is_model(kind):
-            yield from ((n, f, needed and not optional) for n, f, needed in _fields(kind))
-        elif _extra(field).get("flags", ()) is not None:
-            yield name, field, field.is_required()
+        if extra_of(field).get("flags", ()) is None:
+            continue
+        if inside := models_in(kind):
+            found = [(n, f, needed and not optional) for n, f, needed in _fields(*inside)]
+        else:
+            found = [(name, field, field.is_required())]
+        yield from ((n, f, needed and len(models) == 1) for n, f, needed in found if n not in seen)
+        seen.update(n for n, *_ in found)
 
 
-def _parameters(model: type[BaseModel]) -> Iterator[inspect.Parameter]:
-    for name, field, needed in _fields(model):
-        extra, description = _extra(field), field.description or ""
+def _parameters(*models: type[BaseModel]) -> Iterator[inspect.Parameter]:
+    for name, field, needed in _fields(*models):
+        extra, description = extra_of(field), field.description or ""
         flags = extra.get("flags") or [flag_of(name, field)]
         kind, metavar = _flag_type(field)
         choices = _choices(field.annotation)
@@ -126,7 +137,7 @@ def _choices(annotation: Any) -> list[str]:
 
 def _flag_type(field: FieldInfo) -> tuple[Any, str | None]:
     """The type that the command line reads, and how its value is written where the type does not say it."""
-    if _extra(field).get("commas"):
+    if extra_of(field).get("commas"):
         return str | None, "VALUE,..."
     kind, optional = _without_none(field.annotation)
     origin = get_origin(kind)
@@ -156,7 +167,7 @@ def _built(model: type[BaseModel], given: Mapping[str, Any]) -> BaseModel:
         if _is_model(kind):
             if not optional or any(n in given for n, *_ in _fields(kind)):
                 values[name] = _built(kind, given)
-        elif name in given and _extra(field).get("flags", ()) is not None:
+        elif name in given and extra_of(field).get("flags", ()) is not None:
             values[name] = _parsed(field, flag_of(name, field), given[name])
     try:
         return model.model_validate(values)
@@ -165,7 +176,7 @@ def _built(model: type[BaseModel], given: Mapping[str, Any]) -> BaseModel:
 
 
 def _parsed(field: FieldInfo, flag: str, value: Any) -> Any:
-    if _extra(field).get("commas"):
+    if extra_of(field).get("commas"):
         return tuple(part.strip() for part in value.split(",") if part.strip())
     if _flag_type(field)[1] == "NAME=VALUE":
         numbers = int in get_args(get_args(field.annotation)[1])
@@ -195,12 +206,8 @@ def _shown(field: FieldInfo) -> Any:
     if isinstance(default, Mapping):
         return [f"{name}={value}" for name, value in default.items()]
     if isinstance(default, tuple | list):
-        return ",".join(map(str, default)) or None if _extra(field).get("commas") else list(default)
+        return ",".join(map(str, default)) or None if extra_of(field).get("commas") else list(default)
     return default
-
-
-def _extra(field: FieldInfo) -> Mapping[str, Any]:
-    return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
 
 
 def _is_model(annotation: Any) -> TypeGuard[type[BaseModel]]:

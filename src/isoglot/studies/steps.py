@@ -231,11 +231,15 @@ class Align(Step):
 
     def run(self, folder: Path, report: Reporter) -> Facts:
         """Align."""
-        from isoglot.align.align_file import AlignRequest, align_file  # noqa: PLC0415
+        from isoglot.align.align_file import align_file  # noqa: PLC0415
+        from isoglot.align.options import AlignRequest, aligner_of  # noqa: PLC0415
         from isoglot.corpus.read.sources import Source  # noqa: PLC0415
 
+        chosen = {"method": self.method, "symmetrisation": self.symmetrisation}
         request = AlignRequest(
-            method=self.method, words="unicode", symmetrisation=self.symmetrisation, output="corpus"
+            aligner=aligner_of(**{k: v for k, v in chosen.items() if v is not None}),
+            words="unicode",
+            output="corpus",
         )
         source = Source.model_validate({"path": self.path, **self.source})
         return {"pairs": align_file([source], folder / "aligned", request, progress=report)}

@@ -148,7 +148,7 @@ def test_other_options_share_the_encoder_and_leave_the_first_alone():
     pairs = pairs_of(12)
     first = EmbeddingAligner(tiny_model("bert"), tokenizer=tiny_tokenizer("bert"), layer=2)
     before = list(first.align_pairs(pairs))
-    other = first.with_options(EmbeddingOptions(method="softmax", layer=1))
+    other = first.with_options(EmbeddingOptions.build(method="softmax", layer=1))
     assert other.model is first.model
     fresh = EmbeddingAligner(tiny_model("bert"), tokenizer=tiny_tokenizer("bert"), layer=1, method="softmax")
     assert list(other.align_pairs(pairs)) == list(fresh.align_pairs(pairs))

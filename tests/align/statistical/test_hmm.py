@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from isoglot.align.statistical import decoding, markov
 from isoglot.align.statistical.bitext import encode
-from isoglot.align.statistical.hmm import HmmOptions, Jumps
+from isoglot.align.statistical.hmm import Jumps
 from isoglot.align.statistical.hmm_training import _State, estimate
 from isoglot.align.statistical.model import StatisticalAligner
+from isoglot.align.statistical.options import HmmOptions
 from isoglot.align.statistical.pair_table import PairTable
 from isoglot.align.statistical.prefixes import PrefixClasses, prefix
 from isoglot.errors import ConfigurationError
@@ -204,7 +205,7 @@ def test_agreeing_links_are_those_of_both_posteriors(method):
 
 def test_bad_options_name_all_mistakes():
     with pytest.raises(ConfigurationError) as caught:
-        HmmOptions(iterations=0, alpha=0.0, null_probability=1.5)
+        StatisticalAligner("hmm", iterations=0, alpha=0.0, null_probability=1.5)
     assert len(caught.value.problems) == 3
     with pytest.raises(ConfigurationError, match="threshold"):
         StatisticalAligner("hmm", threshold=1.0)

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from scipy.special import psi
 
 from isoglot.align.statistical.bitext import encode
-from isoglot.align.statistical.ibm2 import DiagonalOptions, estimate
+from isoglot.align.statistical.ibm2 import estimate
 from isoglot.align.statistical.methods import METHODS
+from isoglot.align.statistical.model import StatisticalAligner
+from isoglot.align.statistical.options import DiagonalOptions
 from isoglot.align.statistical.pair_table import PairTable
 from isoglot.errors import ConfigurationError
 
@@ -256,7 +258,7 @@ def test_ties_are_broken_by_the_last_bits_as_in_the_program():
 
 def test_bad_options_name_all_mistakes():
     with pytest.raises(ConfigurationError) as caught:
-        DiagonalOptions(iterations=0, null_probability=1.0, alpha=0.0, tension=-1.0)
+        StatisticalAligner(iterations=0, null_probability=1.0, alpha=0.0, tension=-1.0)
     assert len(caught.value.problems) == 4
 
 

@@ -162,7 +162,7 @@ def test_lexicon(method, tmp_path):
 def test_mistakes_are_explained(tmp_path):
     with pytest.raises(ConfigurationError, match="fast_align"):
         StatisticalAligner("giza")
-    with pytest.raises(ConfigurationError, match="intersect"):
+    with pytest.raises(ConfigurationError, match="grow-diag"):
         StatisticalAligner(symmetrisation="grow")
     with pytest.raises(ConfigurationError, match="tension"):
         StatisticalAligner(tensoin=3.0)

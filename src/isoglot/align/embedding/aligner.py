@@ -200,7 +200,7 @@ class EmbeddingAligner:
             self.tokenizer,
             pieces,
             layers=layers,
-            joint=self.options.encoding == "joint",
+            joint=self.options.encode == "joint",
             max_tokens=self.options.token_budget(self.model.device.type),
         )
         if self.options.level == "word":

@@ -1,26 +1,24 @@
-"""The options of an embedding aligner, with the defaults of the systems they come from."""
+"""Options of an embedding aligner: one model per kind of method, with the defaults of the systems they come from."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, cast, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, model_validator
 
-from isoglot.checks import mistakes_of
+from isoglot.checks import did_you_mean, validated
 from isoglot.errors import ConfigurationError
+from isoglot.options import Options, Precision, fields_of, option
 
-__all__ = ["METHODS", "EmbeddingOptions", "Method"]
-
-Method = Literal[
-    "argmax",
-    "itermax",
-    "match",
-    "forward",
-    "backward",
-    "softmax",
-    "entmax",
-    "ot",
-    "pointer",
+__all__ = [
+    "METHODS",
+    "AnyEmbedding",
+    "EmbeddingOptions",
+    "IterMax",
+    "PointerNetwork",
+    "Similarity",
+    "Threshold",
+    "Transport",
 ]
 
 METHODS: dict[str, str] = {
@@ -36,105 +34,72 @@ METHODS: dict[str, str] = {
 }
 """Method to what it does, for help texts."""
 
-
-_SIMALIGN = ("argmax", "itermax", "match", "forward", "backward")
-_READ_BY: dict[str, tuple[str, ...]] = {
-    "compare": (*_SIMALIGN, "softmax", "entmax", "ot"),
-    "distortion": (*_SIMALIGN, "softmax", "entmax", "ot"),
-    "threshold": ("softmax", "entmax", "ot", "pointer"),
-    "iterations": ("ot",),
-    "mu": ("ot",),
-    "order": ("ot",),
-    "epsilon": ("ot",),
-    "links": ("ot", "pointer"),
-}
-"""Options that not every method reads, and those that do."""
+_ENCODER, _WRITING = "With an encoder", "How to write"
+_DISTORTION = "Discount far from the diagonal; 0.5 in SimAlign."
+Compare = Literal["cosine", "dot"]
+Encode = Literal["separate", "joint"]
 
 
-class EmbeddingOptions(BaseModel):
-    """How an embedding aligner encodes, compares and links.
+class EmbeddingOptions(Options):
+    """How an embedding aligner encodes, compares and links; :meth:`build` chooses the model of a method."""
 
-    ``None`` stands for the default of the method: layer 8 (for ``pointer`` the one it was trained on),
-    the cosine for SimAlign's methods, the dot product for awesome-align's and ``ot``;
-    joint encoding for ``ot`` and ``pointer``.
-    """
+    method: str = option(flags=None)
+    layer: int | None = option(
+        None,
+        "Hidden states to compare: 0 = embeddings, negative from the end; by default 8, of a pointer its own.",
+        group=_ENCODER,
+    )
+    encode: Encode = option("separate", "Each sentence alone, or both in one sequence.", flags=None)
+    level: Literal["piece", "word"] = option(
+        "piece", "Link pieces (a word is linked if any of its pieces is) or mean word vectors.", flags=None
+    )
+    min_probability: float = option(
+        0.0, "Leave out links below this probability.", group=_WRITING, ge=0, le=1
+    )
+    min_score: float = option(
+        0.0, "Leave out all links of a pair whose score (mean of its words' best links) is below.",
+        group=_WRITING, ge=0, le=1,
+    )  # fmt: skip
+    max_tokens: int | None = option(
+        None, "Padded tokens in one encoder batch; 2048 on a CPU, 32768 elsewhere.", flags=None, ge=1
+    )
+    dtype: Literal["auto", Precision] = option(
+        "auto",
+        "auto: bfloat16 where the hardware computes in it.",
+        flags=["--precision"],
+        group=_ENCODER,
+    )
+    device: str = option("auto", "cpu, cuda, cuda:1, mps or auto.", group=_ENCODER)
 
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
-
-    method: Method = Field("itermax", description="how links are chosen")
-    layer: int | None = Field(
-        None, description="hidden states' number; 0 = embeddings, negative from the end"
-    )
-    encode: Literal["separate", "joint"] | None = Field(
-        None, description="each sentence alone, or both in one sequence"
-    )
-    level: Literal["piece", "word"] = Field(
-        "piece", description="link pieces (a word is linked if any of its pieces is) or mean word vectors"
-    )
-    compare: Literal["cosine", "dot"] | None = Field(None, description="(cosine + 1) / 2, or raw dot product")
-    distortion: float = Field(0.0, ge=0, le=1, description="discount far from the diagonal; 0.5 in SimAlign")
-    alpha: float = Field(0.9, gt=0, le=1, description="itermax: discount of half-covered cells")
-    passes: int = Field(2, ge=1, description="itermax: passes in all")
-    threshold: float | None = Field(
-        None, ge=0, lt=1, description="softmax, entmax, ot and pointer: least value of a link"
-    )
-    iterations: int | None = Field(None, ge=0, description="ot: Sinkhorn iterations; 2 by default")
-    mu: float = Field(1.0, gt=0, description="ot: weight of the entropy")
-    order: Literal["official", "paper"] = Field("official", description="ot: columns or rows first")
-    epsilon: float | None = Field(
-        1e-6,
-        gt=0,
-        description="ot: floor of the dot products; null: none, as XLM-Align's released aligner runs",
-    )
-    links: Literal["intersection", "itermax", "union", "argmax", "match", "forward", "backward"] = Field(
-        "intersection", description="ot and pointer: how links are read off the two directions"
-    )
-    min_probability: float = Field(0.0, ge=0, le=1, description="leave out links below this probability")
-    min_score: float = Field(0.0, ge=0, le=1, description="leave out all links of a pair below this score")
-    max_tokens: int | None = Field(
-        None, ge=1, description="padded tokens in one encoder batch; 2048 on a CPU, 32768 elsewhere"
-    )
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
-        "auto", description="auto: bfloat16 where the hardware computes in it"
-    )
-    device: str = Field("auto", description="auto, cpu, cuda, cuda:1, mps")
-
-    @classmethod
-    def build(cls, **options: Any) -> EmbeddingOptions:
-        """Options by name.
+    @staticmethod
+    def build(*, method: str = "itermax", **options: Any) -> AnyEmbedding:
+        """Options by name, as the model of the method.
 
         Raises:
-            ConfigurationError: every unknown name (with the one that was perhaps meant) and every bad value.
+            ConfigurationError: an unknown method; every unknown name (with the one that was perhaps meant), every
+                option of other methods and every bad value.
         """
-        try:
-            return cls(**options)
-        except ValidationError as error:
+        if method not in METHODS:
             raise ConfigurationError(
-                [f"aligner option {m}" for m in mistakes_of(error, cls.model_fields)]
-            ) from error
-
-    def unused(self) -> list[str]:
-        """One line for each option that was changed although the method does not read it."""
-        changed = [name for name in self.model_fields_set if getattr(self, name) != _DEFAULTS[name]]
-        readers = dict(_READ_BY)
-        if self.method not in _READ_BY["links"] or self.links != "itermax":
-            readers |= {"alpha": ("itermax",), "passes": ("itermax",)}
-        return [
-            f"{name}={getattr(self, name)} given, which method {self.method} does not read "
-            f"({', '.join(readers[name])} {'do' if len(readers[name]) > 1 else 'does'}); leave it out"
-            for name in sorted(changed)
-            if name in readers and self.method not in readers[name]
-        ]
-
-    @property
-    def encoding(self) -> str:
-        """``separate`` or ``joint``."""
-        return self.encode or ("joint" if self.method in ("ot", "pointer") else "separate")
+                f"aligner option method: {method!r} given; {did_you_mean(method, METHODS)}"
+            )
+        owners = {name: fields_of(_KINDS[name]) for name in METHODS}
+        values = {"method": method, **options}
+        return cast(
+            "AnyEmbedding",
+            validated(
+                _KINDS[method],
+                values,
+                what=f"method {method}",
+                owners=owners,
+                called="aligner option {}".format,
+            ),
+        )
 
     @property
     def comparison(self) -> str:
-        """``cosine`` or ``dot``."""
-        return self.compare or ("dot" if self.method in ("ot", "softmax", "entmax") else "cosine")
+        """What vectors are compared by; a pointer network compares them itself."""
+        return "dot"
 
     def token_budget(self, device: str) -> int:
         """Padded tokens in one encoder batch on a type of device."""
@@ -143,8 +108,93 @@ class EmbeddingOptions(BaseModel):
     def resolved_layer(self, layers: int) -> int:
         """The layer's number in an encoder of so many layers."""
         if self.layer is None:
-            return layers if self.method == "pointer" else min(8, layers)
+            return min(8, layers)
         return self.layer + layers + 1 if self.layer < 0 else self.layer
 
 
-_DEFAULTS = {name: field.default for name, field in EmbeddingOptions.model_fields.items()}
+class Similarity(EmbeddingOptions):
+    """SimAlign's methods."""
+
+    method: Literal["argmax", "match", "forward", "backward"] = option(flags=None)
+    compare: Compare = option("cosine", "(cosine + 1) / 2, or raw dot product.", flags=None)
+    distortion: float = option(0.0, _DISTORTION, flags=None, ge=0, le=1)
+
+    @property
+    def comparison(self) -> str:
+        """What vectors are compared by."""
+        return self.compare
+
+
+class _Growing(Options):
+    """SimAlign's itermax."""
+
+    alpha: float = option(0.9, "itermax: discount of half-covered cells.", flags=None, gt=0, le=1)
+    passes: int = option(2, "itermax: passes in all.", flags=None, ge=1)
+
+
+class IterMax(Similarity, _Growing):
+    """SimAlign's itermax."""
+
+    method: Literal["itermax"] = option("itermax", flags=None)  # type: ignore[assignment]
+
+
+class Threshold(Similarity):
+    """awesome-align's methods."""
+
+    method: Literal["softmax", "entmax"] = option(flags=None)  # type: ignore[assignment]
+    compare: Compare = option("dot", "(cosine + 1) / 2, or raw dot product.", flags=None)
+    threshold: float | None = option(
+        None, "Least value of a link in both directions; softmax 0.001, entmax 0.", flags=None, ge=0, lt=1
+    )
+
+
+class _TwoDirections(_Growing):
+    """Links read off two matrices, one of which is searched by rows and one by columns."""
+
+    encode: Encode = option("joint", "Each sentence alone, or both in one sequence.", flags=None)
+    links: Literal["intersection", "itermax", "union", "argmax", "match", "forward", "backward"] = option(
+        "intersection", "How links are read off the two directions.", flags=None
+    )
+    threshold: float | None = option(None, "Least probability of a link.", flags=None, ge=0, lt=1)
+
+    @model_validator(mode="after")
+    def _grows(self) -> _TwoDirections:
+        if self.links != "itermax" and (unread := {"alpha", "passes"} & self.model_fields_set):
+            raise ValueError(f"{', '.join(sorted(unread))}: only links=itermax has them; leave it out")
+        return self
+
+
+class Transport(_TwoDirections, Similarity):
+    """XLM-Align's optimal transport."""
+
+    method: Literal["ot"] = option("ot", flags=None)  # type: ignore[assignment]
+    compare: Compare = option("dot", "(cosine + 1) / 2, or raw dot product.", flags=None)
+    iterations: int = option(2, "Sinkhorn iterations.", flags=None, ge=0)
+    mu: float = option(1.0, "Weight of the entropy.", flags=None, gt=0)
+    order: Literal["official", "paper"] = option("official", "Columns or rows first.", flags=None)
+    epsilon: float | None = option(
+        1e-6,
+        "Floor of the dot products; null: none, as XLM-Align's released aligner runs.",
+        flags=None,
+        gt=0,
+    )
+
+
+class PointerNetwork(_TwoDirections, EmbeddingOptions):
+    """XLM-Align's pointer network."""
+
+    method: Literal["pointer"] = option("pointer", flags=None)
+
+    def resolved_layer(self, layers: int) -> int:
+        """The layer's number in an encoder of so many layers."""
+        return layers if self.layer is None else super().resolved_layer(layers)
+
+
+AnyEmbedding = Annotated[
+    IterMax | Similarity | Threshold | Transport | PointerNetwork, Field(discriminator="method")
+]
+_KINDS: dict[str, type[EmbeddingOptions]] = {
+    method: kind
+    for kind in (IterMax, Similarity, Threshold, Transport, PointerNetwork)
+    for method in get_args(kind.model_fields["method"].annotation)
+}

@@ -1,13 +1,21 @@
-"""From the states of two sentences to links and their probabilities, one function a method, all batched."""
+"""From the states of two sentences to links and their probabilities, one function a kind of method, all batched."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor
 
-from isoglot.align.embedding.options import EmbeddingOptions
+from isoglot.align.embedding.options import (
+    EmbeddingOptions,
+    IterMax,
+    PointerNetwork,
+    Similarity,
+    Threshold,
+    Transport,
+)
 from isoglot.errors import ConfigurationError
 from isoglot.modules.entmax import entmax15
 from isoglot.modules.extraction import (
@@ -41,16 +49,20 @@ def build_scorer(options: EmbeddingOptions, pointer: Pointer | None = None) -> S
     Raises:
         ConfigurationError: ``pointer`` without the network.
     """
-    method = options.method
-    if method in ("argmax", "itermax", "match", "forward", "backward"):
-        return lambda *states: _by_similarity(options, *states)
-    if method in ("softmax", "entmax"):
-        return lambda *states: _by_threshold(options, *states)
-    if method == "ot":
-        return lambda *states: _by_sinkhorn(options, *states)
-    if pointer is None:
-        raise ConfigurationError("method pointer needs a checkpoint trained with denoising_word_alignment")
-    return lambda *states: _by_pointer(options, pointer, *states)
+    match options:
+        case PointerNetwork():
+            if pointer is None:
+                raise ConfigurationError(
+                    "method pointer needs a checkpoint trained with denoising_word_alignment"
+                )
+            return partial(_by_pointer, options, pointer)
+        case Transport():
+            return partial(_by_sinkhorn, options)
+        case Threshold():
+            return partial(_by_threshold, options)
+        case Similarity():
+            return partial(_by_similarity, options)
+    raise TypeError(f"{type(options).__name__} is not the options of a method")
 
 
 def prepared_states(options: EmbeddingOptions, table: Tensor) -> Tensor:
@@ -59,23 +71,22 @@ def prepared_states(options: EmbeddingOptions, table: Tensor) -> Tensor:
     Once for the table, so that not every padded batch does it again. **Shape**: (pieces, hidden).
     """
     table = table.float()
-    if options.comparison == "dot" or options.method == "pointer":
-        return table
-    return torch.nn.functional.normalize(table, dim=-1, eps=1e-12)
+    return table if options.comparison == "dot" else torch.nn.functional.normalize(table, dim=-1, eps=1e-12)
 
 
-def _similarity(options: EmbeddingOptions, source: Tensor, target: Tensor) -> Tensor:
+def _similarity(options: Similarity, source: Tensor, target: Tensor, mask: Tensor) -> Tensor:
     similarity = source @ target.transpose(1, 2)
-    return similarity if options.comparison == "dot" else similarity.add_(1.0).div_(2.0)
+    if options.comparison == "cosine":
+        similarity = similarity.add_(1.0).div_(2.0)
+    return distort(similarity, mask, ratio=options.distortion)
 
 
 def _by_similarity(
-    options: EmbeddingOptions, source: Tensor, target: Tensor, source_mask: Tensor, target_mask: Tensor
+    options: Similarity, source: Tensor, target: Tensor, source_mask: Tensor, target_mask: Tensor
 ) -> tuple[Tensor, Tensor]:
     mask = pair_mask(source_mask, target_mask)
-    similarity = distort(_similarity(options, source, target), mask, ratio=options.distortion)
-    scores = similarity
-    if options.method == "itermax" and options.comparison == "dot":
+    scores = similarity = _similarity(options, source, target, mask)
+    if isinstance(options, IterMax) and options.comparison == "dot":
         # Its discount would raise what is negative; XLM-Align takes 1e-6 for such products before it.
         scores = torch.where(similarity > 0, similarity, 1e-6)
     links = _read(options, options.method, scores, scores, scores, mask)
@@ -86,30 +97,28 @@ def _by_similarity(
 
 
 def _by_threshold(
-    options: EmbeddingOptions, source: Tensor, target: Tensor, source_mask: Tensor, target_mask: Tensor
+    options: Threshold, source: Tensor, target: Tensor, source_mask: Tensor, target_mask: Tensor
 ) -> tuple[Tensor, Tensor]:
     mask = pair_mask(source_mask, target_mask)
-    similarity = distort(_similarity(options, source, target), mask, ratio=options.distortion)
+    similarity = _similarity(options, source, target, mask)
     if options.method == "softmax":
         forward, backward = softmax_probabilities(similarity, mask)
         threshold = 1e-3 if options.threshold is None else options.threshold
     else:
-        forward = entmax15(similarity, dim=2, mask=mask)
-        backward = entmax15(similarity, dim=1, mask=mask)
+        forward, backward = (entmax15(similarity, dim=dim, mask=mask) for dim in (2, 1))
         threshold = options.threshold or 0.0
     links = (forward > threshold) & (backward > threshold) & mask
     return links, (forward * backward).sqrt()
 
 
 def _by_sinkhorn(
-    options: EmbeddingOptions, source: Tensor, target: Tensor, source_mask: Tensor, target_mask: Tensor
+    options: Transport, source: Tensor, target: Tensor, source_mask: Tensor, target_mask: Tensor
 ) -> tuple[Tensor, Tensor]:
     mask = pair_mask(source_mask, target_mask)
-    similarity = distort(_similarity(options, source, target), mask, ratio=options.distortion)
-    iterations = 2 if options.iterations is None else options.iterations
     rows, columns = sinkhorn(
-        similarity, mask, iterations=iterations, mu=options.mu, order=options.order, epsilon=options.epsilon
-    )
+        _similarity(options, source, target, mask), mask,
+        iterations=options.iterations, mu=options.mu, order=options.order, epsilon=options.epsilon,
+    )  # fmt: skip
     plan = rows if options.order == "official" else columns  # of the last half-step, as in self-labelling
     links = _read(options, options.links, plan, rows, columns, mask)
     # Without iterations the kernel itself comes back, which need not be below 1; without a floor it has signs.
@@ -118,7 +127,7 @@ def _by_sinkhorn(
 
 
 def _by_pointer(
-    options: EmbeddingOptions,
+    options: PointerNetwork,
     pointer: Pointer,
     source: Tensor,
     target: Tensor,
@@ -139,9 +148,10 @@ def _read(
     options: EmbeddingOptions, how: str, scores: Tensor, rows: Tensor, columns: Tensor, mask: Tensor
 ) -> Tensor:
     """Links by one matrix, or by one whose rows and one whose columns are searched."""
+    if how == "itermax" and isinstance(options, IterMax | Transport | PointerNetwork):
+        return itermax_links(scores, mask, alpha=options.alpha, max_count=options.passes)
     readers: dict[str, Callable[[], Tensor]] = {
         "argmax": lambda: argmax_links(scores, mask),
-        "itermax": lambda: itermax_links(scores, mask, alpha=options.alpha, max_count=options.passes),
         "match": lambda: max_weight_links(scores, mask),
         "forward": lambda: forward_links(rows, mask),
         "backward": lambda: backward_links(columns, mask),
@@ -159,5 +169,5 @@ def _directions(plan: Tensor, mask: Tensor) -> Tensor:
     return plan / (rows.clamp(min=tiny).sqrt() * columns.clamp(min=tiny).sqrt())
 
 
-def _above(options: EmbeddingOptions, links: Tensor, probability: Tensor) -> Tensor:
+def _above(options: Transport | PointerNetwork, links: Tensor, probability: Tensor) -> Tensor:
     return links if options.threshold is None else links & (probability > options.threshold)

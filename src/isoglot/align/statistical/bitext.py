@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Encoder", "Ints", "Side", "Vocabularies", "encode", "locate_words"]
+__all__ = ["Ints", "Side", "Vocabularies", "WordNumbers", "encode", "locate_words"]
 
 Ints = npt.NDArray[np.int64]
 Vocabularies = tuple[Sequence[str], Sequence[str]]
@@ -51,7 +51,7 @@ class Side:
             yield [self.words[k] for k in self.ids[start:stop].tolist()]
 
 
-class Encoder:
+class WordNumbers:
     """Numbers the words of one side in order of appearance, sentence by sentence.
 
     Args:
@@ -88,10 +88,10 @@ def encode(sentences: Iterable[Sequence[str]], *, lowercase: bool = False) -> Si
         sentences: Lists of words; two words are the same if their strings are equal.
         lowercase: Whether words are compared without case.
     """
-    encoder = Encoder(lowercase=lowercase)
+    numbers = WordNumbers(lowercase=lowercase)
     for words in sentences:
-        encoder.add(words)
-    return encoder.side()
+        numbers.add(words)
+    return numbers.side()
 
 
 def locate_words(known: Sequence[str], wanted: Sequence[str]) -> Ints:

@@ -6,7 +6,6 @@ GPL and is not a dependency; ``pip install eflomal`` brings ``eflomal-align``.
 
 from __future__ import annotations
 
-import inspect
 import shlex
 import shutil
 import subprocess
@@ -18,16 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoglot.align.alignment import LinkTable
-from isoglot.align.symmetrise import SYMMETRISERS, Symmetriser, symmetrise_table
+from isoglot.align.statistical.options import Symmetriser
+from isoglot.align.symmetrise import check_symmetriser, symmetrise_table
 from isoglot.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
-__all__ = ["METHOD", "EflomalAligner"]
-
-METHOD = "eflomal"
-"""What the method is called beside those of :mod:`isoglot.align.statistical.methods`."""
+__all__ = ["EflomalAligner"]
 
 
 class EflomalAligner:
@@ -37,56 +34,22 @@ class EflomalAligner:
     learns from, and it should be some thousand pairs at least.
 
     Args:
-        model: 1 IBM 1, 2 adds the HMM, 3 adds fertility.
-        samplers: independent samplers whose results are averaged.
-        symmetrisation: see :mod:`isoglot.align.symmetrise`.
-        null_prior: prior probability of a word without a counterpart; the program's own (0.2) by default.
-        program: name or path of the program.
-        arguments: any further arguments of the program, as a list or as one line.
-
-    Raises:
-        ConfigurationError: an unknown symmetrisation or model.
+        symmetrisation: See :mod:`isoglot.align.symmetrise`.
+        program: Name or path of the program.
+        arguments: Further arguments of the program, as one line: ``"--null-prior 0.3"``.
     """
 
     def __init__(
         self,
         *,
-        model: int = 3,
-        samplers: int = 3,
         symmetrisation: Symmetriser = "grow-diag-final-and",
-        null_prior: float | None = None,
         program: str = "eflomal-align",
-        arguments: str | Sequence[str] = (),
+        arguments: str = "",
     ) -> None:
-        if symmetrisation not in SYMMETRISERS:
-            raise ConfigurationError(
-                f"symmetrisation {symmetrisation!r} given; one of {', '.join(SYMMETRISERS)} is needed; "
-                "pass for example 'intersect'"
-            )
-        if model not in (1, 2, 3):
-            raise ConfigurationError(f"model={model!r} given; eflomal has 1, 2 and 3; pass model=3")
+        check_symmetriser(symmetrisation)
         self.symmetrisation: Symmetriser = symmetrisation
         self.program = program
-        further = shlex.split(arguments) if isinstance(arguments, str) else arguments
-        self.arguments = ["--model", str(model), "--n-samplers", str(samplers), *further]
-        if null_prior is not None:
-            self.arguments += ["--null-prior", str(null_prior)]
-
-    @classmethod
-    def build(cls, **options: Any) -> EflomalAligner:
-        """An aligner whose program is there, of options by name.
-
-        Raises:
-            ConfigurationError: an unknown name or a bad value, or the program is not installed.
-        """
-        known = list(inspect.signature(cls).parameters)
-        if unknown := sorted(set(options) - set(known)):
-            raise ConfigurationError(
-                f"options {', '.join(unknown)} given, but {METHOD} has {', '.join(known)}; correct the name"
-            )
-        aligner = cls(**options)
-        aligner.executable()
-        return aligner
+        self.arguments = ["--model", "3", "--n-samplers", "3", *shlex.split(arguments)]
 
     def executable(self) -> str:
         """The path of the program.

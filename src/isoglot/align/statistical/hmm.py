@@ -28,64 +28,14 @@ import numpy as np
 import numpy.typing as npt
 
 from isoglot.align.statistical.bitext import Vocabularies, locate_words
+from isoglot.align.statistical.options import HmmOptions
 from isoglot.align.statistical.pair_table import PairTable
 from isoglot.align.statistical.prefixes import PrefixClasses
-from isoglot.errors import ConfigurationError
 
-__all__ = ["HmmDirection", "HmmOptions", "Jumps", "PrefixPairs", "sums"]
+__all__ = ["HmmDirection", "Jumps", "PrefixPairs", "sums"]
 
 Doubles = npt.NDArray[np.float64]
 Words = npt.NDArray[np.int32]
-
-
-@dataclass(frozen=True, slots=True)
-class HmmOptions:
-    """Options of the HMM aligner.
-
-    Args:
-        iterations: updates of the HMM; more than 6 change little.
-        warm_up: updates of fast_align's model before them.
-        agreement: whether the directions' posteriors are multiplied; each learns alone if false.
-        null_probability: p0, for a word without a counterpart; 0.05 to 0.3 make little difference.
-        alpha: Dirichlet prior of a word pair; the smaller, the sparser the table.
-        prefix_length: letters of the prefixes, usually 3 to 5; 0 switches the base measure off.
-        prefix_strength: β, how many observations the base measure counts for, usually 10 to 300.
-        jump_alpha: what is added to the count of each jump width.
-        longest_jump: jumps of more words count as this one.
-    """
-
-    iterations: int = 6
-    warm_up: int = 4
-    agreement: bool = True
-    null_probability: float = 0.1
-    alpha: float = 0.0001
-    prefix_length: int = 4
-    prefix_strength: float = 100.0
-    jump_alpha: float = 0.5
-    longest_jump: int = 60
-
-    def __post_init__(self) -> None:
-        problems = [
-            f"{name}={getattr(self, name)} given, but {needed} is needed; the usual value is {usual}"
-            for name, good, needed, usual in (
-                ("iterations", self.iterations >= 1, "at least 1", 6),
-                ("warm_up", self.warm_up >= 1, "at least 1", 4),
-                ("null_probability", 0 < self.null_probability < 1, "a value between 0 and 1", 0.1),
-                ("alpha", self.alpha > 0, "a positive value", 0.0001),
-                ("prefix_length", self.prefix_length >= 0, "0 or more", 4),
-                ("prefix_strength", self.prefix_strength > 0, "a positive value", 100.0),
-                ("jump_alpha", self.jump_alpha > 0, "a positive value", 0.5),
-                ("longest_jump", self.longest_jump >= 1, "at least 1", 60),
-            )
-            if not good
-        ]
-        if problems:
-            raise ConfigurationError(problems)
-
-    @property
-    def strength(self) -> float:
-        """β, 0 where there are no prefixes."""
-        return self.prefix_strength if self.prefix_length else 0.0
 
 
 @dataclass(frozen=True, slots=True)

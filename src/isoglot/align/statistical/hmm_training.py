@@ -12,7 +12,8 @@ import numpy.typing as npt
 from isoglot.align.statistical import ibm2, markov
 from isoglot.align.statistical.bitext import Ints, Side
 from isoglot.align.statistical.decoding import parts
-from isoglot.align.statistical.hmm import HmmDirection, HmmOptions, Jumps, PrefixPairs, sums
+from isoglot.align.statistical.hmm import HmmDirection, Jumps, PrefixPairs, sums
+from isoglot.align.statistical.options import DiagonalOptions, HmmOptions
 from isoglot.align.statistical.pair_table import PairTable
 
 __all__ = ["estimate"]
@@ -158,7 +159,7 @@ class _Training:
 
     @classmethod
     def of(cls, source: Side, target: Side, options: HmmOptions, pool: ThreadPoolExecutor) -> _Training:
-        warm = ibm2.DiagonalOptions(iterations=options.warm_up + 1)
+        warm = DiagonalOptions(iterations=options.warm_up + 1)
 
         def prepare(given: Side, generated: Side) -> ibm2.DiagonalDirection:
             return ibm2.estimate(

@@ -22,11 +22,11 @@ import numpy.typing as npt
 
 from isoglot.align.statistical import diagonal
 from isoglot.align.statistical.bitext import Side, Vocabularies
+from isoglot.align.statistical.options import DiagonalOptions
 from isoglot.align.statistical.pair_table import PairTable
 from isoglot.align.statistical.summation_order import list_order, row_order, size_counts, word_numbers
-from isoglot.errors import ConfigurationError
 
-__all__ = ["INITIAL_PROBABILITY", "MOST_PAIRS", "DiagonalDirection", "DiagonalOptions", "estimate"]
+__all__ = ["INITIAL_PROBABILITY", "MOST_PAIRS", "DiagonalDirection", "estimate"]
 
 Floats = npt.NDArray[np.float64]
 INITIAL_PROBABILITY = 1e-9
@@ -36,56 +36,6 @@ need less memory, the translation table is in single precision and the direction
 TENSION_RANGE = (0.1, 14.0)
 TENSION_STEPS = 8
 TENSION_RATE = 20.0
-
-
-@dataclass(frozen=True, slots=True)
-class DiagonalOptions:
-    """Options of fast_align's model; the defaults are its ``-d -o -v``.
-
-    Args:
-        favour_diagonal: ``-d``; a uniform prior over positions if false.
-        optimise_tension: ``-o``; keep ``tension`` as given if false.
-        variational_bayes: ``-v``; maximum likelihood if false.
-        iterations: ``-I``; the last one only decodes.
-        tension: ``-T``; λ, where the optimisation starts.
-        null_probability: ``-p``; p0.
-        alpha: ``-a``; the Dirichlet prior of the translation table.
-        use_null: false is ``-N``: every target word is linked.
-    """
-
-    favour_diagonal: bool = True
-    optimise_tension: bool = True
-    variational_bayes: bool = True
-    iterations: int = 5
-    tension: float = 4.0
-    null_probability: float = 0.08
-    alpha: float = 0.01
-    use_null: bool = True
-
-    def __post_init__(self) -> None:
-        problems = []
-        if self.iterations < 1:
-            problems.append(
-                f"iterations={self.iterations} given, but at least 1 is needed; the usual value is 5"
-            )
-        if not 0 < self.null_probability < 1:
-            problems.append(
-                f"null_probability={self.null_probability} given, but it must lie between 0 and 1; "
-                "the usual value is 0.08 (use_null=False removes the null word)"
-            )
-        if self.variational_bayes and self.alpha <= 0:
-            problems.append(
-                f"alpha={self.alpha} given, but variational Bayes needs alpha > 0; the usual value is 0.01"
-            )
-        if self.tension <= 0:
-            problems.append(f"tension={self.tension} given, but it must be positive; the usual value is 4.0")
-        if problems:
-            raise ConfigurationError(problems)
-
-    @property
-    def compiled(self) -> tuple[bool, bool, float]:
-        """What the compiled loops need to know."""
-        return self.favour_diagonal, self.use_null, self.null_probability
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,9 @@ import numpy.typing as npt
 from isoglot.align.statistical import diagonal, hmm, hmm_training, ibm2, markov
 from isoglot.align.statistical.bitext import Side, Vocabularies, locate_words
 from isoglot.align.statistical.decoding import BestWords, Decoded, agreeing
+from isoglot.align.statistical.options import DiagonalOptions, HmmOptions
 from isoglot.align.statistical.pair_table import PairTable
+from isoglot.options import Options
 
 __all__ = ["METHODS", "Direction", "Method"]
 
@@ -43,7 +45,7 @@ class Method:
     """One statistical model.
 
     Args:
-        options: dataclass of its options.
+        options: model of its options.
         symmetrisation: what it is best decoded with.
         read: saved arrays, vocabularies, pairs and options to a direction.
         estimate: source and target side, options, workers to both directions.
@@ -53,7 +55,7 @@ class Method:
             that saves no memory.
     """
 
-    options: type[Any]
+    options: type[Options]
     symmetrisation: str
     read: Callable[[Mapping[str, npt.NDArray[np.float64]], Vocabularies, tuple[Words, Words], Any], Direction]
     estimate: Callable[[Side, Side, Any, int], tuple[Any, Any]]
@@ -62,13 +64,13 @@ class Method:
 
 
 def _estimate_fast_align(
-    source: Side, target: Side, options: ibm2.DiagonalOptions, workers: int
+    source: Side, target: Side, options: DiagonalOptions, workers: int
 ) -> tuple[ibm2.DiagonalDirection, ibm2.DiagonalDirection]:
     one, other = _both_directions(source, target, options, workers, lambda *found: found[-1])
     return one, other
 
 
-def _align_fast_align(source: Side, target: Side, options: ibm2.DiagonalOptions, workers: int) -> Decoded:
+def _align_fast_align(source: Side, target: Side, options: DiagonalOptions, workers: int) -> Decoded:
     ahead, back = _both_directions(source, target, options, workers, _best)
     return Decoded.of(source, target, ahead, back, None)
 
@@ -76,9 +78,9 @@ def _align_fast_align(source: Side, target: Side, options: ibm2.DiagonalOptions,
 def _both_directions(
     source: Side,
     target: Side,
-    options: ibm2.DiagonalOptions,
+    options: DiagonalOptions,
     workers: int,
-    then: Callable[[Side, Side, ibm2.DiagonalOptions, ibm2.DiagonalDirection], T],
+    then: Callable[[Side, Side, DiagonalOptions, ibm2.DiagonalDirection], T],
 ) -> list[T]:
     """What ``then`` makes of the trained forward and reverse model; large ones are trained one at a time."""
     forward = [PairTable.of(source, target)]
@@ -99,7 +101,7 @@ def _decode_fast_align(
     target: Side,
     words: Vocabularies,
     models: tuple[ibm2.DiagonalDirection, ibm2.DiagonalDirection],
-    options: ibm2.DiagonalOptions,
+    options: DiagonalOptions,
     workers: int,
     threshold: float | None,
 ) -> Decoded:
@@ -113,9 +115,7 @@ def _decode_fast_align(
     return Decoded.of(source, target, ahead, back, agreed)
 
 
-def _best(
-    given: Side, generated: Side, options: ibm2.DiagonalOptions, model: ibm2.DiagonalDirection
-) -> BestWords:
+def _best(given: Side, generated: Side, options: DiagonalOptions, model: ibm2.DiagonalDirection) -> BestWords:
     best = BestWords.empty(generated)
     arrays = best.word, best.probability, best.score
     diagonal.decode(given.flat, generated.flat, *model.compiled, options.compiled, *arrays)
@@ -127,7 +127,7 @@ def _decode_hmm(
     target: Side,
     words: Vocabularies,
     models: tuple[hmm.HmmDirection, hmm.HmmDirection],
-    options: hmm.HmmOptions,
+    options: HmmOptions,
     workers: int,
     threshold: float | None,
 ) -> Decoded:
@@ -166,7 +166,7 @@ def _known(side: Side, words: tuple[str, ...] | Any) -> Side:
 
 METHODS: dict[str, Method] = {
     "fast_align": Method(
-        ibm2.DiagonalOptions,
+        DiagonalOptions,
         "grow-diag-final-and",
         ibm2.DiagonalDirection.from_arrays,
         _estimate_fast_align,
@@ -174,7 +174,7 @@ METHODS: dict[str, Method] = {
         _align_fast_align,
     ),
     "hmm": Method(
-        hmm.HmmOptions,
+        HmmOptions,
         "agreement",
         hmm.HmmDirection.from_arrays,
         hmm_training.estimate,

@@ -11,10 +11,10 @@ A model saved and loaded has the very numbers that it was trained to, so it alig
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +23,10 @@ from isoglot.align.alignment import LinkTable
 from isoglot.align.statistical.bitext import Side, encode
 from isoglot.align.statistical.decoding import Decoded
 from isoglot.align.statistical.methods import METHODS
+from isoglot.align.statistical.options import Symmetrisation
 from isoglot.align.statistical.translation_model import TranslationModel
-from isoglot.align.symmetrise import SYMMETRISERS, Symmetriser, symmetrise_table
+from isoglot.align.symmetrise import check_symmetriser, symmetrise_table
+from isoglot.checks import did_you_mean, validated
 from isoglot.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -85,36 +87,26 @@ class StatisticalAligner:
         self,
         method: str = "fast_align",
         *,
-        symmetrisation: Symmetriser | Literal["agreement"] | None = None,
+        symmetrisation: Symmetrisation | None = None,
         threshold: float = 0.3,
         lowercase: bool = False,
         workers: int = 2,
         **options: Any,
     ) -> None:
         if method not in METHODS:
-            raise ConfigurationError(
-                f"method {method!r} given; one of {', '.join(METHODS)} is needed; pass for example 'fast_align'"
-            )
-        if symmetrisation not in (None, AGREEMENT, *SYMMETRISERS):
-            raise ConfigurationError(
-                f"symmetrisation {symmetrisation!r} given; one of {AGREEMENT}, {', '.join(SYMMETRISERS)} is needed; "
-                "pass for example 'intersect'"
-            )
+            raise ConfigurationError(f"statistical method {method!r} given; {did_you_mean(method, METHODS)}")
+        if symmetrisation not in (None, AGREEMENT):
+            check_symmetriser(symmetrisation)
         if not 0 < threshold < 1:
             raise ConfigurationError(
                 f"threshold={threshold} given, but a probability between 0 and 1 is needed; the usual value is 0.3"
-            )
-        known = METHODS[method].options.__dataclass_fields__
-        if unknown := sorted(set(options) - set(known)):
-            raise ConfigurationError(
-                f"options {', '.join(unknown)} given, but {method} has {', '.join(known)}; correct the name"
             )
         self.method = method
         self.symmetrisation = symmetrisation or METHODS[method].symmetrisation
         self.threshold = threshold
         self.lowercase = lowercase
         self.workers = workers
-        self.options = METHODS[method].options(**options)
+        self.options = validated(METHODS[method].options, options, what=f"{method} option")
         self.model: TranslationModel | None = None
 
     def fit(self, bitext: Dataset) -> Self:
@@ -173,7 +165,7 @@ class StatisticalAligner:
                 "alignment_score": result.score.tolist(),
             }
 
-        key = f"{self._trained().digest()} {self.symmetrisation} {self.threshold} {asdict(self.options)}"
+        key = f"{self._trained().digest()} {self.symmetrisation} {self.threshold} {self.options}"
         return add_links(bitext, run, batch_size=batch_size, key=key)
 
     def align_words(self, source: Sentences, target: Sentences) -> SentenceAlignments:
@@ -210,7 +202,7 @@ class StatisticalAligner:
             model.method,
             lowercase=model.lowercase,
             workers=workers,
-            **asdict(model.options),
+            **dict(model.options),
             **{**about, **changes},
         )
         aligner.model = model
@@ -254,7 +246,7 @@ class StatisticalAligner:
         return SentenceAlignments(found.forward, found.reverse, links, found.score / count)
 
     def with_symmetrisation(
-        self, symmetrisation: Symmetriser | Literal["agreement"], *, threshold: float | None = None
+        self, symmetrisation: Symmetrisation, *, threshold: float | None = None
     ) -> StatisticalAligner:
         """The same trained aligner with another symmetrisation or threshold."""
         aligner = StatisticalAligner(
@@ -263,7 +255,7 @@ class StatisticalAligner:
             threshold=threshold or self.threshold,
             lowercase=self.lowercase,
             workers=self.workers,
-            **asdict(self.options),
+            **dict(self.options),
         )
         aligner.model = self.model
         return aligner

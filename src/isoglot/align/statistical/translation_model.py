@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -84,7 +84,7 @@ class TranslationModel:
             "format": FORMAT,
             "method": self.method,
             "lowercase": self.lowercase,
-            "options": asdict(self.options),
+            "options": self.options.model_dump(),
         }
         with whole_folder(held) as folder:
             arrays = {name: np.ascontiguousarray(a) for name, a in self._arrays().items()}

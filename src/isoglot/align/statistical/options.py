@@ -1,0 +1,67 @@
+"""Options of the statistical models, and the ways in which two directions become one."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from isoglot.options import Options, option
+
+__all__ = ["SYMMETRISERS", "DiagonalOptions", "HmmOptions", "Symmetrisation", "Symmetriser"]
+
+Symmetriser = Literal[
+    "forward", "reverse", "intersect", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"
+]
+SYMMETRISERS: tuple[str, ...] = get_args(Symmetriser)
+Symmetrisation = Literal["agreement", Symmetriser]
+"""``agreement``: a threshold on both directions' posteriors."""
+
+
+class DiagonalOptions(Options):
+    """Options of fast_align's model; the defaults are its ``-d -o -v``."""
+
+    favour_diagonal: bool = option(True, "-d; a uniform prior over positions if false.", flags=None)
+    optimise_tension: bool = option(True, "-o; keep tension as given if false.", flags=None)
+    variational_bayes: bool = option(True, "-v; maximum likelihood if false.", flags=None)
+    iterations: int = option(5, "-I; the last one only decodes.", flags=None, ge=1)
+    tension: float = option(4.0, "-T; where the optimisation of λ starts.", flags=None, gt=0)
+    null_probability: float = option(0.08, "-p; probability of null, p0.", flags=None, gt=0, lt=1)
+    alpha: float = option(0.01, "-a; Dirichlet prior of the translation table.", flags=None, gt=0)
+    use_null: bool = option(True, "False is -N: every target word is linked.", flags=None)
+
+    @property
+    def compiled(self) -> tuple[bool, bool, float]:
+        """What the compiled loops need to know."""
+        return self.favour_diagonal, self.use_null, self.null_probability
+
+
+class HmmOptions(Options):
+    """Options of the HMM aligner."""
+
+    iterations: int = option(6, "Updates of the HMM; more than 6 change little.", flags=None, ge=1)
+    warm_up: int = option(4, "Updates of fast_align's model before them.", flags=None, ge=1)
+    agreement: bool = option(
+        True, "Multiply the directions' posteriors; each learns alone if false.", flags=None
+    )
+    null_probability: float = option(
+        0.1,
+        "Probability of a word without a counterpart; 0.05 to 0.3 make little difference.",
+        flags=None,
+        gt=0,
+        lt=1,
+    )
+    alpha: float = option(
+        0.0001, "Dirichlet prior of a word pair; the smaller, the sparser the table.", flags=None, gt=0
+    )
+    prefix_length: int = option(
+        4, "Letters of the prefixes, usually 3 to 5; 0 switches the base measure off.", flags=None, ge=0
+    )
+    prefix_strength: float = option(
+        100.0, "β, how many observations the base measure counts for, 10 to 300.", flags=None, gt=0
+    )
+    jump_alpha: float = option(0.5, "Added to the count of each jump width.", flags=None, gt=0)
+    longest_jump: int = option(60, "Jumps of more words count as this one.", flags=None, ge=1)
+
+    @property
+    def strength(self) -> float:
+        """β, 0 where there are no prefixes."""
+        return self.prefix_strength if self.prefix_length else 0.0
