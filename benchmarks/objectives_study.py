@@ -50,7 +50,7 @@ from isoglot.pretraining.build import build_model
 from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.pretrain import pretrain
 from isoglot.pretraining.streams import cache_folder, load_tokenizer, prepared
-from isoglot.recipe.load import read
+from isoglot.recipe.source import read_document
 from isoglot.runs.reporter import Silent
 
 RECIPES = (
@@ -157,7 +157,7 @@ class Study:
     def recipe(self, name: str) -> Any:
         """A small recipe with the study's pairs, steps and batch."""
         path = f"small/{name}_en_de"
-        values = read(path).values
+        values = read_document(path).values
         steps = self.settings.steps
         changes = [
             f"streams.bitext={{kind: aligned, path: {self.aligned}}}",

@@ -37,7 +37,7 @@ _HOMES: dict[str, str] = {
     "prepare": "isoglot.corpus.prepare",
     "PrepareOptions": "isoglot.corpus.options",
     "pretrain": "isoglot.pretraining.pretrain",
-    "Recipe": "isoglot.recipe.load",
+    "Recipe": "isoglot.recipe.sections",
     "require": "isoglot.schema",
     "Result": "isoglot.results",
     "Source": "isoglot.corpus.read.sources",

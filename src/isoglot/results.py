@@ -36,7 +36,7 @@ class Result(BaseModel):
         seed: of the run, where it has one.
         examples: how many examples the number rests on.
         checkpoint_hash: of the weights that were measured.
-        recipe_hash: of the recipe that made them (:attr:`isoglot.recipe.load.Recipe.hash`).
+        recipe_hash: of the recipe that made them (:attr:`isoglot.recipe.sections.Recipe.hash`).
         options: options of the task and of the evaluation that differ from their defaults and change the figure
             (``{"layer": 3}``), sorted by name. Rows that differ in them are different measurements.
 

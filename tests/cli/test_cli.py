@@ -24,7 +24,7 @@ from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
 from isoglot.pretraining.constructors import constructor, names_of
-from isoglot.recipe.load import builtin_recipes
+from isoglot.recipe.source import builtin_recipes
 from isoglot.testing import tiny_bitext
 
 runner = CliRunner()
@@ -225,7 +225,7 @@ def test_a_mistake_exits_with_2_without_traceback_and_output(
 
 def test_a_defect_exits_with_1_and_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     code = (
-        "import sys, isoglot.recipe.load as r\nfrom isoglot.cli import main\n"
+        "import sys, isoglot.recipe.source as r\nfrom isoglot.cli import main\n"
         "def broken(): raise RuntimeError('a defect')\n"
         "r.builtin_recipes = broken\nsys.argv = ['isoglot', 'recipes']\nmain()"
     )
@@ -236,7 +236,7 @@ def test_a_defect_exits_with_1_and_its_traceback(monkeypatch: pytest.MonkeyPatch
 
 def test_interrupting_exits_with_130(tmp_path: Path) -> None:
     code = (
-        "import sys, os, signal, isoglot.recipe.load as r\nfrom isoglot.cli import main\n"
+        "import sys, os, signal, isoglot.recipe.source as r\nfrom isoglot.cli import main\n"
         # A shell starts background jobs with interrupts ignored, which children inherit.
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "r.builtin_recipes = lambda: os.kill(os.getpid(), signal.SIGINT) or __import__('time').sleep(5)\n"
@@ -263,7 +263,7 @@ def test_a_place_that_cannot_be_written_is_a_mistake(
         def refuse(*_: object, number: int = number, **__: object) -> None:
             raise OSError(number, os.strerror(number), "/closed/out")
 
-        monkeypatch.setattr("isoglot.recipe.load.builtin_recipes", refuse)
+        monkeypatch.setattr("isoglot.recipe.source.builtin_recipes", refuse)
         result = isoglot("recipes")
         assert result.returncode == 2 and result.stderr.startswith(f"isoglot: /closed/out: {words}")
     assert text.read_text(encoding="utf-8") == "a line\n"
@@ -275,7 +275,7 @@ def test_a_system_error_that_names_no_place_is_a_defect(
     def broken() -> None:
         raise OSError(errno.EACCES, "no place")
 
-    monkeypatch.setattr("isoglot.recipe.load.builtin_recipes", broken)
+    monkeypatch.setattr("isoglot.recipe.source.builtin_recipes", broken)
     with pytest.raises(OSError, match="no place"):
         isoglot("recipes")
 

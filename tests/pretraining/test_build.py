@@ -10,7 +10,8 @@ from datasets import Dataset
 from transformers import PreTrainedConfig
 
 from isoglot.errors import ConfigurationError
-from isoglot.pretraining.build import batch_options, build_model, encoder_config, longest_input
+from isoglot.modules.load import longest_input
+from isoglot.pretraining.build import batch_options, build_model, encoder_config
 from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.streams import cache_folder, load_tokenizer, prepared
 from isoglot.recipe.sections import ViewSection

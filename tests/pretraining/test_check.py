@@ -14,7 +14,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.pretraining.check import explicit, load_recipe
 from isoglot.pretraining.check_train import OWNED_SETTINGS
 from isoglot.recipe.document import dump_yaml
-from isoglot.recipe.load import builtin_recipes
+from isoglot.recipe.source import builtin_recipes
 
 
 def complaints(path: Path, *overrides: str) -> str:

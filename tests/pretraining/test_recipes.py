@@ -12,11 +12,11 @@ import torch
 from recipe_world import RECIPES, build_world, smaller
 from safetensors.torch import load_file
 
-from isoglot.pretraining.build import build_model, check_streams
+from isoglot.pretraining.build import build_model, require_columns
 from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.pretrain import build_trainer, pretrain, training_arguments
 from isoglot.pretraining.streams import cache_folder, encoded, load_tokenizer, prepared
-from isoglot.recipe.load import builtin_recipes, read
+from isoglot.recipe.source import builtin_recipes, read_document
 from isoglot.runs.reporter import Silent
 from isoglot.training.model import AlignmentModel
 
@@ -37,7 +37,7 @@ def model_and_batch(name: str, world: Path, *overrides: str):  # type: ignore[no
     tokenizer = load_tokenizer(recipe, corpora, cache_folder(), Silent())
     built = build_model(recipe, tokenizer, corpora)
     streams = encoded(recipe, corpora, tokenizer, cache_folder(), Silent())
-    check_streams(built.views, streams)
+    require_columns(built.views, streams)
     trainer = build_trainer(recipe, built, streams, tokenizer, training_arguments(recipe, world / "unused"))
     return built.model, next(iter(trainer.get_train_dataloader()))
 
@@ -215,12 +215,12 @@ def differences(one: object, two: object, place: str = "") -> set[str]:
 @pytest.mark.parametrize("name", ROWS)
 def test_a_row_of_a_table_differs_from_its_system_in_that_alone(name: str) -> None:
     system, changed = ROWS[name]
-    assert differences(read(name).values, read(system).values) - {"name"} == changed
+    assert differences(read_document(name).values, read_document(system).values) - {"name"} == changed
 
 
 @pytest.mark.parametrize("name", ["mlm_scratch", "xlm", "dict_mlm", "align_mlm"])
 def test_what_align_mlm_does_not_list_is_robertas(name: str) -> None:
     """Its Table 10: "any unlisted parameters use the same values as in RoBERTa"."""
-    train = read(name).values["train"]
+    train = read_document(name).values["train"]
     wanted = {"adam_beta2": 0.98, "adam_epsilon": 1e-6, "weight_decay": 0.01, "lr_scheduler_type": "linear"}
     assert {key: train[key] for key in wanted} == wanted

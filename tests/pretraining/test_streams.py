@@ -8,17 +8,13 @@ from pathlib import Path
 import pytest
 
 from isoglot.errors import ConfigurationError
-from isoglot.pretraining.streams import (
-    cache_folder,
+from isoglot.pretraining.stream_options import (
     encode_options,
-    encoded,
-    input_hashes,
-    load_tokenizer,
     prepare_values,
-    prepared,
     stream_sources,
     tokenizer_options,
 )
+from isoglot.pretraining.streams import cache_folder, encoded, input_hashes, load_tokenizer, prepared
 from isoglot.recipe.load import load
 from isoglot.recipe.sections import StreamSection
 from isoglot.runs.lock import locked

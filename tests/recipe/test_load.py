@@ -15,6 +15,7 @@ from isoglot.checks import did_you_mean
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.recipe import load as recipes
 from isoglot.recipe.document import dump_yaml, parse_value
+from isoglot.recipe.source import builtin_recipes
 
 GOOD = """\
 # what it is for
@@ -321,7 +322,7 @@ def test_builtin_recipes_say_what_they_are_for_and_load(monkeypatch: pytest.Monk
     monkeypatch.setenv("ISOGLOT_DATA", "/data")
     monkeypatch.setenv("ISOGLOT_CORPORA", "/corpora")
     monkeypatch.setenv("ISOGLOT_RUNS", "/corpora")
-    found = recipes.builtin_recipes()
+    found = builtin_recipes()
     assert {"tlm", "mlm", "small/tlm_en_de", "small/mlm_en_de"} <= set(found)
     for name, path in found.items():
         lines = path.read_text().splitlines()

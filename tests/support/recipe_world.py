@@ -9,7 +9,7 @@ from pathlib import Path
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
 from isoglot.corpus.read.sources import Source
-from isoglot.recipe.load import builtin_recipes, read
+from isoglot.recipe.source import builtin_recipes, read_document
 from isoglot.testing import tiny_aligned, tiny_lexicon, tiny_model, tiny_tokenizer
 
 PAIRS = 48
@@ -74,7 +74,7 @@ def build_world(folder: Path) -> dict[str, str]:
 
 def smaller(name: str, folder: Path) -> list[str]:
     """Overrides that leave a recipe's objectives, views and streams alone and make the rest small."""
-    values = read(name).values
+    values = read_document(name).values
     path = values["model"].get("path")
     changes = [
         "batch={examples: 4}",

@@ -26,7 +26,7 @@ def recipes(
         wanted = [section for section, asked in (("views", views), ("objectives", objectives)) if asked]
         typer.echo("\n\n".join(constructor_list(section) for section in wanted))
         return
-    from isoglot.recipe.load import builtin_recipes, find
+    from isoglot.recipe.source import builtin_recipes, find
 
     if name is not None:
         typer.echo(find(name).read_text(encoding="utf-8"), nl=False)

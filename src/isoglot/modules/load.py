@@ -24,7 +24,7 @@ from isoglot.modules.checkpoint import load_checkpoint, load_config, require_roo
 from isoglot.modules.encoder import input_embeddings
 from isoglot.seeding import seed_for
 
-__all__ = ["ARCHITECTURES", "load_masked_lm", "masked_lm_config", "model_config"]
+__all__ = ["ARCHITECTURES", "load_masked_lm", "longest_input", "masked_lm_config", "model_config"]
 
 ARCHITECTURES: dict[str, dict[str, Any]] = {
     "bert": {},
@@ -149,6 +149,17 @@ def masked_lm_config(path: str | Path, **where: Any) -> PreTrainedConfig:
     if kind == "deberta-v2" and _has_original_head(path, where):
         config.legacy = False
     return config
+
+
+def longest_input(config: PreTrainedConfig) -> int | None:
+    """How many tokens an encoder has positions for; ``None`` where it has no limit."""
+    limit = getattr(config, "max_position_embeddings", None)
+    if not limit or (
+        config.model_type == "deberta-v2" and not getattr(config, "position_biased_input", True)
+    ):
+        return None
+    offset = (config.pad_token_id or 0) + 1 if "roberta" in config.model_type else 0
+    return int(limit) - offset
 
 
 def model_config(

@@ -17,10 +17,10 @@ from isoglot.errors import ConfigurationError
 from isoglot.modules.checkpoint import load_config
 from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.language_embeddings import language_embeddings
-from isoglot.modules.load import load_masked_lm, model_config
+from isoglot.modules.load import load_masked_lm, longest_input, model_config
 from isoglot.modules.masked_lm_head import start_new_head
 from isoglot.objectives.base import Objective
-from isoglot.pretraining.constructors import Constructor, constructor
+from isoglot.pretraining.constructors import constructor, make_view
 from isoglot.pretraining.streams import TEXT_COLUMNS
 from isoglot.recipe.document import Location
 from isoglot.recipe.sections import Recipe, WeightSection
@@ -35,10 +35,8 @@ __all__ = [
     "batch_options",
     "build_model",
     "build_views",
-    "check_streams",
     "encoder_config",
-    "longest_input",
-    "make_view",
+    "require_columns",
 ]
 
 
@@ -98,33 +96,6 @@ def build_views(
     return views
 
 
-def make_view(
-    made_by: Constructor,
-    options: Mapping[str, Any],
-    tokenizer: PreTrainedTokenizerFast,
-    corpora: Mapping[str, Dataset],
-    longest: int | None,
-) -> View:
-    """A view from its options.
-
-    Args:
-        made_by: its constructor.
-        options: as the recipe gives them.
-        tokenizer: of the streams.
-        corpora: prepared corpora by stream name.
-        longest: tokens that the encoder has positions for.
-
-    Raises:
-        ConfigurationError: it refuses the options, or its inputs are longer than the encoder takes.
-    """
-    given = options.get("max_length")
-    if "max_length" in made_by.options and longest is not None and isinstance(given, int) and given > longest:
-        raise ConfigurationError(f"max_length: {given} given, the encoder has {longest} positions; lower it")
-    supplied = {} if longest is None else {"max_length": longest}
-    view: View = made_by.build(tokenizer, options, corpora, **supplied)
-    return view
-
-
 def build_model(
     recipe: Recipe,
     tokenizer: PreTrainedTokenizerFast,
@@ -163,17 +134,6 @@ def encoder_config(recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> PreTra
         settings = {"architecture": recipe.model.architecture, **recipe.model.options}
         return model_config(settings, tokenizer=tokenizer)
     return load_config(path, revision=recipe.model.options.get("revision", "main"))
-
-
-def longest_input(config: PreTrainedConfig) -> int | None:
-    """How many tokens an encoder has positions for; ``None`` where it has no limit."""
-    limit = getattr(config, "max_position_embeddings", None)
-    if not limit or (
-        config.model_type == "deberta-v2" and not getattr(config, "position_biased_input", True)
-    ):
-        return None
-    offset = (config.pad_token_id or 0) + 1 if "roberta" in config.model_type else 0
-    return int(limit) - offset
 
 
 def _piece_counts(
@@ -254,7 +214,7 @@ def batch_options(
     return BatchOptions(examples=recipe.batch.examples, tokens=recipe.batch.tokens, costs=costs)
 
 
-def check_streams(views: Mapping[str, tuple[str, View]], streams: Mapping[str, Dataset]) -> None:
+def require_columns(views: Mapping[str, tuple[str, View]], streams: Mapping[str, Dataset]) -> None:
     """Every view finds the columns that it reads.
 
     Raises:

@@ -12,16 +12,21 @@ from pydantic import ValidationError
 from isoglot.corpus.encode.tokenizer import TokenizerOptions
 from isoglot.errors import ConfigurationError, IsoglotError
 from isoglot.modules.checkpoint import load_config
-from isoglot.modules.load import model_config
-from isoglot.pretraining.build import longest_input, make_view
-from isoglot.pretraining.check_streams import check_streams
+from isoglot.modules.load import longest_input, model_config
 from isoglot.pretraining.check_train import check_train
-from isoglot.pretraining.constructors import KEYS, Constructor, constructor
-from isoglot.pretraining.stand_ins import stand_in_encoder, stand_in_tokenizer
+from isoglot.pretraining.constructors import (
+    KEYS,
+    Constructor,
+    constructor,
+    make_view,
+    stand_in_encoder,
+    stand_in_tokenizer,
+)
+from isoglot.pretraining.stream_options import check_streams
 from isoglot.recipe.document import Document, Location
-from isoglot.recipe.load import mistakes, read
-from isoglot.recipe.problems import problems, validate
-from isoglot.recipe.sections import ModelSection, Recipe
+from isoglot.recipe.load import mistakes, problems
+from isoglot.recipe.sections import ModelSection, Recipe, validate
+from isoglot.recipe.source import read_document
 
 __all__ = ["explicit", "load_recipe"]
 
@@ -44,7 +49,7 @@ def load_recipe(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Reci
         ConfigurationError: all mistakes, each with its line and the closest known name.
         InputError: the file is no YAML.
     """
-    document = read(path_or_name, overrides)
+    document = read_document(path_or_name, overrides)
     recipe = problems(document)
     check_streams(document)
     made_by = _constructors(document)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
+import torch
 from datasets import Dataset
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from transformers import BertConfig, BertForMaskedLM, PreTrainedModel, PreTrainedTokenizerFast
 
 from isoglot.checks import did_you_mean, resolve
 from isoglot.errors import ConfigurationError
@@ -18,8 +21,17 @@ from isoglot.recipe.document import Document, Location
 from isoglot.recipe.signatures import argument_docs, dataset_options, hints_of, mismatch
 from isoglot.views import VIEWS
 from isoglot.views.base import SUPPLIED as FOR_VIEWS
+from isoglot.views.base import View
 
-__all__ = ["KEYS", "Constructor", "constructor", "names_of"]
+__all__ = [
+    "KEYS",
+    "Constructor",
+    "constructor",
+    "make_view",
+    "names_of",
+    "stand_in_encoder",
+    "stand_in_tokenizer",
+]
 
 KEYS: dict[str, tuple[str, ...]] = {"views": ("type", "stream"), "objectives": ("type", "weight")}
 """Keys of a view's or objective's section that are no options of its constructor."""
@@ -137,3 +149,63 @@ def constructor(section: str, name: str) -> Constructor:
 def names_of(section: str) -> list[str]:
     """The names that a ``type`` in ``views`` or ``objectives`` can have, beside ``package.module:Name``."""
     return list(_REGISTRIES[section][0])
+
+
+def make_view(
+    made_by: Constructor,
+    options: Mapping[str, Any],
+    tokenizer: PreTrainedTokenizerFast,
+    corpora: Mapping[str, Dataset],
+    longest: int | None,
+) -> View:
+    """A view from its options.
+
+    Args:
+        made_by: its constructor.
+        options: as the recipe gives them.
+        tokenizer: of the streams.
+        corpora: prepared corpora by stream name.
+        longest: tokens that the encoder has positions for.
+
+    Raises:
+        ConfigurationError: it refuses the options, or its inputs are longer than the encoder takes.
+    """
+    given = options.get("max_length")
+    if "max_length" in made_by.options and longest is not None and isinstance(given, int) and given > longest:
+        raise ConfigurationError(f"max_length: {given} given, the encoder has {longest} positions; lower it")
+    supplied = {} if longest is None else {"max_length": longest}
+    view: View = made_by.build(tokenizer, options, corpora, **supplied)
+    return view
+
+
+_FIRST_SPECIAL = 1 << 20
+"""Special ids of the stand-in, beyond any vocabulary that ``random_pool`` may name a part of."""
+
+
+@cache
+def stand_in_tokenizer() -> Any:
+    """A tokenizer of one word."""
+    specials = {t: _FIRST_SPECIAL + i for i, t in enumerate(("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"))}
+    core = Tokenizer(models.WordLevel({"a": 0, **specials}, unk_token="[UNK]"))  # noqa: S106 - a token of text
+    core.pre_tokenizer = pre_tokenizers.Whitespace()
+    core.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[(token, specials[token]) for token in ("[CLS]", "[SEP]")],
+    )
+    names = {f"{token[1:-1].lower()}_token": token for token in specials}
+    return PreTrainedTokenizerFast(tokenizer_object=core, **names)
+
+
+def stand_in_encoder(layers: int) -> PreTrainedModel:
+    """An encoder of so many tiny layers, and of more word embeddings than any vocabulary needs."""
+    config = BertConfig(
+        vocab_size=1 << 18,
+        hidden_size=16,
+        num_hidden_layers=layers,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=16,
+    )
+    with torch.random.fork_rng(devices=[]):
+        return BertForMaskedLM(config)

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from isoglot.pretraining.build import batch_options, build_views, check_streams, encoder_config, longest_input
+from isoglot.modules.load import longest_input
+from isoglot.pretraining.build import batch_options, build_views, encoder_config, require_columns
 from isoglot.pretraining.pretrain import build_mixture
 from isoglot.pretraining.streams import cache_folder, encoded, load_tokenizer, prepared
 from isoglot.recipe.sections import Recipe
@@ -68,7 +69,7 @@ def inspect_recipe(
     tokenizer = load_tokenizer(recipe, corpora, place, report)
     views = build_views(recipe, tokenizer, corpora, longest=longest_input(encoder_config(recipe, tokenizer)))
     streams = encoded(recipe, corpora, tokenizer, place, report)
-    check_streams(views, streams)
+    require_columns(views, streams)
     group = int(recipe.train.get("gradient_accumulation_steps", 1))
     mixture = build_mixture(recipe, streams, batch_options(recipe, views, streams), group=group)
     collate = Collator(

@@ -13,7 +13,7 @@ from datasets import Dataset
 from transformers import PreTrainedTokenizerFast, TrainingArguments
 
 from isoglot.errors import ConfigurationError
-from isoglot.pretraining.build import Built, batch_options, build_model, check_streams
+from isoglot.pretraining.build import Built, batch_options, build_model, require_columns
 from isoglot.pretraining.check import explicit
 from isoglot.pretraining.streams import cache_folder, encoded, input_hashes, load_tokenizer, prepared
 from isoglot.recipe.document import dump_yaml
@@ -107,7 +107,7 @@ def _pretrained(
         )
         built = build_model(recipe, tokenizer, corpora)
         streams = encoded(recipe, corpora, tokenizer, place, report)
-        check_streams(built.views, streams)
+        require_columns(built.views, streams)
     try:
         if main and state == "new":
             resolved = dump_yaml(explicit(recipe, built.made))

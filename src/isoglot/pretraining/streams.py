@@ -5,26 +5,32 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import datasets
 from datasets import Dataset
 from transformers import PreTrainedTokenizerFast
 
-from isoglot.corpus.encode.encode import EncodeOptions, encode_stream
+from isoglot.corpus.encode.encode import encode_stream
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer as read_tokenizer
 from isoglot.corpus.encode.store import content_hash, stream_manifest
 from isoglot.corpus.encode.tokenizer import TokenizerOptions, train_tokenizer
-from isoglot.corpus.manifest import MANIFEST, load_corpus, read_manifest
+from isoglot.corpus.manifest import load_corpus
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.pack.packing import PackOptions, pack_stream
 from isoglot.corpus.prepare import Progress, prepare
-from isoglot.corpus.read.sources import Source, sources_from
 from isoglot.errors import ConfigurationError
-from isoglot.recipe.sections import Recipe, StreamSection
+from isoglot.pretraining.stream_options import (
+    encode_options,
+    is_prepared,
+    prepare_values,
+    stream_sources,
+    tokenizer_options,
+)
+from isoglot.recipe.sections import Recipe
 from isoglot.runs.folder import make_once
 from isoglot.runs.lock import locked
 from isoglot.runs.reporter import Reporter
@@ -32,18 +38,12 @@ from isoglot.runs.reporter import Reporter
 __all__ = [
     "TEXT_COLUMNS",
     "cache_folder",
-    "encode_options",
     "encoded",
     "input_hashes",
-    "is_prepared",
     "load_tokenizer",
-    "prepare_values",
     "prepared",
-    "stream_sources",
-    "tokenizer_options",
 ]
 
-_MEASURED = ("min_pieces", "max_pieces", "max_pair_pieces")
 _LOST = ("empty", "overlong")
 TEXT_COLUMNS = ("text", "source", "target")
 """Columns of prepared corpora that hold sentences."""
@@ -53,44 +53,6 @@ def cache_folder() -> Path:
     """Where prepared corpora, tokenizers and streams are kept: ``ISOGLOT_CACHE``, or in the data-set cache."""
     given = os.environ.get("ISOGLOT_CACHE")
     return Path(given) if given else Path(datasets.config.HF_DATASETS_CACHE) / "isoglot"
-
-
-def is_prepared(path: str) -> bool:
-    """Whether a path is a folder that ``isoglot prepare`` wrote."""
-    return (Path(path) / MANIFEST).is_file() and read_manifest(path) is not None
-
-
-def stream_sources(stream: StreamSection) -> list[Source]:
-    """The sources that a stream's section names; its own keys hold for all of them.
-
-    Raises:
-        pydantic.ValidationError: a source's keys or values are wrong.
-    """
-    shared = {k: v for k, v in stream.options.items() if k in Source.model_fields}
-    if stream.sources is not None:
-        return [Source.model_validate({**shared, **entry}) for entry in stream.sources]
-    options = {k: v for k, v in shared.items() if k not in ("language", "source_language", "target_language")}
-    pair = (shared.get("source_language"), shared.get("target_language"))
-    languages = [shared.get("language")] if stream.kind == "text" else list(pair)
-    return sources_from(stream.paths, kind=stream.kind, languages=cast(Sequence[str], languages), **options)
-
-
-def prepare_values(recipe_values: Mapping[str, Any], kind: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-    """A stream's keys that are options of preparing; filters by pieces measure with the run's tokenizer by default.
-
-    Args:
-        recipe_values: the whole recipe's values, to find its tokenizer.
-        kind: of the stream.
-        options: the stream's keys.
-    """
-    values = {"kind": kind, **{k: v for k, v in options.items() if k in PrepareOptions.model_fields}}
-    if values.get("tokenizer") is None and any(values.get(name) is not None for name in _MEASURED):
-        for section in ("tokenizer", "model"):
-            entry = recipe_values.get(section)
-            if isinstance(entry, Mapping) and entry.get("path"):
-                values["tokenizer"] = str(entry["path"])
-                break
-    return values
 
 
 def prepared(recipe: Recipe, cache: Path, report: Reporter) -> dict[str, Dataset]:
@@ -135,21 +97,6 @@ def _prepare(recipe: Recipe, name: str, cache: Path, report: Reporter) -> Datase
 def input_hashes(recipe: Recipe, corpora: Mapping[str, Dataset]) -> dict[str, str]:
     """A hash of each stream's prepared content: what a finished run is compared by."""
     return {name: content_hash(corpora[name], corpora[name].column_names) for name in recipe.streams}
-
-
-def tokenizer_options(recipe: Recipe) -> TokenizerOptions | None:
-    """Options of the tokenizer that the recipe trains, ``None`` where it loads one.
-
-    Raises:
-        pydantic.ValidationError: the section's keys or values are wrong.
-    """
-    section = recipe.tokenizer
-    if section is None or section.path is not None:
-        return None
-    values = {"algorithm": section.algorithm, **section.options}
-    if (recipe.model.architecture or "") in ("roberta", "xlm-roberta"):
-        values.setdefault("family", "roberta")
-    return TokenizerOptions.model_validate(values)
 
 
 def load_tokenizer(
@@ -218,24 +165,6 @@ class _Texts:
             for batch in corpus.iter(batch_size=1000):
                 for column in TEXT_COLUMNS:
                     yield from batch.get(column, ())
-
-
-def encode_options(recipe: Recipe, name: str) -> EncodeOptions:
-    """How a stream is encoded.
-
-    Where ``encode.max_length`` is not given it is the largest ``max_length`` of the views that read the stream (an
-    example that no view shows whole is dropped), and unlimited where the stream is packed.
-    """
-    stream = recipe.streams[name]
-    values = {"kind": stream.kind, **stream.encode}
-    if "max_length" not in values:
-        views = [v.options.get("max_length") for v in recipe.views.values() if v.stream == name]
-        lengths = [length for length in views if isinstance(length, int)]
-        if stream.pack is not None:
-            values["max_length"] = None
-        elif lengths and len(lengths) == len(views):
-            values["max_length"] = max(lengths)
-    return EncodeOptions.model_validate(values)
 
 
 def encoded(

@@ -1,61 +1,26 @@
 """A recipe: one run as YAML, read strictly, with every mistake listed before any work starts.
 
-This module checks what can be known from the file alone. Whether a view takes an option, or ``train`` a
-setting, is known to the callables themselves: :func:`isoglot.pretraining.check.load_recipe` checks those too and
-lists all together.
+This module checks what the file alone shows. Whether a view takes an option, or ``train`` a setting, only the callables
+themselves know: :func:`isoglot.pretraining.check.load_recipe` checks those too and lists all mistakes together.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from isoglot.checks import did_you_mean
 from isoglot.errors import ConfigurationError
-from isoglot.recipe.document import Document
-from isoglot.recipe.problems import problems
-from isoglot.recipe.sections import Recipe
+from isoglot.recipe.document import Document, Location
+from isoglot.recipe.sections import LENGTH_NEEDED, Recipe, validate
 from isoglot.recipe.source import read_document
 
-__all__ = ["Recipe", "builtin_folder", "builtin_recipes", "find", "load", "mistakes", "read"]
+__all__ = ["load", "mistakes", "problems"]
 
-
-def builtin_folder() -> Path:
-    """The folder of the recipes that come with isoglot."""
-    return Path(__file__).parent.parent / "recipes"
-
-
-def builtin_recipes() -> dict[str, Path]:
-    """Name (``tlm``, ``small/tlm_en_de``) to file of the recipes that come with isoglot."""
-    folder = builtin_folder()
-    names = {p.relative_to(folder).with_suffix("").as_posix(): p for p in folder.rglob("*.yaml")}
-    return dict(sorted(names.items(), key=lambda item: (item[0].count("/"), item[0])))
-
-
-def find(path_or_name: str | Path) -> Path:
-    """A recipe file, given its path or the name of a built-in recipe.
-
-    Raises:
-        ConfigurationError: there is neither; the message lists the closest name.
-    """
-    path = Path(path_or_name)
-    if path.is_file():
-        return path
-    known = builtin_recipes()
-    name = path.as_posix().removesuffix(".yaml")
-    if name in known:
-        return known[name]
-    raise ConfigurationError(
-        f"recipe {str(path_or_name)!r}: no such file and no built-in recipe of that name; "
-        f"{did_you_mean(name, known)} (`isoglot recipes` lists them)"
-    )
-
-
-def read(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Document:
-    """Read a recipe's document, mistakes and all; :func:`problems` finds the rest of them."""
-    return read_document(find(path_or_name), overrides, builtin=builtin_folder())
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 def load(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Recipe:
@@ -76,10 +41,28 @@ def load(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Recipe:
         >>> load("mlm", ["steps=10", "epochs=null", "streams.text.path=corpus.txt"]).steps
         10
     """
-    document = read(path_or_name, overrides)
+    document = read_document(path_or_name, overrides)
     recipe = problems(document)
     if recipe is None or document.problems:
         raise mistakes(document, path_or_name)
+    return recipe
+
+
+def problems(document: Document) -> Recipe | None:
+    """Check the fixed sections and the names that refer to each other; mistakes are added to the document.
+
+    Returns:
+        The recipe, or ``None`` where its shape is wrong.
+    """
+    recipe: Recipe | None = validate(document, (), Recipe, document.values)
+    if recipe is not None:
+        recipe.remember_raw(document.raw)
+    elif not any("exactly one of `epochs" in text for text in document.problems):
+        # pydantic looks at the whole only where all parts are right
+        length = [key for key in ("epochs", "steps") if document.values.get(key) is not None]
+        if len(length) != 1:
+            document.problem((), LENGTH_NEEDED)
+    _cross_check(document)
     return recipe
 
 
@@ -97,3 +80,55 @@ def _line(problem: str) -> int:
     """The line that a message begins with; overrides and what has no line stand last."""
     match = re.match(r"[^\n]*?:(\d+): ", problem)
     return int(match[1]) if match else sys.maxsize
+
+
+def _cross_check(document: Document) -> None:
+    """Names: streams that views and epochs read, views that objectives read, streams that nothing reads."""
+    sections = {key: document.values.get(key) for key in ("streams", "views", "objectives")}
+    known = {key: list(value) if isinstance(value, dict) else [] for key, value in sections.items()}
+    for key, names in known.items():
+        for name in names:
+            if not _NAME.fullmatch(name):
+                document.problem((key, name), "names are letters, digits, _ and -, and begin with a letter")
+
+    def refer(location: Location, value: object, kind: str) -> None:
+        if isinstance(value, str) and known[kind] and value not in known[kind]:
+            document.problem(
+                location,
+                f"no {kind.removesuffix('s')} is named {value!r}; {did_you_mean(value, known[kind])}",
+            )
+
+    def view(name: str, values: dict[str, Any]) -> None:
+        refer(("views", name, "stream"), values.get("stream"), "streams")
+
+    def objective(name: str, values: dict[str, Any]) -> None:
+        for key, value in values.items():
+            if key == "view" or key.endswith("_view"):
+                refer(("objectives", name, key), value, "views")
+
+    _each(sections["views"], view)
+    _each(sections["objectives"], objective)
+    epochs = document.values.get("epochs")
+    if isinstance(epochs, dict):
+        refer(("epochs", "stream"), epochs.get("stream"), "streams")
+    used = {str(v) for v in _strings([sections["views"], sections["objectives"]])}
+    for name in known["streams"]:
+        if name not in used:
+            document.problem(
+                ("streams", name), "no view or objective reads this stream; name it in one or delete it"
+            )
+
+
+def _each(section: object, check: Callable[[str, dict[str, Any]], None]) -> None:
+    if isinstance(section, dict):
+        for name, values in section.items():
+            if isinstance(values, dict):
+                check(name, values)
+
+
+def _strings(tree: object) -> list[str]:
+    if isinstance(tree, dict):
+        return [s for value in tree.values() for s in _strings(value)]
+    if isinstance(tree, list):
+        return [s for value in tree for s in _strings(value)]
+    return [tree] if isinstance(tree, str) else []

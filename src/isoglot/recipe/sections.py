@@ -1,4 +1,4 @@
-"""The sections of a recipe: fixed ones that know all their keys, open ones that hand the rest on."""
+"""The sections of a recipe: fixed ones that know all their keys, open ones that pass the rest on."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
-from isoglot.recipe.document import Location, dump_yaml
+from isoglot.checks import Mistake, did_you_mean, mistakes_of
+from isoglot.recipe.document import Document, Location, dump_yaml
 
 __all__ = [
     "LENGTH_NEEDED",
@@ -24,6 +25,7 @@ __all__ = [
     "TokenizerSection",
     "ViewSection",
     "WeightSection",
+    "validate",
 ]
 
 
@@ -269,3 +271,53 @@ def _replace(values: Any, location: Location, text: str) -> None:
             return
         values = values[part]
     values[location[-1]] = text
+
+
+def validate(document: Document, location: Location, model: type[BaseModel], values: Any) -> Any:
+    """Read a section as a pydantic model; mistakes are added to the document, each with its line.
+
+    Returns:
+        The model, or ``None`` where its values are wrong.
+    """
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        for mistake in mistakes_of(error, model.model_fields if location else ()):
+            _explain(document, (*location, *mistake.location), mistake)
+    return None
+
+
+def _explain(document: Document, location: Location, mistake: Mistake) -> None:
+    """One pydantic error as a message with its line and, for an unknown key, the closest one."""
+    reason = mistake.reason
+    if reason == "unknown key":
+        reason = f"unknown key; {did_you_mean(location[-1], _keys_at(location[:-1]))}"
+    elif mistake.kind == "missing" and (hint := _HINTS.get(str(location[-1]))):
+        reason = f"missing ({hint})"
+    document.problem(location, reason)
+
+
+_HINTS = {
+    "name": "for example `name: tlm`",
+    "model": "for example `model: {path: bert-base-multilingual-cased}`",
+    "streams": "for example `streams: {bitext: {kind: bitext, path: en-de.tsv}}`",
+    "views": "for example `views: {pair: {type: masked_pair, stream: bitext}}`",
+    "objectives": "for example `objectives: {masked_lm: {type: masked_lm, view: pair}}`",
+    "batch": "for example `batch: {examples: 32}`",
+    "type": "the name of a view or objective, or package.module:Name",
+    "stream": "the name of one of the streams",
+    "kind": "text | bitext | aligned | lexicon",
+    "path": "a file, several files, or a prepared corpus",
+}
+
+
+def _keys_at(location: Location) -> list[str]:
+    sections: dict[str, type[BaseModel]] = {
+        "batch": BatchSection,
+        "epochs": EpochsSection,
+        "parts": PartsSection,
+    }
+    if location[:1] == ("objectives",):
+        return list(WeightSection.model_fields)
+    section = sections.get(str(location[0]), Recipe) if location else Recipe
+    return list(section.model_fields)

@@ -1,4 +1,4 @@
-"""A recipe as it is put together: a file, what it ``extends``, and ``--set`` laid over each other."""
+"""A recipe as it is put together: found by path or name, laid over what it ``extends``, changed by ``--set``."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import Any
 
 from ruamel.yaml.nodes import MappingNode
 
+from isoglot.checks import did_you_mean
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.recipe.document import Document, Location, compose, construct
 
-__all__ = ["read_document"]
+__all__ = ["builtin_recipes", "find", "read_document"]
 
+_BUILT_IN = Path(__file__).parent.parent / "recipes"
 _ALTERNATIVES = (
     ("steps", "epochs"),
     ("batch.examples", "batch.tokens"),
@@ -22,24 +24,49 @@ _ALTERNATIVES = (
 """Keys of which a recipe has one: a later one replaces the other that the recipe had."""
 
 
+def builtin_recipes() -> dict[str, Path]:
+    """Name (``tlm``, ``small/tlm_en_de``) to file of the recipes that come with isoglot."""
+    names = {p.relative_to(_BUILT_IN).with_suffix("").as_posix(): p for p in _BUILT_IN.rglob("*.yaml")}
+    return dict(sorted(names.items(), key=lambda item: (item[0].count("/"), item[0])))
+
+
+def find(path_or_name: str | Path) -> Path:
+    """A recipe file, given its path or the name of a built-in recipe.
+
+    Raises:
+        ConfigurationError: there is neither; the message lists the closest name.
+    """
+    path = Path(path_or_name)
+    if path.is_file():
+        return path
+    known = builtin_recipes()
+    name = path.as_posix().removesuffix(".yaml")
+    if name in known:
+        return known[name]
+    raise ConfigurationError(
+        f"recipe {str(path_or_name)!r}: no such file and no built-in recipe of that name; "
+        f"{did_you_mean(name, known)} (`isoglot recipes` lists them)"
+    )
+
+
 def read_document(
-    path: Path, overrides: Sequence[str] = (), *, builtin: Path | None = None, variables: bool = True
+    path_or_name: str | Path, overrides: Sequence[str] = (), *, variables: bool = True
 ) -> Document:
-    """Read a recipe file, what it extends, and the overrides.
+    """Read a recipe, what it extends, and the overrides.
 
     Args:
-        path: YAML file.
+        path_or_name: YAML file, or the name of a built-in recipe.
         overrides: ``section.key=value`` each, the value typed as YAML types it.
-        builtin: folder in which ``extends`` also finds recipes by name.
-        variables: whether an environment variable that is not set is a mistake.
+        variables: Whether an environment variable that is not set is a mistake.
 
     Returns:
         The document; its ``problems`` hold the mistakes so far.
 
     Raises:
-        InputError: the file cannot be read or is no YAML.
+        ConfigurationError: There is no such recipe.
+        InputError: The file cannot be read or is not YAML.
     """
-    document = _read_file(path, builtin=builtin, seen=())
+    document = _read_file(find(path_or_name), seen=())
     for override in overrides:
         _apply_override(document, override)
     if variables:
@@ -47,7 +74,7 @@ def read_document(
     return document
 
 
-def _read_file(path: Path, *, builtin: Path | None, seen: tuple[Path, ...]) -> Document:
+def _read_file(path: Path, *, seen: tuple[Path, ...]) -> Document:
     document = Document()
     try:
         with path.open(encoding="utf-8") as stream:
@@ -71,24 +98,22 @@ def _read_file(path: Path, *, builtin: Path | None, seen: tuple[Path, ...]) -> D
     parent = document.values.pop("extends", None)
     if parent is None:
         return document
-    base_path = _find_parent(parent, path, builtin)
+    base_path = _find_parent(parent, path)
     if base_path is None or base_path.resolve() in (*seen, path.resolve()):
         reason = (
             "extends itself" if base_path is not None else "no such recipe file beside this one or built in"
         )
         document.problem(("extends",), f"{parent!r}: {reason}; name a YAML file relative to this one")
         return document
-    base = _read_file(base_path, builtin=builtin, seen=(*seen, path.resolve()))
+    base = _read_file(base_path, seen=(*seen, path.resolve()))
     document.drop(("extends",))
     return _lay_over(base, document)
 
 
-def _find_parent(name: object, path: Path, builtin: Path | None) -> Path | None:
+def _find_parent(name: object, path: Path) -> Path | None:
     if not isinstance(name, str):
         return None
-    candidates = [path.parent / name]
-    if builtin is not None:
-        candidates.append(builtin / f"{name.removesuffix('.yaml')}.yaml")
+    candidates = (path.parent / name, _BUILT_IN / f"{name.removesuffix('.yaml')}.yaml")
     return next((c for c in candidates if c.is_file()), None)
 
 

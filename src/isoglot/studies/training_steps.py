@@ -57,11 +57,10 @@ class Pretrain(Step):
 
     def files(self) -> list[Input]:
         """The encoder it starts from, and the files of the streams."""
-        from isoglot.recipe.load import builtin_folder  # noqa: PLC0415
         from isoglot.recipe.source import read_document  # noqa: PLC0415
 
         with self._file() as path:
-            document = read_document(path, builtin=builtin_folder(), variables=False)
+            document = read_document(path, variables=False)
         kept = {key: document.values.get(key) for key in ("model", "tokenizer", "streams")}
         written = [text for place, text in document.raw.items() if place[0] in kept]
         plain = set(texts(kept)) - {expanded(text) for text in written if not unset(text)} - set(written)

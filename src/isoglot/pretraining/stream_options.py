@@ -1,28 +1,107 @@
-"""What can be known of a recipe's streams before they are read: options, files, formats, languages."""
+"""What a recipe's streams ask for: sources and the options of preparing, tokenizing and encoding; their mistakes."""
 
 from __future__ import annotations
 
 import glob
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pydantic import ValidationError
 
 from isoglot.checks import did_you_mean
 from isoglot.corpus.encode.encode import EncodeOptions
-from isoglot.corpus.manifest import read_manifest
+from isoglot.corpus.encode.tokenizer import TokenizerOptions
+from isoglot.corpus.manifest import MANIFEST, read_manifest
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.pack.packing import PackOptions
-from isoglot.corpus.read.sources import Source, expand
+from isoglot.corpus.read.sources import Source, expand, sources_from
 from isoglot.errors import ConfigurationError
-from isoglot.pretraining.streams import is_prepared, prepare_values, stream_sources
 from isoglot.recipe.document import Document, Location
-from isoglot.recipe.problems import validate
-from isoglot.recipe.sections import StreamSection
+from isoglot.recipe.sections import Recipe, StreamSection, validate
 
-__all__ = ["check_streams"]
+__all__ = [
+    "check_streams",
+    "encode_options",
+    "is_prepared",
+    "prepare_values",
+    "stream_sources",
+    "tokenizer_options",
+]
 
+_MEASURED = ("min_pieces", "max_pieces", "max_pair_pieces")
 _SECTION_KEYS = ("kind", "path", "sources", "encode", "pack")
+
+
+def is_prepared(path: str) -> bool:
+    """Whether a path is a folder that ``isoglot prepare`` wrote."""
+    return (Path(path) / MANIFEST).is_file() and read_manifest(path) is not None
+
+
+def stream_sources(stream: StreamSection) -> list[Source]:
+    """The sources that a stream's section names; its own keys hold for all of them.
+
+    Raises:
+        pydantic.ValidationError: a source's keys or values are wrong.
+    """
+    shared = {k: v for k, v in stream.options.items() if k in Source.model_fields}
+    if stream.sources is not None:
+        return [Source.model_validate({**shared, **entry}) for entry in stream.sources]
+    options = {k: v for k, v in shared.items() if k not in ("language", "source_language", "target_language")}
+    pair = (shared.get("source_language"), shared.get("target_language"))
+    languages = [shared.get("language")] if stream.kind == "text" else list(pair)
+    return sources_from(stream.paths, kind=stream.kind, languages=cast(Sequence[str], languages), **options)
+
+
+def prepare_values(recipe_values: Mapping[str, Any], kind: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """A stream's keys that are options of preparing; filters by pieces measure with the run's tokenizer by default.
+
+    Args:
+        recipe_values: the whole recipe's values, to find its tokenizer.
+        kind: of the stream.
+        options: the stream's keys.
+    """
+    values = {"kind": kind, **{k: v for k, v in options.items() if k in PrepareOptions.model_fields}}
+    if values.get("tokenizer") is None and any(values.get(name) is not None for name in _MEASURED):
+        for section in ("tokenizer", "model"):
+            entry = recipe_values.get(section)
+            if isinstance(entry, Mapping) and entry.get("path"):
+                values["tokenizer"] = str(entry["path"])
+                break
+    return values
+
+
+def tokenizer_options(recipe: Recipe) -> TokenizerOptions | None:
+    """Options of the tokenizer that the recipe trains, ``None`` where it loads one.
+
+    Raises:
+        pydantic.ValidationError: the section's keys or values are wrong.
+    """
+    section = recipe.tokenizer
+    if section is None or section.path is not None:
+        return None
+    values = {"algorithm": section.algorithm, **section.options}
+    if (recipe.model.architecture or "") in ("roberta", "xlm-roberta"):
+        values.setdefault("family", "roberta")
+    return TokenizerOptions.model_validate(values)
+
+
+def encode_options(recipe: Recipe, name: str) -> EncodeOptions:
+    """How a stream is encoded.
+
+    Where ``encode.max_length`` is not given it is the largest ``max_length`` of the views that read the stream (an
+    example that no view shows whole is dropped), and unlimited where the stream is packed.
+    """
+    stream = recipe.streams[name]
+    values = {"kind": stream.kind, **stream.encode}
+    if "max_length" not in values:
+        views = [v.options.get("max_length") for v in recipe.views.values() if v.stream == name]
+        lengths = [length for length in views if isinstance(length, int)]
+        if stream.pack is not None:
+            values["max_length"] = None
+        elif lengths and len(lengths) == len(views):
+            values["max_length"] = max(lengths)
+    return EncodeOptions.model_validate(values)
 
 
 def check_streams(document: Document) -> None:
