@@ -1,0 +1,139 @@
+"""Fills the reference pages from the code when the site is built.
+
+A page says where with a comment, ``<!-- generated: objectives -->``; each name is a function of :data:`LISTS`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import click
+import typer
+
+from isoglot import _HOMES
+from isoglot.align.embedding.options import METHODS, EmbeddingOptions
+from isoglot.cli import app
+from isoglot.finetuning.options import FinetuneOptions
+from isoglot.pretraining.constructors import KEYS, constructor, names_of
+from isoglot.recipe.load import builtin_recipes
+from isoglot.tasks import TASKS, is_probe, task_class, task_options
+from isoglot.tasks.facts import Facts
+
+__all__ = ["LISTS", "on_page_markdown"]
+
+_MARK = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Replace each mark of a page by its list."""
+    return _MARK.sub(lambda found: LISTS[found[1]](), markdown)
+
+
+def _cell(text: Any) -> str:
+    """A text as one cell of a table."""
+    plain = " ".join(str(text).replace("``", "`").split())
+    return plain.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*").replace("[", "\\[")
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def _code(value: Any) -> str:
+    shown = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    return f"`{shown}`".replace("|", "\\|")
+
+
+def commands() -> str:
+    """Every command with its arguments and flags."""
+    group = typer.main.get_command(app)
+    context = click.Context(group, info_name="isoglot")
+    return "\n\n".join(_command(group, name, context) for name in group.list_commands(context))
+
+
+def _command(group: Any, name: str, parent: Any, level: int = 2) -> str:
+    command = group.get_command(parent, name)
+    context = click.Context(command, info_name=name, parent=parent)
+    path = context.command_path.removeprefix("None ")
+    parts = [f"{'#' * level} {path}", *map(_paragraph, (command.help or "").split("\n\n"))]
+    sections: dict[str, list[tuple[str, str]]] = {}
+    for parameter in command.get_params(context):
+        record = parameter.get_help_record(context)
+        if record is not None and "--help" not in record[0]:
+            panel = getattr(parameter, "rich_help_panel", None)
+            own = "Arguments" if parameter.param_type_name == "argument" else "Options"
+            sections.setdefault(panel or own, []).append((_code(record[0]), _cell(record[1])))
+    for heading, rows in sections.items():
+        parts.append(_table([heading, ""], rows))
+    if hasattr(command, "list_commands"):
+        inner = command.list_commands(context)
+        parts += [_command(command, sub, context, level + 1) for sub in inner]
+    return "\n\n".join(parts)
+
+
+def _paragraph(text: str) -> str:
+    """A paragraph of help; an example command becomes a block of code."""
+    body = text.replace("\b", "").strip()
+    return f"```bash\n{body}\n```" if body.startswith(("isoglot ", "torchrun ")) else body
+
+
+def _constructors(section: str) -> str:
+    shared = ", ".join(f"`{key}`" for key in KEYS[section])
+    parts = [f"Every entry of `{section}:` has {shared} beside the options below."]
+    for name in names_of(section):
+        maker = constructor(section, name)
+        rows = [
+            (_code(option), _code("needed" if p.default is p.empty else p.default), _cell(maker.meanings.get(option, "")))
+            for option, p in maker.options.items()
+        ]
+        parts += [f"## {name}", _cell(maker.summary), _table(["option", "default", "meaning"], rows)]
+    return "\n\n".join(parts)
+
+
+def _fields(model: Any) -> str:
+    rows = [(_code(name), _code(f.default), _cell(f.description or "")) for name, f in model.model_fields.items()]
+    return _table(["option", "default", "meaning"], rows)
+
+
+def tasks() -> str:
+    """Every task with its options."""
+    parts = []
+    for name in TASKS:
+        build = task_class(name)
+        facts = Facts.of(build)
+        how = "Measures any encoder." if is_probe(name) else "Fine-tunes a head."
+        known = [how, f"Scored by `{build.primary_metric}`."]
+        known += [f"Presets: {', '.join(facts.presets)}."] if facts.presets else []
+        known += [f"Languages: {facts.languages}."] if facts.languages else []
+        rows = [
+            (_code(o.name), _code(o.default), _cell(o.meaning)) for o in task_options(name) if o.name != "name"
+        ]
+        parts += [f"### {name}", _cell(build.__doc__.splitlines()[0]) + "  \n" + " ".join(known)]
+        parts += [_table(["option", "default", "meaning"], rows)] if rows else []
+    return "\n\n".join(parts)
+
+
+def recipes() -> str:
+    """Every recipe with the first line of its file."""
+    rows = []
+    for name, path in builtin_recipes().items():
+        first = path.read_text(encoding="utf-8").partition("\n")[0]
+        rows.append((_code(name), _cell(first.removeprefix("#").strip())))
+    return _table(["recipe", "purpose"], rows)
+
+
+LISTS: dict[str, Callable[[], str]] = {
+    "commands": commands,
+    "objectives": lambda: _constructors("objectives"),
+    "views": lambda: _constructors("views"),
+    "tasks": tasks,
+    "finetuning": lambda: _fields(FinetuneOptions),
+    "aligner": lambda: _fields(EmbeddingOptions),
+    "methods": lambda: _table(["method", "links"], ((_code(n), _cell(text)) for n, text in METHODS.items())),
+    "recipes": recipes,
+    "api": lambda: "\n\n".join(f"::: {home}.{name}" for name, home in _HOMES.items()),
+}
+"""Name of a list to what makes it."""

@@ -1,0 +1,54 @@
+"""Every code block of README and docs runs, or says why it cannot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pages import Page, check_commands, pages
+
+TRAINS = {
+    "docs/guides/continue_an_encoder.md",
+}
+"""Pages that train an encoder: more than a few seconds."""
+
+
+@pytest.mark.parametrize(
+    "path", [pytest.param(p, id=str(p), marks=[pytest.mark.slow] if str(p) in TRAINS else []) for p in pages()]
+)
+def test_blocks_run(path: Path, tmp_path: Path) -> None:
+    Page(path, tmp_path).run()
+
+
+def test_pages_that_train_exist() -> None:
+    assert TRAINS <= {str(p) for p in pages()}
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("isoglot prepair a b", "no command"),
+        ("isoglot align a b --outt c", "no option --outt"),
+        ("isoglot pretrain no/such --out x", "no recipe"),
+        ("torchrun -m isoglot.cli pretrain tlm --resum", "no option --resum"),
+        ("isoglot analyse alignment x --lexikon y", "no option --lexikon"),
+    ],
+)
+def test_a_command_that_does_not_exist_is_found(line: str, problem: str) -> None:
+    with pytest.raises(AssertionError, match=problem):
+        check_commands(line, "page:1")
+
+
+def test_a_page_that_says_something_else_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text('```bash\necho one two\n```\n\n```text title="Output"\none ...\n```\n')
+    done = Page(page, tmp_path)
+    done.run()
+    assert (done.ran, done.skipped) == (1, 0)
+    page.write_text(page.read_text().replace("one ...", "two"))
+    with pytest.raises(AssertionError, match="the page says"):
+        Page(page, tmp_path).run()
+    page.write_text('<!--- skip: next "needs a network" -->\n```bash\nexit 1\n```\n')
+    done = Page(page, tmp_path)
+    done.run()
+    assert (done.ran, done.skipped) == (0, 1)
