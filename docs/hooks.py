@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import click
 import typer
 
 from isoglot import _HOMES
+from isoglot.align.embedding import options as embedding
 from isoglot.align.embedding.options import METHODS, EmbeddingOptions
+from isoglot.align.options import STATISTICAL, Eflomal, FastAlign, Hmm
 from isoglot.cli import app
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.pretraining.constructors import KEYS, constructor, names_of
@@ -93,9 +95,28 @@ def _constructors(section: str) -> str:
     return "\n\n".join(parts)
 
 
-def _fields(model: Any) -> str:
-    rows = [(_code(name), _code(f.default), _cell(f.description or "")) for name, f in model.model_fields.items()]
+def _fields(model: Any, *, without: Iterable[str] = ()) -> str:
+    rows = [
+        (_code(name), _code("needed" if f.is_required() else f.default), _cell(f.description or ""))
+        for name, f in model.model_fields.items()
+        if name not in without
+    ]
     return _table(["option", "default", "meaning"], rows)
+
+
+def aligner() -> str:
+    """The options of every kind of aligner: those that all have, then each kind's own."""
+    shared = {*EmbeddingOptions.model_fields}
+    kinds = [embedding.IterMax, embedding.Threshold, embedding.Transport, embedding.PointerNetwork]
+    parts = ["### All methods with an encoder", _fields(EmbeddingOptions, without=["method"])]
+    for kind in kinds:
+        methods = "argmax, match, forward, backward, itermax" if kind is embedding.IterMax else ", ".join(
+            get_args(kind.model_fields["method"].annotation)
+        )
+        parts += [f"### {methods}", _fields(kind, without=shared - {"encode"})]
+    for kind, name in ((FastAlign, "fast_align"), (Hmm, "hmm"), (Eflomal, "eflomal")):
+        parts += [f"### {name}", _fields(kind, without=["method"])]
+    return "\n\n".join(parts)
 
 
 def tasks() -> str:
@@ -131,8 +152,10 @@ LISTS: dict[str, Callable[[], str]] = {
     "views": lambda: _constructors("views"),
     "tasks": tasks,
     "finetuning": lambda: _fields(FinetuneOptions),
-    "aligner": lambda: _fields(EmbeddingOptions),
-    "methods": lambda: _table(["method", "links"], ((_code(n), _cell(text)) for n, text in METHODS.items())),
+    "aligner": aligner,
+    "methods": lambda: _table(
+        ["method", "links"], ((_code(n), _cell(text)) for n, text in {**STATISTICAL, **METHODS}.items())
+    ),
     "recipes": recipes,
     "api": lambda: "\n\n".join(f"::: {home}.{name}" for name, home in _HOMES.items()),
 }

@@ -98,7 +98,7 @@ class Page:
             self.output = self._python(source, place)
             self.ran += 1
         elif language == "yaml":
-            compose(source, place)
+            compose(io.StringIO(source), place)
         elif language not in _SHOWN:
             raise AssertionError(f"{place}: a block of {language or 'no language'}; write one of bash, python, {_SHOWN}")
 
@@ -149,11 +149,13 @@ def _check_command(words: list[str], place: str) -> None:
     rest = list(words)
     while hasattr(command, "get_command") and rest and not rest[0].startswith("-"):
         inner = command.get_command(context, rest[0])
-        if inner is None:
-            if command is not group:
-                break
+        if inner is None and command is group:
             raise AssertionError(f"{place}: there is no command `isoglot {rest[0]}`")
-        command, context = inner, click.Context(inner, info_name=rest.pop(0), parent=context)
+        if inner is None:  # `isoglot report RUN` is `isoglot report page RUN`
+            inner = command.get_command(context, "page")
+        else:
+            rest.pop(0)
+        command, context = inner, click.Context(inner, info_name=inner.name, parent=context)
     known = {flag for p in command.get_params(context) for flag in (*p.opts, *p.secondary_opts)}
     for word in rest:
         flag = word.partition("=")[0]
