@@ -9,7 +9,7 @@ STAMP = $(VENV)/.isoglot-setup
 # Two test processes of one thread each use two cores better than one process of two.
 PYTEST = OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(RUN) pytest -n 2
 
-.PHONY: help setup demo check format test test-all bench clean
+.PHONY: help setup demo check format docs test test-all bench clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -19,13 +19,13 @@ setup: $(STAMP)  ## create .venv and install the pinned versions
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) torch
-	$(PIP) -e '.[dev]'
+	$(PIP) -e '.[dev,docs]'
 	touch $(STAMP)
 
 demo: $(STAMP)  ## four encoders from scratch on generated data, what transfers, a report; under 5 minutes on two cores
 	$(VENV)/bin/isoglot demo
 
-check: $(STAMP)  ## lint, format, docstrings, types
+check: $(STAMP) docs  ## lint, format, docstrings, types, the documentation's links
 	$(RUN) ruff check .
 	$(RUN) ruff format --check .
 	$(RUN) mypy
@@ -33,6 +33,9 @@ check: $(STAMP)  ## lint, format, docstrings, types
 format: $(STAMP)  ## put the code into the project's format
 	$(RUN) ruff check --fix .
 	$(RUN) ruff format .
+
+docs: $(STAMP)  ## the documentation as a site in build/site; a warning is an error
+	NO_MKDOCS_2_WARNING=1 $(RUN) mkdocs build --quiet --strict --site-dir build/site
 
 test: $(STAMP)  ## the tests, without the slow ones
 	$(PYTEST) -m "not slow"

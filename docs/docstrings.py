@@ -17,7 +17,9 @@ _MATH = re.compile(r"^\.\. math::(.*(?:\n(?:[ \t]+\S.*)?)*)", re.MULTILINE)
 
 def as_markdown(text: str) -> str:
     """One docstring as Markdown."""
-    text = _MATH.sub(lambda found: f"\n{_formula(found[1])}\n\n", text).replace("\nExample:\n", "\nExamples:\n")
+    text = _MATH.sub(lambda found: f"\n{_formula(found[1])}\n\n", text).replace(
+        "\nExample:\n", "\nExamples:\n"
+    )
     return _ROLE.sub(lambda found: f"`{found[1].rpartition('.')[2]}`", text).replace("``", "`")
 
 

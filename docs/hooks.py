@@ -25,6 +25,7 @@ from isoglot.tasks.facts import Facts
 
 __all__ = ["LISTS", "on_page_markdown"]
 
+_NEEDED = "needed"
 _MARK = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
 
 
@@ -88,7 +89,11 @@ def _constructors(section: str) -> str:
     for name in names_of(section):
         maker = constructor(section, name)
         rows = [
-            (_code(option), _code("needed" if p.default is p.empty else p.default), _cell(maker.meanings.get(option, "")))
+            (
+                _code(option),
+                _code(_NEEDED if p.default is p.empty else p.default),
+                _cell(maker.meanings.get(option, "")),
+            )
             for option, p in maker.options.items()
         ]
         parts += [f"## {name}", _cell(maker.summary), _table(["option", "default", "meaning"], rows)]
@@ -97,7 +102,7 @@ def _constructors(section: str) -> str:
 
 def _fields(model: Any, *, without: Iterable[str] = ()) -> str:
     rows = [
-        (_code(name), _code("needed" if f.is_required() else f.default), _cell(f.description or ""))
+        (_code(name), _code(_NEEDED if f.is_required() else f.default), _cell(f.description or ""))
         for name, f in model.model_fields.items()
         if name not in without
     ]
@@ -110,8 +115,10 @@ def aligner() -> str:
     kinds = [embedding.IterMax, embedding.Threshold, embedding.Transport, embedding.PointerNetwork]
     parts = ["### All methods with an encoder", _fields(EmbeddingOptions, without=["method"])]
     for kind in kinds:
-        methods = "argmax, match, forward, backward, itermax" if kind is embedding.IterMax else ", ".join(
-            get_args(kind.model_fields["method"].annotation)
+        methods = (
+            "argmax, match, forward, backward, itermax"
+            if kind is embedding.IterMax
+            else ", ".join(get_args(kind.model_fields["method"].annotation))
         )
         parts += [f"### {methods}", _fields(kind, without=shared - {"encode"})]
     for kind, name in ((FastAlign, "fast_align"), (Hmm, "hmm"), (Eflomal, "eflomal")):
@@ -130,7 +137,9 @@ def tasks() -> str:
         known += [f"Presets: {', '.join(facts.presets)}."] if facts.presets else []
         known += [f"Languages: {facts.languages}."] if facts.languages else []
         rows = [
-            (_code(o.name), _code(o.default), _cell(o.meaning)) for o in task_options(name) if o.name != "name"
+            (_code(o.name), _code(o.default), _cell(o.meaning))
+            for o in task_options(name)
+            if o.name != "name"
         ]
         parts += [f"### {name}", _cell(build.__doc__.splitlines()[0]) + "  \n" + " ".join(known)]
         parts += [_table(["option", "default", "meaning"], rows)] if rows else []

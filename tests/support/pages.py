@@ -1,8 +1,9 @@
-"""Pages of the documentation as programs: Sybil finds their blocks, a page's blocks run from top to bottom in a folder.
+"""Pages of the documentation as programs: a page's blocks run from top to bottom in a folder.
 
-``bash`` and ``python`` blocks run; a block with ``title="FILE"`` is written to that file; ``text title="Output"`` is what
-the block before it prints, ``...`` standing for anything. ``<!--- skip: next "reason" -->`` before a block (or ``start``
-and ``end`` around several) says why it cannot run here; its commands and flags must exist all the same.
+Sybil finds them. ``bash`` and ``python`` blocks run; a block with ``title="FILE"`` is written to that file; ``text
+title="Output"`` is what the block before it prints, ``...`` standing for anything; a ``diff`` fits the repository. A
+comment ``<!--- skip: next "reason" -->`` before a block (``start`` and ``end`` around several) says why it cannot run
+here; its commands and flags must exist all the same.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from isoglot.studies.catalogue import find_studies
 __all__ = ["ROOT", "Page", "check_commands", "pages"]
 
 ROOT = Path(__file__).parents[2]
-_SHOWN = ("text", "yaml", "json", "tsv", "diff", "ini", "dockerfile")
+_SHOWN = ("text", "yaml", "json", "tsv", "ini", "dockerfile")
 _INFO = re.compile(r'(?P<language>\w*)(?: title="(?P<title>[^"]+)")?[ \t]*$\n', re.MULTILINE)
 _LIKE = doctest.OutputChecker()
 _OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -86,7 +87,9 @@ class Page:
         source, place = str(example.parsed["source"]), self._place(example)
         if title == "Output":
             if not _LIKE.check_output(source, self.output, _OPTIONS):
-                raise AssertionError(f"{place}: the page says\n{source}\nand the command printed\n{self.output}")
+                raise AssertionError(
+                    f"{place}: the page says\n{source}\nand the command printed\n{self.output}"
+                )
         elif title is not None:
             file = self.folder / title
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -100,7 +103,9 @@ class Page:
         elif language == "yaml":
             compose(io.StringIO(source), place)
         elif language not in _SHOWN:
-            raise AssertionError(f"{place}: a block of {language or 'no language'}; write one of bash, python, {_SHOWN}")
+            raise AssertionError(
+                f"{place}: a block of {language or 'no language'}; write one of bash, python, {_SHOWN}"
+            )
 
     def _shell(self, source: str, place: str) -> str:
         done = subprocess.run(
@@ -112,14 +117,20 @@ class Page:
             check=False,
         )
         if done.returncode:
-            raise AssertionError(f"{place}: exit code {done.returncode} of\n{source}\n{done.stdout}{done.stderr}")
+            raise AssertionError(
+                f"{place}: exit code {done.returncode} of\n{source}\n{done.stdout}{done.stderr}"
+            )
         return done.stdout
 
     def _python(self, source: str, place: str) -> str:
         printed = io.StringIO()
         code = compile(source, place, "exec", dont_inherit=True)
-        with contextlib.chdir(self.folder), contextlib.redirect_stdout(printed):
-            exec(code, self.names)
+        sys.path.insert(0, str(self.folder))  # as for a script there
+        try:
+            with contextlib.chdir(self.folder), contextlib.redirect_stdout(printed):
+                exec(code, self.names)
+        finally:
+            sys.path.remove(str(self.folder))
         return printed.getvalue()
 
 

@@ -120,7 +120,7 @@ def _require_trees(name: str, kind: str, request: DeriveRequest) -> None:
     if request.parses is None:
         raise ConfigurationError(
             f"{name}: syn orders the words of trees, and {kind} data given has none; parse it to CoNLL-U, for example "
-            "with stanza (docs/guides/derived_languages.md), and give --parses FILE.conllu, or derive the CoNLL-U file itself"
+            "with stanza (docs/guides/derived_languages.md), and give --parses FILE.conllu, or derive the CoNLL-U file"
         )
 
 

@@ -53,7 +53,7 @@ SIZES: dict[str, Any] = {  # in place of ALIGN-MLM's at scale tiny
     "tuning_epochs_nli": 4,
 }
 NLI_READER, NLI_LEARNED = 38.5, 42.5
-"""Accuracy of a reader that sees only which words come and go (docs/guides/miniature_world.md); two standard errors more."""
+"""Accuracy of a reader that sees which words come and go (docs/guides/miniature_world.md); two standard errors more."""
 _SHOWN = 12
 """Sentences in each word-alignment viewer."""
 _GOLD, _MAPPED = 100, 3000
