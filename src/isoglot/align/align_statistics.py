@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from isoglot.align.alignment import LinkTable, PairLinks, sentence_scores
+from isoglot.align.alignment import MOST_ENTRIES, LinkTable, PairLinks, sentence_scores
 from isoglot.align.files.output import NUMBERED
 from isoglot.align.files.pairs import RawPair, bitext_sources, read_pairs
 from isoglot.align.options import AlignRequest, Eflomal, Encoder, FastAlign, Hmm, Saved
@@ -24,14 +24,12 @@ from isoglot.corpus.read.line_files import open_bytes
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
 
-__all__ = ["MOST_ENTRIES", "Warnings", "by_statistics"]
+__all__ = ["Warnings", "by_statistics"]
 
 _LOG = logging.getLogger(__name__)
 _WINDOW = 8192
 """Pairs at a time that a loaded model aligns and whose links are Python objects; the result does not depend on it."""
 _MOST_WARNINGS = 20
-MOST_ENTRIES = 1 << 24
-"""Source words × target words of the largest pair that is aligned: 4,096 by 4,096."""
 
 _NONE = ("src", "tgt")
 """Languages of text whose languages play no part."""

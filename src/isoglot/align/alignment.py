@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 __all__ = [
+    "MOST_ENTRIES",
     "Aligner",
     "Alignment",
     "IntArray",
@@ -32,6 +33,8 @@ __all__ = [
 ]
 
 IntArray = npt.NDArray[np.integer]
+MOST_ENTRIES = 1 << 24
+"""Source words × target words (pieces, with an encoder) of the largest pair that is aligned: 4,096 by 4,096."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,6 +141,20 @@ def test_odd_lines_keep_their_place_and_are_named(model, tokenizer):
     assert "1 '\\x00'" in warnings[1][1]
 
 
+def test_a_pair_that_is_too_long_is_reported_before_it_is_encoded(model, tokenizer, pairs):
+    told = []
+    own = EmbeddingAligner(
+        model, tokenizer=tokenizer, layer=2, warn=lambda number, message: told.append((number, message))
+    )
+    long = (["the", "river"] * 100_000, ["ta", "potamo"] * 100_000)
+    beside = (["the", "river"] * 5_000, ["ta"])
+    found = list(own.align_pairs([pairs[0], long, beside, pairs[1]]))
+    assert [bool(links.links) for links in found] == [True, False, True, True]
+    assert [number for number, _ in told] == [2]
+    assert "too long for one pair" in told[0][1]
+    assert found[0].links == own.align_words(*pairs[0]).links
+
+
 def test_dataset_keeps_columns_rows_and_words(model, tokenizer):
     corpus = tiny_aligned(9).add_column("id", list(range(9)))
     out = aligner(model, tokenizer).align(corpus, batch_size=4)

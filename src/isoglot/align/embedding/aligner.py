@@ -16,7 +16,7 @@ from datasets import Dataset
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.align.alignment import LinkTable, PairLinks, sentence_scores
+from isoglot.align.alignment import MOST_ENTRIES, LinkTable, PairLinks, sentence_scores
 from isoglot.align.embedding.loading import load_encoder, load_pointer
 from isoglot.align.embedding.options import EmbeddingOptions
 from isoglot.align.embedding.piece_states import Pieces, PieceStates, layer_states, word_states
@@ -195,6 +195,12 @@ class EmbeddingAligner:
             self._checked_layer(layer)
         pieces = cut_words(self.tokenizer, [words for pair in pairs for words in pair])
         self._report(pairs, list(zip(pieces[0::2], pieces[1::2], strict=True)), first)
+        for row in range(len(pairs)):
+            source, target = pieces[2 * row : 2 * row + 2]
+            if len(source) * len(target) > MOST_ENTRIES:
+                pieces[2 * row : 2 * row + 2] = Pieces([], []), Pieces([], [])
+                sizes = f"{len(source):,} × {len(target):,} pieces"
+                self._warn(first + row + 1, f"{sizes} are too long for one pair; it gets no links: split it")
         found = layer_states(
             self.model,
             self.tokenizer,
