@@ -10,6 +10,7 @@ from typing import Any
 
 from isoglot.align.align_statistics import Warnings, by_statistics
 from isoglot.align.alignment import PairLinks
+from isoglot.align.embedding.memory import keep_few_primitives
 from isoglot.align.files.output import write_corpus, write_lines
 from isoglot.align.files.pairs import read_pairs
 from isoglot.align.options import AlignRequest, Encoder
@@ -84,6 +85,7 @@ def _by_ray(
 def _by_embedding(
     sources: Sequence[Source], encoder: Encoder, request: AlignRequest, warn: Warnings
 ) -> Found:
+    keep_few_primitives()
     from isoglot.align.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
 
     aligner = EmbeddingAligner(encoder.model, options=encoder.options, warn=warn)

@@ -28,6 +28,7 @@ import pyarrow.parquet as pq
 from isoglot.align.alignment import PairLinks
 from isoglot.align.embedding.aligner import EmbeddingAligner
 from isoglot.align.embedding.loading import model_identity
+from isoglot.align.embedding.memory import keep_few_primitives
 from isoglot.align.embedding.options import EmbeddingOptions
 from isoglot.align.files.pairs import RawPair, is_prepared, prepared_manifest, prepared_pairs
 from isoglot.corpus.encode.words import WordMode
@@ -104,6 +105,7 @@ class PartAligner:
 
     @cached_property
     def _aligner(self) -> EmbeddingAligner:
+        keep_few_primitives()
         return EmbeddingAligner(
             self._job.model,
             options=EmbeddingOptions.build(**self._job.options),

@@ -18,6 +18,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.align.alignment import MOST_ENTRIES, LinkTable, PairLinks, sentence_scores
 from isoglot.align.embedding.loading import load_encoder, load_pointer
+from isoglot.align.embedding.memory import return_free_memory
 from isoglot.align.embedding.options import EmbeddingOptions
 from isoglot.align.embedding.piece_states import Pieces, PieceStates, layer_states, word_states
 from isoglot.align.embedding.scores import Scorer, build_scorer, prepared_states
@@ -168,6 +169,7 @@ class EmbeddingAligner:
         while chunk := list(itertools.islice(iterator, window or self.window)):
             yield from self._window(chunk, first=first)
             first += len(chunk)
+            return_free_memory()
 
     def table(self, pairs: Sequence[tuple[Sequence[str], Sequence[str]]], *, first: int = 0) -> LinkTable:
         """The links of a window of pairs as a table, with probabilities."""
