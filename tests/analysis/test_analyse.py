@@ -19,6 +19,7 @@ from isoglot.align.score_file import score_layers
 from isoglot.analysis import analyse_map as analyse_map_module
 from isoglot.analysis.analyse import (
     AlignmentRequest,
+    Job,
     analyse_alignment,
     asked_layers,
     corpus_rows,
@@ -95,8 +96,8 @@ def test_alignment_by_lexicon_leaves_rows_once(world: Path, tmp_path: Path) -> N
     request = AlignmentRequest(
         lexicon=str(world / "lexicon.txt"), languages=("en", "xx"), induction=True, words="0:0"
     )
-    rows = analyse_alignment([world / "before", world / "after"], request, out=tmp_path)
-    analyse_alignment([world / "before"], request, out=tmp_path)
+    rows = analyse_alignment(Job([world / "before", world / "after"], out=tmp_path), request)
+    analyse_alignment(Job([world / "before"], out=tmp_path), request)
     assert read(tmp_path / "results.jsonl") == rows
     score = next(r for r in rows if r.metric == "alignment_score" and r.run == "after")
     assert (score.task, score.language, score.seed, score.recipe_hash) == (
@@ -133,13 +134,13 @@ def test_alignment_of_a_copied_vocabulary_is_found_from_the_recipe(tmp_path: Pat
     (derived / "manifest.json").write_text(json.dumps({"language": "en-x-trans"}))
     values = {"name": "align", "values": {"tokenizer": {"path": str(derived / "tokenizer")}}}
     (run / "run.json").write_text(json.dumps(values))
-    rows = {r.metric: r for r in analyse_alignment([run], AlignmentRequest(), out=tmp_path / "out")}
+    rows = {r.metric: r for r in analyse_alignment(Job([run], out=tmp_path / "out"), AlignmentRequest())}
     assert rows["alignment_score"].value == rows["alignment_held_out"].value == 100
     assert rows["alignment_score"].language == "en-x-trans"
     assert rows["alignment_trained"].examples == 5
     assert rows["alignment_score"].examples == len(copy.pairs())
     half = AlignmentRequest(copied_from=copy.size, name="x", options=ScoreOptions(subset=Subset(share=0.5)))
-    few = {r.metric: r for r in analyse_alignment([run], half, out=tmp_path / "out")}
+    few = {r.metric: r for r in analyse_alignment(Job([run], out=tmp_path / "out"), half)}
     assert few["alignment_score"].examples == len(copy.pairs()) // 2
     assert few["alignment_score"].language == "x"
 
@@ -147,7 +148,7 @@ def test_alignment_of_a_copied_vocabulary_is_found_from_the_recipe(tmp_path: Pat
 def test_layers_are_those_of_score_and_their_mean(world: Path, tmp_path: Path) -> None:
     gold = [str(world / "en-xx.jsonl"), str(world / "other.jsonl")]
     request = LayersRequest(gold=gold, methods=("itermax", "ot"))
-    written = analyse_layers([world / "before", world / "after"], request, out=tmp_path)
+    written = analyse_layers(Job([world / "before", world / "after"], out=tmp_path), request)
     assert sorted(p.name for p in written) == ["layers-en-xx.json", "layers-mean.json", "layers-other.json"]
     figures = {path.stem: figure(path) for path in written}
     lines = figures["layers-en-xx"]
@@ -161,7 +162,8 @@ def test_layers_are_those_of_score_and_their_mean(world: Path, tmp_path: Path) -
     middle = [(a + b) / 2 for a, b in zip(lines.series[3].y, other.series[3].y, strict=True)]
     assert figures["layers-mean"].series[3].y == pytest.approx(middle)
     one = analyse_layers(
-        [world / "after"], LayersRequest(gold=gold[:1], layers="1,-1", metric="recall"), out=tmp_path / "one"
+        Job([world / "after"], out=tmp_path / "one"),
+        LayersRequest(gold=gold[:1], layers="1,-1", metric="recall"),
     )
     (path,) = one
     assert (figure(path).series[0].label, figure(path).series[0].x) == ("after", [1, 3])
@@ -170,7 +172,7 @@ def test_layers_are_those_of_score_and_their_mean(world: Path, tmp_path: Path) -
 
 def test_alignments_to_look_at_hold_links_and_gold(world: Path, tmp_path: Path) -> None:
     request = AlignmentsRequest(gold=str(world / "en-xx.jsonl"), method="argmax", layer=2, limit=5)
-    (path,) = analyse_alignments([world / "after"], request, out=tmp_path, labels=["our best"])
+    (path,) = analyse_alignments(Job([world / "after"], out=tmp_path, labels=["our best"]), request)
     assert path.name == "alignments_our-best.jsonl"
     sentences = read_alignments(path)
     assert [s.pair.id for s in sentences] == [f"s{k}" for k in range(5)]
@@ -188,7 +190,7 @@ def test_map_has_a_panel_each_checkpoint(world: Path, tmp_path: Path, layer: int
         corpus=[str(world / "aligned.jsonl")], languages=("en", "xx"), count=6, layer=layer, distinct=True,
         projection=Projection(method="tsne" if layer is None else "pca", perplexity=4 if layer is None else None),
     )  # fmt: skip
-    (path,) = analyse_map([world / "before", world / "after"], request, out=tmp_path)
+    (path,) = analyse_map(Job([world / "before", world / "after"], out=tmp_path), request)
     found = figure(path)
     assert isinstance(found, EmbeddingMap)
     assert [panel.title for panel in found.panels] == ["before", "after"]
@@ -220,7 +222,7 @@ def test_a_map_reads_its_corpus_row_by_row(
     monkeypatch.setattr(analyse_map_module, "corpus_rows", rows)
     for layer in (None, 1):
         request = MapRequest(corpus=["aligned"], projection=Projection(method="pca"), layer=layer)
-        analyse_map([world / "after"], request, out=tmp_path)
+        analyse_map(Job([world / "after"], out=tmp_path), request)
     assert len(most) > 2 * len(tiny_aligned())
     assert max(most) <= 3
 
@@ -234,7 +236,9 @@ def test_stop_words_of_each_kind(world: Path, tmp_path: Path) -> None:
             corpus=[str(world / "aligned.jsonl")], languages=("en", "xx"), stop_words=wanted, count=60,
             projection=Projection(method="pca"),
         )  # fmt: skip
-        (path,) = analyse_map([world / "after"], request, out=tmp_path / f"map {wanted.rpartition('/')[2]}")
+        (path,) = analyse_map(
+            Job([world / "after"], out=tmp_path / f"map {wanted.rpartition('/')[2]}"), request
+        )
         found = figure(path)
         notes[wanted] = (found.note, {p.word for p in found.panels[0].points})
     assert "the" in notes["none"][1]
@@ -245,7 +249,7 @@ def test_stop_words_of_each_kind(world: Path, tmp_path: Path) -> None:
     for wanted, message in (("nowhere.txt", "a file with a word a line"), ("english", "the corpus is xx-yy")):
         request = MapRequest(corpus=[str(world / "aligned.jsonl")], languages=("xx", "yy"), stop_words=wanted)
         with pytest.raises(ConfigurationError, match=message):
-            analyse_map([world / "after"], request, out=tmp_path)
+            analyse_map(Job([world / "after"], out=tmp_path), request)
 
 
 def test_single_pieces_are_those_of_all_checkpoints(world: Path, tmp_path: Path) -> None:
@@ -253,7 +257,7 @@ def test_single_pieces_are_those_of_all_checkpoints(world: Path, tmp_path: Path)
         corpus=[str(world / "aligned.jsonl")], languages=("en", "xx"), pieces="single", stop_words="none",
         count=60, projection=Projection(method="pca"),
     )  # fmt: skip
-    (path,) = analyse_map([world / "after"], request, out=tmp_path)
+    (path,) = analyse_map(Job([world / "after"], out=tmp_path), request)
     tokenizer = tiny_tokenizer("bert")
     words = {p.word for p in figure(path).panels[0].points}
     assert words
@@ -262,7 +266,7 @@ def test_single_pieces_are_those_of_all_checkpoints(world: Path, tmp_path: Path)
 
 def test_similarity_by_sentences_is_that_of_the_parts(world: Path, tmp_path: Path) -> None:
     request = SimilarityRequest(corpus=[str(world / "aligned.jsonl")], languages=("en", "xx"), neighbours=4)
-    written = analyse_similarity([world / "before", world / "after"], request, out=tmp_path)
+    written = analyse_similarity(Job([world / "before", world / "after"], out=tmp_path), request)
     assert [p.stem for p in written] == ["similarity-cka", "similarity-neighbours", "similarity-retrieval"]
     rows = list(corpus_rows([str(world / "aligned.jsonl")], "bitext", languages=("en", "xx")))
     model, tokenizer = tiny_model("bert", seed=1), tiny_tokenizer("bert")
@@ -285,7 +289,7 @@ def test_similarity_by_linked_words(world: Path, tmp_path: Path) -> None:
         measures=["retrieval"],
         limit=30,
     )
-    (path,) = analyse_similarity([world / "after"], request, out=tmp_path)
+    (path,) = analyse_similarity(Job([world / "after"], out=tmp_path), request)
     assert "30 pairs of linked words" in figure(path).note
 
 
@@ -299,7 +303,7 @@ def test_geometry_has_a_line_a_language_or_direction(world: Path, tmp_path: Path
         limit=40,
         layers="0,-1",
     )
-    written = analyse_geometry([world / "before", world / "after"], request, out=tmp_path)
+    written = analyse_geometry(Job([world / "before", world / "after"], out=tmp_path), request)
     figures = {path.stem: figure(path) for path in written}
     assert list(figures) == [f"geometry-{m}" for m in ("anisotropy", "variance", "hubness", "anti-hubs")]
     assert [s.label for s in figures["geometry-anisotropy"].series] == [
@@ -313,10 +317,10 @@ def test_geometry_has_a_line_a_language_or_direction(world: Path, tmp_path: Path
 def test_report_draws_all_of_it(world: Path, tmp_path: Path) -> None:
     corpus = [str(world / "aligned.jsonl")]
     run = [world / "after"]
-    analyse_layers(run, LayersRequest(gold=[str(world / "en-xx.jsonl")]), out=tmp_path)
-    analyse_alignments(run, AlignmentsRequest(gold=str(world / "en-xx.jsonl")), out=tmp_path)
+    analyse_layers(Job(run, out=tmp_path), LayersRequest(gold=[str(world / "en-xx.jsonl")]))
+    analyse_alignments(Job(run, out=tmp_path), AlignmentsRequest(gold=str(world / "en-xx.jsonl")))
     similarity = SimilarityRequest(corpus=corpus, languages=("en", "xx"), measures=["cka"])
-    analyse_similarity(run, similarity, out=tmp_path)
+    analyse_similarity(Job(run, out=tmp_path), similarity)
     analyse_correlation([], CorrelationRequest(tasks=["pos"], with_paper=True), out=tmp_path)
     page = render([tmp_path], out=tmp_path / "report.html").read_text()
     for text in (
@@ -348,28 +352,30 @@ def test_mistakes_are_told_before_anything_is_written(world: Path, tmp_path: Pat
     gold = str(world / "en-xx.jsonl")
     calls = {
         "method 'itermx'": lambda: analyse_layers(
-            run, LayersRequest(gold=[gold], methods=["itermx"]), out=out
+            Job(run, out=out), LayersRequest(gold=[gold], methods=["itermx"])
         ),
-        "layers 0": lambda: analyse_layers(run, LayersRequest(gold=[gold], layers="9"), out=out),
-        "`all` or numbers": lambda: analyse_layers(run, LayersRequest(gold=[gold], layers="top"), out=out),
+        "layers 0": lambda: analyse_layers(Job(run, out=out), LayersRequest(gold=[gold], layers="9")),
+        "`all` or numbers": lambda: analyse_layers(
+            Job(run, out=out), LayersRequest(gold=[gold], layers="top")
+        ),
         "links without words": lambda: analyse_alignments(
-            run, AlignmentsRequest(gold=str(tmp_path / "bare.links")), out=out
+            Job(run, out=out), AlignmentsRequest(gold=str(tmp_path / "bare.links"))
         ),
         "the file is empty": lambda: analyse_similarity(
-            run, SimilarityRequest(corpus=[str(tmp_path / "empty.txt")]), out=out
+            Job(run, out=out), SimilarityRequest(corpus=[str(tmp_path / "empty.txt")])
         ),
         "induction given without a lexicon": lambda: analyse_alignment(
-            run, AlignmentRequest(induction=True), out=out
+            Job(run, out=out), AlignmentRequest(induction=True)
         ),
         "single given without a lexicon": lambda: analyse_alignment(
-            run, AlignmentRequest(options=ScoreOptions(single=True)), out=out
+            Job(run, out=out), AlignmentRequest(options=ScoreOptions(single=True))
         ),
-        "add --induction": lambda: analyse_alignment(run, AlignmentRequest(words="0:0"), out=out),
+        "add --induction": lambda: analyse_alignment(Job(run, out=out), AlignmentRequest(words="0:0")),
         "no special tokens": lambda: analyse_alignment(
-            run, AlignmentRequest(lexicon="x", options=ScoreOptions(include_special=True)), out=out
+            Job(run, out=out), AlignmentRequest(lexicon="x", options=ScoreOptions(include_special=True))
         ),
-        "nothing says": lambda: analyse_alignment(run, AlignmentRequest(), out=out),
-        "is a file": lambda: analyse_layers(run, LayersRequest(gold=[gold]), out=tmp_path / "empty.txt"),
+        "nothing says": lambda: analyse_alignment(Job(run, out=out), AlignmentRequest()),
+        "is a file": lambda: analyse_layers(Job(run, out=tmp_path / "empty.txt"), LayersRequest(gold=[gold])),
     }
     for message, call in calls.items():
         with pytest.raises((ConfigurationError, InputError), match=message):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from isoglot.analysis.analyse import Findings
+from isoglot.analysis.analyse import Job
 from isoglot.analysis.analyse_correlation import (
     CorrelationRequest,
     analyse_correlation,
@@ -75,7 +75,7 @@ def test_ours_and_the_papers_points_are_correlated_apart(tmp_path: Path) -> None
     rows = []
     for k, (x, y) in enumerate([(10.0, 1.0), (20.0, 2.0), (30.0, 3.0), (40.0, 4.0)]):
         rows += [result(f"r{k}", "alignment_score", x, task="a"), result(f"r{k}", "f1_delta", y)]
-    Findings(tmp_path / "study").rows(rows)
+    Job((), out=tmp_path / "study").rows(rows)
     found = analyse_correlation(
         [tmp_path / "study"], CorrelationRequest(tasks=["pos"], with_paper=True), out=tmp_path
     )

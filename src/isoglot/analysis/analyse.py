@@ -45,7 +45,7 @@ from isoglot.tasks.lexicon_induction import LexiconInductionTask
 __all__ = [
     "ALIGNMENT",
     "AlignmentRequest",
-    "Findings",
+    "Job",
     "Subject",
     "analyse_alignment",
     "asked_layers",
@@ -102,18 +102,44 @@ class Subject:
         )
 
 
-class Findings:
-    """Where an analysis leaves what it found.
+class Job:
+    """Checkpoints to analyse, and where the findings go.
 
     Args:
-        out: a run's folder, or any other.
+        checkpoints: Folders, run folders or hub names.
+        out: A run's folder, or any other; figures go to ``OUT/figures``, rows to ``OUT/results.jsonl``.
+        labels: Names of the checkpoints in legends and results; by default those of their runs.
+        progress: Gets reports on the work.
+
+    Attributes:
+        written: Files so far.
+
+    Raises:
+        ConfigurationError: ``out`` is a file.
     """
 
-    def __init__(self, out: str | Path) -> None:
+    def __init__(
+        self,
+        checkpoints: Sequence[str | Path],
+        *,
+        out: str | Path,
+        labels: Sequence[str] = (),
+        progress: Reporter | None = None,
+    ) -> None:
         self.out = Path(out)
         if self.out.exists() and not self.out.is_dir():
             raise ConfigurationError(f"{out}: is a file; --out takes a run's folder, or a new one")
+        self.checkpoints, self.labels, self.report = checkpoints, labels, progress or Silent()
         self.written: list[Path] = []
+
+    @cached_property
+    def subjects(self) -> list[Subject]:
+        """The checkpoints, named.
+
+        Raises:
+            ConfigurationError: As :func:`subjects`.
+        """
+        return subjects(self.checkpoints, self.labels)
 
     def figure(self, name: str, figure: Figure) -> Path:
         """Write ``figures/NAME.json`` in place of what was there."""
@@ -136,36 +162,21 @@ class Findings:
         return path
 
 
-def analyse_alignment(
-    checkpoints: Sequence[str | Path],
-    request: AlignmentRequest,
-    *,
-    out: str | Path,
-    labels: Sequence[str] = (),
-    progress: Reporter | None = None,
-) -> list[Result]:
+def analyse_alignment(job: Job, request: AlignmentRequest) -> list[Result]:
     """ALIGN-MLM's alignment score of checkpoints, as rows of results.
 
-    Metrics: ``alignment_score`` and ``alignment_backward`` in per cent, ``cosine`` of the gold pairs, and where
-    the checkpoint was trained on a dictionary the scores of its entries (``alignment_trained``) and of all others
+    Metrics: ``alignment_score`` and ``alignment_backward`` in %, ``cosine`` of the gold pairs, and, where the
+    checkpoint was trained on a dictionary, the scores of its entries (``alignment_trained``) and of all others
     (``alignment_held_out``).
 
-    Args:
-        checkpoints: folders, run folders or hub names.
-        request: what is compared.
-        out: results are added to ``results.jsonl`` in this folder.
-        labels: names of the checkpoints in the results.
-        progress: told about the work.
-
     Raises:
-        ConfigurationError: see :func:`isoglot.analysis.checkpoint_score.checkpoint_alignment_score`.
-        InputError: a lexicon that cannot be read.
+        ConfigurationError: As :func:`isoglot.analysis.checkpoint_score.checkpoint_alignment_score`.
+        InputError: The lexicon cannot be read.
     """
-    report, findings = progress or Silent(), Findings(out)
     _check(request)
     lexicon = None if request.lexicon is None else _lexicon(request)
     rows: list[Result] = []
-    for number, subject in enumerate(subjects(checkpoints, labels), 1):
+    for number, subject in enumerate(job.subjects, 1):
         vocabulary = request.vocabulary
         if vocabulary is None and request.copied_from is None and lexicon is None:
             vocabulary = _recipe_vocabulary(subject)
@@ -180,8 +191,8 @@ def analyse_alignment(
         rows += _score_rows(subject, found, language)
         if request.induction and lexicon is not None:
             rows += _induction(subject, request, lexicon)
-        report.progress("checkpoints", number, len(checkpoints))
-    findings.rows(rows)
+        job.report.progress("checkpoints", number, len(job.subjects))
+    job.rows(rows)
     return rows
 
 
@@ -209,11 +220,9 @@ def subjects(checkpoints: Sequence[str | Path], labels: Sequence[str] = ()) -> l
     return [Subject(s, n, a) for s, n, a in zip(sources, names, about, strict=True)]
 
 
-def open_encoder(
-    subject: Subject, *, device: str = "auto"
-) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+def open_encoder(subject: Subject) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """A checkpoint's encoder in float32 and its tokenizer."""
-    return load_encoder(str(subject.source), None, EmbeddingOptions.build(dtype="float32", device=device))
+    return load_encoder(str(subject.source), None, EmbeddingOptions.build(dtype="float32"))
 
 
 def asked_layers(text: str, model: PreTrainedModel) -> list[int]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from isoglot.analysis.analyse import Findings
+from isoglot.analysis.analyse import Job
 from isoglot.analysis.options import CorrelationRequest
 from isoglot.errors import ConfigurationError
 from isoglot.report.figure_files import Scatter, ScatterPoint
@@ -60,7 +60,7 @@ def analyse_correlation(
         ConfigurationError: nothing to correlate, or a task that has no drops.
         InputError: results that cannot be read.
     """
-    findings = Findings(out)
+    job = Job((), out=out)
     if not results and not request.with_paper:
         raise ConfigurationError("no results given; name files or folders of results, or add --paper")
     rows = read(list(results)) if results else []
@@ -78,7 +78,7 @@ def analyse_correlation(
             )
         groups = list(dict.fromkeys(point.group for point in points))
         found[task] = {group: _correlation([p for p in points if p.group == group]) for group in groups}
-        findings.figure(f"{request.name}-{task}", _scatter(task, points, several=len(groups) > 1))
+        job.figure(f"{request.name}-{task}", _scatter(task, points, several=len(groups) > 1))
     return found
 
 

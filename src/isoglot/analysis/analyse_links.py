@@ -13,95 +13,58 @@ from isoglot.align.embedding.aligner import EmbeddingAligner
 from isoglot.align.embedding.layer_error import GoldPairs, layer_error
 from isoglot.align.embedding.options import METHODS, EmbeddingOptions
 from isoglot.align.files.formats import read_links
-from isoglot.analysis.analyse import Findings, Subject, asked_layers, subjects
+from isoglot.analysis.analyse import Job, Subject, asked_layers
 from isoglot.analysis.options import AlignmentsRequest, LayersRequest
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.report.figure_files import Lines, LineSeries
-from isoglot.runs.reporter import Reporter, Silent
 
 __all__ = ["AlignmentsRequest", "LayersRequest", "analyse_alignments", "analyse_layers"]
 
 _PAIR = re.compile(r"(?<![A-Za-z])([a-z]{2,3})-([a-z]{2,3})(?![A-Za-z])")
 
 
-def analyse_layers(
-    checkpoints: Sequence[str | Path],
-    request: LayersRequest,
-    *,
-    out: str | Path,
-    labels: Sequence[str] = (),
-    progress: Reporter | None = None,
-) -> list[Path]:
+def analyse_layers(job: Job, request: LayersRequest) -> list[Path]:
     """A figure of AER by layer for each gold file, and one of their mean where there are several (XLM-Align, Fig. 2).
-
-    Args:
-        checkpoints: a line each, times the methods.
-        request: what is swept.
-        out: figures are written to ``figures`` in this folder.
-        labels: names of the checkpoints.
-        progress: told about the work.
-
-    Returns:
-        The files.
 
     Raises:
         ConfigurationError: no such method, layer or metric.
         InputError: gold links that cannot be read, or without words.
     """
-    report, findings = progress or Silent(), Findings(out)
     _check(request)
     gold = {_title(path): _gold(path, request.base)[0] for path in request.gold}
-    compared = subjects(checkpoints, labels)
     found: dict[str, list[LineSeries]] = {name: [] for name in gold}
-    for subject in compared:
+    for subject in job.subjects:
         for method, aligner in _aligners(subject, request):
-            label = _label(subject, method, compared, request.methods)
+            label = _label(subject, method, job, request)
             layers = asked_layers(request.layers, aligner.model)
             for name, pairs in gold.items():
-                report.note(f"{label}, {name}: layers {layers[0]} to {layers[-1]}")
-                scores = layer_error(aligner, pairs, layers=layers, progress=partial(report.progress, name))
+                job.report.note(f"{label}, {name}: layers {layers[0]} to {layers[-1]}")
+                scores = layer_error(
+                    aligner, pairs, layers=layers, progress=partial(job.report.progress, name)
+                )
                 values = [100 * float(getattr(score, request.metric)) for score in scores.values()]
                 found[name].append(LineSeries(label=label, x=[float(x) for x in scores], y=values))
     for name, series in found.items():
         file = request.name if len(found) == 1 else f"{request.name}-{name}"
-        findings.figure(file, _lines(name, series, request))
+        job.figure(file, _lines(name, series, request))
     if len(found) > 1:
         mean = [_mean(lines) for lines in zip(*found.values(), strict=True)]
-        findings.figure(f"{request.name}-mean", _lines(f"mean of {', '.join(found)}", mean, request))
-    return findings.written
+        job.figure(f"{request.name}-mean", _lines(f"mean of {', '.join(found)}", mean, request))
+    return job.written
 
 
-def analyse_alignments(
-    checkpoints: Sequence[str | Path],
-    request: AlignmentsRequest,
-    *,
-    out: str | Path,
-    labels: Sequence[str] = (),
-    progress: Reporter | None = None,
-) -> list[Path]:
+def analyse_alignments(job: Job, request: AlignmentsRequest) -> list[Path]:
     """Sentence pairs with predicted and gold links, for the report's viewer; a file each checkpoint.
-
-    Args:
-        checkpoints: to align with.
-        request: which pairs and links.
-        out: files are written to ``figures`` in this folder.
-        labels: names of the checkpoints.
-        progress: told about the work.
-
-    Returns:
-        The files.
 
     Raises:
         ConfigurationError: no such method or layer.
         InputError: gold links that cannot be read, or without words.
     """
-    report, findings = progress or Silent(), Findings(out)
     pairs, ids = _gold(request.gold, request.base)
     languages = _PAIR.search(Path(request.gold).name)
     count = len(pairs.words) if request.limit is None else min(request.limit, len(pairs.words))
     options = request.settings if request.layer is None else {**request.settings, "layer": request.layer}
-    compared = subjects(checkpoints, labels)
-    for subject in compared:
+    for subject in job.subjects:
         aligner = EmbeddingAligner(str(subject.source), method=request.method, **options)
         rows = []
         for number, links in enumerate(aligner.align_pairs(pairs.words[:count])):
@@ -117,10 +80,10 @@ def analyse_alignments(
             if languages:
                 row |= {"src_language": languages[1], "tgt_language": languages[2]}
             rows.append(row)
-            report.progress(subject.label, number + 1, count)
+            job.report.progress(subject.label, number + 1, count)
         rows = [row for row in rows if row["src"] and row["tgt"]]  # the viewer shows no empty side
-        findings.lines(f"{request.name}_{_file_name(subject.label)}", rows)
-    return findings.written
+        job.lines(f"{request.name}_{_file_name(subject.label)}", rows)
+    return job.written
 
 
 def _check(request: LayersRequest) -> None:
@@ -154,11 +117,11 @@ def _aligners(subject: Subject, request: LayersRequest) -> Iterator[tuple[str, E
         yield method, own.with_options(options)
 
 
-def _label(subject: Subject, method: str, compared: Sequence[Subject], methods: Sequence[str]) -> str:
+def _label(subject: Subject, method: str, job: Job, request: LayersRequest) -> str:
     """The checkpoint, the method, or both: what the lines differ in."""
-    if len(methods) == 1:
+    if len(request.methods) == 1:
         return subject.label
-    return method if len(compared) == 1 else f"{subject.label}, {method}"
+    return method if len(job.subjects) == 1 else f"{subject.label}, {method}"
 
 
 def _mean(lines: Sequence[LineSeries]) -> LineSeries:

@@ -11,58 +11,38 @@ import torch
 from torch import Tensor
 
 from isoglot.analysis import word_map
-from isoglot.analysis.analyse import Findings, asked_layers, corpus_rows, open_encoder, subjects
+from isoglot.analysis.analyse import Job, asked_layers, corpus_rows, open_encoder
 from isoglot.analysis.options import MapRequest
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.derive.gold import word_pairs
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.report.figure_files import EmbeddingMap, MapPanel, MapPoint
-from isoglot.runs.reporter import Reporter, Silent
 
 __all__ = ["MapRequest", "analyse_map"]
 
 
-def analyse_map(
-    checkpoints: Sequence[str | Path],
-    request: MapRequest,
-    *,
-    out: str | Path,
-    labels: Sequence[str] = (),
-    progress: Reporter | None = None,
-) -> list[Path]:
+def analyse_map(job: Job, request: MapRequest) -> list[Path]:
     """A map of frequent aligned words, a panel each checkpoint (WEAM, Fig. 2: before and after).
 
     Both languages of a panel are projected together.
-
-    Args:
-        checkpoints: a panel each.
-        request: which words, vectors and projection.
-        out: the figure is written to ``figures`` in this folder.
-        labels: titles of the panels.
-        progress: told about the work.
-
-    Returns:
-        The file.
 
     Raises:
         ConfigurationError: no frequent word is left, or see :func:`isoglot.analysis.word_map.project`.
         InputError: a corpus that cannot be read.
     """
-    report, findings = progress or Silent(), Findings(out)
-    compared = subjects(checkpoints, labels)
     counts, sentences, languages = _counted(request)
-    report.note(f"{sentences:,} sentence pairs, {len(counts):,} different word links")
+    job.report.note(f"{sentences:,} sentence pairs, {len(counts):,} different word links")
     stops, said = _stop_words(request.stop_words, counts, languages)
     keep = None
     if request.pieces == "single":
-        tokenizers = [load_tokenizer(subject.source) for subject in compared]
+        tokenizers = [load_tokenizer(subject.source) for subject in job.subjects]
         single = word_map.one_piece(tokenizers, [word for pair in counts for word in pair])
         keep = lambda source, target: source in single and target in single  # noqa: E731
     pairs = word_map.frequent_pairs(
         counts, count=request.count, stop_words=stops, keep=keep, distinct=request.distinct
     )
     panels = []
-    for subject in compared:
+    for subject in job.subjects:
         model, tokenizer = open_encoder(subject)
         if request.layer is None:
             source, target = (
@@ -75,7 +55,7 @@ def analyse_map(
                 model, tokenizer, _rows(request), pairs, layer=layer, occurrences=request.occurrences
             )
         panels.append(_panel(subject.label, pairs, (source, target), languages, request))
-        report.progress("panels", len(panels), len(compared))
+        job.report.progress("panels", len(panels), len(job.subjects))
     what = "input embeddings" if request.layer is None else f"vectors of layer {request.layer}"
     how = "t-SNE" if request.projection.method == "tsne" else "Principal components"
     note = (
@@ -83,8 +63,8 @@ def analyse_map(
         "both languages projected together, each panel by itself."
     )
     title = f"Frequent aligned words, {languages[0]}-{languages[1]}"
-    findings.figure(request.name, EmbeddingMap(kind="embedding_map", title=title, panels=panels, note=note))
-    return findings.written
+    job.figure(request.name, EmbeddingMap(kind="embedding_map", title=title, panels=panels, note=note))
+    return job.written
 
 
 def _rows(request: MapRequest) -> Iterator[dict[str, Any]]:

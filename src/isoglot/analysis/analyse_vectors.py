@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
-from isoglot.analysis.analyse import Findings, asked_layers, corpus_rows, open_encoder, subjects
+from isoglot.analysis.analyse import Job, asked_layers, corpus_rows, open_encoder
 from isoglot.analysis.geometry import Hubness, anisotropy, hubness, top_component_share
 from isoglot.analysis.options import GeometryRequest, SimilarityRequest
 from isoglot.analysis.similarity import linear_cka, neighbour_overlap, retrieval
@@ -18,7 +18,6 @@ from isoglot.analysis.vectors import linked_vectors, sentence_vectors, unit_vect
 from isoglot.corpus.read.sources import Kind
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.report.figure_files import Lines, LineSeries
-from isoglot.runs.reporter import Reporter, Silent
 from isoglot.seeding import generator_for
 
 __all__ = [
@@ -29,40 +28,22 @@ __all__ = [
 ]
 
 
-def analyse_similarity(
-    checkpoints: Sequence[str | Path],
-    request: SimilarityRequest,
-    *,
-    out: str | Path,
-    labels: Sequence[str] = (),
-    progress: Reporter | None = None,
-) -> list[Path]:
+def analyse_similarity(job: Job, request: SimilarityRequest) -> list[Path]:
     """How alike two languages are by layer: linear CKA, shared neighbours, retrieval; a line each checkpoint.
-
-    Args:
-        checkpoints: a line each.
-        request: what is compared.
-        out: figures are written to ``figures`` in this folder.
-        labels: names of the checkpoints.
-        progress: told about the work.
-
-    Returns:
-        The files.
 
     Raises:
         ConfigurationError: an unknown measure, or too few sentences.
         InputError: a corpus that cannot be read.
     """
-    report, findings = progress or Silent(), Findings(out)
     kind: Kind = "bitext" if request.level == "sentence" else "aligned"
     rows = list(corpus_rows(request.corpus, kind, languages=request.languages, limit=request.limit))
     languages = _languages(rows, request.corpus[0])
     series: dict[str, list[LineSeries]] = {measure: [] for measure in request.measures}
     count = 0
-    for subject in subjects(checkpoints, labels):
+    for subject in job.subjects:
         model, tokenizer = open_encoder(subject)
         layers = asked_layers(request.layers, model)
-        step = partial(report.progress, subject.label)
+        step = partial(job.report.progress, subject.label)
         if request.level == "sentence":
             first, second = (
                 sentence_vectors(model, tokenizer, [row[side] for row in rows], layers=layers, progress=step)
@@ -77,45 +58,26 @@ def analyse_similarity(
             series[measure].append(_series(subject.label, layers, values))
     for name, lines in series.items():
         figure = _similarity_figure(name, lines, languages, count, request)
-        findings.figure(f"{request.name}-{name}", figure)
-    return findings.written
+        job.figure(f"{request.name}-{name}", figure)
+    return job.written
 
 
-def analyse_geometry(
-    checkpoints: Sequence[str | Path],
-    request: GeometryRequest,
-    *,
-    out: str | Path,
-    labels: Sequence[str] = (),
-    progress: Reporter | None = None,
-) -> list[Path]:
+def analyse_geometry(job: Job, request: GeometryRequest) -> list[Path]:
     """The shape of the space by layer: anisotropy, the first component's variance, hubs and anti-hubs.
 
     The first two have a line a checkpoint and language, the others one a checkpoint and direction of search.
-
-    Args:
-        checkpoints: to look at.
-        request: what is measured.
-        out: figures are written to ``figures`` in this folder.
-        labels: names of the checkpoints.
-        progress: told about the work.
-
-    Returns:
-        The files.
 
     Raises:
         ConfigurationError: an unknown measure or unit, or too few vectors.
         InputError: a corpus that cannot be read.
     """
-    report, findings = progress or Silent(), Findings(out)
     rows = list(corpus_rows(request.corpus, "bitext", languages=request.languages, limit=request.sentences))
     languages = _languages(rows, request.corpus[0])
     series: dict[str, list[LineSeries]] = {measure: [] for measure in request.measures}
-    compared = subjects(checkpoints, labels)
-    for subject in compared:
+    for subject in job.subjects:
         model, tokenizer = open_encoder(subject)
         layers = asked_layers(request.layers, model)
-        prefix = f"{subject.label}, " if len(compared) > 1 else ""
+        prefix = f"{subject.label}, " if len(job.subjects) > 1 else ""
         sides: list[dict[int, Tensor]] = [
             unit_vectors(
                 model,
@@ -126,15 +88,15 @@ def analyse_geometry(
                 limit=request.limit,
                 # One draw for both sides: sentences stay side by side.
                 generator=generator_for(request.seed, "geometry", request.unit),
-                progress=partial(report.progress, f"{subject.label}, {language}"),
+                progress=partial(job.report.progress, f"{subject.label}, {language}"),
             )
             for side, language in zip(("source", "target"), languages, strict=True)
         ]
         for measure in request.measures:
             series[measure] += _shape_series(measure, sides, layers, languages, prefix, request)
     for name, lines in series.items():
-        findings.figure(f"{request.name}-{name}", _shape_figure(name, lines, languages, request))
-    return findings.written
+        job.figure(f"{request.name}-{name}", _shape_figure(name, lines, languages, request))
+    return job.written
 
 
 def _similarity(measure: str, first: Tensor, second: Tensor, request: SimilarityRequest) -> float:

@@ -21,6 +21,7 @@ from isoglot.derive.vocabulary import VocabularyCopy
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import input_embeddings
 from isoglot.objectives.embedding_alignment import lexicon_pairs
+from isoglot.runs.checkpoint import checkpoint_folder
 
 __all__ = [
     "CheckpointScore",
@@ -78,7 +79,7 @@ def checkpoint_alignment_score(
             has no usable entry.
     """
     options = options or ScoreOptions()
-    folder = _folder(checkpoint)
+    folder = checkpoint_folder(checkpoint)
     given = [name for name, value in (("vocabulary", vocabulary), ("copied_from", copied_from),
                                       ("lexicon", lexicon)) if value is not None]  # fmt: skip
     if len(given) > 1:
@@ -111,14 +112,14 @@ def open_embeddings(
         ConfigurationError: nothing can be loaded from there.
     """
     model, tokenizer = load_encoder(
-        str(_folder(checkpoint)), None, EmbeddingOptions.build(dtype="float32", device=device)
+        str(checkpoint_folder(checkpoint)), None, EmbeddingOptions.build(dtype="float32", device=device)
     )
     return input_embeddings(model).weight.detach(), tokenizer
 
 
 def trained_pairs(checkpoint: str | Path) -> set[tuple[Pieces, Pieces]] | None:
     """The dictionary that ``embedding_alignment`` left beside the encoder, as pieces; ``None`` without one."""
-    path = Path(_folder(checkpoint)) / _OBJECTIVES
+    path = Path(checkpoint_folder(checkpoint)) / _OBJECTIVES
     if not path.is_file():
         return None
     with safe_open(path, framework="pt") as tensors:
@@ -215,15 +216,6 @@ def _language_vectors(folder: Path | str, ids: tuple[int, int] | None) -> tuple[
             "ids of the recipe"
         )
     return found[ids[0]], found[ids[1]]
-
-
-def _folder(checkpoint: str | Path) -> Path | str:
-    """The checkpoint's own folder, where the run's is given; a hub name stays as it is."""
-    path = Path(checkpoint).expanduser()
-    inner = path / "checkpoint"
-    if not (path / "config.json").is_file() and (inner / "config.json").is_file():
-        return inner
-    return path if path.is_dir() else str(checkpoint)
 
 
 def _unpadded(pieces: list[int]) -> Pieces:

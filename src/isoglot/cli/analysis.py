@@ -94,13 +94,12 @@ def alignment(
 
     isoglot analyse alignment runs/tlm --lexicon muse.en-de.txt --source-lang en --target-lang de --out runs/tlm
     """
-    from isoglot.analysis.analyse import analyse_alignment
+    from isoglot.analysis.analyse import Job, analyse_alignment
     from isoglot.cli.console import Console
 
     with Console(quiet=running.quiet) as console:
-        rows = analyse_alignment(
-            checkpoints, sides.of(request), out=out, labels=labels or (), progress=console
-        )
+        job = Job(checkpoints, out=out, labels=labels or (), progress=console)
+        rows = analyse_alignment(job, sides.of(request))
     _print_rows(rows, quiet=running.quiet)
 
 
@@ -226,10 +225,11 @@ def _draw(
     running: Running,
 ) -> None:
     """Run an analysis that writes figures, and name them."""
+    from isoglot.analysis.analyse import Job
     from isoglot.cli.console import Console
 
     with Console(quiet=running.quiet) as console:
-        for path in analyse(checkpoints, request, out=out, labels=labels or (), progress=console):
+        for path in analyse(Job(checkpoints, out=out, labels=labels or (), progress=console), request):
             console.note(f"wrote {path}")
 
 

@@ -231,7 +231,8 @@ def _texts(store: Store, copy: Call) -> Path:
 
 def _figures(encoders: Mapping[str, Path], store: Store, copy: Call, folder: Path) -> None:
     """Links by layer, sentences with their links, and a map of words: input of the report."""
-    from isoglot.analysis.analyse_links import (  # noqa: PLC0415 - loads the libraries
+    from isoglot.analysis.analyse import Job  # noqa: PLC0415 - loads the libraries
+    from isoglot.analysis.analyse_links import (  # noqa: PLC0415
         AlignmentsRequest,
         LayersRequest,
         analyse_alignments,
@@ -241,13 +242,13 @@ def _figures(encoders: Mapping[str, Path], store: Store, copy: Call, folder: Pat
 
     texts, gold, labels = _texts(store, copy), store.root / "gold.en-xx.jsonl", ["MLM", "ALIGN-MLM"]
     write_gold(texts / "pos.dev" / "aligned", gold, limit=_GOLD)
-    ends = [encoders[name] for name in labels]
+    ends = Job([encoders[name] for name in labels], out=folder, labels=labels)
     words = MapRequest(corpus=(str(texts / "text" / "aligned"),), distinct=True, limit=_MAPPED)
-    analyse_map(ends, words, out=folder, labels=labels)
+    analyse_map(ends, words)
     layers = LayersRequest(gold=(str(gold),), methods=("argmax",))
-    analyse_layers(list(encoders.values()), layers, out=folder, labels=list(encoders))
+    analyse_layers(Job(list(encoders.values()), out=folder, labels=list(encoders)), layers)
     shown = AlignmentsRequest(gold=str(gold), method="argmax", layer=0, limit=_SHOWN)
-    analyse_alignments(ends, shown, out=folder, labels=labels)
+    analyse_alignments(ends, shown)
 
 
 def _render(found: Demo, runs: Sequence[Path]) -> None:

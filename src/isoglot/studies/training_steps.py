@@ -339,9 +339,12 @@ class Figure(Step):
 
     def run(self, folder: Path, report: Reporter) -> Facts:
         """Draw."""
+        from isoglot.analysis.analyse import Job  # noqa: PLC0415 - loads the libraries
+
         draw, request = self._drawing()
-        checkpoints, labels = list(self.panels.values()), list(self.panels)
-        written = draw(checkpoints, request, out=folder, labels=labels, progress=report)
+        written = draw(
+            Job(list(self.panels.values()), out=folder, labels=list(self.panels), progress=report), request
+        )
         return {"files": [path.name for path in written]}
 
     def _drawing(self) -> tuple[Any, Any]:
