@@ -19,7 +19,7 @@ from isoglot.align.options import STATISTICAL, Eflomal, FastAlign, Hmm
 from isoglot.cli import app
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.pretraining.constructors import KEYS, constructor, names_of
-from isoglot.recipe.load import builtin_recipes
+from isoglot.recipe.source import builtin_recipes
 from isoglot.tasks import TASKS, is_probe, task_class, task_options
 from isoglot.tasks.facts import Facts
 

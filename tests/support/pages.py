@@ -30,7 +30,7 @@ from sybil.parsers.markdown.lexers import RawFencedCodeBlockLexer
 
 from isoglot.cli import app
 from isoglot.recipe.document import compose
-from isoglot.recipe.load import builtin_recipes
+from isoglot.recipe.source import builtin_recipes
 from isoglot.studies.catalogue import find_studies
 
 __all__ = ["ROOT", "Page", "check_commands", "pages"]
