@@ -102,6 +102,17 @@ class Page:
             self.ran += 1
         elif language == "yaml":
             compose(io.StringIO(source), place)
+        elif language == "diff":
+            done = subprocess.run(
+                ["git", "apply", "--check", "--recount"],
+                input=source,
+                cwd=ROOT,
+                text=True,
+                capture_output=True,
+                check=False,
+            )
+            if done.returncode:
+                raise AssertionError(f"{place}: the change does not fit the repository: {done.stderr}")
         elif language not in _SHOWN:
             raise AssertionError(
                 f"{place}: a block of {language or 'no language'}; write one of bash, python, {_SHOWN}"
