@@ -9,7 +9,7 @@ STAMP = $(VENV)/.isoglot-setup
 # Two test processes of one thread each use two cores better than one process of two.
 PYTEST = OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(RUN) pytest -n 2
 
-.PHONY: help setup demo check format docs test test-all bench clean
+.PHONY: help setup demo check format docs test test-all test-lowest wheel bench clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -43,6 +43,19 @@ test: $(STAMP)  ## the tests, without the slow ones
 test-all: $(STAMP)  ## every test, end-to-end runs included
 	$(PYTEST)
 
+test-lowest: | $(STAMP)  ## command line and recipes with the lowest versions that pyproject.toml allows
+	$(PIP) uv
+	test -x $(VENV)-lowest/bin/python || $(VENV)/bin/python -m venv $(VENV)-lowest
+	$(RUN) uv pip install --quiet --resolution lowest-direct --python $(VENV)-lowest/bin/python -e '.[dev]'
+	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(VENV)-lowest/bin/python -m pytest -n 2 -m "not slow" tests/cli tests/recipe
+
+wheel: | $(STAMP)  ## dist/: wheel and source distribution, checked
+	$(PIP) build twine check-wheel-contents
+	rm -rf dist
+	$(RUN) build
+	$(RUN) twine check --strict dist/*
+	$(VENV)/bin/check-wheel-contents dist/*.whl
+
 bench: $(STAMP)  ## every benchmark at a size that only shows that it runs
 	$(VENV)/bin/python benchmarks/synthetic.py --rows 2000 --train 500 --test 200
 	$(VENV)/bin/python benchmarks/prepare.py --pairs 20000 40000
@@ -52,4 +65,4 @@ bench: $(STAMP)  ## every benchmark at a size that only shows that it runs
 	$(VENV)/bin/python benchmarks/translate_and_copy.py --quick
 
 clean:  ## remove the environment and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-lowest dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -16,9 +16,29 @@ from isoglot.errors import ConfigurationError
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
 
-__all__ = ["Mistake", "closest", "did_you_mean", "mistakes_of", "resolve", "validated"]
+__all__ = [
+    "EXTRAS", "Mistake", "closest", "did_you_mean", "missing_package", "mistakes_of", "resolve", "validated",
+]  # fmt: skip
 
 M = TypeVar("M", bound="BaseModel")
+
+EXTRAS = {"scikit-learn": "analysis", "ray": "ray", "tensorboard": "tensorboard", "wandb": "wandb"}
+"""Packages that only some options need, and the extra of isoglot that brings each."""
+
+
+def missing_package(what: str, package: str, *, instead: str = "") -> ConfigurationError:
+    """One line for an option whose package is not installed: what to type.
+
+    Args:
+        what: The option as the user wrote it.
+        package: Its name on PyPI.
+        instead: What to use without it.
+    """
+    wanted = f"'isoglot[{EXTRAS[package]}]'" if package in EXTRAS else package
+    return ConfigurationError(
+        f"{what} needs {package}, which is not installed; type `pip install {wanted}`"
+        + (f", or use {instead}" if instead else "")
+    )
 
 
 def closest(given: object, known: Iterable[object]) -> str | None:

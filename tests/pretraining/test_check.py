@@ -190,7 +190,10 @@ def test_a_reporter_needs_its_package_before_any_work(
 ) -> None:
     monkeypatch.setattr(integration_utils, "is_wandb_available", lambda: False)
     told = complaints(tiny_recipe, f"train.report_to={given}")
-    assert "train.report_to: 'wandb' needs a package that is not installed; type `pip install wandb`" in told
+    assert (
+        "train.report_to: 'wandb' needs wandb, which is not installed; type `pip install 'isoglot[wandb]'`"
+        in told
+    )
     load_recipe(tiny_recipe, ["train.report_to=none"])
 
 

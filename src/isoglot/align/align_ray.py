@@ -31,6 +31,7 @@ from isoglot.align.embedding.loading import model_identity
 from isoglot.align.embedding.memory import keep_few_primitives
 from isoglot.align.embedding.options import EmbeddingOptions
 from isoglot.align.files.pairs import RawPair, is_prepared, prepared_manifest, prepared_pairs
+from isoglot.checks import missing_package
 from isoglot.corpus.encode.words import WordMode
 from isoglot.errors import ConfigurationError, InputError, IsoglotError
 from isoglot.runs.files import whole_path
@@ -227,9 +228,7 @@ def _ray() -> Any:
         import ray  # noqa: PLC0415 - an extra
         import ray.data  # noqa: PLC0415
     except ImportError as error:
-        raise ConfigurationError(
-            "--engine ray given, but Ray is not installed; type `pip install 'isoglot[ray]'`, or use --engine local"
-        ) from error
+        raise missing_package("--engine ray", "ray", instead="--engine local") from error
     return ray
 
 

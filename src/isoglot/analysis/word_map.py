@@ -21,6 +21,7 @@ from isoglot.align.embedding.word_pieces import cut_words
 from isoglot.analysis.checkpoint_score import mean_pieces
 from isoglot.analysis.options import Projection
 from isoglot.analysis.vectors import linked_vectors
+from isoglot.checks import missing_package
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import input_embeddings
 from isoglot.seeding import seed_for
@@ -119,7 +120,9 @@ def english_stop_words() -> frozenset[str]:
     try:
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # noqa: PLC0415 - an optional package
     except ImportError as error:
-        raise _no_sklearn("the list of English stop words", "--stop-words frequent:100") from error
+        raise missing_package(
+            "the list of English stop words", "scikit-learn", instead="--stop-words frequent:100"
+        ) from error
     return frozenset(ENGLISH_STOP_WORDS) - {"our"}
 
 
@@ -229,7 +232,7 @@ def project(vectors: Tensor, options: Projection) -> Array:
     try:
         from sklearn.manifold import TSNE  # noqa: PLC0415 - an optional package
     except ImportError as error:
-        raise _no_sklearn("t-SNE", "--method pca") from error
+        raise missing_package("t-SNE", "scikit-learn", instead="--method pca") from error
     start = _principal(points)
     spread = start[:, 0].std()
     found: Array = TSNE(
@@ -257,9 +260,3 @@ def _is_stop(word: str, stop: Collection[str]) -> bool:
 
 def _has_letter(word: str) -> bool:
     return any(character.isalpha() for character in word)
-
-
-def _no_sklearn(what: str, instead: str) -> ConfigurationError:
-    return ConfigurationError(
-        f"{what} comes from scikit-learn, which is not installed; type `pip install scikit-learn`, or use {instead}"
-    )

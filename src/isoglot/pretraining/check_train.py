@@ -6,7 +6,7 @@ import dataclasses
 import typing
 from typing import Any
 
-from isoglot.checks import did_you_mean
+from isoglot.checks import did_you_mean, missing_package
 from isoglot.recipe.document import Document, Location
 from isoglot.recipe.signatures import mismatch
 
@@ -84,7 +84,4 @@ def _check_reporters(document: Document, wanted: Any) -> None:
             hint = did_you_mean(name, INTEGRATION_TO_CALLBACK)
             document.problem(("train", "report_to"), f"{name!r} given; {hint}")
         elif name not in get_available_reporting_integrations():
-            document.problem(
-                ("train", "report_to"),
-                f"{name!r} needs a package that is not installed; type `pip install {name}`",
-            )
+            document.problem(("train", "report_to"), str(missing_package(repr(name), name)))

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from isoglot.checks import missing_package
 from isoglot.errors import ConfigurationError, IsoglotError
 from isoglot.runs.files import make_folder, read_json, write_json
 from isoglot.runs.folder import versions
@@ -250,9 +251,7 @@ class _Ray:
         try:
             import ray  # noqa: PLC0415 - an optional dependency
         except ImportError as error:
-            raise ConfigurationError(
-                "--engine ray given, but Ray is not installed; type `pip install 'isoglot[ray]'`"
-            ) from error
+            raise missing_package("--engine ray", "ray", instead="--engine local") from error
         if not ray.is_initialized():
             own = {k: v for k, v in os.environ.items() if k.startswith("ISOGLOT_")}
             ray.init(log_to_driver=False, include_dashboard=False, runtime_env={"env_vars": own})

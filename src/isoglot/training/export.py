@@ -118,9 +118,12 @@ def model_card(card: Mapping[str, Any], *, model: PreTrainedModel) -> str:
     size = sum(p.numel() for p in model.parameters())
     parts = [
         f"---\n{_yaml(header)}---\n\n# {name}\n",
-        f"A `{config.model_type}` encoder ({config.num_hidden_layers} layers, hidden size {config.hidden_size}, "
-        f"{config.vocab_size:,} vocabulary entries, {size:,} parameters), trained with cross-lingual alignment "
-        "objectives by [isoglot](https://pypi.org/project/isoglot/).\n",
+        "A text encoder trained with [isoglot](https://pypi.org/project/isoglot/), which aligns languages: words and "
+        "sentences get representations like their translations', so that what a model learns from labels in one "
+        "language carries over to others. What this one was trained on is listed below. It predicts masked words as it "
+        "is; fine-tune it for other tasks. Plain transformers loads it.\n",
+        f"Architecture: `{config.model_type}`, {config.num_hidden_layers} layers, hidden size {config.hidden_size}, "
+        f"{config.vocab_size:,} vocabulary entries, {size:,} parameters.\n",
         "```python\nfrom transformers import AutoModelForMaskedLM, AutoTokenizer\n\n"
         f'model = AutoModelForMaskedLM.from_pretrained("{name}")\n'
         f'tokenizer = AutoTokenizer.from_pretrained("{name}")\n```\n',
