@@ -6,6 +6,7 @@ import errno
 import inspect
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -86,17 +87,49 @@ COMMANDS = dict(every_command(typer.main.get_command(app)))
 @pytest.mark.parametrize("name", COMMANDS, ids="-".join)
 def test_help_is_plain_text_of_eighty_columns_with_a_word_on_every_flag(name: tuple[str, ...]) -> None:
     shown = runner.invoke(app, [*name, "--help"], env={"COLUMNS": "80"}).stdout
-    lines = [line for line in shown.splitlines() if not line.lstrip().startswith("isoglot ")]
-    assert not [line for line in lines if len(line) > 80]
+    assert not [line for line in shown.splitlines() if len(line) > 80]
+    paragraphs = (part.strip() for part in shown.split("\n\n"))
+    for example in (part for part in paragraphs if part.startswith("isoglot ")):
+        words = shlex.split(example)
+        path = [word for word in words[1:3] if word in {part for parts in COMMANDS for part in parts}]
+        known = {
+            flag for option in COMMANDS[tuple(path)].params for flag in (*option.opts, *option.secondary_opts)
+        }
+        assert {word for word in words if re.match("--?[a-z]", word)} <= known, example
     assert "[bold]" not in shown and "..." not in shown.partition("Commands:")[2], "summaries are whole"
     assert all(getattr(parameter, "help", "") for parameter in COMMANDS[name].params)
 
 
-def test_commands_are_listed_in_the_order_of_the_work() -> None:
-    listed = runner.invoke(app, []).output.partition("Commands:\n")[2]
-    names = re.findall(r"^  ([a-z-]+)  ", listed, re.MULTILINE)
-    assert names[:6] == ["prepare", "align", "score", "trim", "inspect", "pretrain"] and names[-1] == "demo"
+def test_isoglot_alone_is_the_map_in_the_order_of_the_work() -> None:
+    done = runner.invoke(app, [])
+    assert done.exit_code == 0 and len(done.output.splitlines()) <= 25
+    assert max(map(len, done.output.splitlines())) <= 80
+    rows = re.findall(r"^  ([a-z-]+) +(.*) ?-> \S", done.output, re.MULTILINE)
+    names = [name for name, _ in rows]
+    work = ["prepare", "trim", "align", "score", "init", "inspect", "pretrain", "finetune", "evaluate"]
+    assert names[: len(work)] == work and names[-1] == "demo"
     assert set(names) == {name[0] for name in COMMANDS if name}
+    listed = runner.invoke(app, ["--help"]).output.partition("Commands:\n")[2]
+    assert re.findall(r"^  ([a-z-]+)  ", listed, re.MULTILINE) == names
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("isoglot pret", "pretrain"),
+        ("isoglot prepare --du", "--duplicates"),
+        ("isoglot prepare --kind bi", "bitext"),
+    ],
+)
+def test_the_shell_completes_commands_flags_and_values(typed: str, offered: str) -> None:
+    words = typed.split()
+    asked = {"COMP_WORDS": typed, "COMP_CWORD": str(len(words) - 1), "_ISOGLOT_COMPLETE": "complete_bash"}
+    done = runner.invoke(app, [], env=asked, prog_name="isoglot")
+    assert offered in done.stdout.split()
+
+
+def test_the_script_for_completion_asks_isoglot() -> None:
+    assert "_ISOGLOT_COMPLETE=complete_bash" in in_a_process("--show-completion", "bash").stdout
 
 
 def test_version() -> None:

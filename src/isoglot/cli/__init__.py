@@ -21,6 +21,7 @@ from isoglot.cli import (
     pretraining,
     recipes,
     reporting,
+    starting,
     study,
     tasks,
     transfer,
@@ -33,26 +34,27 @@ from isoglot.runs.disk import disk_problem
 
 __all__ = ["app", "main"]
 
-_COMMANDS = (
-    corpora.prepare,
-    alignment.align,
-    alignment.score,
-    trimming.trim,
-    pretraining.inspect,
-    pretraining.pretrain,
-    tasks.finetune,
-    tasks.evaluate,
-    transfer.transfer,
-    analysis.analyse,
-    reporting.report,
-    study.study,
-    derivation.derive,
-    derivation.fit_order,
-    world.world,
-    recipes.recipes,
-    demo.demo,
-)
-"""In the order of the work."""
+_COMMANDS: dict[Any, str] = {
+    corpora.prepare: "raw parallel or plain text -> filtered corpus",
+    trimming.trim: "encoder, text -> encoder with the pieces the text needs",
+    alignment.align: "two texts, or a corpus -> links between words",
+    alignment.score: "links, gold links -> precision, recall, AER",
+    starting.init: "bitext, encoder -> commented recipe",
+    pretraining.inspect: "recipe -> what the model will see",
+    pretraining.pretrain: "recipe -> checkpoint, a plain Hugging Face folder",
+    tasks.finetune: "checkpoint, labelled data -> fine-tuned model",
+    tasks.evaluate: "models, test data -> results.jsonl",
+    transfer.transfer: "checkpoints, data of a task -> zero-shot gap",
+    analysis.analyse: "checkpoints -> alignment, layers, maps of words",
+    reporting.report: "results -> one HTML page, CSV, LaTeX",
+    study.study: "name of a paper's table -> ours beside the paper's",
+    derivation.derive: "text, treebank, task -> the same in another order, script",
+    derivation.fit_order: "treebank -> word-order model for derive",
+    world.world: "seed -> generated text with labels for every task",
+    recipes.recipes: "-> the recipes that come along, what they are made of",
+    demo.demo: "-> four encoders, trained and compared, in minutes",
+}
+"""In the order of the work: what each takes and gives."""
 
 
 class _InOrder(TyperGroup):
@@ -61,12 +63,13 @@ class _InOrder(TyperGroup):
         return [name_of(command) for command in _COMMANDS]
 
 
+_PURPOSE = "Align the languages of multilingual encoders, and measure what it buys."
+_NEXT = "isoglot COMMAND --help has examples and every option. Start with: isoglot demo"
 app = typer.Typer(
     name="isoglot",
     cls=_InOrder,
-    help="Align multilingual encoders: prepare bitext, train with alignment objectives, measure what it buys.",
+    help=_PURPOSE,
     epilog="Start with: isoglot demo",
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -80,13 +83,17 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _options(
+    ctx: typer.Context,
     version: bool = typer.Option(
         False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
     ),
 ) -> None:
-    """Options before the command."""
+    """Options before the command; without one, the map of all commands."""
+    if ctx.invoked_subcommand is None:
+        rows = "\n".join(f"  {name_of(command):10} {text}" for command, text in _COMMANDS.items())
+        typer.echo(f"{_PURPOSE}\n\n{rows}\n\n{_NEXT}")
 
 
 _CLOSED = "may not be read or written ({}); choose a place with access, or change its permissions"
@@ -117,7 +124,7 @@ def main() -> None:
     """
     line: str | None = None
     try:
-        app()
+        app(prog_name="isoglot")  # also as python -m isoglot.cli: completion is of this name
         code: int | str | None = 0
     except SystemExit as end:
         code = end.code

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable
+from textwrap import wrap
 from typing import Any
 
 import typer
 from typer.core import TyperCommand
 
 __all__ = ["GroupedCommand", "add_commands", "help_text", "name_of"]
+
+_WIDEST = 74  # columns of an example, between the margin and the backslash
 
 
 class GroupedCommand(TyperCommand):
@@ -29,12 +33,19 @@ class GroupedCommand(TyperCommand):
 
 
 def help_text(command: Callable[..., Any]) -> str:
-    """A docstring as help: paragraphs refilled, example commands (``isoglot ...``) left as they are."""
+    """A docstring as help: paragraphs refilled; example commands (``isoglot ...``) broken as a shell takes them."""
     paragraphs = (inspect.getdoc(command) or "").split("\n\n")
     return "\n\n".join(
-        f"\b\n{text}" if text.lstrip().startswith("isoglot ") else " ".join(text.split())
+        _example(text) if text.lstrip().startswith("isoglot ") else " ".join(text.split())
         for text in paragraphs
     )
+
+
+def _example(text: str) -> str:
+    """A command in lines that a shell takes as one; a flag stays with its value."""
+    held = re.sub(r"(-\S+) (?!-)", "\\1\0", " ".join(text.split()))
+    lines = wrap(held, _WIDEST, subsequent_indent="    ", break_on_hyphens=False)
+    return "\b\n" + " \\\n".join(lines).replace("\0", " ")
 
 
 def name_of(command: Callable[..., Any] | typer.Typer) -> str:
@@ -50,4 +61,6 @@ def add_commands(app: typer.Typer, commands: Iterable[Callable[..., Any] | typer
         if isinstance(command, typer.Typer):
             app.add_typer(command)
         else:
-            app.command(name_of(command), cls=GroupedCommand, help=help_text(command))(command)
+            text = help_text(command)
+            summary = text.partition("\n\n")[0]  # whole: click would cut it at "Fig."
+            app.command(name_of(command), cls=GroupedCommand, help=text, short_help=summary)(command)

@@ -1,0 +1,99 @@
+"""A recipe for given files and encoder, with comments, ready to run and to be changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from textwrap import indent
+from typing import Any
+
+import torch
+from jinja2 import Environment, StrictUndefined
+from safetensors import safe_open
+from transformers import AutoModelForMaskedLM
+
+from isoglot.corpus.read.readers import read
+from isoglot.corpus.read.sources import expand, sources_from
+from isoglot.errors import ConfigurationError
+from isoglot.modules.checkpoint import load_config, weight_files
+from isoglot.pretraining.check import load_recipe
+from isoglot.recipe.document import dump_yaml
+from isoglot.runs.files import whole_path
+
+__all__ = ["new_recipe"]
+
+_LONGEST = 128
+
+
+def new_recipe(
+    paths: Sequence[str | Path],
+    out: str | Path,
+    *,
+    encoder: str | Path,
+    languages: Sequence[str],
+    reading: Mapping[str, Any] | None = None,
+    overwrite: bool = False,
+) -> Path:
+    """Write a recipe that continues an encoder on a bitext.
+
+    Args:
+        paths: Two files, of which line i translates line i, or files with both sides.
+        out: The YAML file to write.
+        encoder: Folder or hub name.
+        languages: Source and target language.
+        reading: Options of :class:`isoglot.corpus.read.sources.Reading`, where the files need any.
+        overwrite: Replace a file that is there.
+
+    Raises:
+        ConfigurationError: An input or the encoder cannot be used, the file is there, or a mistake that
+            :func:`isoglot.pretraining.check.load_recipe` finds.
+    """
+    out = Path(out)
+    if out.exists() and not overwrite:
+        raise ConfigurationError(f"{out}: is there already; choose another name, or add --overwrite")
+    sources = expand(sources_from(paths, languages=languages, **(reading or {})), "bitext")
+    for source in sources:
+        next(read(source), None)  # what the first rows tell is told now
+    shared = {"source_language": languages[0], "target_language": languages[1], **(reading or {})}
+    if len(sources) > 1:
+        places: dict[str, Any] = {"path": [source.path for source in sources]}
+    else:
+        places = {k: v for k in ("path", "target_path") if (v := getattr(sources[0], k)) is not None}
+    config = load_config(encoder)
+    name = re.sub(r"\W+", "_", out.stem) or "run"
+    template = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # noqa: S701 - no HTML
+    text = template.from_string(
+        files("isoglot.pretraining").joinpath("new_recipe.yaml").read_text("utf-8")
+    ).render(
+        source=languages[0],
+        target=languages[1],
+        encoder=Path(encoder).name,
+        encoder_value=dump_yaml({"path": str(encoder)}).strip().removeprefix("path: "),
+        new_head=not _has_head(encoder, config),
+        reading=indent(dump_yaml(places | shared).rstrip(), "    "),
+        length=min(_LONGEST, getattr(config, "max_position_embeddings", None) or _LONGEST),
+        file=out,
+        name=name,
+    )
+    with whole_path(out) as place:
+        place.write_text(f"{text}\n", encoding="utf-8")
+        try:
+            load_recipe(place)
+        except ConfigurationError as error:
+            raise ConfigurationError([p.replace(str(place), str(out)) for p in error.problems]) from error
+    return out
+
+
+def _has_head(encoder: str | Path, config: Any) -> bool:
+    """Whether a checkpoint holds any weight of its family's masked-LM head."""
+    with torch.device("meta"):
+        model = AutoModelForMaskedLM.from_config(config)
+    inside = f"{model.base_model_prefix}."
+    head = {name for name, _ in model.named_parameters() if not name.startswith(inside)}
+    for path in weight_files(encoder):
+        with safe_open(path, framework="pt") as weights:
+            if head.intersection(weights.keys()):
+                return True
+    return False
