@@ -1,11 +1,13 @@
 """Word alignment speed and link identity, side by side with simalign and awesome-align.
 
-One run, the same sentence pairs, the same encoder: mBERT's shape (12 layers of 768, vocabulary 119,547) with random
-weights and a WordPiece tokenizer trained on the pairs, whose special tokens stand where mBERT's do. Peers that are not
+One run, the same sentence pairs, the same encoder: mBERT's shape (12 layers of 768, vocabulary 119,547) or that of
+multilingual-e5-small (12 of 384, 250,037, or 61,595 once trimmed) with random weights and a WordPiece tokenizer trained
+on the pairs, whose special tokens stand where mBERT's do. Peers that are not
 installed are left out and named (`pip install simalign awesome-align`). Then: what a single pair takes, what linking
 takes after the encoder, and where there is a GPU, the same there with the share of time outside the encoder.
 
     python benchmarks/aligners.py                  # 200 de-en pairs of ISOGLOT_DATA, or generated ones without it
+    python benchmarks/aligners.py --shape e5-trimmed
     python benchmarks/aligners.py --model DIR --layer 3    # a trained encoder: how many links bfloat16 changes
 """
 
@@ -32,6 +34,13 @@ from isoglot.align.embedding.word_pieces import cut_words
 Pair = tuple[list[str], list[str]]
 Links = list[set[tuple[int, int]]]
 Found = dict[tuple[str, str], tuple[Links, float]]
+E5 = {"hidden_size": 384, "num_attention_heads": 12, "intermediate_size": 1536}
+SHAPES: dict[str, dict[str, int]] = {
+    "mbert": {"vocab_size": 119_547},
+    "e5": {**E5, "vocab_size": 250_037},
+    "e5-trimmed": {**E5, "vocab_size": 61_595},
+    "quick": {"hidden_size": 128, "num_attention_heads": 4, "intermediate_size": 256},
+}
 SPECIALS = ["[PAD]", *(f"[unused{i}]" for i in range(1, 100)), "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
@@ -48,7 +57,7 @@ def read_pairs(count: int) -> list[Pair]:
     return list(zip(corpus["source_words"], corpus["target_words"], strict=True))
 
 
-def build_encoder(pairs: list[Pair], folder: Path, *, quick: bool) -> None:
+def build_encoder(pairs: list[Pair], folder: Path, shape: str) -> None:
     """A checkpoint that all three systems can read."""
     core = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     core.normalizer = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
@@ -56,14 +65,14 @@ def build_encoder(pairs: list[Pair], folder: Path, *, quick: bool) -> None:
     trainer = trainers.WordPieceTrainer(vocab_size=5000, special_tokens=SPECIALS, show_progress=False)
     core.train_from_iterator((" ".join(side) for pair in pairs for side in pair), trainer)
     vocabulary = sorted(core.get_vocab(), key=core.get_vocab().get)
-    size = 119_547 if not quick else len(vocabulary)
+    config = {"vocab_size": len(vocabulary), **SHAPES[shape]}
+    size = config["vocab_size"]
     vocabulary += [f"[filler{i}]" for i in range(size - len(vocabulary))]
     (folder / "vocab.txt").write_text("\n".join(vocabulary) + "\n", encoding="utf-8")
     tokenizer = BertTokenizerFast(str(folder / "vocab.txt"), do_lower_case=False, strip_accents=False)
     tokenizer.save_pretrained(folder)
     torch.manual_seed(0)
-    shape = {"hidden_size": 128, "num_attention_heads": 4, "intermediate_size": 256} if quick else {}
-    model = BertModel(BertConfig(vocab_size=size, **shape), add_pooling_layer=True).eval()
+    model = BertModel(BertConfig(**config), add_pooling_layer=True).eval()
     model.save_pretrained(folder)
     # awesome-align's fork reads neither safetensors nor a bare encoder's names.
     state = {f"bert.{k}": v for k, v in model.state_dict().items()}
@@ -187,6 +196,9 @@ def main() -> None:
     )
     parser.add_argument("--pairs", type=int, default=200)
     parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument(
+        "--shape", default="mbert", choices=list(SHAPES), help="of the encoder with random weights"
+    )
     parser.add_argument("--model", type=Path, help="a trained encoder's folder instead of random weights")
     parser.add_argument("--layer", type=int, default=8)
     parser.add_argument(
@@ -198,7 +210,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.model or Path(temporary)
         if options.model is None:
-            build_encoder(pairs, folder, quick=options.quick)
+            build_encoder(pairs, folder, "quick" if options.quick else options.shape)
         compare(folder, pairs, options)
 
 

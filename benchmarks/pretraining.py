@@ -7,10 +7,12 @@ without ISOGLOT_DATA), with the same loss, checked on one batch, and about as ma
 
 * `hf-max`: Trainer, one pair a line, padded to 128, DataCollatorForLanguageModeling, full logits (as run_mlm.py does);
 * `hf-longest`: the same, padded to the longest of the batch;
+* `hf-group`: the same, in batches of pairs of about equal length (`group_by_length`);
 * `isoglot`: AlignmentTrainer, batches by token budget and length, logits at masked positions only.
 
 Each variant runs in a process of its own. Ratios compare equal number formats: fp32 with fp32, bf16 autocast with bf16
-autocast. `parts` says where isoglot's time goes, `matmul` what the machine can do at most.
+autocast. On a machine that others use, `--clock cpu` with `OMP_NUM_THREADS=1` counts only the process's own time.
+`parts` says where isoglot's time goes, `matmul` what the machine can do at most.
 """
 
 from __future__ import annotations
@@ -52,13 +54,18 @@ from isoglot.training.trainer import AlignmentTrainer
 from isoglot.views.masked_pair import MaskedPair
 
 LENGTH = 128
+E5 = {"architecture": "bert", "hidden_size": 384, "num_attention_heads": 12, "intermediate_size": 1536}
+"""multilingual-e5-small."""
 SHAPES: dict[str, dict[str, Any]] = {
     "mbert": {"architecture": "bert", "vocab_size": 119_547},
     "xlmr": {"architecture": "xlm-roberta", "vocab_size": 250_002},
+    "e5": {**E5, "vocab_size": 250_037},
+    "e5-trimmed": {**E5, "vocab_size": 61_595},
     "tiny": {"architecture": "bert", "vocab_size": 20_000, "hidden_size": 64, "num_hidden_layers": 2,
              "num_attention_heads": 2, "intermediate_size": 128},
 }  # fmt: skip
-VARIANTS = ("hf-max", "hf-longest", "isoglot")
+VARIANTS = ("hf-max", "hf-longest", "hf-group", "isoglot")
+CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 
 
 def main() -> None:
@@ -66,11 +73,14 @@ def main() -> None:
     parser.add_argument("--shapes", nargs="+", default=["mbert", "xlmr"], choices=list(SHAPES))
     parser.add_argument("--variants", nargs="+", default=list(VARIANTS), choices=VARIANTS)
     parser.add_argument("--precisions", nargs="+", default=["fp32", "bf16"], choices=["fp32", "bf16"])
-    parser.add_argument("--steps", type=int, default=4, help="measured optimiser steps")
+    parser.add_argument("--steps", type=int, default=10, help="measured optimiser steps")
     parser.add_argument("--warmup", type=int, default=1, help="steps before measuring")
     parser.add_argument("--batch", type=int, default=32, help="pairs a step of the Trainer's")
     parser.add_argument("--pairs", type=int, default=20_000, help="pairs of the corpus")
     parser.add_argument("--layers", type=int, help="fewer layers than the shape has, to try the script")
+    parser.add_argument(
+        "--clock", default="wall", choices=list(CLOCKS), help="wall, or the process's CPU time"
+    )
     parser.add_argument("--compile", action="store_true", help="compile isoglot's encoder")
     parser.add_argument("--json", type=Path, help="also write the rows to this file")
     parser.add_argument(
@@ -146,6 +156,7 @@ def run_child(
 ) -> dict[str, Any]:
     """One variant in a process of its own, so that peaks of memory are its own."""
     options = ["--steps", args.steps, "--warmup", args.warmup, "--batch", args.batch]
+    options += ["--clock", args.clock]
     options += ["--compile"] if args.compile else []
     command = [sys.executable, __file__, *map(str, options), "--child", str(work), shape, variant, precision]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -215,9 +226,9 @@ def hf_trainer(
     )  # fmt: skip
     collator = DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.15)
     dataset = Dataset.from_dict(dict(encoded))
-    trainer = Trainer(
-        model, training_arguments(precision, args), train_dataset=dataset, data_collator=collator
-    )
+    order = "group_by_length" if variant == "hf-group" else "random"
+    arguments = training_arguments(precision, args, train_sampling_strategy=order)
+    trainer = Trainer(model, arguments, train_dataset=dataset, data_collator=collator)
     return trainer, lambda batch: int(batch["attention_mask"].sum())
 
 
@@ -232,20 +243,20 @@ def training_arguments(precision: str, args: argparse.Namespace, **more: Any) ->
 class Clock(TrainerCallback):
     """Times the steps after the warm-up."""
 
-    def __init__(self, warmup: int) -> None:
-        self.warmup, self.start, self.end = warmup, 0.0, 0.0
+    def __init__(self, warmup: int, now: Callable[[], float]) -> None:
+        self.warmup, self.now, self.start, self.end = warmup, now, 0.0, 0.0
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Read the clock."""
         synchronise()
         if state.global_step == self.warmup:
-            self.start = time.perf_counter()
-        self.end = time.perf_counter()
+            self.start = self.now()
+        self.end = self.now()
 
 
 def timed(trainer: Trainer, count: Callable[[Any], int], args: argparse.Namespace) -> dict[str, Any]:
     """Real tokens a second over the measured steps."""
-    clock, seen = Clock(args.warmup), []
+    clock, seen = Clock(args.warmup, CLOCKS[args.clock]), []
     trainer.add_callback(clock)
     plain = trainer.training_step
 

@@ -207,7 +207,7 @@ def test_links_are_awesome_aligns(tmp_path):
     benchmark = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(benchmark)
     pairs = pairs_of(60, seed=4)
-    benchmark.build_encoder(pairs, tmp_path, quick=True)
+    benchmark.build_encoder(pairs, tmp_path, "quick")
     expected = benchmark.run_awesome(tmp_path, pairs, 3)()
     own = EmbeddingAligner(tmp_path, method="softmax", layer=3, dtype="float32")
     assert [set(found.links) for found in own.align_pairs(pairs)] == expected
