@@ -151,6 +151,32 @@ def test_every_objective_of_align_mlm_runs_under_syntax(tmp_path: Path) -> None:
     assert do_calls(targets, tmp_path).made == {}
 
 
+@pytest.mark.slow
+def test_every_system_of_real_runs_in_the_miniature_world(tmp_path: Path) -> None:
+    few = {
+        "seeds": [1],
+        "base_steps": 2,
+        "steps": 2,
+        "head_steps": 1,
+        "batch": 4,
+        "dev": 6,
+        "test": 6,
+        "text": 200,
+    }
+    few |= dict.fromkeys(("pos", "ner", "nli", "paws", "qa"), 20) | {"tag_epochs": 1}
+    programs = build_programs(
+        find_studies(["real"]),
+        scale="tiny",
+        changes=few,
+        only=["*:en-fr", "*:layer", "align_mlm:pos.de", "ppa_no_tlm:pos.de"],
+    )
+    targets = [call for program in programs for call in program.targets()]
+    assert do_calls(targets, tmp_path).failed == {}
+    for program in programs:
+        _, folder = write_program(program, Store(tmp_path), {})
+        assert all(cell.value is not None for cell in read_cells(folder / "cells.jsonl"))
+
+
 class _Notes:
     def __init__(self) -> None:
         self.said: list[str] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from isoglot.errors import ConfigurationError
 from isoglot.report.papers import paper_table, paper_tables
+from isoglot.studies.alignment_steps import BestLinks
 from isoglot.studies.calls import Call
 from isoglot.studies.catalogue import builtin_studies
 from isoglot.studies.engine import Store
@@ -18,6 +20,7 @@ from isoglot.studies.training_steps import Evaluate, Finetune, Pretrain
 
 STUDIES = builtin_studies()
 PAPERS = sorted({name.partition("/")[0] for name in STUDIES})
+OWN_TABLES = {"align_mlm/alpha", "real/transfer", "real/word_alignment"}  # no paper prints them
 
 
 @cache
@@ -58,7 +61,7 @@ def calls_of(name: str, scale: str, kind: type) -> list[Call]:
 def test_every_results_table_of_the_papers_has_a_study() -> None:
     wanted = {table.name for table in paper_tables() if table.kind in ("results", "cost")}
     filled = {place.table for paper in PAPERS for p in programs(paper, "tiny") for place in p.places}
-    assert filled - {"align_mlm/alpha"} == wanted
+    assert filled - OWN_TABLES == wanted
     assert {"weam/figure2", "xlm_align/figure2", "align_mlm/figure2", "align_mlm/figure3"} < set(STUDIES)
 
 
@@ -70,7 +73,7 @@ def test_every_cell_is_planned_or_says_why_not(paper: str, scale: str) -> None:
         by_table: dict[str, set[tuple[str, str]]] = {}
         for place in own.places:
             assert bool(place.value.reads()) or place.value.unavailable
-            if place.table == "align_mlm/alpha":
+            if place.table in OWN_TABLES:
                 continue
             table = paper_table(place.table)
             address = table.address(table.row(*place.row)), table.column(*place.column).id
@@ -89,7 +92,7 @@ def test_every_cell_is_planned_or_says_why_not(paper: str, scale: str) -> None:
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_recipe_task_and_option_exists(paper: str, scale: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What ``--dry-run`` checks: no data are needed for it."""
-    for name in ("DATA", "CORPORA", "CHECKPOINTS", "GALACTIC"):
+    for name in ("DATA", "CORPORA", "CHECKPOINTS", "ENCODER", "GALACTIC"):
         monkeypatch.delenv(f"ISOGLOT_{name}", raising=False)
     found = inspect_programs(programs(paper, scale), Store(Path("nowhere")))
     assert found.calls
@@ -116,7 +119,7 @@ def _hours(paper: str, scale: str) -> list[Call]:
 def test_in_an_empty_folder_every_file_is_missing(
     paper: str, scale: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("DATA", "CORPORA", "CHECKPOINTS", "GALACTIC"):
+    for name in ("DATA", "CORPORA", "CHECKPOINTS", "ENCODER", "GALACTIC"):
         monkeypatch.setenv(f"ISOGLOT_{name}", str(tmp_path))
     found = inspect_programs(programs(paper, scale), Store(tmp_path / "out"), check=False)
     assert found.missing() and all("${ISOGLOT_" in path for path in found.missing())
@@ -266,6 +269,19 @@ def test_a_tokenizer_that_needs_another_package_leaves_its_rows_out(monkeypatch:
     monkeypatch.setattr("isoglot.studies.lab.find_spec", lambda name: name)
     (own,) = build_programs([STUDIES["ppa/table2"]], scale="paper", changes={})
     assert {p.value.unavailable for p in own.places if "XLM" in p.row[0]} == {""}
+
+
+def test_real_systems_share_encoder_pairs_and_steps_and_are_chosen_on_other_links() -> None:
+    sections = {c.name: c.step.sections for c in calls_of("real/transfer", "paper", Pretrain)}
+    of_links = {c.name for c in calls_of("real/word_alignment", "paper", Pretrain)}
+    assert len(sections) == 12 and of_links < set(sections)
+    for shared in ("model", "batch", "steps", "train"):
+        assert len({json.dumps(own[shared]) for own in sections.values()}) == 1
+    assert len({json.dumps(own["streams"]["bitext"]) for own in sections.values()}) == 1
+    links = calls_of("real/word_alignment", "paper", BestLinks)
+    assert len(links) == 9
+    assert all(".dev." in path for call in links for path in call.step.dev.values())
+    assert not any(".dev." in path for call in links for path in call.step.test.values())
 
 
 def test_evaluations_of_a_model_are_one_call() -> None:

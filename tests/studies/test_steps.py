@@ -12,7 +12,7 @@ from isoglot.derive.derive_corpus import DeriveRequest, derive_corpus
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.reporter import Silent
 from isoglot.studies.calls import Step
-from isoglot.studies.steps import Align, Derive, Gold, Pairs, Text, World
+from isoglot.studies.steps import Align, Derive, Gold, Pairs, Prepare, Text, World
 from isoglot.testing import tiny_bitext
 
 
@@ -74,6 +74,16 @@ def test_a_bitext_gets_word_links(tmp_path: Path) -> None:
     assert sum(map(len, corpus["links"])) > 30
 
 
+def test_a_corpus_is_prepared_without_what_is_held_out(tmp_path: Path) -> None:
+    (tmp_path / "pairs.tsv").write_text("a b\tx y\tflores\nc d\tz w\t\n")
+    source = {"path": str(tmp_path / "pairs.tsv"), "columns": {"source": 0, "target": 1, "flags": 2}}
+    source |= {"source_language": "en", "target_language": "xx"}
+    step = Prepare(source=source, options={"held_out_flags": ["flores"]})
+    step.check()
+    assert step.run(tmp_path, Silent()) == {"rows": 1}
+    assert load_corpus(tmp_path / "corpus")["source"][:] == ["c d"]
+
+
 def test_links_of_construction_are_gold_links(tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("A cat sat .\nIt saw two dogs .\n", encoding="utf-8")
     request = DeriveRequest(transform="inv", kind="text", languages=("en",), derived_language="de")
@@ -100,6 +110,10 @@ def test_inputs_are_derived_with_their_own_options(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("step", "message"),
     [
+        (
+            Prepare(source={"path": "x"}, options={"limt": 3}),
+            "prepare option limt: unknown key; did you mean 'limit'",
+        ),
         (World(options={"txt": 3}), "world option txt: unknown key; did you mean 'text'"),
         (
             Derive(inputs={"a": {"path": "x", "kid": "text"}}, transform="inv", language="x"),

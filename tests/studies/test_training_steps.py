@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from isoglot.errors import ConfigurationError
-from isoglot.runs.reporter import Silent
 from isoglot.studies.calls import Input
 from isoglot.studies.training_steps import (
     AlignmentScore,
@@ -16,10 +14,8 @@ from isoglot.studies.training_steps import (
     Figure,
     Finetune,
     Pretrain,
-    StatisticalAlignment,
     TaskData,
 )
-from isoglot.testing import tiny_bitext
 
 
 def test_a_recipes_sections_are_laid_over_it_and_its_files_listed(
@@ -84,18 +80,3 @@ def test_options_are_checked_before_anything_runs() -> None:
     with pytest.raises(ConfigurationError, match="cuont"):
         Figure(type="map", name="f", panels={"a": "x"}, options={"corpus": ["y"], "cuont": 3}).check()
     Figure(type="layers", name="f", panels={"a": "x"}, options={"gold": ["y"]}).check()
-
-
-def test_a_statistical_aligner_is_measured_on_gold_links(tmp_path: Path) -> None:
-    rows = [(r["source"].split(), r["target"].split()) for r in tiny_bitext(40)]
-    gold = [
-        {"id": i, "src": s, "tgt": t, "sure": [[k, k] for k in range(min(len(s), len(t)))], "possible": []}
-        for i, (s, t) in enumerate(rows[:10])
-    ]
-    (tmp_path / "gold.jsonl").write_text("".join(f"{json.dumps(g)}\n" for g in gold))
-    (tmp_path / "more.tsv").write_text("".join(f"{' '.join(s)}\t{' '.join(t)}\n" for s, t in rows[10:]))
-    train = {"path": str(tmp_path / "more.tsv"), "source_language": "en", "target_language": "xx"}
-    step = StatisticalAlignment(gold=str(tmp_path / "gold.jsonl"), train=train)
-    found = step.run(tmp_path, Silent())["values"]
-    assert set(found) == {"aer", "precision", "recall", "f1"}
-    assert 0 <= found["aer"] <= 100 and found["recall"] > 20

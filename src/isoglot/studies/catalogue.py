@@ -19,7 +19,7 @@ from isoglot.studies.lab import Lab, Sizes
 
 __all__ = ["PAPERS", "Study", "builtin_studies", "find_studies"]
 
-PAPERS = ("align_mlm", "ppa", "weam", "xlm_align")
+PAPERS = ("align_mlm", "ppa", "weam", "xlm_align", "real")
 
 
 @dataclass(frozen=True)

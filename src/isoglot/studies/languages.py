@@ -26,6 +26,7 @@ __all__ = [
     "bitext",
     "continued",
     "fill",
+    "real_data",
     "side",
     "start",
     "task_data",
@@ -96,9 +97,12 @@ def task_data(lab: Lab, kind: str, copies: Sequence[str] = ()) -> list[str]:
     own, derived, paper = _FILES[kind]
     if lab.scale == "tiny":
         return [f"{_english(lab)}/{own}", *(f"{world(lab, code)}/{{language}}/{derived}" for code in copies)]
-    if lab.scale == "small":
-        return _REAL.get(kind, [f"train={_XQUAD}#0:80%", f"test={_XQUAD}#80:100%"])
-    return [f"{CORPORA}/{paper}"]
+    return real_data(kind) if lab.scale == "small" else [f"{CORPORA}/{paper}"]
+
+
+def real_data(kind: str) -> list[str]:
+    """A task's real data."""
+    return _REAL.get(kind, [f"train={_XQUAD}#0:80%", f"test={_XQUAD}#80:100%"])
 
 
 def world(lab: Lab, language: str) -> Call:

@@ -15,7 +15,7 @@ from isoglot.runs.files import write_text
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.calls import Step
 
-__all__ = ["Align", "Derive", "Gold", "Pairs", "Text", "Tokenizer", "World", "write_gold"]
+__all__ = ["Align", "Derive", "Gold", "Pairs", "Prepare", "Text", "Tokenizer", "World", "write_gold"]
 
 Facts = Mapping[str, Any]
 Options = dict[str, Any]
@@ -212,6 +212,36 @@ class Pairs(Step):
         text = "".join(f"{pairs[i][0]}\t{pairs[i][1]}\n" for i in drawn)
         (folder / "pairs.tsv").write_text(text, encoding="utf-8")
         return {"pairs": len(drawn)}
+
+
+class Prepare(Step):
+    """A corpus in ``corpus``, as ``isoglot prepare`` makes it.
+
+    Args:
+        source: A recipe's source.
+        options: Of ``isoglot prepare``.
+    """
+
+    source: Options
+    options: Options
+
+    def check(self) -> None:
+        """Refuse options that ``isoglot prepare`` does not have."""
+        self._options()
+
+    def run(self, folder: Path, report: Reporter) -> Facts:
+        """Prepare."""
+        from isoglot.corpus.prepare import prepare  # noqa: PLC0415 - loads the libraries
+        from isoglot.corpus.read.sources import Source  # noqa: PLC0415
+
+        summary = prepare(Source.model_validate(self.source), folder / "corpus", options=self._options())
+        report.note(f"{summary.rows:,} rows of {summary.read:,}")
+        return {"rows": summary.rows}
+
+    def _options(self) -> Any:
+        from isoglot.corpus.options import PrepareOptions  # noqa: PLC0415 - loads the libraries
+
+        return validated(PrepareOptions, self.options, what="prepare option")
 
 
 class Align(Step):

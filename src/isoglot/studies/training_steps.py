@@ -26,7 +26,6 @@ __all__ = [
     "Figure",
     "Finetune",
     "Pretrain",
-    "StatisticalAlignment",
     "TaskData",
 ]
 
@@ -134,11 +133,20 @@ class TaskData(BaseModel):
         specs = DataSource(self.data).of_split(split)
         own = [one.path for one in outside(specs)]
         for language in languages:
-            found = [s for s in own if not unset(s) and DataSource([expanded(s)]).has(language, split)]
+            found = [s for s in own if not unset(s) and self._has(expanded(s), language, split)]
             for spec in found or (own if len(own) == len(specs) else []):  # other calls may make the rest
                 yield Input(
                     spec.replace("{language}", language).replace("{split}", split), there=spec in found
                 )
+
+    def _has(self, spec: str, language: str, split: str) -> bool:
+        """Whether the task finds something there."""
+        from isoglot.tasks.base import places_of  # noqa: PLC0415
+
+        try:
+            return bool(places_of(self.model_copy(update={"data": [spec]}).build(), language, split))
+        except ConfigurationError:
+            return False
 
 
 class Finetune(Step):
@@ -276,44 +284,6 @@ class AlignmentScore(Step):
             "alignment_backward": found.total.backward,
         }
         return {"values": {name: value for name, value in values.items() if value is not None}}
-
-
-class StatisticalAlignment(Step):
-    """AER of a statistical aligner on gold links, trained on their sentences and on more bitext, in per cent.
-
-    Args:
-        gold: gold links with words.
-        method: of alignment.
-        train: more bitext: a recipe's source.
-    """
-
-    kind: ClassVar[str] = "analyse"
-    gold: str
-    method: str = "fast_align"
-    train: Options | None = None
-
-    def run(self, folder: Path, report: Reporter) -> Facts:
-        """Train, align, score."""
-        from isoglot.align.files.formats import read_links  # noqa: PLC0415
-        from isoglot.align.files.pairs import read_pairs  # noqa: PLC0415
-        from isoglot.align.scoring import score  # noqa: PLC0415
-        from isoglot.align.statistical.model import StatisticalAligner  # noqa: PLC0415
-        from isoglot.corpus.read.sources import Source  # noqa: PLC0415
-
-        found = read_links(self.gold)
-        if found.words is None:
-            raise ConfigurationError(f"{self.gold}: has no words; JSON lines with src and tgt are needed")
-        pairs = [(list(s), list(t)) for s, t in found.words]
-        if self.train is not None:
-            more = read_pairs([Source.model_validate(self.train)], mode="unicode", warn=lambda *_: None)
-            pairs += [(list(pair.words[0]), list(pair.words[1])) for pair in more]
-        links = (
-            StatisticalAligner(self.method)
-            .fit_align_words([s for s, _ in pairs], [t for _, t in pairs])
-            .links
-        )
-        total = score(links.alignments()[: len(found.gold)], list(found.gold))
-        return {"values": {name: 100 * getattr(total, name) for name in ("aer", "precision", "recall", "f1")}}
 
 
 class Figure(Step):

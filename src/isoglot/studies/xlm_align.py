@@ -12,6 +12,7 @@ from typing import Any
 
 from isoglot.report.papers import PaperColumn, PaperRow, paper_table
 from isoglot.studies import languages
+from isoglot.studies.alignment_steps import StatisticalAlignment
 from isoglot.studies.calls import Call, Unavailable, Value
 from isoglot.studies.lab import External, Handle, Lab, Task
 from isoglot.studies.languages import (
@@ -29,7 +30,7 @@ from isoglot.studies.languages import (
     world,
 )
 from isoglot.studies.steps import Gold
-from isoglot.studies.training_steps import Figure, StatisticalAlignment
+from isoglot.studies.training_steps import Figure
 
 __all__ = ["ABOUT", "SIZES"]
 

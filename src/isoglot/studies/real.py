@@ -1,0 +1,301 @@
+"""A pre-trained encoder of your own: its word alignment and its transfer, before and after each system.
+
+``ISOGLOT_ENCODER`` names any multilingual encoder, ``ISOGLOT_DATA`` the folder of real data. All systems continue the
+same encoder on the same pairs for the same steps. Nothing is chosen on a test set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from isoglot.studies import languages
+from isoglot.studies.alignment_steps import BestLinks, StatisticalAlignment
+from isoglot.studies.calls import Call, Unavailable, Value, mean
+from isoglot.studies.lab import External, Lab, Scores, Task
+from isoglot.studies.languages import DATA, continued, real_data, start, task_data, world, zero_shot
+from isoglot.studies.steps import Align, Gold, Prepare
+
+__all__ = ["ABOUT", "SIZES"]
+
+#        name: (tiny, small, paper)
+SIZES: dict[str, tuple[Any, Any, Any]] = {
+    "seeds": ([1], [1], [1, 2, 3]),
+    "pairs": (None, 4_000, None),  # a language; all by default
+    "steps": (300, 300, 3_000),
+    "batch": (32, 16, 32),
+    "length": (64, 128, 128),
+    "learning_rate": (5e-4, 5e-5, 5e-5),
+    "head_rate": (1.0, 10.0, 10.0),  # of what is new, as a multiple
+    "head_steps": (30, 100, 300),  # in which what is new is trained alone
+    "embeddings_rate": (1.0, 0.0, 0.0),  # 0: the word embeddings stay as they are
+    "tag_epochs": (3, 1, 3),  # of fine-tuning
+    "tag_rate": (5e-4, 5e-5, 5e-5),
+    "pair_epochs": (5, 1, 3),
+    "pair_rate": (3e-4, 3e-5, 3e-5),
+    "question_epochs": (6, 2, 6),
+    "question_rate": (5e-4, 5e-5, 5e-5),
+    **languages.SIZES,
+}
+_TASKS = (
+    "POS: EWT to PUD. NER: WikiANN. NLI: the development sets of MNLI and SNLI to XNLI. XQuAD: the first four "
+    "fifths of its English articles to the last."
+)
+ABOUT = {
+    "tiny": (
+        "The miniature world, derived copies of it, and an encoder of 4 layers trained on all of them in place of "
+        "yours. Word links by construction."
+    ),
+    "small": f"Your encoder, 4,000 pairs a language and few steps, to see that everything runs. {_TASKS}",
+    "paper": f"Your encoder and all pairs but those of LASER's Tatoeba. Word links: HMM. {_TASKS}",
+}
+_LANGUAGES = ("de", "es", "fr", "hi", "ro", "zh")
+_TEST = ("de-en", "en-fr", "ro-en", "en-hi")  # the four sets of XLM-Align's Table 2
+_XLWA = ("en-es", "en-it", "en-nl")
+_REVERSED = ("de-en", "ro-en")
+"""Gold links whose source is not English."""
+_METHODS = ["argmax", "itermax", "softmax"]
+
+_PAIR = {"type": "masked_pair", "stream": "bitext", "order": "shuffle", "probability": 0.15}
+_SIDES = {
+    side: {"type": "masked_text", "stream": "bitext", "side": side, "probability": 0.15}
+    for side in ("source", "target")
+}
+_SENTENCES = {"type": "sentence_pair", "stream": "bitext"}
+_TLM = {"masked_lm": {"type": "masked_lm", "view": "pair"}}
+_MLM = {f"masked_lm_{side}": {"type": "masked_lm", "view": side, "weight": 0.5} for side in _SIDES}
+_WEAM = {"word_exchange": {"type": "word_exchange", "view": "pair"}}
+_POINTER = {"word_alignment": {"type": "denoising_word_alignment", "view": "pair"}}
+_CONTRAST = {
+    "contrast": {
+        "type": "sentence_contrast",
+        "view": "sentences",
+        "projection_size": 128,
+        "normalize_z": True,  # in a short run the literal form moves late
+        "queue_size": 4_096,
+        "momentum": 0.99,  # and the keys have to follow
+        "mask_duplicates": "same_source_id",
+    }
+}
+_CAO = {
+    "words": {"type": "contextual_alignment", "view": "sentences"},
+    "anchor": {"type": "anchor", "view": "sentences"},
+}
+_LINKS = {
+    "links": {
+        "type": "self_training",
+        "view": "sentences",
+        "labels": "corpus",
+        "compare": "cosine",
+        "temperature": 0.05,
+        "loss": "likelihood",
+    }
+}
+_DICTIONARY = {"dictionary": {"type": "embedding_alignment", "lexicon": "words", "weight": 10.0}}
+
+#   system: views, objectives
+_SYSTEMS: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
+    "mlm": (_SIDES, _MLM),
+    "tlm": ({"pair": _PAIR}, _TLM),
+    "weam": ({"pair": _PAIR}, {**_TLM, **_WEAM}),
+    "xlm_align": ({"pair": _PAIR, **_SIDES}, {**_MLM, **_TLM, **_POINTER}),
+    "xlm_align_no_dwa": ({"pair": _PAIR, **_SIDES}, {**_MLM, **_TLM}),
+    "xlm_align_no_tlm": ({"pair": _PAIR, **_SIDES}, {**_MLM, **_POINTER}),
+    "ppa": ({"pair": _PAIR, "sentences": {**_SENTENCES, "order": "shuffle"}}, {**_TLM, **_CONTRAST}),
+    "ppa_no_tlm": ({"sentences": {**_SENTENCES, "order": "shuffle"}}, _CONTRAST),
+    "word_l2": ({"sentences": {**_SENTENCES, "order": "source_is_query"}}, _CAO),
+    "align_mlm": (_SIDES, {**_MLM, **_DICTIONARY}),
+    "self_training": ({"sentences": _SENTENCES}, _LINKS),
+    "combined": ({"pair": _PAIR, "sentences": _SENTENCES}, {**_TLM, **_WEAM, **_LINKS}),
+}
+_NOTHING_NEW = ("word_l2", "self_training")
+"""Systems without a layer of their own, which could not be trained beside a frozen encoder."""
+
+
+def word_alignment(lab: Lab) -> None:
+    """Alignment error rate; layer and method are chosen on the development links of other language pairs."""
+    dev, test = _gold(lab)
+    for method in ("fast_align", "hmm"):
+        for column, path in test.items():
+            lab.cell(
+                "real/word_alignment",
+                row=method,
+                column=column,
+                value=_statistical(lab, method, column, path),
+            )
+        found = [_statistical(lab, method, column, path) for column, path in dev.items()]
+        lab.cell("real/word_alignment", row=method, column="dev", value=mean(found))
+    for system in (
+        "encoder",
+        "mlm",
+        "tlm",
+        "weam",
+        "xlm_align",
+        "ppa",
+        "word_l2",
+        "self_training",
+        "combined",
+    ):
+        for seed in lab.seeds if system != "encoder" else [None]:
+            encoder = _encoder(lab, system, seed or 1)
+            step = BestLinks(
+                checkpoint=lab.checkpoint(encoder), dev=dev, test=test, methods=_METHODS, label=system
+            )
+            for column in (*test, "dev", "layer"):
+                value = lab.analyse(f"links of {encoder.name}", step, column)
+                lab.cell("real/word_alignment", row=system, column=column, value=value, seed=seed)
+
+
+def transfer(lab: Lab) -> None:
+    """Zero-shot transfer from English, retrieval and lexicon induction, of each system and its ablations."""
+    for system in ("encoder", *_SYSTEMS):
+        for seed in lab.seeds:
+            encoder = _encoder(lab, system, seed)
+            for name, task in _tasks(lab).items():
+                if name not in ("retrieval", "lexicon"):
+                    scores = zero_shot(lab, encoder, task, seed)
+                elif name == "lexicon" and system == "align_mlm":
+                    scores = Scores(Unavailable("the dictionary was trained on"), task.languages)
+                else:
+                    scores = lab.evaluate(encoder, task)
+                for language in task.languages:
+                    value = scores.value(language)
+                    lab.cell("real/transfer", row=system, column=(name, language), value=value, seed=seed)
+
+
+def _encoder(lab: Lab, system: str, seed: int) -> Call | External:
+    """The encoder as it is, or continued by a system."""
+    base = start(lab, "") if lab.scale == "tiny" else External("encoder", "${ISOGLOT_ENCODER}")
+    if system == "encoder":
+        return base
+    size, (views, objectives) = lab.size, _SYSTEMS[system]
+    sources = [
+        {"path": f"{_aligned(lab, code)}/data-*.parquet", "source_language": "en", "target_language": code}
+        for code in _spoken(lab)
+    ]
+    streams: dict[str, Any] = {
+        "bitext": {
+            "sources": sources,
+            "sampling_exponent": 0.5,  # a language with few pairs gets its share
+            "encode": {"max_length": size["length"]},
+        }
+    }
+    if system == "align_mlm":
+        words = [{"path": _lexicon(lab, code), "target_language": code} for code in _dictionaries(lab)]
+        streams["words"] = {"kind": "lexicon", "source_language": "en", "sources": words}
+    sections = {
+        "model": {"path": lab.checkpoint(base), "new_head": True},
+        "streams": streams,
+        "views": {"pair": None}
+        | {name: {**view, "max_length": size["length"]} for name, view in views.items()},
+        "objectives": {"masked_lm": None, "word_exchange": None, **objectives},
+        "parts": {
+            "embeddings": 1.0 if system == "align_mlm" else size["embeddings_rate"],
+            "head": size["head_rate"],
+            "objectives": size["head_rate"],
+            "freeze_encoder_steps": 0 if system in _NOTHING_NEW else size["head_steps"],
+        },
+        "batch": {"examples": size["batch"], "bucket": 50},
+        "steps": size["steps"],
+        "train": {"learning_rate": size["learning_rate"], "bf16": lab.scale != "tiny"},
+    }
+    return continued(lab, system, "weam", base, sections, seed=seed)
+
+
+def _spoken(lab: Lab) -> tuple[str, ...]:
+    return ("de", "es", "fr", "hi") if lab.scale == "tiny" else _LANGUAGES
+
+
+def _aligned(lab: Lab, language: str) -> str:
+    """The pairs of a language with the HMM's intersected links; in the miniature world with those of construction."""
+    if lab.scale == "tiny":
+        return languages.aligned(lab, language)
+    step = Align(
+        path=f"{_pairs(lab, language)}/corpus/data-*.parquet",
+        source={"source_language": "en", "target_language": language},
+        method="hmm",
+        symmetrisation="intersect",
+    )
+    return f"{lab.make(f'aligned {language}', step)}/aligned"
+
+
+def _pairs(lab: Lab, language: str) -> str:
+    source = {
+        "path": f"{DATA}/parallel/en-{language}.tsv.gz",
+        "columns": {"source": 0, "target": 1, "flags": 3},
+        "source_language": "en",
+        "target_language": language,
+    }
+    options = {
+        "held_out_flags": ["laser_tatoeba"],  # retrieval is measured on it
+        "duplicates": "pair",
+        "max_length_ratio": 3.0,
+        "limit": lab.size["pairs"],
+    }
+    return lab.make(f"pairs {language}", Prepare(source=source, options=options))
+
+
+def _gold(lab: Lab) -> tuple[dict[str, str], dict[str, str]]:
+    """Gold links to choose by, and to measure on."""
+    if lab.scale == "tiny":
+        corpora = {f"en-{code}": f"{world(lab, code)}/{code}/pos.test/aligned" for code in _spoken(lab)}
+        folder = lab.make("gold", Gold(corpora=corpora))
+        paths = {name: f"{folder}/{name}.jsonl" for name in corpora}
+        return {"en-de": paths.pop("en-de")}, paths
+    links = f"{DATA}/wordalign"
+    test = {pair: f"{links}/{pair}.jsonl" for pair in _TEST}
+    test |= {pair: f"{links}/{pair}.xlwa.test.jsonl" for pair in _XLWA}
+    return {pair: f"{links}/{pair}.xlwa.dev.jsonl" for pair in _XLWA}, test
+
+
+def _statistical(lab: Lab, method: str, pair: str, gold: str) -> Value:
+    """AER of a statistical aligner that learns from the gold sentences and all pairs of their languages."""
+    language = next(code for code in pair.split("-") if code != "en")
+    train, known = None, lab.scale != "tiny" and language in _LANGUAGES
+    if known:
+        path = f"{_pairs(lab, language)}/corpus/data-*.parquet"
+        train = {"path": path, "source_language": "en", "target_language": language}
+    step = StatisticalAlignment(
+        gold=gold, method=method, train=train, reverse=pair in _REVERSED and known, label=method
+    )
+    return lab.analyse(f"{method} {pair}", step, "aer")
+
+
+def _tasks(lab: Lab) -> dict[str, Task]:
+    """Tasks by column."""
+    kinds = {
+        "pos": ("pos", "tag", ("de", "fr", "hi", "zh")),
+        "ner": ("ner", "tag", ("de", "es", "fr")),
+        "nli": ("xnli", "pair", ("de", "es")),
+        "xquad": ("xquad", "question", ("de", "es", "hi", "zh")),
+    }
+    found: dict[str, Task] = {}
+    for name, (kind, group, real) in kinds.items():
+        spoken = _spoken(lab) if lab.scale == "tiny" else real
+        data = task_data(lab, kind, spoken) if lab.scale == "tiny" else real_data(kind)
+        train = {"epochs": lab.size[f"{group}_epochs"], "learning_rate": lab.size[f"{group}_rate"]}
+        train |= {"warmup": 0.1, "select": "last"}
+        found[name] = Task(kind, data, spoken, train=train)
+    layer, absent = {"layer": 8}, "not in the miniature world" if lab.scale == "tiny" else ""
+    spoken = ("de", "es", "fr", "hi", "zh")
+    found["retrieval"] = Task("tatoeba", [f"{DATA}/tatoeba"], spoken, options=layer, unavailable=absent)
+    pairs = [f"en-{code}" for code in spoken]
+    found["lexicon"] = Task(
+        "lexicon_induction",
+        [f"{DATA}/lexicon/muse.{{language}}.txt"],
+        pairs,
+        options=layer,
+        unavailable=absent,
+    )
+    return found
+
+
+def _dictionaries(lab: Lab) -> tuple[str, ...]:
+    """Languages with a dictionary."""
+    return ("de", "es", "hi") if lab.scale == "tiny" else ("de", "es", "fr", "hi", "zh")
+
+
+def _lexicon(lab: Lab, language: str) -> str:
+    if lab.scale == "tiny":
+        return f"{world(lab, language)}/{language}/text/lexicon.txt"
+    return f"{DATA}/lexicon/muse.en-{language}.txt"
