@@ -152,6 +152,7 @@ def test_every_objective_of_align_mlm_runs_under_syntax(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1500)
 def test_every_system_of_real_runs_in_the_miniature_world(tmp_path: Path) -> None:
     few = {
         "seeds": [1],
