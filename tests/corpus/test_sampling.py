@@ -1,9 +1,8 @@
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isoglot.corpus.sampling import language_probabilities, mixed_index, resampled_counts, subsample
+from isoglot.corpus.sampling import language_probabilities, resampled_counts, subsample
 from isoglot.errors import ConfigurationError
 
 SIZES = st.dictionaries(st.sampled_from("abcd"), st.integers(0, 60), min_size=1).filter(
@@ -35,24 +34,6 @@ def test_counts_sum_exactly_and_stay_within_one(sizes, alpha, total):
     exact = language_probabilities(sizes, alpha=alpha)
     assert sum(counts.values()) == total
     assert all(abs(counts[name] - exact[name] * total) < 1 + 1e-6 for name in sizes)
-
-
-@given(SIZES, st.sampled_from([0.0, 0.7, 1.0]), st.integers(1, 200), st.integers(0, 5))
-def test_every_row_is_seen_equally_often(sizes, alpha, length, seed):
-    index = mixed_index(sizes, alpha=alpha, length=length, seed=seed)
-    assert len(index.source) == len(index.row) == length
-    counts = resampled_counts(sizes, alpha=alpha, total=length)
-    for number, (name, size) in enumerate(sizes.items()):
-        seen = np.bincount(index.row[index.source == number], minlength=size)
-        assert seen.sum() == counts[name] and len(seen) == size
-        assert size == 0 or seen.max() - seen.min() <= 1
-
-
-def test_the_order_is_a_function_of_the_seed():
-    first, again = mixed_index({"en": 50, "de": 20}, seed=3), mixed_index({"en": 50, "de": 20}, seed=3)
-    other = mixed_index({"en": 50, "de": 20}, seed=4)
-    assert (first.source == again.source).all() and (first.row == again.row).all()
-    assert (first.source != other.source).any() and (first.row != other.row).any()
 
 
 def test_subsample_grows():

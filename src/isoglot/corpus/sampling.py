@@ -1,9 +1,8 @@
-"""How often each language is seen: sampling exponents, and one seeded order over several corpora."""
+"""How often each language is seen: sampling exponents, and random parts of corpora."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,19 +10,7 @@ from numpy.typing import NDArray
 from isoglot.errors import ConfigurationError
 from isoglot.seeding import seed_for
 
-__all__ = ["MixedIndex", "language_probabilities", "mixed_index", "resampled_counts", "subsample"]
-
-
-class MixedIndex(NamedTuple):
-    """An order over several corpora.
-
-    Attributes:
-        source: which corpus each position takes its example from, by its place in the mapping. **Shape**: (positions,).
-        row: which row of that corpus. **Shape**: (positions,).
-    """
-
-    source: NDArray[np.int32]
-    row: NDArray[np.int64]
+__all__ = ["language_probabilities", "resampled_counts", "subsample"]
 
 
 def language_probabilities(sizes: Mapping[str, int], *, alpha: float) -> dict[str, float]:
@@ -74,33 +61,6 @@ def resampled_counts(sizes: Mapping[str, int], *, alpha: float, total: int | Non
     ]:  # sorted() keeps ties in their order
         counts[name] += 1
     return counts
-
-
-def mixed_index(
-    sizes: Mapping[str, int], *, alpha: float = 1.0, length: int | None = None, seed: int = 0
-) -> MixedIndex:
-    """One order over several corpora in which language ``l`` has its share of the positions.
-
-    A corpus that is seen more than once is seen in whole shuffled passes, each with its own order, so its rows' counts
-    differ by one at the most; one that is seen in part is a random part. The languages are shuffled evenly among each
-    other. A pure function of the arguments.
-
-    Args:
-        sizes: rows of each corpus, by language (or any name); the order of the mapping numbers them.
-        alpha: sampling exponent.
-        length: positions; the sum of the sizes if not given.
-        seed: the run's seed.
-    """
-    counts = resampled_counts(sizes, alpha=alpha, total=length)
-    source = np.repeat(np.arange(len(sizes), dtype=np.int32), [counts[name] for name in sizes])
-    _generator(seed, "order").shuffle(source)
-    row = np.empty(len(source), dtype=np.int64)
-    for number, (name, size) in enumerate(sizes.items()):
-        passes = -(-counts[name] // size) if size else 0
-        orders = [_generator(seed, "rows", name, p).permutation(size) for p in range(passes)]
-        if orders:
-            row[source == number] = np.concatenate(orders)[: counts[name]]
-    return MixedIndex(source, row)
 
 
 def subsample(

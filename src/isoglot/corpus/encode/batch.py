@@ -36,7 +36,6 @@ class EncodeOptions(Options):
         overlong: ``drop`` the example, or ``truncate``: each side to ``max_side``, then the longer side until the pair
             fits. Links to pieces that were cut off are dropped and counted.
         pair_template: whose specials are counted: the tokenizer's own (``hf``) or one separator (``single``).
-        count_specials: ``False`` compares ``max_length`` with the pieces alone (PPA's filter as printed).
         words: what a word of raw text is: ``unicode``, ``whitespace``, or the ``tokenizer``'s pre-tokens.
         words_from: where words are given: look them up in the ``text``, or encode the ``words`` themselves.
         subword: which pieces of linked words are linked (:func:`isoglot.corpus.encode.links.project_links`).
@@ -52,7 +51,6 @@ class EncodeOptions(Options):
     max_side: int | None = Field(default=None, ge=1)
     overlong: Literal["drop", "truncate"] = "drop"
     pair_template: Literal["hf", "single"] = "hf"
-    count_specials: bool = True
     words: WordSource = "unicode"
     words_from: Literal["text", "words"] = "text"
     subword: Subword = "all"

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +13,13 @@ from datasets import Dataset, Features, List, Value
 from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.batch import BatchEncoder, EncodeOptions, Kind
-from isoglot.corpus.encode.pieces import PieceEncoder, WordSource
+from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.corpus.encode.store import StreamWriter, cached_stream, content_hash
 from isoglot.corpus.encode.tokenizer import special_template
-from isoglot.corpus.encode.words import split_words
 from isoglot.errors import ConfigurationError
 from isoglot.schema import ALIGNED, BITEXT, LEXICON, TEXT, require
 
-__all__ = ["STREAMS", "EncodeOptions", "detect_kind", "encode_stream", "stream_words", "tokenizer_hash"]
+__all__ = ["STREAMS", "EncodeOptions", "detect_kind", "encode_stream"]
 
 _VERSION = 2  # raise when the same inputs give another stream
 _BATCH = 1_000
@@ -82,7 +77,6 @@ def encode_stream(
     *,
     options: EncodeOptions | None = None,
     cache_dir: str | Path | None = None,
-    num_proc: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Dataset:
     """Tokenise a corpus once and keep the result, or open what an earlier call kept.
@@ -96,7 +90,6 @@ def encode_stream(
         tokenizer: any fast tokenizer.
         options: defaults of :class:`EncodeOptions` if not given.
         cache_dir: where streams are kept; a folder in the ``datasets`` cache if not given.
-        num_proc: worker processes; one, whose tokenizer uses all cores, if not given. Does not change the result.
         progress: called with (rows done, rows in all).
 
     Returns:
@@ -123,7 +116,7 @@ def encode_stream(
             f"max_length={options.max_length} given, but {specials} special tokens and a piece a side must fit; "
             "raise it"
         )
-    encoder = BatchEncoder(kind, options, pieces, specials=specials if options.count_specials else 0)
+    encoder = BatchEncoder(kind, options, pieces, specials=specials)
     parts = (
         f"isoglot-encode-{_VERSION}",
         kind,
@@ -139,7 +132,7 @@ def encode_stream(
     job = _Job(corpus, encoder, features)
 
     def make(folder: Path) -> dict[str, Any]:
-        counts = _write(job, folder, num_proc=num_proc or 1, progress=progress)
+        counts = _write(job, folder, progress)
         if counts["kept"] == 0:
             raise ConfigurationError(_nothing_left(counts, kind, options))
         return {
@@ -150,43 +143,6 @@ def encode_stream(
         }
 
     return cached_stream(name, make, cache_dir=cache_dir)
-
-
-def tokenizer_hash(tokenizer: PreTrainedTokenizerBase) -> str:
-    """A hash of how a fast tokenizer reads text and which specials it adds, whatever calls were made with it."""
-    backend = PieceEncoder(tokenizer).backend
-    digest = hashlib.blake2b(backend.to_str().encode(), digest_size=16)
-    digest.update(repr(special_template(tokenizer)).encode())
-    return digest.hexdigest()
-
-
-def stream_words(
-    corpus: Dataset, stream: Dataset, index: int, *, words: WordSource = "unicode"
-) -> dict[str, list[str]]:
-    """The words that an example's word ids count, read back from the corpus it was made from.
-
-    Args:
-        corpus: the corpus that was encoded.
-        stream: its stream.
-        index: the example in the stream.
-        words: the option that the stream was encoded with.
-
-    Returns:
-        ``words`` for text, ``source_words`` and ``target_words`` for pairs.
-
-    Raises:
-        ConfigurationError: ``words`` is ``tokenizer``: such words have no spelling of their own.
-    """
-    if words == "tokenizer":
-        raise ConfigurationError(
-            "words='tokenizer' counts pre-tokens; only 'unicode' and 'whitespace' words read back"
-        )
-    row = corpus[int(stream[index]["row"])]
-    sides = {"source": "source_words", "target": "target_words"} if "source" in row else {"text": "words"}
-    return {
-        given: list(row[given]) if row.get(given) is not None else split_words(row[text], mode=words)
-        for text, given in sides.items()
-    }
 
 
 def _chosen_columns(corpus: Dataset, kind: Kind) -> Dataset:
@@ -202,7 +158,7 @@ def _chosen_columns(corpus: Dataset, kind: Kind) -> Dataset:
 
 @dataclass(frozen=True)
 class _Job:
-    """All that a worker process needs."""
+    """What is encoded, by whom, into which columns."""
 
     corpus: Dataset
     encoder: BatchEncoder
@@ -219,10 +175,6 @@ class _Job:
                 first += table.num_rows
                 yield counts
 
-    def whole_shard(self, start: int, stop: int, path: Path) -> dict[str, int]:
-        """:meth:`shard` run to its end; its summed counts."""
-        return _summed(self.shard(start, stop, path))
-
 
 def _columns(table: Any) -> dict[str, Any]:
     combined = {name: table.column(name).combine_chunks() for name in table.column_names}
@@ -232,56 +184,16 @@ def _columns(table: Any) -> dict[str, Any]:
     }
 
 
-def _write(
-    job: _Job, folder: Path, *, num_proc: int, progress: Callable[[int, int], None] | None
-) -> dict[str, int]:
-    """Encode all rows into shards; the same rows in the same order for any number of processes."""
-    total = len(job.corpus)
-    size = min(_SHARD, -(-total // num_proc)) or 1
-    bounds = [(start, min(start + size, total)) for start in range(0, total, size)]
-    paths = [folder / f"data-{i:05d}.arrow" for i in range(len(bounds))]
-    done = 0
-    counts: list[dict[str, int]] = []
-
-    def note(found: dict[str, int]) -> None:
-        nonlocal done
-        counts.append(found)
-        done += found["examples"]
-        if progress is not None:
-            progress(done, total)
-
-    if num_proc == 1 or len(bounds) == 1:
-        for (start, stop), path in zip(bounds, paths, strict=True):
-            for found in job.shard(start, stop, path):
-                note(found)
-    else:
-        with _serial_tokenizers(), ProcessPoolExecutor(num_proc, mp_context=get_context("fork")) as pool:
-            starts, stops = zip(*bounds, strict=True)
-            for found in pool.map(job.whole_shard, starts, stops, paths):
-                note(found)
-    return _summed(counts)
-
-
-@contextmanager
-def _serial_tokenizers() -> Iterator[None]:
-    """One tokenizer thread in each worker: the workers already fill the cores, and threads do not survive a fork."""
-    before = os.environ.get("TOKENIZERS_PARALLELISM")
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["TOKENIZERS_PARALLELISM"]
-        else:
-            os.environ["TOKENIZERS_PARALLELISM"] = before
-
-
-def _summed(counts: Iterator[dict[str, int]] | Sequence[Mapping[str, int]]) -> dict[str, int]:
-    total = {"examples": 0, "kept": 0}
-    for found in counts:
-        for key, value in found.items():
-            total[key] = total.get(key, 0) + value
-    return total
+def _write(job: _Job, folder: Path, progress: Callable[[int, int], None] | None) -> dict[str, int]:
+    """Encode all rows into shards; the counts of all batches together."""
+    total, counts = len(job.corpus), {"examples": 0, "kept": 0}
+    for number, start in enumerate(range(0, total, _SHARD)):
+        for found in job.shard(start, min(start + _SHARD, total), folder / f"data-{number:05d}.arrow"):
+            for key, value in found.items():
+                counts[key] = counts.get(key, 0) + value
+            if progress is not None:
+                progress(counts["examples"], total)
+    return counts
 
 
 def _nothing_left(counts: Mapping[str, int], kind: Kind, options: EncodeOptions) -> str:
