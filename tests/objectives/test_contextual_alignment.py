@@ -158,5 +158,5 @@ def test_mistakes_are_named(model):
     del batch["sentences"]["link_ids"]
     with pytest.raises(ConfigurationError, match=r"no word links.*isoglot align"):
         ContextualAlignment(model)(Encodings(model, batch), batch)
-    with pytest.raises(ConfigurationError, match="pooling='middle'"):
+    with pytest.raises(ConfigurationError, match="pooling: 'middle' given; known: first, last, mean"):
         ContextualAlignment(model, pooling="middle")

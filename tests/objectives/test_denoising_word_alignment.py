@@ -336,7 +336,7 @@ def test_mistakes_are_named():
         DenoisingWordAlignment(shell(), queries="all", labels="gold")
     with pytest.raises(ConfigurationError, match="corpus_then_self needs a step"):
         DenoisingWordAlignment(shell(), labels="corpus_then_self")
-    with pytest.raises(ConfigurationError, match="filtering 'gdfa' given"):
+    with pytest.raises(ConfigurationError, match="filtering: 'gdfa' given"):
         DenoisingWordAlignment(shell(), filtering="gdfa")
     with pytest.raises(ConfigurationError, match="unmasked_share: 15 given"):
         DenoisingWordAlignment(shell(), unmasked_share=15)

@@ -8,10 +8,12 @@ from typing import Literal
 import pytest
 from datasets import Dataset
 
+from isoglot.errors import ConfigurationError
 from isoglot.recipe.signatures import (
     dataset_options,
     hints_of,
     mismatch,
+    require_choices,
 )
 
 
@@ -57,3 +59,17 @@ def test_mismatch(hint: object, value: object, fits: bool) -> None:
     if hint is Thing:
         hint = type("Opaque", (), {})
     assert (mismatch(hint, value) is None) is fits
+
+
+def test_a_value_that_a_literal_does_not_list_is_refused_with_the_closest() -> None:
+    def make(*, pooling: Literal["mean", "first"] = "mean", side: Literal["a"] | None = None) -> None:
+        require_choices(make, pooling=pooling, side=side)
+
+    make()
+    make(pooling="first", side="a")
+    with pytest.raises(ConfigurationError) as error:
+        make(pooling="frist", side="b")  # type: ignore[arg-type]
+    assert error.value.problems == [
+        "pooling: 'frist' given; did you mean 'first'?",
+        "side: 'b' given; known: a",
+    ]

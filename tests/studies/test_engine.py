@@ -138,7 +138,7 @@ import sys, time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from os import getpid
-from isoglot.studies.engine import end_with_parent
+from isoglot.corpus.pool import end_with_parent
 if __name__ == "__main__":
     pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=end_with_parent)
     print(pool.submit(getpid).result(), flush=True)

@@ -13,6 +13,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from isoglot.align.embedding.piece_states import Pieces, layer_states, word_states
 from isoglot.align.embedding.word_pieces import cut_words
 from isoglot.errors import ConfigurationError
+from isoglot.recipe.signatures import require_choices
 
 __all__ = ["Unit", "linked_vectors", "sentence_vectors", "unit_vectors", "word_vectors"]
 
@@ -161,8 +162,7 @@ def unit_vectors(
     Raises:
         ConfigurationError: an unknown unit, or no vector at all.
     """
-    if unit not in ("sentence", "word", "piece"):
-        raise ConfigurationError(f"unit {unit!r} given; it is sentence, word or piece")
+    require_choices(unit_vectors, unit=unit)
     pieces = cut_words(tokenizer, [[t] if unit == "sentence" else t.split() for t in texts])
     if unit == "piece":
         pieces = [Pieces(p.ids, list(range(len(p)))) for p in pieces]

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 
 from isoglot.errors import IsoglotError
 
-__all__ = ["WorkPool", "usable_cores"]
+__all__ = ["WorkPool", "end_with_parent", "usable_cores"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -150,13 +150,17 @@ def _main_out_of_sight() -> Iterator[None]:
 
 def _start_worker(initializer: Callable[[Any], None], settings: object) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     initializer(settings)
 
 
-def _end_with_parent() -> None:
-    """A worker that waits for work would outlive a main process that is killed."""
+def end_with_parent() -> None:
+    """Have a worker process end when the process that started it ends, even if that is killed."""
     parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

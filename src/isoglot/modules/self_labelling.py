@@ -17,6 +17,7 @@ from isoglot.modules.extraction import (
     union_links,
 )
 from isoglot.modules.sinkhorn import sinkhorn
+from isoglot.recipe.signatures import require_choices
 
 __all__ = ["LinkGrid", "SelfLabelling", "Sides", "corpus_grid", "self_label"]
 
@@ -45,14 +46,8 @@ class SelfLabelling:
     passes: int = 2
 
     def __post_init__(self) -> None:
+        require_choices(SelfLabelling, filtering=self.filtering, order=self.order)
         problems = []
-        if self.filtering not in ("itermax", "intersection", "union"):
-            problems.append(
-                f"filtering {self.filtering!r} given; there are itermax, intersection and union: "
-                "filtering: itermax"
-            )
-        if self.order not in ("official", "paper"):
-            problems.append(f"order {self.order!r} given; there are official and paper: order: official")
         if self.iterations < 0:
             problems.append(f"iterations {self.iterations} given; 0 or more are needed: iterations: 2")
         if self.passes < 1:

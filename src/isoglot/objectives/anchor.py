@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import cast
+from typing import Literal, cast
 
 import torch
 from torch import Tensor
@@ -15,6 +15,7 @@ from isoglot.modules.encodings import Encodings
 from isoglot.modules.word_vectors import pool_words
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
 from isoglot.objectives.contextual_alignment import side_words
+from isoglot.recipe.signatures import require_choices
 
 __all__ = ["Anchor"]
 
@@ -49,19 +50,12 @@ class Anchor(Objective):
         model: PreTrainedModel,
         *,
         view: str = "sentences",
-        side: str = "query",
-        pooling: str = "last",
-        reduction: str = "mean",
+        side: Literal["query", "key"] = "query",
+        pooling: Literal["last", "first", "mean", "pieces"] = "last",
+        reduction: Literal["mean", "sum"] = "mean",
     ) -> None:
         super().__init__()
-        if reduction not in ("mean", "sum"):
-            raise ConfigurationError(f"anchor: reduction={reduction!r}; it is 'mean' or 'sum'")
-        if pooling not in ("last", "first", "mean", "pieces"):
-            raise ConfigurationError(
-                f"anchor: pooling={pooling!r}; it is 'last', 'first', 'mean' or 'pieces'"
-            )
-        if side not in ("query", "key"):
-            raise ConfigurationError(f"anchor: side={side!r}; it is 'query' or 'key'")
+        require_choices(Anchor, side=side, pooling=pooling, reduction=reduction)
         self.view, self.side, self.pooling, self.reduction = view, side, pooling, reduction
         self.initial = cast(PreTrainedModel, deepcopy(model.base_model).requires_grad_(False).eval())
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor
 from transformers import PreTrainedModel
@@ -10,6 +12,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.word_vectors import WordIndex, pool_words, word_index, word_links
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
+from isoglot.recipe.signatures import require_choices
 
 __all__ = ["ContextualAlignment", "side_words"]
 
@@ -44,19 +47,14 @@ class ContextualAlignment(Objective):
         model: PreTrainedModel,
         *,
         view: str = "sentences",
-        pooling: str = "last",
+        pooling: Literal["last", "first", "mean"] = "last",
         one_to_one: bool = True,
         drop_identical: bool = True,
         special_tokens: bool = True,
-        reduction: str = "mean",
+        reduction: Literal["mean", "sum"] = "mean",
     ) -> None:
         super().__init__()
-        if reduction not in ("mean", "sum"):
-            raise ConfigurationError(f"contextual_alignment: reduction={reduction!r}; it is 'mean' or 'sum'")
-        if pooling not in ("last", "first", "mean"):
-            raise ConfigurationError(
-                f"contextual_alignment: pooling={pooling!r}; it is 'last', 'first' or 'mean'"
-            )
+        require_choices(ContextualAlignment, pooling=pooling, reduction=reduction)
         self.view, self.pooling, self.reduction = view, pooling, reduction
         self.one_to_one, self.drop_identical, self.special_tokens = one_to_one, drop_identical, special_tokens
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from datasets import Dataset
@@ -15,6 +15,7 @@ from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.shared_table import SharedTable
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
+from isoglot.recipe.signatures import require_choices
 from isoglot.schema import LEXICON, require
 from isoglot.seeding import generator_for
 
@@ -67,7 +68,7 @@ class EmbeddingAlignment(Objective):
         lexicon: Dataset | None = None,
         copied_vocabulary: int | None = None,
         share: float = 0.25,
-        pieces: str = "mean",
+        pieces: Literal["mean", "single"] = "mean",
         sample: int | None = None,
         lexicon_seed: int = 0,
     ) -> None:
@@ -80,8 +81,7 @@ class EmbeddingAlignment(Objective):
             raise ConfigurationError(
                 f"embedding_alignment: share={share}; it is a part in (0, 1], usually 0.25"
             )
-        if pieces not in ("mean", "single"):
-            raise ConfigurationError(f"embedding_alignment: pieces={pieces!r}; it is 'mean' or 'single'")
+        require_choices(EmbeddingAlignment, pieces=pieces)
         if sample is not None and sample < 1:
             raise ConfigurationError(
                 f"embedding_alignment: sample={sample}; it is a number of pairs, or nothing for all"

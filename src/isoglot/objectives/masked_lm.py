@@ -14,6 +14,7 @@ from isoglot.modules.literal_head import LiteralTransform, literal_transform
 from isoglot.modules.masked_lm_head import masked_lm_head
 from isoglot.modules.vocabulary_loss import vocabulary_loss
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
+from isoglot.recipe.signatures import require_choices
 
 __all__ = ["MaskedLM"]
 
@@ -63,11 +64,7 @@ class MaskedLM(Objective):
         chunk: int | None = None,
     ) -> None:
         super().__init__()
-        if head not in ("model", "literal"):
-            raise ConfigurationError(
-                f"masked_lm: head: {head!r} given; it is model (the encoder's own) or literal (WEAM's equations): "
-                "head: model"
-            )
+        require_choices(MaskedLM, head=head)
         masked_lm_head(model, check=True)
         self.transform: LiteralTransform | None = literal_transform(model) if head == "literal" else None
         self.view = view

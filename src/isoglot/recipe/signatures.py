@@ -16,12 +16,14 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 
 from isoglot.checks import did_you_mean
+from isoglot.errors import ConfigurationError
 
 __all__ = [
     "argument_docs",
     "dataset_options",
     "hints_of",
     "mismatch",
+    "require_choices",
 ]
 
 
@@ -89,6 +91,28 @@ def mismatch(hint: Any, value: Any) -> str | None:
         messages = [str(e["msg"]) for e in error.errors()]
         return " or ".join(dict.fromkeys(m[0].lower() + m[1:] for m in messages))
     return None
+
+
+def require_choices(maker: Callable[..., Any], **values: Any) -> None:
+    """Refuse values that their parameter's ``Literal`` does not list.
+
+    Args:
+        maker: The class or function that takes them.
+        **values: What was given, by parameter.
+
+    Raises:
+        ConfigurationError: All that are not listed, each with the closest choice.
+    """
+    hints, problems = hints_of(maker), []
+    for name, value in values.items():
+        parts = (hints[name], *typing.get_args(hints[name]))
+        choices = [
+            c for part in parts if typing.get_origin(part) is typing.Literal for c in typing.get_args(part)
+        ]
+        if value not in choices and not (value is None and type(None) in parts):
+            problems.append(f"{name}: {value!r} given; {did_you_mean(value, choices)}")
+    if problems:
+        raise ConfigurationError(problems)
 
 
 def _is_enum(hint: Any) -> bool:

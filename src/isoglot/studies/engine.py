@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import shutil
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from isoglot.checks import missing_package
+from isoglot.corpus.pool import end_with_parent
 from isoglot.errors import ConfigurationError, IsoglotError
 from isoglot.runs.files import make_folder, read_json, write_json
 from isoglot.runs.folder import versions
@@ -22,7 +22,7 @@ from isoglot.runs.lock import locked
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.studies.calls import Call, Step, resolve
 
-__all__ = ["MANIFEST", "Done", "Engine", "Store", "do_calls", "end_with_parent"]
+__all__ = ["MANIFEST", "Done", "Engine", "Store", "do_calls"]
 
 MANIFEST = "call.json"
 """A call's manifest, written last."""
@@ -230,7 +230,7 @@ def _executor(engine: Engine, workers: int, report: Reporter) -> Iterator[tuple[
         yield lambda root, call: _done(root, call, report), 1
     else:
         context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(workers, mp_context=context, initializer=end_with_parent) as pool:
+        with ProcessPoolExecutor(workers, mp_context=context, initializer=_one_thread) as pool:
             yield lambda root, call: pool.submit(_do, str(root), call), workers
 
 
@@ -278,14 +278,7 @@ def _do(root: str, call: Call, *needed: Mapping[str, Any], report: Reporter | No
         return {_FAILED: str(error)}
 
 
-def end_with_parent() -> None:
-    """Have a worker process use one thread, and end when the process that started it ends, however it does."""
+def _one_thread() -> None:
+    """Have a worker process use one thread, and end with the process that started it."""
     os.environ |= {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
-    parent = multiprocessing.parent_process()
-
-    def watch() -> None:
-        if parent is not None:
-            parent.join()
-            os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
+    end_with_parent()

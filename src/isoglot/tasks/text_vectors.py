@@ -17,6 +17,7 @@ from isoglot.modules.checkpoint import load_checkpoint, require_room_for
 from isoglot.modules.devices import resolve_device
 from isoglot.modules.encoder import encode_to_layer, hidden_size, input_embeddings, max_length, num_layers
 from isoglot.modules.finite import require_finite
+from isoglot.recipe.signatures import require_choices
 from isoglot.tasks.features import RowCollator, Step, device_batches
 
 __all__ = ["Pooling", "TextEncoder"]
@@ -51,8 +52,7 @@ class TextEncoder:
         require_room_for(self.tokenizer, self.model, checkpoint)
         self.model.to(resolve_device())  # type: ignore[arg-type]
         self.layer = self._checked(layer)
-        if pooling not in ("mean", "cls"):
-            raise ConfigurationError(f"pooling {pooling!r} given; it is mean or cls")
+        require_choices(TextEncoder, pooling=pooling)
         self.pooling = pooling
         self.longest = self._longest(max_length)
 

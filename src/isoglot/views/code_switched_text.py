@@ -14,8 +14,8 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from isoglot.errors import ConfigurationError
+from isoglot.recipe.signatures import require_choices
 from isoglot.views.instance import (
-    SIDES,
     Instance,
     Side,
     instance_of,
@@ -100,16 +100,13 @@ class CodeSwitchedText(MaskingOptions):
             self.lexicon,
             None,
         )  # its table is kept, not the corpus: loader workers get a copy
+        require_choices(CodeSwitchedText, mode=self.mode, side=self.side)
         problems = []
         if (lexicon is None) == (self.copied_vocabulary is None):
             problems.append(
                 "code_switched_text: give exactly one of `lexicon` and `copied_vocabulary`, for example "
                 "copied_vocabulary: 40000"
             )
-        if self.mode not in ("tang2022_input", "chaudhary_label"):
-            problems.append(f"mode: {self.mode!r} given; write 'tang2022_input' or 'chaudhary_label'")
-        if self.side is not None and self.side not in SIDES:
-            problems.append(f"side: {self.side!r} given; write one of {', '.join(SIDES)}")
         if not 0 <= self.synonym_probability <= 1:
             problems.append(f"synonym_probability: {self.synonym_probability!r} given; it is between 0 and 1")
         if problems:

@@ -16,7 +16,6 @@ from isoglot.views.layout import Template, as_array, language_id, target_first
 from isoglot.views.masking import Masked, Masking, mask_tokens
 
 __all__ = [
-    "SIDES",
     "Instance",
     "Side",
     "instance_of",
@@ -33,8 +32,6 @@ IntArray = NDArray[np.int64]
 
 Side = Literal["source", "target", "first", "second"]
 """A side of a pair, by name or by the example's coin (true: the target is first)."""
-
-SIDES = ("source", "target", "first", "second")
 
 _DOCUMENT_STRIDE = 1 << 20
 """Set between the word numbers of packed documents, which count from 0 in each."""

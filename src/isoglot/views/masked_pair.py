@@ -13,6 +13,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from isoglot.errors import ConfigurationError
+from isoglot.recipe.signatures import require_choices
 from isoglot.views.instance import Instance, is_packed, masked_tensors, packed_instance, to_tensors
 from isoglot.views.layout import (
     Template,
@@ -83,13 +84,7 @@ class MaskedPair(MaskingOptions):
     _limit: int = field(init=False, repr=False)
 
     def __post_init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
-        choices = (
-            ("segment_ids", self.segment_ids, ("zero", "pair", "none")),
-            ("order", self.order, ("source_first", "target_first", "shuffle")),
-        )
-        problems = [f"{n}: {v!r} given; write one of {', '.join(c)}" for n, v, c in choices if v not in c]
-        if problems:
-            raise ConfigurationError(problems)
+        require_choices(MaskedPair, segment_ids=self.segment_ids, order=self.order)
         self._masking = self.masking(tokenizer)
         self._template = pair_template(tokenizer, self.pair_template)
         self._limit = length_limit(tokenizer, self.max_length, self._template)

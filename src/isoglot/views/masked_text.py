@@ -10,9 +10,8 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from isoglot.errors import ConfigurationError
+from isoglot.recipe.signatures import require_choices
 from isoglot.views.instance import (
-    SIDES,
     Instance,
     instance_of,
     masked_tensors,
@@ -66,11 +65,7 @@ class MaskedText(MaskingOptions):
     _limit: int = field(init=False, repr=False)
 
     def __post_init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
-        if self.side is not None and self.side not in SIDES:
-            raise ConfigurationError(
-                f"side: {self.side!r} given; write 'source', 'target', 'first' or 'second' for a bitext stream, "
-                "nothing for a text stream"
-            )
+        require_choices(MaskedText, side=self.side)
         self._masking = self.masking(tokenizer)
         self._template = single_template(tokenizer)
         self._limit = length_limit(tokenizer, self.max_length, self._template)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from isoglot.errors import ConfigurationError
+from isoglot.recipe.signatures import require_choices
 from isoglot.views.instance import to_tensors
 from isoglot.views.layout import Template, as_array, language_id, length_limit, single_template, target_first
 from isoglot.views.masking import special_table
@@ -63,13 +63,7 @@ class SentencePair:
     _specials: NDArray[np.bool_] = field(init=False, repr=False)
 
     def __post_init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
-        choices = (
-            ("order", self.order, ("shuffle", "source_is_query", "target_is_query")),
-            ("pivot", self.pivot, ("source", "target")),
-        )
-        problems = [f"{n}: {v!r} given; write one of {', '.join(c)}" for n, v, c in choices if v not in c]
-        if problems:
-            raise ConfigurationError(problems)
+        require_choices(SentencePair, order=self.order, pivot=self.pivot)
         self._template = single_template(tokenizer)
         self._limit = length_limit(tokenizer, self.max_length, self._template)
         self._specials = special_table(tokenizer)
