@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from isoglot.align.embedding.options import EmbeddingOptions
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.extraction import itermax_links
@@ -191,3 +192,12 @@ def test_corpus_labels_need_links(model):
     del batch["sentences"]["link_ids"]
     with pytest.raises(ConfigurationError, match="no word links"):
         SelfTraining(model, labels="corpus")(Encodings(model, batch), batch)
+
+
+def test_the_aligner_gets_the_objectives_own_links(model):
+    cosine = SelfTraining(model, layer=1, compare="cosine", temperature=0.05).aligner_options()
+    assert {**cosine, "min_probability": 0.0} == {
+        "method": "softmax", "layer": 1, "compare": "cosine", "temperature": 0.05, "min_probability": 0.0,
+    }  # fmt: skip
+    assert EmbeddingOptions.build(**cosine).min_probability > 0
+    assert EmbeddingOptions.build(**SelfTraining(model, threshold=0.01).aligner_options()).threshold == 0.01

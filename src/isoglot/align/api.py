@@ -14,6 +14,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.align.alignment import Alignment, sentence_scores
 from isoglot.align.embedding.aligner import EmbeddingAligner
+from isoglot.align.embedding.choice import with_kept
 from isoglot.align.embedding.loading import model_identity
 from isoglot.align.embedding.options import METHODS as EMBEDDING_METHODS
 from isoglot.align.embedding.options import EmbeddingOptions
@@ -160,7 +161,10 @@ def _aligner(
             "`isoglot align BITEXT -m eflomal` or EflomalAligner().align(dataset), or give method='itermax' with an "
             "encoder"
         )
-    chosen = EmbeddingOptions.build(method=method or "itermax", **options)
+    wanted = options if method is None else {"method": method, **options}
+    if isinstance(model, (str, Path)):
+        wanted = with_kept(model, wanted)
+    chosen = EmbeddingOptions.build(**wanted)
     if isinstance(model, PreTrainedModel) or tokenizer is not None:
         return EmbeddingAligner(
             DEFAULT_MODEL if model is None else model, tokenizer=tokenizer, options=chosen

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from isoglot.align.embedding.choice import with_kept
 from isoglot.align.embedding.options import METHODS, AnyEmbedding, EmbeddingOptions
 from isoglot.align.statistical.options import DiagonalOptions, HmmOptions, Symmetrisation, Symmetriser
 from isoglot.checks import did_you_mean, validated
@@ -206,7 +207,9 @@ def aligner_of(**values: Any) -> AnyAligner:
     Raises:
         ConfigurationError: an unknown method, and every option that is unknown, of other aligners, or bad.
     """
-    method = values.get("method") or ("itermax" if "model" in values else "fast_align")
+    if "model" in values and values.get("method", "itermax") in METHODS:
+        values = {"method": "itermax", **with_kept(values["model"], values)}
+    method = values.get("method", "fast_align")
     if method not in _KINDS:
         raise ConfigurationError(
             f"--method: {method!r} given; {did_you_mean(method, _KINDS)} Statistical: {', '.join(STATISTICAL)}; with "
@@ -278,14 +281,17 @@ class LayerScoring(Options):
         return self
 
 
-def scoring_of(**values: Any) -> FileScoring | LayerScoring:
+def scoring_of(**given: Any) -> FileScoring | LayerScoring:
     """The way of scoring that options by name describe: layers of an encoder with ``layers``, else a file of links.
 
     Raises:
         ConfigurationError: every option that is unknown, of the other way, or bad.
     """
     owners = {"scoring a file": fields_of(FileScoring), "--layers": fields_of(LayerScoring)}
+    values = given
     if "layers" not in values:
         return validated(FileScoring, values, what="scoring a file", owners=owners, called=_flag)
-    values = {"method": "itermax", **values}
+    if "model" in values:
+        values = {"method": "itermax", **with_kept(values["model"], values)}
+        values = {name: value for name, value in values.items() if name != "layer" or name in given}
     return validated(LayerScoring, values, what="--layers", owners=owners, called=_flag)

@@ -14,7 +14,7 @@ from isoglot.align.scoring import AlignmentScore, score
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.files import write_text
 
-__all__ = ["ScoreReport", "score_file", "score_layers", "write_sentences"]
+__all__ = ["ScoreReport", "layer_numbers", "score_file", "score_layers", "write_sentences"]
 
 
 @dataclass(frozen=True)
@@ -100,21 +100,21 @@ def score_layers(gold: Gold, wanted: LayerScoring) -> list[tuple[int, AlignmentS
         ConfigurationError: no words in the gold file, or no such layer.
     """
     from isoglot.align.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
-    from isoglot.align.embedding.layer_error import GoldPairs, layer_error  # noqa: PLC0415
+    from isoglot.align.embedding.layer_error import gold_pairs, layer_error  # noqa: PLC0415
 
-    reference = read_links(gold.gold, name=gold.gold_format, base=gold.gold_base)
-    if reference.words is None:
-        raise ConfigurationError(
-            f"{gold.gold}: --layers needs the words of the gold sentences; use JSON lines with src and tgt"
-        )
+    pairs = gold_pairs(gold.gold, name=gold.gold_format, base=gold.gold_base)
     aligner = EmbeddingAligner(wanted.model, options=wanted.options.model_copy(update={"layer": 0}))
-    layers = None if wanted.layers == "all" else _numbers(wanted.layers)
-    found = layer_error(aligner, GoldPairs(reference.words, reference.gold), layers=layers)
+    found = layer_error(aligner, pairs, layers=layer_numbers(wanted.layers))
     return list(found.items())
 
 
-def _numbers(text: str) -> list[int]:
+def layer_numbers(text: str) -> list[int] | None:
+    """Layers as the command line gives them: ``None`` for ``all``.
+
+    Raises:
+        ConfigurationError: something else than numbers.
+    """
     try:
-        return [int(part) for part in text.split(",")]
+        return None if text == "all" else [int(part) for part in text.split(",")]
     except ValueError:
         raise ConfigurationError(f"--layers {text!r} given; it is `all` or numbers such as 4,8,12") from None

@@ -39,6 +39,7 @@ _COMMANDS: dict[Any, str] = {
     trimming.trim: "encoder, text -> encoder with the pieces the text needs",
     alignment.align: "two texts, or a corpus -> links between words",
     alignment.score: "links, gold links -> precision, recall, AER",
+    alignment.tune: "encoder, gold links -> its best layer and method",
     starting.init: "bitext, encoder -> commented recipe",
     pretraining.inspect: "recipe -> what the model will see",
     pretraining.pretrain: "recipe -> checkpoint, a plain Hugging Face folder",

@@ -31,7 +31,7 @@ from isoglot.options import Options, option
 if TYPE_CHECKING:
     from isoglot.align.scoring import AlignmentScore
 
-__all__ = ["align", "aligner_settings", "score"]
+__all__ = ["align", "aligner_settings", "score", "tune"]
 
 Settings = Annotated[
     list[str] | None,
@@ -183,6 +183,49 @@ def score(
         typer.echo(f"{cells[0]:>9s} {cells[1]:>7s} {cells[2]:>6s} {cells[3]:>6s}  {len(report.sentences):,}")
     if report.hint:
         typer.secho(f"Warning: {report.hint}", err=True, fg=typer.colors.YELLOW, bold=True)
+
+
+@with_flags
+def tune(
+    encoder: Annotated[str, typer.Argument(metavar="ENCODER", help="Folder of a checkpoint or a run.")],
+    gold: Annotated[
+        list[str],
+        typer.Option(
+            "--gold",
+            "-g",
+            help="Development links, repeatable: JSON lines with words, or a folder of `isoglot align --format "
+            "corpus`, whose links then stand in for gold ones.",
+        ),
+    ],
+    running: Running,
+    layers: Annotated[str, typer.Option(help="all, or numbers such as 6,7,8.")] = "all",
+    settings: Settings = None,
+) -> None:
+    """Choose an encoder's layer and method for word alignment.
+
+    Tries argmax, itermax and softmax with several thresholds at each layer, and keeps the one with the least mean
+    alignment error rate in aligner.json beside the weights, where `isoglot align --model` finds it.
+
+    isoglot tune runs/aligner --gold dev.en-de.jsonl --gold dev.en-fr.jsonl
+    """
+    from statistics import fmean
+
+    from isoglot.align.embedding.choice import best_choice, keep_choice
+    from isoglot.align.embedding.layer_error import gold_pairs
+    from isoglot.align.score_file import layer_numbers
+    from isoglot.cli.console import Console
+
+    pairs = {name: gold_pairs(name) for name in gold}
+    with Console(quiet=running.quiet) as console:
+        best, tried = best_choice(
+            encoder, pairs, layers=layer_numbers(layers),
+            progress=None if running.quiet else console.progress, **aligner_settings(settings),
+        )  # fmt: skip
+    typer.echo("mean AER  layer  method")
+    for choice, errors in tried[:5]:
+        rest = " ".join(f"{k}={v}" for k, v in choice.items() if k not in ("layer", "method"))
+        typer.echo(f"{fmean(errors.values()):8.2f}  {choice['layer']:5d}  {choice['method']} {rest}".rstrip())
+    typer.echo(str(keep_choice(encoder, best)))
 
 
 def _print_layers(rows: Sequence[tuple[int, AlignmentScore]], as_json: bool) -> None:

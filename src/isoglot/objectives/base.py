@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from torch import Tensor, nn
 from transformers import PreTrainedModel
@@ -81,3 +82,10 @@ class Objective(nn.Module, ABC):
 
     def after_step(self, encoder: PreTrainedModel) -> None:
         """Called once after each optimiser step (momentum updates, schedules)."""
+
+    def aligner_options(self) -> Mapping[str, Any] | None:
+        """How the trained encoder should align words, as options of an embedding aligner; ``None``: no opinion.
+
+        They are written to ``aligner.json`` beside the exported encoder, where ``isoglot align --model`` finds them.
+        """
+        return None

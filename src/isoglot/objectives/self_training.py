@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +17,8 @@ from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
 
 __all__ = ["SelfTraining"]
 
+_LIKELY = 0.35
+"""Least probability of a link, the best of 0.2, 0.25, ... 0.45 on XL-WA's development sets."""
 Labels = Literal["self", "corpus", "corpus_then_self"]
 Loss = Literal["probability", "likelihood"]
 Compare = Literal["dot", "cosine"]
@@ -122,6 +125,18 @@ class SelfTraining(Objective):
     def after_step(self, encoder: PreTrainedModel) -> None:
         """Counts optimizer steps, for the change of labels."""
         self.step += 1
+
+    def aligner_options(self) -> Mapping[str, Any]:
+        """The links whose probability was trained; for the cosine those that are likely in both directions."""
+        options = {
+            "method": "softmax",
+            "layer": self.layer,
+            "compare": self.compare,
+            "temperature": self.temperature,
+        }
+        return options | (
+            {"min_probability": _LIKELY} if self.compare == "cosine" else {"threshold": self.threshold}
+        )
 
     def _count(self, links: Tensor) -> Tensor:
         if self.loss == "probability":

@@ -11,9 +11,11 @@ from typing import Any
 from ruamel.yaml import YAML
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from isoglot.align.embedding.choice import keep_choice
 from isoglot.errors import ConfigurationError, TrainingError
 from isoglot.modules.checkpoint import few, left_out, quiet
 from isoglot.modules.finite import non_finite
+from isoglot.objectives.base import Objective
 from isoglot.runs.files import whole_folder
 from isoglot.runs.folder import versions
 from isoglot.training.model import AlignmentModel
@@ -94,6 +96,10 @@ def export_encoder(
     with whole_folder(out) as folder:
         save_encoder(model, folder, tokenizer=tokenizer)
         (folder / "README.md").write_text(model_card(card, model=model), encoding="utf-8")
+        objectives = trained.objectives.values() if isinstance(trained, AlignmentModel) else ()
+        for objective in objectives:
+            if isinstance(objective, Objective) and (options := objective.aligner_options()) is not None:
+                keep_choice(folder, dict(options))
     return out
 
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from isoglot.align.alignment import Alignment
 from isoglot.align.embedding.aligner import EmbeddingAligner
+from isoglot.align.files.formats import read_links
 from isoglot.align.scoring import AlignmentScore, GoldAlignment, score
+from isoglot.corpus.manifest import load_corpus
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import num_layers
+from isoglot.schema import ALIGNED, require
 
-__all__ = ["GoldPairs", "chosen_layers", "layer_error"]
+__all__ = ["GoldPairs", "chosen_layers", "gold_pairs", "layer_error"]
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,32 @@ class GoldPairs:
 
     words: Sequence[tuple[Sequence[str], Sequence[str]]]
     gold: Sequence[GoldAlignment]
+
+
+def gold_pairs(path: str | Path, *, limit: int = 500, **reading: Any) -> GoldPairs:
+    """Sentence pairs and links to measure an aligner on.
+
+    Args:
+        path: JSON lines with ``src``, ``tgt``, ``sure`` and ``possible``; or a folder that
+            ``isoglot align --format corpus`` wrote, whose links then count as sure ones.
+        limit: Pairs to take from such a folder; of a file all are taken.
+        **reading: ``name`` and ``base`` of :func:`~isoglot.align.files.formats.read_links`.
+
+    Raises:
+        ConfigurationError: the file has no words.
+        InputError: it cannot be read.
+    """
+    if Path(path).is_dir():
+        corpus = load_corpus(path)
+        rows = require(corpus, ALIGNED, role=str(path)).select(range(min(limit, len(corpus))))
+        words = list(zip(rows["source_words"], rows["target_words"], strict=True))
+        return GoldPairs(words, [GoldAlignment.of(links, []) for links in rows["links"]])
+    found = read_links(path, **reading)
+    if found.words is None:
+        raise ConfigurationError(
+            f"{path}: has links but no words to align; give JSON lines with src and tgt, sure and possible"
+        )
+    return GoldPairs(found.words, found.gold)
 
 
 def layer_error(

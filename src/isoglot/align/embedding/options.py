@@ -146,6 +146,9 @@ class Threshold(Similarity):
     threshold: float | None = option(
         None, "Least value of a link in both directions; softmax 0.001, entmax 0.", flags=None, ge=0, lt=1
     )
+    temperature: float = option(
+        1.0, "Divides what is compared; self_training's with compare=cosine.", flags=None, gt=0
+    )
 
 
 class _TwoDirections(_Growing):

@@ -100,7 +100,9 @@ def _by_threshold(
     options: Threshold, source: Tensor, target: Tensor, source_mask: Tensor, target_mask: Tensor
 ) -> tuple[Tensor, Tensor]:
     mask = pair_mask(source_mask, target_mask)
-    similarity = _similarity(options, source, target, mask)
+    # A cosine is compared as (cosine + 1) / 2, whose softmax at half the temperature is the cosine's.
+    scale = options.temperature / (2.0 if options.comparison == "cosine" else 1.0)
+    similarity = _similarity(options, source, target, mask) / scale
     if options.method == "softmax":
         forward, backward = softmax_probabilities(similarity, mask)
         threshold = 1e-3 if options.threshold is None else options.threshold

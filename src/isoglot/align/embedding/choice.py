@@ -1,0 +1,114 @@
+"""Layer and method of an encoder as an aligner: chosen on gold links, kept beside its weights, read by every verb."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from isoglot.errors import ConfigurationError
+from isoglot.runs.checkpoint import checkpoint_folder
+from isoglot.runs.files import read_json, write_json
+
+__all__ = ["ALIGNER_FILE", "CANDIDATES", "Choice", "best_choice", "keep_choice", "kept_choice", "with_kept"]
+
+ALIGNER_FILE = "aligner.json"
+Choice = dict[str, Any]
+"""Options of an embedding aligner by name, ``method`` and ``layer`` among them."""
+
+CANDIDATES: tuple[Choice, ...] = (
+    {"method": "argmax"},
+    {"method": "itermax"},
+    *(
+        {"method": "softmax", "compare": "cosine", "temperature": 0.05, "min_probability": least}
+        for least in (0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
+    ),
+)
+"""What :func:`best_choice` tries at each layer."""
+
+
+def kept_choice(model: str | Path) -> Choice:
+    """What ``aligner.json`` in an encoder's folder says; nothing for one without it, or of the hub.
+
+    Raises:
+        ConfigurationError: the file is not a JSON object.
+    """
+    place = checkpoint_folder(model)
+    file = place / ALIGNER_FILE if isinstance(place, Path) else None
+    if file is None or not file.is_file():
+        return {}
+    choice = read_json(file)
+    if choice is None:
+        raise ConfigurationError(f"{file}: not a JSON object; delete it, or choose again with `isoglot tune`")
+    return choice
+
+
+def with_kept(model: str | Path, options: Mapping[str, Any]) -> Choice:
+    """Options for an encoder: those given, then those that it keeps; of another method only the layer is taken."""
+    kept = kept_choice(model)
+    if options.get("method", kept.get("method")) != kept.get("method"):
+        kept = {name: value for name, value in kept.items() if name == "layer"}
+    return {**kept, **options}
+
+
+def keep_choice(folder: str | Path, choice: Choice) -> Path:
+    """Write a choice beside an encoder's weights.
+
+    Raises:
+        ConfigurationError: the encoder is not in a folder of this machine.
+    """
+    place = checkpoint_folder(folder)
+    if not isinstance(place, Path):
+        raise ConfigurationError(
+            f"{folder}: a choice is kept beside the weights, but this encoder is not in a folder; "
+            f"download it first: `hf download {folder} --local-dir FOLDER`"
+        )
+    write_json(place / ALIGNER_FILE, choice)
+    return place / ALIGNER_FILE
+
+
+def best_choice(
+    model: str | Path,
+    gold: Mapping[str, Any],
+    *,
+    layers: Sequence[int] | None = None,
+    candidates: Sequence[Choice] = CANDIDATES,
+    progress: Callable[[str, int, int], None] | None = None,
+    **options: Any,
+) -> tuple[Choice, list[tuple[Choice, dict[str, float]]]]:
+    """The method and layer with the least mean AER over sets of gold links.
+
+    Args:
+        model: The encoder.
+        gold: Name of each set -> :class:`~isoglot.align.embedding.layer_error.GoldPairs`.
+        layers: Layers to try; by default all.
+        candidates: Methods to try, as options by name.
+        progress: Called with a label, how many runs are done and how many there are.
+        **options: Further options of every candidate, such as ``device``.
+
+    Returns:
+        The best choice, and every choice with its AER on each set (%), from the best to the worst.
+    """
+    from isoglot.align.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
+    from isoglot.align.embedding.layer_error import layer_error  # noqa: PLC0415
+    from isoglot.align.embedding.options import EmbeddingOptions  # noqa: PLC0415
+
+    aligner = EmbeddingAligner(model, **options)
+    runs = list(itertools.product(candidates, gold))
+    errors: dict[int, dict[tuple[int, str], float]] = {}
+    for done, (candidate, name) in enumerate(runs):
+        if progress is not None:
+            progress(f"{candidate['method']} on {name}", done, len(runs))
+        chosen = aligner.with_options(EmbeddingOptions.build(**candidate, **options))
+        found = layer_error(chosen, gold[name], layers=layers)
+        own = errors.setdefault(candidates.index(candidate), {})
+        own |= {(layer, name): 100 * score.aer for layer, score in found.items()}
+    tried = [
+        ({**candidates[index], "layer": layer}, {name: own[layer, name] for name in gold})
+        for index, own in errors.items()
+        for layer in sorted({layer for layer, _ in own})
+    ]
+    tried.sort(key=lambda entry: fmean(entry[1].values()))
+    return tried[0][0], tried

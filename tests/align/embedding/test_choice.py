@@ -1,0 +1,155 @@
+"""Layer and method of an aligner: chosen on gold links, kept beside the weights, read by every verb."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+import isoglot as iso
+from isoglot.align.embedding.aligner import EmbeddingAligner
+from isoglot.align.embedding.choice import (
+    ALIGNER_FILE,
+    CANDIDATES,
+    best_choice,
+    keep_choice,
+    kept_choice,
+    with_kept,
+)
+from isoglot.align.embedding.layer_error import gold_pairs
+from isoglot.align.options import aligner_of, scoring_of
+from isoglot.cli import app
+from isoglot.errors import ConfigurationError
+from isoglot.testing import tiny_model, tiny_tokenizer
+
+WORDS = [
+    (["the", "river", "is", "deep"], ["ta", "potamo", "bathy"]),
+    (["a", "small", "house"], ["mikro", "spiti"]),
+]
+SHUFFLED = random.Random(1)
+LONG = [
+    tuple(SHUFFLED.choices([word for pair in WORDS for word in pair[side]], k=12) for side in (0, 1))
+    for _ in range(8)
+]
+SOFTMAX = {"method": "softmax", "layer": 1, "compare": "cosine", "temperature": 0.1, "min_probability": 0.3}
+
+
+@pytest.fixture
+def encoder(tmp_path):
+    folder = tmp_path / "encoder"
+    tiny_model("bert").save_pretrained(folder)
+    tiny_tokenizer("bert").save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def gold(encoder, tmp_path):
+    """What the encoder links at layer 2 by argmax, as gold links."""
+    found = EmbeddingAligner(encoder, method="argmax", layer=2, dtype="float32").align_pairs(LONG)
+    path = tmp_path / "dev.jsonl"
+    rows = [
+        {
+            "id": str(n),
+            "src": s,
+            "tgt": t,
+            "sure": [list(link) for link in links.links],
+            "possible": [],
+        }
+        for n, ((s, t), links) in enumerate(zip(LONG, found, strict=True))
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_the_layer_and_method_that_made_the_links_are_found(encoder, gold):
+    best, tried = best_choice(encoder, {"dev": gold_pairs(gold)}, dtype="float32")
+    assert best == {"method": "argmax", "layer": 2}
+    assert tried[0][1] == {"dev": 0.0}
+    errors = [sum(found.values()) for _, found in tried]
+    assert errors == sorted(errors)
+    assert len(tried) == len(CANDIDATES) * 4
+
+
+def test_tune_keeps_the_choice_and_align_uses_it(encoder, gold, tmp_path):
+    runner = CliRunner()
+    result = runner.invoke(app, ["tune", str(encoder), "-g", str(gold), "--set", "dtype=float32", "-q"])
+    assert result.exit_code == 0, result.output
+    assert json.loads((encoder / ALIGNER_FILE).read_text()) == {"method": "argmax", "layer": 2}
+    chosen = aligner_of(model=str(encoder)).options
+    assert (chosen.method, chosen.layer) == ("argmax", 2)
+    assert "layer 1" not in result.output
+    found = iso.align("the river is deep", "ta potamo bathy", model=encoder, dtype="float32")
+    expected = EmbeddingAligner(encoder, method="argmax", layer=2, dtype="float32").align_words(*WORDS[0])
+    assert found.links == expected.links
+
+
+def test_what_is_given_goes_before_what_is_kept(encoder):
+    keep_choice(encoder, SOFTMAX)
+    assert with_kept(encoder, {}) == SOFTMAX
+    assert with_kept(encoder, {"temperature": 0.2}) == {**SOFTMAX, "temperature": 0.2}
+    assert with_kept(encoder, {"method": "softmax"}) == SOFTMAX
+    assert with_kept(encoder, {"method": "argmax"}) == {"method": "argmax", "layer": 1}
+    assert aligner_of(model=str(encoder), layer=0).options.layer == 0
+    layers = scoring_of(layers="all", model=str(encoder)).options
+    assert (layers.method, layers.layer) == ("softmax", None)
+
+
+def test_an_encoder_without_the_file_has_the_usual_options(encoder):
+    assert kept_choice(encoder) == {}
+    assert kept_choice("some/hub-name") == {}
+    assert aligner_of(model=str(encoder)).options.method == "itermax"
+
+
+def test_a_broken_file_is_named(encoder):
+    (encoder / ALIGNER_FILE).write_text("[1", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=ALIGNER_FILE):
+        aligner_of(model=str(encoder))
+
+
+def test_a_choice_needs_a_folder():
+    with pytest.raises(ConfigurationError, match="hf download"):
+        keep_choice("some/hub-name", SOFTMAX)
+
+
+def test_statistical_links_stand_in_for_gold_ones(tmp_path, encoder):
+    bitext = tmp_path / "pairs.txt"
+    lines = [f"{' '.join(s)} ||| {' '.join(t)}" for s, t in WORDS] * 5
+    bitext.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    folder = tmp_path / "aligned"
+    arguments = ["align", str(bitext), "-q", "--format", "corpus", "--out", str(folder)]
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    pairs = gold_pairs(folder, limit=4)
+    assert pairs.words == [*WORDS, *WORDS]
+    assert all(gold.sure == gold.possible for gold in pairs.gold)
+
+
+@pytest.mark.parametrize("temperature", [0.05, 0.5])
+def test_softmax_of_the_cosine_at_a_temperature_equals_loops(encoder, temperature):
+    options = {"compare": "cosine", "temperature": temperature, "layer": 2, "dtype": "float32"}
+    found = EmbeddingAligner(encoder, method="softmax", threshold=0.2, **options).align_words(*WORDS[0])
+    model, tokenizer = tiny_model("bert").eval(), tiny_tokenizer("bert")
+    states = []
+    for words in WORDS[0]:
+        encoded = tokenizer(" ".join(words), return_tensors="pt")
+        with torch.no_grad():
+            hidden = model(**encoded, output_hidden_states=True).hidden_states[2][0]
+        states.append((hidden[1:-1], encoded.word_ids()[1:-1]))
+    (source, source_words), (target, target_words) = states
+    cosine = torch.nn.functional.cosine_similarity(source[:, None], target[None], dim=-1) / temperature
+    forward, backward = cosine.softmax(1), cosine.softmax(0)
+    expected = {
+        (source_words[i], target_words[j])
+        for i in range(len(source))
+        for j in range(len(target))
+        if forward[i, j] > 0.2 and backward[i, j] > 0.2
+    }
+    assert set(found.links) == expected
+
+
+def test_links_without_words_cannot_be_aligned(tmp_path):
+    (tmp_path / "gold.txt").write_text("0-0 1-1\n", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="no words"):
+        gold_pairs(tmp_path / "gold.txt")
