@@ -320,7 +320,8 @@ def test_an_unknown_name_lists_the_closest_recipe() -> None:
 
 def test_builtin_recipes_say_what_they_are_for_and_load(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ISOGLOT_DATA", "/data")
-    monkeypatch.setenv("ISOGLOT_CORPORA", "/corpora")
+    for name in ("ISOGLOT_CORPORA", "ISOGLOT_ENCODER", "ISOGLOT_ALIGNED"):
+        monkeypatch.setenv(name, "/corpora")
     monkeypatch.setenv("ISOGLOT_RUNS", "/corpora")
     found = builtin_recipes()
     assert {"tlm", "mlm", "small/tlm_en_de", "small/mlm_en_de"} <= set(found)
