@@ -118,7 +118,8 @@ def test_builtin_recipes_have_no_mistake_but_missing_data(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ISOGLOT_DATA", str(tmp_path))
-    monkeypatch.setenv("ISOGLOT_CORPORA", str(tmp_path))
+    for variable in ("ISOGLOT_CORPORA", "ISOGLOT_ENCODER", "ISOGLOT_ALIGNED"):
+        monkeypatch.setenv(variable, str(tmp_path / "missing"))
     monkeypatch.setenv("ISOGLOT_RUNS", str(tmp_path))
     with pytest.raises(ConfigurationError) as caught:
         load_recipe(name)
