@@ -5,13 +5,18 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors import safe_open
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
+from typer.testing import CliRunner
 
+from isoglot.cli import app
+from isoglot.corpus.prepare import prepare
+from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.pretraining.trim import trim
 from isoglot.pretraining.trim_options import TrimRequest
@@ -110,11 +115,15 @@ def test_every_input_format_gives_the_same_encoder(tmp_path: Path, corpus: str) 
         file.write(pairs)
     rows = [{"id": 1, "pair": {"a": a, "b": b.split()}} for a, b in zip(*halves, strict=True)]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows), encoding="utf-8")
+    source_of_pairs = Source(path=str(tmp_path / "pairs.tsv.gz"), source_language="zz", target_language="qq")
+    prepare(source_of_pairs, tmp_path / "prepared")
     weights = []
-    for number, path in enumerate((corpus, tmp_path / "pairs.tsv.gz", tmp_path / "rows.jsonl")):
+    for number, path in enumerate(
+        (corpus, tmp_path / "pairs.tsv.gz", tmp_path / "rows.jsonl", tmp_path / "prepared")
+    ):
         out = trim(source, tmp_path / f"out{number}", TrimRequest(text=(str(path),))).path
         weights.append((out / "tokenizer.json").read_bytes() + (out / "model.safetensors").read_bytes())
-    assert weights[0] == weights[1] == weights[2]
+    assert len(set(weights)) == 1
 
 
 def test_held_out_text_tells_what_is_lost_and_a_finished_folder_is_left_alone(
@@ -156,6 +165,21 @@ def test_mistakes_are_told_and_leave_nothing_behind(tmp_path: Path, corpus: str)
     with pytest.raises(ConfigurationError, match=r"holds no model\.safetensors"):
         trim(source, out, TrimRequest(text=(corpus,)))
     assert not out.exists()
+
+
+def test_the_command_prints_what_was_saved(tmp_path: Path, corpus: str) -> None:
+    source = saved(tmp_path / "encoder", "xlm-roberta")
+    second = tmp_path / "second.txt"
+    second.write_text("un brevolo\n", encoding="utf-8")
+    options = ["--held-out", corpus, "--out", str(tmp_path / "out")]
+    ran = CliRunner().invoke(app, ["trim", str(source), "--text", corpus, str(second), *options])
+    size = len(AutoTokenizer.from_pretrained(tmp_path / "out"))
+    lines = ran.stdout.splitlines()
+    assert lines[0] == f"pieces: {len(AutoTokenizer.from_pretrained(source))} -> {size}"
+    assert re.fullmatch(r"parameters: [\d,]+ -> [\d,]+", lines[1])
+    assert re.fullmatch(r"held-out text: 0 of \d+ tokens cut differently \(0.00%\)", lines[2])
+    done = trim(source, tmp_path / "out", TrimRequest(text=(corpus, str(second)), held_out=(corpus,)))
+    assert done.skipped
 
 
 @pytest.mark.skipif("ISOGLOT_ENCODER" not in os.environ, reason="needs a real encoder in ISOGLOT_ENCODER")

@@ -45,6 +45,8 @@ def trim(
         done = run(encoder, out, request, overwrite=running.overwrite, progress=progress)
         if done.skipped:
             console.note(f"nothing to do: {out} holds this trimmed encoder already")
+    if running.quiet:
+        return
     typer.echo(f"pieces: {done.pieces[0]:,} -> {done.pieces[1]:,}")
     typer.echo(f"parameters: {done.parameters[0]:,} -> {done.parameters[1]:,}")
     if done.held_out is not None:

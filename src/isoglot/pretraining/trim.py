@@ -194,10 +194,8 @@ def _texts(paths: Iterable[str], label: str, progress: Any) -> Iterator[str]:
     meter, total = ByteCounter(), sum(InputFile.of(path).size or 0 for path in paths)
     for path in paths:
         if Path(path).is_dir():
-            columns = [
-                c for c, f in load_corpus(path).features.items() if getattr(f, "dtype", "") == "string"
-            ]
-            yield from (text for row in load_corpus(path).select_columns(columns) for text in row.values())
+            for row in load_corpus(path):
+                yield from _strings({k: v for k, v in row.items() if not k.endswith(("language", "flags"))})
             continue
         suffixes = Path(path).suffixes
         with LineFile(path, meter) as file:
