@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from isoglot.errors import ConfigurationError
+from isoglot.studies.engine import Store, do_calls
 from isoglot.studies.lab import External, Lab, Task
 from isoglot.studies.steps import Pairs
 from isoglot.studies.training_steps import Finetune
+from isoglot.testing import tiny_model, tiny_tokenizer
 
 SIZES = {"seeds": ([1, 2], [1], [1]), "steps": (10, 100, 1000), "text": (50, None, None)}
 TASK = Task("xnli", ["data/{language}.{split}.tsv"], ["de", "es"], train={"epochs": 2})
@@ -63,3 +67,43 @@ def test_a_checkpoint_from_outside_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         assert "needs sacremoses" in value.unavailable
     absent = Task("tydiqa", unavailable="no TyDiQA here")
     assert lab.evaluate(lab.finetune(encoder, absent, "en"), absent).mean().unavailable == "no TyDiQA here"
+
+
+LENGTHS = """
+from dataclasses import dataclass
+
+from datasets import Dataset
+
+
+@dataclass
+class Lengths:
+    data: object
+    name: str = "lengths"
+    longest: int = 3
+    primary_metric = "share"
+
+    def load(self, language, split):
+        (place,) = self.data.find(language, split)
+        return Dataset.from_dict({"text": open(place.path).read().split()})
+
+    def measure(self, checkpoint, dataset, *, language, progress=None):
+        long = [len(text) > self.longest for text in dataset["text"]]
+        return {"share": 100 * sum(long) / len(long)}, long
+"""
+
+
+def test_a_probe_of_ones_own_is_measured_in_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "lengths_of_a_study.py").write_text(LENGTHS)
+    (tmp_path / "en.txt").write_text("a bc def ghij")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    tiny_model("bert").save_pretrained(tmp_path / "encoder")
+    tiny_tokenizer("bert").save_pretrained(tmp_path / "encoder")
+    task = Task(
+        "lengths_of_a_study:Lengths", [f"{tmp_path}/{{language}}.txt"], ["en"], options={"longest": 1}
+    )
+    lab = Lab(SIZES)
+    scores = lab.evaluate(External("encoder", str(tmp_path / "encoder")), task)
+    value = scores.value("en")
+    assert value.call is not None
+    do_calls([value.call], tmp_path / "out")
+    assert Store(tmp_path / "out").value(value.call, value.metric) == 75
