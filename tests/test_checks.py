@@ -78,6 +78,7 @@ class Model(BaseModel):
         ({"needed": 1, "count": 0}, "count: 0 given; input should be greater than or equal to 1"),
         ({"needed": 1, "kind": "tow"}, "kind: 'tow' given; did you mean 'two'?"),
         ({"needed": 1, "cuont": 0}, "cuont: unknown key; did you mean 'count'?"),
+        ({"needed": 1, "Count": 0}, "Count: unknown key; did you mean 'count'?"),
         ({}, "needed: missing"),
         ({"needed": 1, "count": 7}, "not 7"),
         ({"needed": 1, "weight": -1.0}, "weight: -1.0 given; input should be greater than or equal to 0"),

@@ -21,7 +21,7 @@ FLOORS: dict[str, int] = {
             ["errors", "options"],
             ["checks"],
             ["runs"],
-            ["seeding", "schema", "results", "cells"],
+            ["seeding", "columns", "schema", "results", "cells"],
             ["recipe"],
             ["corpus", "modules", "testing"],
             ["align", "derive", "synthetic"],

@@ -17,8 +17,16 @@ if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
 
 __all__ = [
-    "EXTRAS", "Mistake", "closest", "did_you_mean", "missing_package", "mistakes_of", "resolve", "validated",
-]  # fmt: skip
+    "EXTRAS",
+    "Mistake",
+    "closest",
+    "did_you_mean",
+    "is_number",
+    "missing_package",
+    "mistakes_of",
+    "resolve",
+    "validated",
+]
 
 M = TypeVar("M", bound="BaseModel")
 
@@ -39,6 +47,14 @@ def missing_package(what: str, package: str, *, instead: str = "") -> Configurat
         f"{what} needs {package}, which is not installed; type `pip install {wanted}`"
         + (f", or use {instead}" if instead else "")
     )
+
+
+def is_number(text: str) -> bool:
+    """Whether a text from a file or a flag is a whole number that ``int`` reads: one to nine ASCII digits."""
+    return _NUMBER.fullmatch(text) is not None
+
+
+_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 def closest(given: object, known: Iterable[object]) -> str | None:
@@ -137,7 +153,12 @@ def mistakes_of(error: ValidationError, known: Iterable[str] = ()) -> list[Mista
     """
     found: dict[tuple[str | int, ...], list[Mistake]] = {}
     for item in error.errors():
-        place = tuple(part for part in item["loc"] if not (isinstance(part, str) and _BRANCH.fullmatch(part)))
+        unknown = (
+            item["loc"][-1:] if item["type"] == "extra_forbidden" else ()
+        )  # a key of the user's, of any spelling
+        known_parts = item["loc"][: len(item["loc"]) - len(unknown)]
+        parts = (part for part in known_parts if not (isinstance(part, str) and _BRANCH.fullmatch(part)))
+        place = (*parts, *unknown)
         mistake = Mistake(place, item["type"], _reason(item, list(known)), item["input"])
         found.setdefault(place, []).append(mistake)
     inside = {place[:end] for place in found for end in range(len(place))}

@@ -8,83 +8,36 @@ from __future__ import annotations
 
 from datasets import Dataset, Features, List, Value
 
+from isoglot.columns import ARROW
 from isoglot.errors import ConfigurationError
 
 __all__ = ["ALIGNED", "BITEXT", "LEXICON", "PAIR", "SCHEMAS", "SPAN", "TAGGED", "TEXT", "TREEBANK", "require"]
 
-TEXT = Features({"text": Value("string"), "language": Value("string")})
+SCHEMAS = {kind: Features.from_arrow_schema(columns) for kind, columns in ARROW.items()}
+
+TEXT = SCHEMAS["text"]
 """Monolingual text, one sentence or document a row."""
 
-BITEXT = Features(
-    {
-        "source": Value("string"),
-        "target": Value("string"),
-        "source_language": Value("string"),
-        "target_language": Value("string"),
-    }
-)
+BITEXT = SCHEMAS["bitext"]
 """Sentence pairs."""
 
-ALIGNED = Features(
-    {
-        **BITEXT,
-        "source_words": List(Value("string")),
-        "target_words": List(Value("string")),
-        "links": List(List(Value("int32"))),
-    }
-)
+ALIGNED = SCHEMAS["aligned"]
 """Bitext with word links: ``links`` holds 0-based ``[source word, target word]`` pairs, sorted."""
 
-LEXICON = Features(dict(BITEXT))
+LEXICON = SCHEMAS["lexicon"]
 """Bilingual dictionary entries: ``source`` and ``target`` are one entry each (one word or more)."""
 
-TREEBANK = Features(
-    {
-        "words": List(Value("string")),
-        "upos": List(Value("string")),
-        "heads": List(Value("int32")),
-        "deprels": List(Value("string")),
-        "language": Value("string"),
-    }
-)
+TREEBANK = SCHEMAS["treebank"]
 """Dependency trees: ``heads`` are 1-based word numbers, 0 for the root, as in CoNLL-U."""
 
-TAGGED = Features(
-    {"words": List(Value("string")), "tags": List(Value("string")), "language": Value("string")}
-)
+TAGGED = SCHEMAS["tagged"]
 """Token labels (POS, NER)."""
 
-PAIR = Features(
-    {
-        "first": Value("string"),
-        "second": Value("string"),
-        "label": Value("string"),
-        "language": Value("string"),
-    }
-)
+PAIR = SCHEMAS["pair"]
 """Labelled sentence pairs (XNLI: premise and hypothesis; PAWS-X)."""
 
-SPAN = Features(
-    {
-        "id": Value("string"),
-        "question": Value("string"),
-        "context": Value("string"),
-        "answers": {"text": List(Value("string")), "start": List(Value("int32"))},
-        "language": Value("string"),
-    }
-)
+SPAN = SCHEMAS["span"]
 """Extractive question answering; ``start`` counts characters of ``context``. No answer: empty lists."""
-
-SCHEMAS = {
-    "text": TEXT,
-    "bitext": BITEXT,
-    "aligned": ALIGNED,
-    "lexicon": LEXICON,
-    "treebank": TREEBANK,
-    "tagged": TAGGED,
-    "pair": PAIR,
-    "span": SPAN,
-}
 
 
 def require(dataset: Dataset, schema: Features, *, role: str) -> Dataset:

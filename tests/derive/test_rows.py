@@ -14,7 +14,7 @@ from isoglot.derive.order import Inversion
 from isoglot.derive.rows import Deriver, DeriverOptions
 from isoglot.derive.spec import TransformOptions, build
 from isoglot.errors import ConfigurationError
-from isoglot.schema import ALIGNED, LEXICON, SCHEMAS, require
+from isoglot.schema import ALIGNED, SCHEMAS, require
 
 TRANS = build("trans")
 
@@ -136,21 +136,19 @@ def test_gold_lexicon_parts_are_exact_and_seeded() -> None:
     rows = [{"text": " ".join(f"w{'x' * i}" for i in range(40)), "language": "en"}] * 2
     deriver = Deriver(TRANS, "trans")
     pairs = word_pairs(p for i in deriver.rows("text", rows) for p in i.pairs)
-    languages = ("en", "en-x-trans")
-    whole = gold_lexicon(pairs, languages=languages)
-    require(whole, LEXICON, role="lexicon")
+    whole = gold_lexicon(pairs)
     assert len(whole) == 40
     for share in (0.25, 0.5):
-        part = gold_lexicon(pairs, languages=languages, share=share, seed=3)
+        part = gold_lexicon(pairs, share=share, seed=3)
         assert len(part) == 40 * share
-        assert part.to_list() == gold_lexicon(pairs, languages=languages, share=share, seed=3).to_list()
-        assert part.to_list() != gold_lexicon(pairs, languages=languages, share=share, seed=4).to_list()
-        assert set(part["source"]) <= set(whole["source"])
-    for row in whole:
-        assert build("trans")(Sentence((row["source"],)), key=0).words == (row["target"],)
-    assert len(gold_lexicon({("a", "a"): 3}, languages=languages)) == 0
+        assert part == gold_lexicon(pairs, share=share, seed=3)
+        assert part != gold_lexicon(pairs, share=share, seed=4)
+        assert set(part) <= set(whole)
+    for source, target in whole:
+        assert build("trans")(Sentence((source,)), key=0).words == (target,)
+    assert len(gold_lexicon({("a", "a"): 3})) == 0
     with pytest.raises(ConfigurationError, match=r"0\.25"):
-        gold_lexicon(pairs, languages=languages, share=25)
+        gold_lexicon(pairs, share=25)
 
 
 def test_mistakes_are_named() -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from isoglot.checks import is_number
 from isoglot.errors import ConfigurationError, InputError
 
 if TYPE_CHECKING:
@@ -89,9 +90,7 @@ class Alignment:
         links = set()
         for item in text.split():
             source, separator, target = item.partition("-")
-            if not (
-                separator and source.isascii() and target.isascii() and source.isdigit() and target.isdigit()
-            ):
+            if not (separator and is_number(source) and is_number(target)):
                 raise InputError(
                     f"link {item!r} given, but Pharaoh links are two 0-based word numbers such as '3-4'; "
                     "correct the line, or name the file's format if it is another one",

@@ -13,6 +13,7 @@ from torch import Tensor
 from isoglot.analysis import word_map
 from isoglot.analysis.analyse import Job, asked_layers, corpus_rows, open_encoder
 from isoglot.analysis.options import MapRequest
+from isoglot.checks import is_number
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.derive.gold import word_pairs
 from isoglot.errors import ConfigurationError, InputError
@@ -135,7 +136,7 @@ def _stop_words(
             source,
             target,
         ), "without scikit-learn's English stop words (but for *our*) and what they are linked with"
-    if wanted.startswith("frequent:") and wanted.removeprefix("frequent:").isdigit():
+    if wanted.startswith("frequent:") and is_number(wanted.removeprefix("frequent:")):
         top = int(wanted.removeprefix("frequent:"))
         return word_map.frequent_words(counts, top), f"without the {top} most frequent words of either side"
     path = Path(wanted)

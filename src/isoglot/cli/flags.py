@@ -12,7 +12,7 @@ import typer
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from isoglot.checks import Mistake, mistakes_of
+from isoglot.checks import Mistake, is_number, mistakes_of
 from isoglot.errors import ConfigurationError
 from isoglot.options import extra_of, flag_of, models_in
 
@@ -188,7 +188,7 @@ def _pair(text: str, flag: str, *, numbers: bool) -> tuple[str, int | str]:
     name, equals, value = text.partition("=")
     if not equals or not name or not value:
         raise ConfigurationError(f"{flag} {text}: expected NAME=VALUE, for example {flag} source=0")
-    return name, int(value) if numbers and value.isdigit() else value
+    return name, int(value) if numbers and is_number(value) else value
 
 
 def _complaint(model: type[BaseModel], mistake: Mistake) -> str:

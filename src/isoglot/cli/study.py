@@ -110,12 +110,13 @@ def study(
 
 def _only(given: Sequence[str]) -> tuple[tuple[int, int], list[str]]:
     """The part of the encoders, and patterns of cells."""
+    from isoglot.checks import is_number
     from isoglot.errors import ConfigurationError
 
     part, patterns = (1, 1), []
     for text in given:
         k, slash, n = text.partition("/")
-        if not (slash and k.isdecimal() and n.isdecimal()):
+        if not (slash and is_number(k) and is_number(n)):
             patterns.append(text)
         elif not 1 <= int(k) <= int(n):
             raise ConfigurationError(f"--only {text}: K/N is needed with 1 <= K <= N, for example --only 2/8")

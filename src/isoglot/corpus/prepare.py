@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 from tokenizers import Tokenizer
 
+from isoglot.columns import ARROW
 from isoglot.corpus.filter.duplicates import hash_texts
 from isoglot.corpus.filter.filters import held_out_key
 from isoglot.corpus.filter.scripts import scripts_of
@@ -36,7 +37,6 @@ from isoglot.runs.checkpoint import reading
 from isoglot.runs.files import refuse_overwriting, whole_folder
 from isoglot.runs.folder import state_of, versions
 from isoglot.runs.lock import locked
-from isoglot.schema import SCHEMAS
 
 __all__ = ["PrepareSummary", "Progress", "prepare"]
 
@@ -139,7 +139,7 @@ def prepare(
             settings = Settings(
                 sources=tuple(sources),
                 options=options,
-                schema=SCHEMAS[options.kind].arrow_schema,
+                schema=ARROW[options.kind],
                 tokenizer=tokenizer,
                 held_out=_held_out(options),
                 folder=str(folder / "parts"),

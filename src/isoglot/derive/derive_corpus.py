@@ -157,9 +157,7 @@ def _write(
         languages = output.languages.most_common(1)[0][0]
         entries = 0
         if output.words is not None:
-            lexicon = gold_lexicon(
-                output.words, languages=languages, share=request.lexicon, seed=options.seed
-            )
+            lexicon = gold_lexicon(output.words, share=request.lexicon, seed=options.seed)
             entries = len(lexicon)
             if entries:
                 output.save_lexicon(lexicon)

@@ -6,11 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from datasets import Dataset
-
 from isoglot.derive.sharing import draw_shared
 from isoglot.errors import ConfigurationError
-from isoglot.schema import LEXICON
 from isoglot.seeding import seed_for
 
 __all__ = ["gold_lexicon", "word_pairs"]
@@ -26,19 +23,18 @@ def word_pairs(aligned: Iterable[Mapping[str, Any]]) -> Counter[tuple[str, str]]
 
 
 def gold_lexicon(
-    pairs: Mapping[tuple[str, str], int], *, languages: tuple[str, str], share: float = 1.0, seed: int = 0
-) -> Dataset:
-    """A LEXICON of the word pairs, or of a drawn part of them.
+    pairs: Mapping[tuple[str, str], int], *, share: float = 1.0, seed: int = 0
+) -> list[tuple[str, str]]:
+    """The word pairs, or a drawn part of them.
 
     Args:
         pairs: word pairs with their counts, see :func:`word_pairs`. Words that are alike in both languages are left
             out: they teach nothing.
-        languages: tags of the two.
         share: the part that is drawn: 0.25, 0.5 and 1 in the paper.
         seed: of the draw, apart from every other seed.
 
     Returns:
-        Entries, the most frequent first.
+        Words and their translations, the most frequent first.
 
     Raises:
         ConfigurationError: a share outside (0, 1].
@@ -51,10 +47,4 @@ def gold_lexicon(
     if share < 1:
         chosen = draw_shared(len(ordered), overlap=share, seed=seed_for(seed, "gold lexicon"))
         ordered = [ordered[i] for i in chosen]
-    columns = {
-        "source": [s for _, s, _ in ordered],
-        "target": [t for _, _, t in ordered],
-        "source_language": [languages[0]] * len(ordered),
-        "target_language": [languages[1]] * len(ordered),
-    }
-    return Dataset.from_dict(columns, features=LEXICON)
+    return [(s, t) for _, s, t in ordered]

@@ -6,15 +6,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from isoglot.corpus.labelled.pairs import NLI_LABELS, PARAPHRASE_LABELS, read_pairs
-from isoglot.corpus.labelled.questions import NOT_FOUND, read_questions
-from isoglot.corpus.labelled.tables import jsonl_columns, read_table
-from isoglot.corpus.labelled.tags import read_tags
+from isoglot.corpus.labelled.files import jsonl_columns
 from isoglot.corpus.manifest import load_corpus, read_manifest
 from isoglot.corpus.read.readers import read
 from isoglot.corpus.read.sources import Kind, sources_from
 from isoglot.errors import ConfigurationError
-from isoglot.schema import PAIR, SPAN, TAGGED
 
 __all__ = ["INPUT_KINDS", "kind_of", "read_rows"]
 
@@ -101,6 +97,13 @@ def read_rows(
 
 
 def _task_rows(path: str, kind: str, language: str) -> Iterator[dict[str, Any]]:
+    # They import `datasets`: a second that texts and treebanks do not need.
+    from isoglot.corpus.labelled.pairs import NLI_LABELS, PARAPHRASE_LABELS, read_pairs  # noqa: PLC0415
+    from isoglot.corpus.labelled.questions import NOT_FOUND, read_questions  # noqa: PLC0415
+    from isoglot.corpus.labelled.tables import read_table  # noqa: PLC0415
+    from isoglot.corpus.labelled.tags import read_tags  # noqa: PLC0415
+    from isoglot.schema import PAIR, SPAN, TAGGED  # noqa: PLC0415
+
     tabled = Path(path).suffix in (".jsonl", ".ndjson", ".parquet") or Path(path).is_dir()
     if kind == "tagged":
         if tabled:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from isoglot.corpus.labelled.files import numbered_lines
 from isoglot.derive.arrangements import BOS, EOS, MAX_GROUP, arrangements, pair_names
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.files import write_text
@@ -68,21 +69,20 @@ class OrderModel:
                 path=path,
             )
         weights: dict[str, float] = {}
-        with file.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines, 1):
-                if not line.strip():
-                    continue
-                name, _, value = line.rstrip("\n").rpartition(" ")
-                try:
-                    weights[name] = float(value)
-                except ValueError:
-                    name = ""
-                if not name or not math.isfinite(weights[name]):
-                    raise InputError(
-                        f"{line.strip()[:60]!r}; `FEATURE value` is needed: fetch the file again",
-                        path=path,
-                        line=number,
-                    )
+        for number, line in numbered_lines(path):
+            if not line.strip():
+                continue
+            name, _, value = line.rpartition(" ")
+            try:
+                weights[name] = float(value)
+            except ValueError:
+                name = ""
+            if not name or not math.isfinite(weights[name]):
+                raise InputError(
+                    f"{line.strip()[:60]!r}; `FEATURE value` is needed: fetch the file again",
+                    path=path,
+                    line=number,
+                )
         return cls(weights)
 
     def save(self, path: str | Path) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
-
-from datasets import Dataset
 
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
@@ -76,12 +75,11 @@ class DerivedFolder:
         self._prepare(path, "aligned", "jsonl", source_language=source, target_language=target)
         path.unlink()
 
-    def save_lexicon(self, lexicon: Dataset) -> None:
-        """Write a lexicon as MUSE does, and as a corpus that recipes read."""
+    def save_lexicon(self, lexicon: Sequence[tuple[str, str]]) -> None:
+        """Write word pairs as MUSE does, and as a corpus that recipes read."""
         path = self.folder / "lexicon.txt"
-        lines = (f"{s}\t{t}\n" for s, t in zip(lexicon["source"], lexicon["target"], strict=True))
-        path.write_text("".join(lines), encoding="utf-8")
-        source, target = lexicon[0]["source_language"], lexicon[0]["target_language"]
+        path.write_text("".join(f"{s}\t{t}\n" for s, t in lexicon), encoding="utf-8")
+        source, target = self.languages.most_common(1)[0][0]
         self._prepare(path, "lexicon", "lexicon", source_language=source, target_language=target)
 
     def _prepare(self, path: Path, kind: Kind, name: str, **languages: str) -> None:

@@ -6,7 +6,6 @@ through Vocabulary Trimming".
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from isoglot.corpus.encode.pieces import fast_backend
 from isoglot.corpus.encode.trimming import chosen_pieces, count_pieces, cut_differences, trimmed_tokenizer
 from isoglot.corpus.manifest import InputFile, load_corpus
 from isoglot.corpus.read.line_files import ByteCounter, LineFile, decode_lines
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.errors import ConfigurationError
 from isoglot.modules.checkpoint import quiet, weight_files
 from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.load import masked_lm_config
@@ -34,6 +33,7 @@ from isoglot.pretraining.trim_options import TrimRequest
 from isoglot.runs.checkpoint import checkpoint_folder, reading
 from isoglot.runs.files import refuse_overwriting
 from isoglot.runs.folder import hash_checkpoint, make_once
+from isoglot.runs.records import parse_json
 
 __all__ = ["Trimmed", "trim"]
 
@@ -213,12 +213,7 @@ def _texts(paths: Iterable[str], label: str, progress: Any) -> Iterator[str]:
 
 
 def _record(line: str, path: str, number: int) -> Any:
-    try:
-        return json.loads(line) if line.strip() else None
-    except ValueError as error:
-        raise InputError(
-            f"not valid JSON ({error}); one object a line is needed", path=path, line=number
-        ) from error
+    return parse_json(line, path=path, line=number) if line.strip() else None
 
 
 def _strings(value: Any) -> Iterator[str]:

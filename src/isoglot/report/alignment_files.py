@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from isoglot.checks import mistakes_of
+from isoglot.checks import is_number, mistakes_of
 from isoglot.errors import InputError
 
 __all__ = ["AlignedPair", "LinkClass", "Quality", "Sentence", "quality", "read_alignments"]
@@ -28,7 +28,7 @@ def _words(given: object) -> object:
 def _links(given: object) -> object:
     if isinstance(given, str):  # Pharaoh: 0-0 1-2, possible links 1p2
         parts = [re.split(r"[-p]", part) for part in given.split()]
-        if any(len(part) != 2 or not all(p.isdigit() for p in part) for part in parts):
+        if any(len(part) != 2 or not all(map(is_number, part)) for part in parts):
             raise ValueError(f"{given[:40]!r} are no links; write 0-0 1-2 or [[0, 0], [1, 2]]")
         return [(int(i), int(j)) for i, j in parts]
     return given

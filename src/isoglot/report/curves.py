@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from isoglot.report.figure_files import Lines, LineSeries
+from isoglot.runs.files import read_json
 
 __all__ = ["Curve", "curve_figures", "read_curves"]
 
@@ -94,11 +94,7 @@ def _lines(run: str, curves: Sequence[Curve]) -> list[LineSeries]:
 
 
 def _read(path: Path) -> Mapping[str, Any]:
-    try:
-        state = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # none there, or its writer was killed
-        return {}
-    return state if isinstance(state, dict) else {}
+    return read_json(path) or {}  # none there, or its writer was killed
 
 
 def _thinned(label: str, name: str, points: Mapping[float, float]) -> Curve:

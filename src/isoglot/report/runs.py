@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +16,7 @@ from isoglot.report.curves import Curve, read_curves
 from isoglot.report.figure_files import Figure, read_figure
 from isoglot.report.scores import Combination, row_labels, run_label
 from isoglot.results import Result
+from isoglot.runs.files import read_json
 
 __all__ = ["Material", "RunInfo", "gather"]
 
@@ -164,12 +164,7 @@ def _record(folder: Path) -> Mapping[str, Any]:
     """``manifest.json`` over ``run.json``; a file that is cut off counts as missing."""
     record: dict[str, Any] = {}
     for name in ("run.json", "manifest.json"):
-        try:
-            held = json.loads((folder / name).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue
-        if isinstance(held, dict):
-            record |= held
+        record |= read_json(folder / name) or {}
     return record
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -13,6 +14,47 @@ from isoglot.errors import InputError, IsoglotError
 __all__ = ["read_records"]
 
 Record = TypeVar("Record", bound=BaseModel)
+
+
+def parse_json(text: str, *, path: str | Path, line: int | None = None) -> Any:
+    """A JSON value from a user's file.
+
+    Args:
+        text: The value.
+        path: Its file, for the message.
+        line: Its line; by default the line in ``text`` where it is wrong.
+
+    Raises:
+        InputError: It is not JSON, is nested too deeply, has a number of too many digits, or half a surrogate pair.
+    """
+    try:
+        value = json.loads(text)
+        if "\\ud" in text.lower():  # half a surrogate pair, perhaps, which no file can hold
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
+    except (ValueError, RecursionError) as error:
+        reason = (
+            f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
+        )
+        if line is None:
+            line = getattr(error, "lineno", None)
+        raise InputError(f"is not valid JSON ({reason}); correct it", path=path, line=line) from error
+
+
+def parse_object(text: str, *, path: str | Path, line: int) -> dict[str, Any]:
+    """One line of a file of JSON lines.
+
+    Raises:
+        InputError: It is not a JSON object.
+    """
+    value = parse_json(text, path=path, line=line)
+    if not isinstance(value, dict):
+        raise InputError(
+            f"is a JSON {type(value).__name__}, and an object with named fields is needed; correct it",
+            path=path,
+            line=line,
+        )
+    return value
 
 
 def read_records(path: Path, model: type[Record], *, what: str, wrong: str) -> list[Record]:

@@ -102,7 +102,7 @@ def test_packed_files_and_words(tmp_path):
         ("alignv2", ["1 2 3 X"], r"file\.txt:1: "),
         ("jsonl", ['{"sure": [[0]]}'], r"file\.txt:1: not of the form"),
         ("jsonl", ['{"gold": []}'], r"file\.txt:1: columns \['gold'\] given"),
-        ("jsonl", ["[1]"], r"file\.txt:1: not of the form"),
+        ("jsonl", ["[1]"], r"file\.txt:1: is a JSON list"),
     ],
 )
 def test_bad_lines_are_named(tmp_path, name, lines, message):

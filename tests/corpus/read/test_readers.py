@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -105,8 +106,8 @@ def test_jsonl(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"source": "a", "target"', "3: not JSON"),
-        ("[1, 2]", "3: a JSON list"),
+        ('{"source": "a", "target"', "3: is not valid JSON"),
+        ("[1, 2]", "3: is a JSON list"),
         ('{"source": "a"}', "3: no column 'target'"),
         ('{"source": 5, "target": "b"}', "3: the source is 5"),
     ],
@@ -337,3 +338,43 @@ def test_paths_of_the_command_line():
         "en",
         "en",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options", "message"),
+    [
+        ("a.tsv", "a\tb\n", {"columns": {"target": 0}}, "column 0 is read as source and as target"),
+        (
+            "a.csv",
+            "x,y\na,b\n",
+            {"header": True, "columns": {"source": "x", "target": 0}},
+            "is read as source and as",
+        ),
+        (
+            "a.jsonl",
+            '{"x": "a"}\n',
+            {"columns": {"source": "x", "target": "x"}},
+            "'x' is read as source and as target",
+        ),
+        (
+            "a.tsv",
+            "a\tb\n",
+            {"columns": {"source": -1}},
+            "column -1 given for the source; columns count from 0",
+        ),
+        ("a.csv", "source,source,target\na,b,c\n", {"header": True}, "2 columns are called 'source'"),
+    ],
+)
+def test_columns_that_cannot_be_meant(tmp_path, name, text, options, message):
+    path = write(tmp_path, name, text)
+    with pytest.raises(InputError, match=re.escape(message)):
+        list(read(Source(path=str(path), source_language="en", target_language="de", **options)))
+
+
+@pytest.mark.parametrize("value", ["[" * 200_000, "1" * 5000, '"\\ud800"'])
+def test_json_that_python_cannot_hold(tmp_path, value):
+    path = write(
+        tmp_path, "a.jsonl", f'{{"source": "a", "target": "b"}}\n{{"source": {value}, "target": "b"}}\n'
+    )
+    with pytest.raises(InputError, match=r"a.jsonl:2: is not valid JSON"):
+        list(read(Source(path=str(path), source_language="en", target_language="de")))

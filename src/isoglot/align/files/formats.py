@@ -23,8 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.align.scoring import GoldAlignment
+from isoglot.checks import is_number
 from isoglot.corpus.read.line_files import LineFile, decode_lines
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.runs.records import parse_object
 
 __all__ = ["FORMATS", "LinkFile", "format_links", "read_links"]
 
@@ -38,7 +40,9 @@ _SUFFIXES = {
     ".wa": "naacl",
     ".naacl": "naacl",
 }
-_ITEM = re.compile(r"(\d+)([-p?])(\d+)")
+_MOST_EMPTY = 10_000
+"""Sentences without a link for each one with links, before a number counts as a slip."""
+_ITEM = re.compile(r"([0-9]{1,9})([-p?])([0-9]{1,9})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,7 @@ class LinkFile:
     def up_to(self, sentences: int) -> LinkFile:
         """The same, with so many sentences: numbered ones after the last that has a link have none."""
         more = sentences - len(self.gold)
-        if not self.rows or more <= 0 or self.ids is None or not all(name.isdecimal() for name in self.ids):
+        if not self.rows or more <= 0 or self.ids is None or not all(map(is_number, self.ids)):
             return self
         first = int(self.ids[-1]) + 1 if self.ids else 1
         ids = [*self.ids, *(str(first + n) for n in range(more))]
@@ -177,11 +181,7 @@ def _guess(path: str, lines: list[tuple[int, str]]) -> str:
     if first.startswith("{"):
         return "jsonl"
     fields = first.split()
-    if (
-        len(fields) in (3, 4, 5)
-        and all(f.isdecimal() for f in fields[1:3])
-        and not _ITEM.fullmatch(fields[0])
-    ):
+    if len(fields) in (3, 4, 5) and all(map(is_number, fields[1:3])) and not _ITEM.fullmatch(fields[0]):
         return "naacl"
     return "pharaoh"
 
@@ -212,11 +212,7 @@ def _from_rows(
             continue
         fields = text.split()
         kind = fields[3].upper() if len(fields) > 3 else "S"
-        if (
-            len(fields) not in (3, 4, 5)
-            or not all(f.isdecimal() for f in fields[1:3])
-            or kind not in ("S", "P")
-        ):
+        if len(fields) not in (3, 4, 5) or not all(map(is_number, fields[1:3])) or kind not in ("S", "P"):
             raise InputError(
                 f"{text.strip()!r} given, but a line is `sentence source target [S|P]`; "
                 "correct it, or name the format with --format",
@@ -224,27 +220,32 @@ def _from_rows(
                 line=line,
             )
         link = _shifted(int(fields[1]), int(fields[2]), start, path, line)
-        name = str(int(fields[0])) if fields[0].isdecimal() else fields[0]
-        if order is not None and not name.isdecimal() and name not in order:
+        name = str(int(fields[0])) if is_number(fields[0]) else fields[0]
+        if order is not None and not is_number(name) and name not in order:
             raise InputError(
                 f"sentence {name!r} given, which the gold links do not have; name sentences as they do",
                 path=path,
                 line=line,
             )
         found.setdefault(name, (set(), set()))[kind == "P"].add(link)
-    ids = _sentence_names(list(found), sentences, order)
+    ids = _sentence_names(path, list(found), sentences, order)
     none: tuple[set[tuple[int, int]], set[tuple[int, int]]] = (set(), set())
     gold = [GoldAlignment(frozenset(s), frozenset(p)) for s, p in (found.get(name, none) for name in ids)]
     return LinkFile(gold, ids, rows=True)
 
 
-def _sentence_names(found: list[str], sentences: int | None, order: list[str] | None) -> list[str]:
+def _sentence_names(path: str, found: list[str], sentences: int | None, order: list[str] | None) -> list[str]:
     """All sentences of a file of rows; those without a link are not in it, but they count."""
-    numbers = [int(name) for name in found if name.isdecimal()]
-    if len(numbers) < len(found) or (order is not None and not all(name.isdecimal() for name in order)):
+    numbers = [int(name) for name in found if is_number(name)]
+    if len(numbers) < len(found) or (order is not None and not all(map(is_number, order))):
         return found if order is None else [*order, *(name for name in found if name not in order)]
     first = min([int(order[0]) if order else 1, *numbers])
     last = max([first + (sentences or 0) - 1, *numbers])
+    if last - first > _MOST_EMPTY * (len(numbers) + 1):
+        raise InputError(
+            f"sentence {max(numbers)} given, but only {len(numbers)} sentences have links; correct its number",
+            path=path,
+        )
     return [str(number) for number in range(first, last + 1)]
 
 
@@ -255,11 +256,11 @@ def _from_jsonl(path: str, lines: list[tuple[int, str]], start: int) -> LinkFile
             raise InputError(
                 "an empty line given, but each line is a JSON object; remove it", path=path, line=line
             )
+        row = parse_object(text, path=path, line=line)
         try:
-            row = json.loads(text)
             sure = [(int(i), int(j)) for i, j in row.get("sure", row.get("links", []))]
             possible = [(int(i), int(j)) for i, j in row.get("possible", [])]
-        except (ValueError, TypeError, AttributeError) as error:
+        except (ValueError, TypeError, OverflowError) as error:
             raise InputError(
                 f'not of the form {{"sure": [[0, 0]], "possible": []}} or {{"links": [[0, 0]]}}: {error}',
                 path=path,

@@ -12,11 +12,12 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from isoglot.align.statistical.methods import METHODS, Direction
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.runs.files import whole_folder, write_json, write_text
+from isoglot.runs.files import read_json, whole_folder, write_json, write_text
 
 __all__ = ["TranslationModel"]
 
@@ -101,29 +102,35 @@ class TranslationModel:
             InputError: no model there, or one of another format.
         """
         folder = Path(path)
-        try:
-            about = json.loads((folder / "model.json").read_text(encoding="utf-8"))
-            vocabulary = json.loads((folder / "vocabulary.json").read_text(encoding="utf-8"))
-            arrays = load_file(folder / "tables.safetensors")
-        except (FileNotFoundError, json.JSONDecodeError) as error:
+        about, vocabulary = read_json(folder / "model.json"), read_json(folder / "vocabulary.json")
+        if about is None or vocabulary is None or not (folder / "tables.safetensors").is_file():
             raise InputError(
-                f"no complete alignment model ({error}), but a folder with model.json, vocabulary.json and "
-                "tables.safetensors is needed; write one with StatisticalAligner.save(path)",
+                "no complete alignment model; a folder with model.json, vocabulary.json and tables.safetensors is "
+                "needed: write one with StatisticalAligner.save(path) (isoglot align --save)",
                 path=folder,
-            ) from error
+            )
         if about.pop("format", None) != FORMAT or about.get("method") not in METHODS:
             raise InputError(
                 f"an alignment model of another format or method, but format {FORMAT} and one of "
                 f"{', '.join(METHODS)} are needed; train it again with this version",
                 path=folder / "model.json",
             )
-        name, lowercase = about.pop("method"), about.pop("lowercase")
-        method = METHODS[name]
-        options = method.options(**about.pop("options"))
-        words = tuple(vocabulary["source"]), tuple(vocabulary["target"])
-        types = arrays["types.source"], arrays["types.target"]
-        forward = method.read(_part(arrays, "forward."), words, types, options)
-        reverse = method.read(_part(arrays, "reverse."), (words[1], words[0]), (types[1], types[0]), options)
+        try:
+            arrays = load_file(folder / "tables.safetensors")
+            name, lowercase = about.pop("method"), about.pop("lowercase")
+            method = METHODS[name]
+            options = method.options(**about.pop("options"))
+            words = tuple(vocabulary["source"]), tuple(vocabulary["target"])
+            types = arrays["types.source"], arrays["types.target"]
+            forward = method.read(_part(arrays, "forward."), words, types, options)
+            reverse = method.read(
+                _part(arrays, "reverse."), (words[1], words[0]), (types[1], types[0]), options
+            )
+        except (SafetensorError, KeyError, TypeError, ValueError, IndexError) as error:
+            raise InputError(
+                f"the alignment model is damaged ({type(error).__name__}: {error}); train it again",
+                path=folder,
+            ) from error
         return cls(name, options, lowercase, *words, forward, reverse), about
 
 

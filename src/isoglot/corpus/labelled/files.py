@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from isoglot.corpus.read.line_files import LineFile, decode_lines
 from isoglot.errors import InputError
+from isoglot.runs.records import parse_json, parse_object
 
-__all__ = ["blocks", "numbered_lines", "read_json"]
+__all__ = ["blocks", "jsonl_columns", "numbered_lines", "read_json"]
 
 
 def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
@@ -44,11 +44,15 @@ def read_json(path: str | Path) -> Any:
         InputError: it cannot be parsed (``file:line``).
     """
     text = "\n".join(line for _, line in numbered_lines(path))
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"is not JSON ({error.msg} at column {error.colno}); one whole JSON document is needed",
-            path=path,
-            line=error.lineno,
-        ) from error
+    return parse_json(text, path=path)
+
+
+def jsonl_columns(path: str) -> set[str]:
+    """The names in the first object of a file of JSON lines; none where it is no object."""
+    for _, text in numbered_lines(path):
+        if text.strip():
+            try:
+                return set(parse_object(text, path=path, line=1))
+            except InputError:
+                return set()
+    return set()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from datasets import Dataset, Features, Value
 
 from isoglot.corpus.labelled.files import numbered_lines
 from isoglot.errors import InputError
+from isoglot.runs.records import parse_object
 from isoglot.schema import PAIR
 
 __all__ = ["NLI_LABELS", "PAIR_WITH_ID", "PARAPHRASE_LABELS", "UNTRANSLATED", "read_pairs"]
@@ -140,10 +140,13 @@ def _records(path: str | Path) -> Iterator[_Record]:
 def _comma_rows(path: str | Path) -> Iterator[tuple[int, list[str]]]:
     reader = csv.reader(f"{text}\n" for _, text in numbered_lines(path))
     start = 1
-    for row in reader:
-        if row:
-            yield start, row
-        start = reader.line_num + 1
+    try:
+        for row in reader:
+            if row:
+                yield start, row
+            start = reader.line_num + 1
+    except csv.Error as error:
+        raise InputError(f"broken CSV ({error}); correct the quotes", path=path, line=start) from error
 
 
 def _tab_rows(path: str | Path) -> Iterator[tuple[int, list[str]]]:
@@ -188,13 +191,8 @@ def _json_records(path: str | Path) -> Iterator[_Record]:
     for number, text in numbered_lines(path):
         if not text.strip():
             continue
-        try:
-            row = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise InputError(
-                f"is not a JSON object ({error.msg}); one a line is needed", path=path, line=number
-            ) from error
-        lowered = {str(key).lower(): value for key, value in row.items()} if isinstance(row, dict) else {}
+        row = parse_object(text, path=path, line=number)
+        lowered = {key.lower(): value for key, value in row.items()}
         fields = {
             field: str(lowered[name])
             for field, usual in _NAMES.items()

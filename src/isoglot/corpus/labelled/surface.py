@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 
 __all__ = ["surface_rows"]
 
-_NODE, _RANGE = re.compile(r"\d+"), re.compile(r"(\d+)-(\d+)")
+_NODE, _RANGE = re.compile(r"[0-9]{1,9}"), re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 _UNWRITTEN = re.compile("[ \u200c]")
 _EMPTY = "_"
 _FIRST: Mapping[str, str] = {
@@ -48,7 +48,7 @@ def surface_rows(block: Sequence[Line], *, language: str) -> list[tuple[int, str
     # Most sentences have no multiword token, and need no walk through their graph.
     above = _above({place: columns for place, (_, columns) in nodes.items()}) if ranges else {}
     for match, columns in ranges:
-        parts = [p for p in range(int(match[1]), int(match[2]) + 1) if p in words]
+        parts = sorted(p for p in words if int(match[1]) <= p <= int(match[2]))
         if not parts:
             continue
         highest = min(above[p] for p in parts)

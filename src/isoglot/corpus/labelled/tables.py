@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,10 @@ from isoglot.corpus.labelled.files import numbered_lines
 from isoglot.corpus.labelled.places import split_names
 from isoglot.corpus.manifest import load_corpus, read_manifest
 from isoglot.errors import InputError
+from isoglot.runs.records import parse_object
 from isoglot.schema import require
 
-__all__ = ["is_table", "jsonl_columns", "read_table"]
+__all__ = ["is_table", "read_table"]
 
 _ALSO = {"tags": ("upos",), "first": ("premise",), "second": ("hypothesis",)}
 
@@ -24,18 +24,6 @@ def is_table(path: str) -> bool:
     """Whether a path holds a data set with named columns rather than a raw format."""
     place = Path(path)
     return place.is_dir() or place.suffix in (".parquet", ".jsonl", ".ndjson", ".arrow")
-
-
-def jsonl_columns(path: str) -> set[str]:
-    """The names in the first object of a file of JSON lines; none where it is no object."""
-    for _, text in numbered_lines(path):
-        if text.strip():
-            try:
-                row = json.loads(text)
-            except json.JSONDecodeError:
-                return set()
-            return set(row) if isinstance(row, dict) else set()
-    return set()
 
 
 def read_table(path: str, schema: Features, *, language: str, split: str, role: str) -> Dataset:
@@ -60,12 +48,12 @@ def read_table(path: str, schema: Features, *, language: str, split: str, role: 
             other = next((o for o in others if o in found.features), None)
             if column in schema and column not in found.features and other:
                 found = found.rename_column(other, column)
-        if "language" not in found.features:
+        if "language" in schema and "language" not in found.features:
             found = found.add_column("language", [language] * len(found))
         require(found, schema, role=f"{role} {path}")
     if "answers" in schema:
         _check_answers(found, path)
-    known = set(found.unique("language"))
+    known = set(found.unique("language")) if "language" in schema else {language}
     if known - {language}:
         kept = [i for i, code in enumerate(found["language"]) if code == language]
         if not kept:
@@ -125,13 +113,7 @@ def _from_jsonl(path: str, schema: Features, language: str) -> Dataset:
     for number, text in numbered_lines(path):
         if not text.strip():
             continue
-        try:
-            row = json.loads(text)
-            row = {"language": language, **row}
-        except (json.JSONDecodeError, TypeError) as error:
-            raise InputError(
-                f"is not a JSON object ({error}); one a line is needed", path=path, line=number
-            ) from error
+        row = {"language": language, **parse_object(text, path=path, line=number)}
         for column in schema:
             name = next((n for n in (column, *_ALSO.get(column, ())) if n in row), None)
             if name is None:
@@ -141,19 +123,20 @@ def _from_jsonl(path: str, schema: Features, language: str) -> Dataset:
                     line=number,
                 )
             columns[column].append(row[name])
-        if "words" in row and len(row["words"]) != len(
-            columns["tags"][-1] if "tags" in columns else row["words"]
-        ):
+        if not all(isinstance(columns[name][-1], list) for name in ("words", "tags") if name in columns):
+            raise InputError("words and tags are lists; correct them", path=path, line=number)
+        words, tags = (len(columns.get(name, [()])[-1]) for name in ("words", "tags"))
+        if "tags" in columns and words != tags:
             raise InputError(
-                f"{len(row['words'])} words and {len(columns['tags'][-1])} tags; one tag for every word is needed",
+                f"{words} words and {tags} tags; one tag for every word is needed",
                 path=path,
                 line=number,
             )
-    if not columns["language"]:
+    if not any(columns.values()):
         raise InputError("is empty; at least one JSON object is needed", path=path, line=1)
     try:
         return Dataset.from_dict(columns, features=schema)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
             f"the columns do not have the schema's types ({error}); mend them", path=path
         ) from error

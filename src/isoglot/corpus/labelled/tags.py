@@ -9,6 +9,7 @@ from pathlib import Path
 
 from datasets import Dataset
 
+from isoglot.checks import is_number
 from isoglot.corpus.labelled.files import blocks, numbered_lines
 from isoglot.corpus.labelled.surface import surface_rows
 from isoglot.errors import InputError
@@ -98,7 +99,7 @@ def tell_format(lines: Sequence[str]) -> str:
     prefixes = Counter(m[1] for row in pairs if (m := _PREFIXED.match(row[0])))
     counts = {
         "conllu": sum(len(row) == 10 for row in rows),
-        "indexed": sum(len(row) == 3 and row[0].isdigit() for row in rows),
+        "indexed": sum(len(row) == 3 and is_number(row[0]) for row in rows),
         "panx": max(prefixes.values(), default=0),
         "pairs": len(pairs),
     }
@@ -137,7 +138,7 @@ def _conllu(text: str, path: str | Path, line: int) -> Row | None:
     number = columns[0]
     if "-" in number or "." in number:
         return None
-    if not number.isdigit():
+    if not is_number(number):
         raise InputError(
             f"{number!r} is not a word's number, `1-2` or `8.1`; mend the line", path=path, line=line
         )
@@ -154,7 +155,7 @@ def _panx(text: str, path: str | Path, line: int) -> Row:
 
 def _indexed(text: str, path: str | Path, line: int) -> Row:
     columns = text.split("\t")
-    if len(columns) != 3 or not columns[0].isdigit():
+    if len(columns) != 3 or not is_number(columns[0]):
         raise _wrong(len(columns), "a number, a token and a tag are needed", path, line)
     return columns[1], columns[2]
 

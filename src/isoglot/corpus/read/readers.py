@@ -7,7 +7,6 @@ in one process; :meth:`Reader.parse` turns one piece into rows, and can run in a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any, Protocol
 
@@ -18,6 +17,7 @@ from isoglot.corpus.read.tables import CsvReader, HuggingFaceReader, ParquetRead
 from isoglot.corpus.read.tmx import TmxReader
 from isoglot.corpus.read.treebanks import ConlluReader
 from isoglot.errors import InputError
+from isoglot.runs.records import parse_object
 
 __all__ = ["READERS", "Reader", "read"]
 
@@ -169,21 +169,7 @@ class JsonlReader(_LineReader):
         for number, line in enumerate(lines, chunk.first_line):
             if not line.strip():
                 continue
-            try:
-                record = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise InputError(
-                    f"not JSON ({error.msg} at character {error.pos}); one object a line is needed: mend the line",
-                    path=source.path,
-                    line=number,
-                ) from error
-            if not isinstance(record, dict):
-                raise InputError(
-                    f"a JSON {type(record).__name__}, and an object with named fields is needed: mend the line",
-                    path=source.path,
-                    line=number,
-                )
-            records.append(record)
+            records.append(parse_object(line, path=source.path, line=number))
             numbers.append(number)
         if not records:
             return assemble(

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from isoglot.checks import closest
@@ -23,7 +24,7 @@ ROLES: dict[Kind, tuple[str, ...]] = {
 }
 """The fields that a format must deliver for each kind of corpus."""
 
-_LINK = re.compile(r"(\d+)([-p?:])(\d+)", re.ASCII)
+_LINK = re.compile(r"(\d{1,9})([-p?:])(\d{1,9})", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ def parse_links(
             try:
                 first, second = item
                 pair = (int(first), int(second))
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 raise InputError(
                     f"word link {item!r} cannot be read; [source word, target word] is needed",
                     path=path,
@@ -184,7 +185,7 @@ def plan_columns(
         line: the line of the header, for errors.
 
     Raises:
-        InputError: a role has no column.
+        InputError: a role has no column, or two have the same.
     """
     plan: dict[str, int | str] = {}
     for position, role in enumerate(ROLES[kind]):
@@ -206,16 +207,38 @@ def plan_columns(
     if "flags" in source.columns:
         plan["flags"] = source.columns["flags"]
     for role, column in plan.items():
-        if names is not None and isinstance(column, str) and column.split(".")[0] not in names:
-            raise missing_column(column, role, names, path=path, line=line)
-        if names is None and isinstance(column, str):
+        problem = _column_problem(column, role, names)
+        if problem is not None:
+            raise InputError(problem, path=path, line=line)
+    places = {
+        role: names[c] if names and isinstance(c, int) and c < len(names) else c for role, c in plan.items()
+    }
+    for role, other in combinations(places, 2):
+        if places[role] == places[other]:
             raise InputError(
-                f"column {column!r} is asked for by name, but the file has no header; set header: true, or give the "
-                "number of the column, counted from 0",
+                f"column {plan[role]!r} is read as {role} and as {other}; set columns: {{{role}: ..., {other}: ...}} "
+                f"(--column {role}=... --column {other}=...)",
                 path=path,
                 line=line,
             )
     return plan
+
+
+def _column_problem(column: int | str, role: str, names: Sequence[str] | None) -> str | None:
+    """Why a column cannot be read."""
+    if isinstance(column, int):
+        return f"column {column} given for the {role}; columns count from 0" if column < 0 else None
+    if names is None:
+        return (
+            f"column {column!r} is asked for by name, but the file has no header; set header: true, or give the "
+            "number of the column, counted from 0"
+        )
+    name = column.split(".")[0]
+    if name not in names:
+        return _missing(column, role, names)
+    if names.count(name) > 1:
+        return f"{names.count(name)} columns are called {name!r}; rename all but one, or give the number of the {role}"
+    return None
 
 
 def pick(record: Mapping[str, Any], column: int | str, *, path: str, line: int) -> Any:
@@ -232,24 +255,20 @@ def pick(record: Mapping[str, Any], column: int | str, *, path: str, line: int) 
     for part in name.split("."):
         if not isinstance(value, Mapping) or part not in value:
             names = [above + str(k) for k in (value if isinstance(value, Mapping) else record)]
-            raise missing_column(name, None, names, path=path, line=line)
+            raise InputError(_missing(name, None, names), path=path, line=line)
         value = value[part]
         above += f"{part}."
     return value
 
 
-def missing_column(
-    column: int | str, role: str | None, names: Sequence[str], *, path: str, line: int
-) -> InputError:
-    """The error for a column that is not there, with the nearest name."""
+def _missing(column: str, role: str | None, names: Sequence[str]) -> str:
+    """What is wrong where a column is not there, with the nearest name."""
     close = closest(column, names)
     hint = f"; did you mean {close!r}?" if close else ""
     needed = f" for the {role}" if role else ""
-    return InputError(
+    return (
         f"no column {column!r}{needed}; the columns are {', '.join(map(repr, names))}{hint}; "
-        "set columns: {FIELD: NAME} (--column FIELD=NAME)",
-        path=path,
-        line=line,
+        "set columns: {FIELD: NAME} (--column FIELD=NAME)"
     )
 
 

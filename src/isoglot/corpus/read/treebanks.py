@@ -8,6 +8,7 @@ from typing import Any
 import conllu
 from conllu.exceptions import ParseException
 
+from isoglot.checks import is_number
 from isoglot.corpus.read.line_files import ByteCounter, LineFile, decode_lines
 from isoglot.corpus.read.records import Chunk, Records, assemble
 from isoglot.corpus.read.sources import Kind, Source
@@ -63,7 +64,7 @@ def _tree(block: list[str], path: str, first_line: int) -> dict[str, list[Any]]:
                 path=path,
                 line=number,
             )
-        if columns[0].isdigit():
+        if is_number(columns[0]):
             where[int(columns[0])] = number
         _check_numbers(columns, path, number)
     try:
@@ -96,11 +97,11 @@ def _check_numbers(columns: list[str], path: str, line: int) -> None:
     """Word numbers, ranges and empty nodes have their own shapes; a word's head is a number."""
     name = columns[0]
     parts = name.replace("-", ".").split(".")
-    if not all(p.isdigit() for p in parts) or len(parts) > 2:
+    if not all(map(is_number, parts)) or len(parts) > 2:
         raise InputError(
             f"{name!r} is not a number of a word, `1-2` or `8.1`: mend the line", path=path, line=line
         )
-    if len(parts) == 1 and not columns[6].isdigit():
+    if len(parts) == 1 and not is_number(columns[6]):
         raise InputError(
             f"the head is {columns[6]!r}, and a number of a word (0 for the root) is needed: mend the line",
             path=path,

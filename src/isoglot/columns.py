@@ -1,0 +1,39 @@
+"""Columns of each kind of corpus and data set, as Arrow schemas: what `prepare` needs of them, without `datasets`."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+__all__ = ["ARROW"]
+
+_TEXT = pa.string()
+_WORDS = pa.list_(_TEXT)
+_NUMBERS = pa.list_(pa.int32())
+_PAIR = {"source": _TEXT, "target": _TEXT, "source_language": _TEXT, "target_language": _TEXT}
+
+ARROW: dict[str, pa.Schema] = {
+    kind: pa.schema(columns)
+    for kind, columns in {
+        "text": {"text": _TEXT, "language": _TEXT},
+        "bitext": _PAIR,
+        "aligned": _PAIR | {"source_words": _WORDS, "target_words": _WORDS, "links": pa.list_(_NUMBERS)},
+        "lexicon": _PAIR,
+        "treebank": {
+            "words": _WORDS,
+            "upos": _WORDS,
+            "heads": _NUMBERS,
+            "deprels": _WORDS,
+            "language": _TEXT,
+        },
+        "tagged": {"words": _WORDS, "tags": _WORDS, "language": _TEXT},
+        "pair": {"first": _TEXT, "second": _TEXT, "label": _TEXT, "language": _TEXT},
+        "span": {
+            "id": _TEXT,
+            "question": _TEXT,
+            "context": _TEXT,
+            "answers": pa.struct({"text": _WORDS, "start": _NUMBERS}),
+            "language": _TEXT,
+        },
+    }.items()
+}
+"""Kind to columns; :mod:`isoglot.schema` says what they mean."""
