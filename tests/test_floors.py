@@ -18,10 +18,10 @@ FLOORS: dict[str, int] = {
     name: floor
     for floor, names in enumerate(
         [
-            ["errors", "options"],
+            ["columns", "errors", "options"],
             ["checks"],
             ["runs"],
-            ["seeding", "columns", "schema", "results", "cells"],
+            ["seeding", "schema", "results", "cells"],
             ["recipe"],
             ["corpus", "modules", "testing"],
             ["align", "derive", "synthetic"],
