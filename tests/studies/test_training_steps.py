@@ -80,3 +80,10 @@ def test_options_are_checked_before_anything_runs() -> None:
     with pytest.raises(ConfigurationError, match="cuont"):
         Figure(type="map", name="f", panels={"a": "x"}, options={"corpus": ["y"], "cuont": 3}).check()
     Figure(type="layers", name="f", panels={"a": "x"}, options={"gold": ["y"]}).check()
+
+
+def test_files_that_a_task_finds_in_a_folder_are_there(tmp_path: Path) -> None:
+    for name in ("tatoeba.deu-eng.deu", "tatoeba.deu-eng.eng"):
+        (tmp_path / name).write_text("one\n")
+    found = TaskData(kind="tatoeba", data=[str(tmp_path)]).files(["de", "fr"], "test")
+    assert list(found) == [Input(str(tmp_path), there=True), Input(str(tmp_path), there=False)]
