@@ -17,8 +17,13 @@ from isoglot.align.embedding import options as embedding
 from isoglot.align.embedding.options import METHODS, EmbeddingOptions
 from isoglot.align.options import STATISTICAL, Eflomal, FastAlign, Hmm
 from isoglot.cli import app
+from isoglot.corpus.encode.batch import EncodeOptions
+from isoglot.corpus.options import PrepareOptions
+from isoglot.corpus.pack.packing import PackOptions
+from isoglot.corpus.read.sources import Source
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.pretraining.constructors import KEYS, constructor, names_of
+from isoglot.recipe.signatures import argument_docs
 from isoglot.recipe.source import builtin_recipes
 from isoglot.tasks import TASKS, is_probe, task_class, task_options
 from isoglot.tasks.facts import Facts
@@ -101,12 +106,30 @@ def _constructors(section: str) -> str:
 
 
 def _fields(model: Any, *, without: Iterable[str] = ()) -> str:
+    meanings = argument_docs(model)
     rows = [
-        (_code(name), _code(_NEEDED if f.is_required() else f.default), _cell(f.description or ""))
+        (
+            _code(name),
+            _code(_NEEDED if f.is_required() else f.default),
+            _cell(f.description or meanings.get(name, "")),
+        )
         for name, f in model.model_fields.items()
         if name not in without
     ]
     return _table(["option", "default", "meaning"], rows)
+
+
+def streams() -> str:
+    """The keys of a stream: how files are read, what is dropped, how text is tokenised and packed."""
+    parts = []
+    for heading, model, without in (
+        ("How files are read", Source, ()),
+        ("What is kept", PrepareOptions, ("processes", "shard_rows")),
+        ("encode", EncodeOptions, ()),
+        ("pack", PackOptions, ()),
+    ):
+        parts += [f"### {heading}", _fields(model, without=without)]
+    return "\n\n".join(parts)
 
 
 def aligner() -> str:
@@ -166,6 +189,7 @@ LISTS: dict[str, Callable[[], str]] = {
         ["method", "links"], ((_code(n), _cell(text)) for n, text in {**STATISTICAL, **METHODS}.items())
     ),
     "recipes": recipes,
+    "streams": streams,
     "api": lambda: "\n\n".join(f"::: {home}.{name}" for name, home in _HOMES.items()),
 }
 """Name of a list to what makes it."""

@@ -55,7 +55,8 @@ def argument_docs(callable_: Callable[..., Any]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for base in reversed(inspect.getmro(callable_)) if inspect.isclass(callable_) else [callable_]:
-        _, _, rest = inspect.cleandoc(base.__doc__ or "").partition("\nArgs:\n")
+        text = inspect.cleandoc(base.__doc__ or "").replace("\nAttributes:\n", "\nArgs:\n")
+        _, _, rest = text.partition("\nArgs:\n")
         section = re.split(r"\n\s*\n(?=\S)|\n(?=\S)", rest)[0]
         for entry in re.split(r"\n(?=    \S)", section):
             if match := re.fullmatch(r"\s*\**(\w+): (.*)", entry, re.DOTALL):
