@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
-from pages import Page, check_commands, pages
+from pages import ROOT, Page, check_commands, pages
 
 TRAINS = {
     "docs/guides/continue_an_encoder.md",
@@ -25,6 +26,14 @@ def test_blocks_run(path: Path, tmp_path: Path) -> None:
 
 def test_pages_that_train_exist() -> None:
     assert {str(p) for p in pages()} >= TRAINS
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/start/objectives.md"])
+def test_figures_stand_in_the_results(page: str) -> None:
+    tables = [line for line in (ROOT / page).read_text().splitlines() if line.startswith("|")]
+    figures = set(re.findall(r"\d+\.\d+", " ".join(tables)))
+    results = " ".join(path.read_text() for path in (ROOT / "docs/results").glob("*.md"))
+    assert figures and not [figure for figure in sorted(figures) if figure not in results]
 
 
 @pytest.mark.parametrize(

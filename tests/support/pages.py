@@ -162,7 +162,8 @@ def check_commands(source: str, place: str) -> None:
     for line in source.replace("\\\n", " ").splitlines():
         for part in re.split(r" \| | && |; ", line.partition("  #")[0]):
             if (found := _ISOGLOT.match(part)) is not None:
-                _check_command(shlex.split(found[1], comments=True), place)
+                text = found[1].rstrip("'") if found[1].count("'") % 2 else found[1]  # of sbatch --wrap '...'
+                _check_command(shlex.split(text, comments=True), place)
 
 
 def _check_command(words: list[str], place: str) -> None:
