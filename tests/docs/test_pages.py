@@ -10,6 +10,7 @@ from pages import ROOT, Page, check_commands, pages
 
 TRAINS = {
     "docs/guides/continue_an_encoder.md",
+    "docs/guides/train_an_aligner.md",
     "docs/guides/transfer.md",
 }
 """Pages that train an encoder: more than a few seconds."""
