@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from isoglot.errors import ConfigurationError
-from isoglot.report.papers import corrections, layer_sweeps, paper_table, paper_tables
+from isoglot.report.papers import corrections, paper_table, paper_tables
 from isoglot.report.stats import rank_correlation
 
 
@@ -76,12 +76,3 @@ def test_an_unknown_row_and_column_are_named() -> None:
         table.row("zero-shot / mBERT WEAM")
     with pytest.raises(ConfigurationError, match="avg_all"):
         table.column("avg")
-
-
-def test_layer_sweeps_have_all_layers() -> None:
-    sweeps = layer_sweeps()
-    assert set(sweeps) == {"xlm_align", "xlmr_base"}
-    assert all(
-        len(values) == 13 for pairs in sweeps.values() for m in pairs.values() for values in m.values()
-    )
-    assert min(sweeps["xlm_align"]["de-en"]["aer"]) == 17.42

@@ -26,7 +26,6 @@ __all__ = [
     "PaperTable",
     "PaperValue",
     "corrections",
-    "layer_sweeps",
     "paper_table",
     "paper_tables",
 ]
@@ -321,17 +320,6 @@ def paper_table(name: str) -> PaperTable:
 def corrections() -> tuple[Correction, ...]:
     """Every printed figure that its own paper contradicts."""
     return tuple(Correction(**entry) for entry in _data()["corrections"])
-
-
-def layer_sweeps() -> Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]:
-    """Alignment scores by layer of XLM-Align and XLM-R base, of XLM-Align's repository (2022-08-26).
-
-    Returns:
-        encoder (``xlm_align``, ``xlmr_base``) -> pair (``de-en``) -> ``p``, ``r``, ``f1``, ``aer`` -> 13 values in
-        percent, from the embeddings (0) to the last layer.
-    """
-    sweeps: Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]] = _data()["layer_sweeps"]
-    return sweeps
 
 
 @cache

@@ -6,7 +6,7 @@ from datasets import Dataset, concatenate_datasets
 
 from isoglot.corpus.encode.encode import EncodeOptions, encode_stream
 from isoglot.corpus.encode.store import stream_manifest
-from isoglot.corpus.pack.packing import PackOptions, number_languages, pack_stream
+from isoglot.corpus.pack.packing import PackOptions, pack_stream
 from isoglot.errors import ConfigurationError
 from isoglot.testing import FAMILIES, tiny_bitext, tiny_text, tiny_tokenizer
 
@@ -126,7 +126,7 @@ def naive_xlm_pairs(stream, tokenizer, half):
 
 @pytest.mark.parametrize(("family", "half"), [("bert", 25), ("roberta", 45)])
 def test_xlm_pairs(packed, family, half):
-    languages = number_languages(["en", "xx"], padding_idx=1)
+    languages = {"en": 2, "xx": 3}
     stream, blocks, tokenizer = packed(
         tiny_bitext(80), family, mode="xlm_pairs", block=2 * half, language_ids=languages, language_padding=1
     )
@@ -193,9 +193,6 @@ def test_mistakes(packed):
         packed(tiny_text(4), mode="documents", language_ids={"de": 1})
     with pytest.raises(ConfigurationError, match="remainder: keep"):
         packed(tiny_text(2), mode="group_texts", block=512)
-    with pytest.raises(ConfigurationError, match="each once"):
-        number_languages(["en", "en"])
-    assert number_languages(["en", "de"]) == {"en": 1, "de": 2}
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from isoglot.corpus.pack.blocks import Block, Text, divide, renumbered, rows_of,
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options
 
-__all__ = ["PackMode", "PackOptions", "number_languages", "pack_stream"]
+__all__ = ["PackMode", "PackOptions", "pack_stream"]
 
 PackMode = Literal["group_texts", "documents", "xlm_text", "xlm_pairs"]
 """How examples share a block: see :class:`PackOptions`."""
@@ -55,7 +55,7 @@ class PackOptions(Options):
             restart; ``None``: for ``documents`` only. XLM's sentences are never isolated.
         overlong: ``documents``: ``split`` a text that exceeds a block, ``truncate`` or ``drop`` it. XLM's instances
             always drop sentences that fill a block (or half) alone.
-        language_ids: id of each language, written for every token; see :func:`number_languages`.
+        language_ids: id of each language, written for every token, such as {en: 1, de: 2}.
         language_padding: language id of padding: 0, or the padding index of RoBERTa-style embeddings.
     """
 
@@ -86,22 +86,6 @@ class PackOptions(Options):
         if problems:
             raise ValueError("; ".join(problems))
         return self
-
-
-def number_languages(languages: list[str], *, padding_idx: int | None = None) -> dict[str, int]:
-    """Language ids in the given order, from 1, as 0 is padding.
-
-    Args:
-        languages: codes, each once.
-        padding_idx: RoBERTa's style instead: padding has this id (1) and the languages follow it (2, 3, …).
-
-    Raises:
-        ConfigurationError: a language is given twice.
-    """
-    if len(set(languages)) != len(languages):
-        raise ConfigurationError(f"languages {languages} given; each needs one id; name each once")
-    first = 1 + (padding_idx or 0)
-    return {language: first + i for i, language in enumerate(languages)}
 
 
 def pack_stream(
