@@ -34,7 +34,7 @@ class Cell(BaseModel):
         column: labels that single out one column: its id, or its task, metric, language, quantity and
             system (``("xnli", "zs")``).
         value: the figure, in the unit that the paper prints; never NaN or infinite.
-        seed: of the runs behind the figure; ``None`` where it rests on none.
+        seed: Seed of the runs behind the figure; ``None`` where it rests on none.
         unavailable: why there cannot be a value (``WikiANN has no trees``).
         scale: which scale it was measured at (``tiny``).
         run: who was measured, where several stand beside one row of the paper.

@@ -12,7 +12,7 @@ __all__ = ["ConfigurationError", "DiskError", "InputError", "IsoglotError", "Tra
 
 
 class IsoglotError(Exception):
-    """A mistake the user can mend; its message says how."""
+    """A mistake the user can fix; its message says how."""
 
 
 class InputError(IsoglotError):

@@ -29,11 +29,11 @@ class Result(BaseModel):
     Args:
         run: which run was measured (its name or folder).
         task: what was measured (``pos``, ``tatoeba``, ``word_alignment``).
-        language: of the evaluated data, ISO 639; a pair is ``de-en``.
+        language: Language of the evaluated data, ISO 639; a pair is ``de-en``.
         split: ``dev`` or ``test``.
         metric: ``accuracy``, ``f1``, ``aer``; finite values only.
         value: as the metric defines it (a share of 1 or of 100).
-        seed: of the run, where it has one.
+        seed: Seed of the run, where it has one.
         examples: how many examples the number rests on.
         checkpoint_hash: of the weights that were measured.
         recipe_hash: of the recipe that made them (:attr:`isoglot.recipe.sections.Recipe.hash`).

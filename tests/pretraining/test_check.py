@@ -92,7 +92,7 @@ def test_shape_and_options_are_told_together_in_the_order_of_lines(tiny_recipe: 
         ("tokenizer=null", "a model from scratch needs a tokenizer"),
         ("model.num_attention_head=3", "did you mean 'num_attention_heads'"),
         ("train.logging_steps=often", "valid number"),
-        ("objectives.dict={type: embedding_alignment, lexicon: lex}", "'lex' is no stream"),
+        ("objectives.dict={type: embedding_alignment, lexicon: lex}", "'lex' is not a stream"),
     ],
 )
 def test_each_kind_of_mistake_is_seen(tiny_recipe: Path, override: str, expected: str) -> None:

@@ -58,7 +58,7 @@ def test_unknown_wrong_and_missing_options() -> None:
     assert problems(THING, needed=1) == []
     assert problems(THING, needed=1, share=1, mode="b", lexicon="words") == []
     assert problems(THING, needed=1, lexicon="word") == [
-        "views.x.lexicon: 'word' is no stream, and a corpus is needed; did you mean 'words'?"
+        "views.x.lexicon: 'word' is not a stream, and a corpus is needed; did you mean 'words'?"
     ]
     assert problems(THING) == ["views.x: option 'needed' is missing; add `needed: ...`"]
     assert problems(THING, needed=1, mod="a") == ["views.x.mod: unknown option; did you mean 'mode'?"]

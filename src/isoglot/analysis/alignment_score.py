@@ -203,7 +203,7 @@ def _gold(
     if len(gold) and (int(gold.max()) >= len(embeddings) or int(gold.min()) < 0):
         raise ConfigurationError(
             f"alignment score: row {int(gold.max())} asked for, the table has {len(embeddings)}; "
-            + ("give the size of the vocabulary before it was doubled" if pairs is None else "mend the pairs")
+            + ("give the size of the vocabulary before it was doubled" if pairs is None else "fix the pairs")
         )
     left_out = torch.tensor(sorted(exclude), dtype=torch.long)
     return gold[~torch.isin(gold[:, 0], left_out)]

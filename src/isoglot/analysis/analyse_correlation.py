@@ -91,7 +91,7 @@ def study_points(
     has one alignment score only, its language does not matter.
 
     Args:
-        rows: of results; of several for the same thing the last one counts.
+        rows: Rows of results; of several for the same thing the last one counts.
         x_metric: metric of the alignment rows.
         each_seed: keep seeds apart instead of taking their mean.
 

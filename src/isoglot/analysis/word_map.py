@@ -167,7 +167,7 @@ def contextual_vectors(
     Args:
         model: the encoder.
         tokenizer: its tokenizer.
-        rows: of an ALIGNED corpus.
+        rows: Rows of an ALIGNED corpus.
         pairs: whose words are wanted.
         layer: hidden states' number.
         occurrences: how many of each pair are averaged at most.

@@ -17,7 +17,7 @@ def parse_settings(given: Sequence[str] | None, *, example: str, lists: bool = F
         lists: ``1,2`` is a tuple too.
 
     Raises:
-        ConfigurationError: no ``=``, a key given twice, or a value that is no YAML.
+        ConfigurationError: no ``=``, a key given twice, or a value that is not YAML.
     """
     from isoglot.errors import ConfigurationError, InputError
     from isoglot.recipe.document import parse_value
@@ -35,7 +35,7 @@ def parse_settings(given: Sequence[str] | None, *, example: str, lists: bool = F
         try:
             values = [parse_value(part) for part in (text.split(",") if several else [text])]
         except InputError as error:
-            raise ConfigurationError(f"--set {item!r}: the value is no YAML; quote it") from error
+            raise ConfigurationError(f"--set {item!r}: the value is not YAML; quote it") from error
         value = tuple(values) if several else values[0]
         result[key] = tuple(value) if isinstance(value, list) else value
     return result

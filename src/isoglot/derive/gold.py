@@ -31,7 +31,7 @@ def gold_lexicon(
         pairs: word pairs with their counts, see :func:`word_pairs`. Words that are alike in both languages are left
             out: they teach nothing.
         share: the part that is drawn: 0.25, 0.5 and 1 in the paper.
-        seed: of the draw, apart from every other seed.
+        seed: Seed of the draw, apart from every other seed.
 
     Returns:
         Words and their translations, the most frequent first.

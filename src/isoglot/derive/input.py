@@ -74,7 +74,7 @@ def read_rows(
     Args:
         paths: one file or folder; two files for a bitext, three with word links.
         kind: one of :data:`INPUT_KINDS`.
-        languages: of the rows, two for pairs.
+        languages: Languages of the rows, two for pairs.
         options: further keys of :class:`isoglot.corpus.read.sources.Source`.
 
     Raises:

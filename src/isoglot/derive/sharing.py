@@ -28,7 +28,7 @@ def draw_shared(
     Args:
         size: how many there are to choose from.
         overlap: the part that is shared, from 0 to 1; exact up to rounding.
-        seed: of the draw.
+        seed: Seed of the draw.
         with_replacement: as the paper's code: ``overlap · size`` draws with replacement, so that 25 % and 50 % really
             are 1 − e^−overlap = 22.1 % and 39.4 %.
         eligible: positions that can be shared at all; the part still refers to ``size``, as far as they go.

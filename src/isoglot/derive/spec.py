@@ -55,7 +55,7 @@ def build(
 
     Args:
         text: ``trans+inv`` is T_trans ∘ T_inv: inversion first.
-        options: of all of them.
+        options: Options of all of them.
         vocabulary: trans: use this copy instead of one drawn from ``options.tokenizer``.
         words: trans of letters with overlap: gives the words of the corpus, of which a part is shared.
 

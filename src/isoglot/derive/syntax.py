@@ -117,7 +117,7 @@ class Syntax:
 
     Args:
         models: by head class (``N``, ``V``), as mixed: see :meth:`load`.
-        seed: of the draws, with the sentence's key.
+        seed: Seed of the draws, with the sentence's key.
         labels: ``ud2``: trees are of version 2 and are read with version 1.2 labels; ``literal``: as they are.
         reattach: hang ``cc`` and ``punct`` of later conjuncts on the first, as version 1 does.
         oversize: a head with over six dependents: ``skip`` the sentence, as the original does, or ``keep`` that

@@ -90,7 +90,7 @@ class VocabularyCopy:
         Args:
             tokenizer: the original's.
             overlap: the part, exact: 0, 0.25 and 0.5 in the paper.
-            seed: of the draw.
+            seed: Seed of the draw.
             with_replacement: the paper's code, whose 25 % and 50 % are 22.1 % and 39.4 %.
             script: see the class.
         """

@@ -54,7 +54,7 @@ class LengthOrder(torch.utils.data.Sampler[int]):
         lengths: of the items.
         batch: items in an optimiser step.
         bucket: batches in a pool; 1 gives plain random batches.
-        seed: of the order.
+        seed: Seed of the order.
     """
 
     def __init__(self, lengths: NDArray[np.int64], batch: int, *, bucket: int, seed: int) -> None:
@@ -162,7 +162,7 @@ def hold_out(dataset: Dataset, share: float, *, group: str | None, seed: int) ->
         dataset: any.
         share: of the groups, to hold out; at least one.
         group: rows with equal values of this column stay on one side.
-        seed: of the choice.
+        seed: Seed of the choice.
 
     Raises:
         ConfigurationError: fewer than two groups.

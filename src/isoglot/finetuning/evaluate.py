@@ -57,7 +57,7 @@ def evaluate(
         languages: ISO codes; ``de-es`` for MLQA across languages, ``en-de`` for pairs of languages.
         split: ``test`` or ``dev``.
         options: where to write, batch size, …
-        progress: told about the work.
+        progress: Receives progress reports.
 
     Returns:
         One row a language and metric, in per cent, in the order of the languages; rows that were there already too.

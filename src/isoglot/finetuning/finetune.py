@@ -63,13 +63,13 @@ def finetune(
         checkpoint: a pre-trained checkpoint (a plain folder or hub name; the folder of a ``pretrain`` run works too).
             Language embeddings of a ``pretrain`` run are used and trained on, see ``train.language_ids``.
         task: one with a head.
-        language: of the training data; several with commas (translate-train of all). With setting ``code_switch``,
-            the language whose translations are mixed with the originals in ``train.pivot``.
-        seed: of the head, the order of examples and dropout.
+        language: Language of the training data; several with commas (translate-train of all). With ``code_switch``, the
+            language whose translations are mixed with the originals in ``train.pivot``.
+        seed: Seed of the head, the order of examples and dropout.
         train: settings; by default XTREME's would be ``preset("xtreme", kind)``.
         out: folder of the run: ``checkpoint/``, ``manifest.json``, and ``grid/`` where several settings were tried.
         resume: go on with an unfinished run in ``out``.
-        progress: told about the work.
+        progress: Receives progress reports.
 
     Returns:
         The fine-tuned checkpoint. A finished run with the same inputs is not run again.

@@ -101,13 +101,13 @@ def train_head(
 
     Args:
         model: with a new head.
-        tokenizer: of the model.
+        tokenizer: Tokenizer of the model.
         task: knows how to encode and score.
         data: to train on and to choose by.
         options: single values, no lists.
-        seed: of the order and of dropout.
+        seed: Seed of the order and of dropout.
         folder: to write to.
-        progress: told about the work.
+        progress: Receives progress reports.
 
     Raises:
         TrainingError: the loss is no number.

@@ -67,10 +67,10 @@ def transfer(
         checkpoint: pre-trained.
         task: with data of all languages.
         languages: source first (``en``), then the targets (``en-x-trans-inv``, …).
-        seed: of all fine-tunings.
+        seed: Seed of all fine-tunings.
         options: settings, split, and whether weights are kept.
         out: folder; ``trained-on-en/`` and so on are runs, ``results.jsonl`` holds the rows.
-        progress: told about the work.
+        progress: Receives progress reports.
 
     Returns:
         Three rows a target, by the task's primary metric, in per cent.

@@ -19,7 +19,7 @@ class ProjectionHead(nn.Module):
 
     Args:
         hidden_size: of h.
-        size: of z.
+        size: Size of z.
         kind: as above.
         bias: whether the maps have biases, which start at 0. The papers write none.
         std: standard deviation of the initial weights; encoders use 0.02.
@@ -121,8 +121,8 @@ def in_batch_loss(
     .. math:: \tfrac12 [\mathrm{CE}(q_i K^\top / \tau, i) + \mathrm{CE}(k_i Q^\top / \tau, i)]
 
     Args:
-        queries: of all ranks.
-        keys: of all ranks, the i-th is the translation of the i-th query.
+        queries: Queries of all ranks.
+        keys: Keys of all ranks; the i-th is the translation of the i-th query.
         start: index of this rank's first pair.
         count: number of this rank's pairs.
         temperature: τ.
@@ -154,7 +154,7 @@ def mixed_inputs(
     Args:
         inputs: encoder inputs, padded on the right. Position ids are left to the encoder.
         swap: bool (instances,): the odd sentence stands first.
-        padding_id: of ``input_ids``.
+        padding_id: Padding of ``input_ids``.
         longest: the encoder's longest input; what goes beyond is cut.
 
     Returns:

@@ -18,7 +18,7 @@ class KeyQueue(nn.Module):
 
     Args:
         size: number of keys K; 0 is a queue that holds nothing.
-        dimension: of a key.
+        dimension: Size of a key.
         generator: for the random unit vectors that are the keys at first, as in MoCo.
 
     Attributes:

@@ -77,7 +77,7 @@ class DenoisingWordAlignment(Objective):
             objective. Of several links of a token the last in the other sentence is its answer (the released
             code); with ``all_aligned`` every link is a question of its own.
         unmasked_share: for ``unmasked``; 0.15 in the paper.
-        seed: of the pointer's initial weights and of the draws for ``queries``. Draws are hashes of seed,
+        seed: Seed of the pointer's initial weights and of the draws for ``queries``. Draws are hashes of seed,
             step and sentence, so neither a resume nor the split of a batch changes them.
 
     **Batch**: ``side_ids``; ``labels`` unless queries are all_aligned; ``original_ids``; ``link_ids`` for

@@ -44,7 +44,7 @@ class EmbeddingAlignment(Objective):
         share: the part of the dictionary that is drawn; the paper's default is 25 %.
         pieces: ``mean`` averages the embeddings of a multi-piece entry; ``single`` keeps one-piece pairs only.
         sample: draw that many pairs anew at each step instead of using all.
-        lexicon_seed: of the dictionary's own generator, apart from the run's.
+        lexicon_seed: Seed of the dictionary's own generator, apart from the run's.
 
     **Metrics**: ``cosine``.
 

@@ -46,8 +46,8 @@ class SentenceContrast(Objective):
         layer: whose states are pooled, 0 the embeddings; the last by default.
         pooling: ``cls``, the first token's state (not the pooler), or ``mean``.
         projection: ``mlp`` (PPA) or ``linear``, one matrix (XlCo).
-        projection_size: of z.
-        bias: of the projection; the papers write none.
+        projection_size: Size of z.
+        bias: Bias of the projection; the papers write none.
         normalize_h: divide h by its length.
         normalize_z: divide z by its length, as MoCo does; PPA does not say so.
         temperature: τ.
@@ -59,7 +59,7 @@ class SentenceContrast(Objective):
             of several languages share their English side) are no negatives; ``none``: PPA.
         mixup: contrast concatenations of two sentences of the batch (InfoXLM; its pairs are the batch's items
             2i and 2i + 1), each side in its own random order. The mixed queries take a forward of their own.
-        seed: of the projection's weights, the random keys and the orders of ``mixup``.
+        seed: Seed of the projection's weights, the random keys and the orders of ``mixup``.
 
     **Batch**: ``query_*`` and ``key_*`` encoder inputs; ``source_key_ids`` for ``mask_duplicates``.
 

@@ -74,7 +74,7 @@ def build_views(
 
     Args:
         recipe: checked.
-        tokenizer: of the streams.
+        tokenizer: Tokenizer of the streams.
         corpora: prepared corpora by stream name, for views that take one (a lexicon).
         longest: tokens that the encoder has positions for; a view's ``max_length`` by default.
 

@@ -47,7 +47,7 @@ def load_recipe(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Reci
 
     Raises:
         ConfigurationError: all mistakes, each with its line and the closest known name.
-        InputError: the file is no YAML.
+        InputError: the file is not YAML.
     """
     document = read_document(path_or_name, overrides)
     recipe = problems(document)

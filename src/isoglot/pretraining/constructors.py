@@ -97,7 +97,7 @@ class Constructor:
             if name in self.corpora and value is not None:
                 if value not in streams:
                     hint = did_you_mean(value, streams)
-                    document.problem(place, f"{value!r} is no stream, and a corpus is needed; {hint}")
+                    document.problem(place, f"{value!r} is not a stream, and a corpus is needed; {hint}")
             elif name in self.options:
                 if (reason := mismatch(hints.get(name, inspect.Parameter.empty), value)) is not None:
                     document.problem(place, f"{value!r} given; {reason}")
@@ -163,7 +163,7 @@ def make_view(
     Args:
         made_by: its constructor.
         options: as the recipe gives them.
-        tokenizer: of the streams.
+        tokenizer: Tokenizer of the streams.
         corpora: prepared corpora by stream name.
         longest: tokens that the encoder has positions for.
 

@@ -58,7 +58,7 @@ def inspect_recipe(
         recipe: from :func:`isoglot.pretraining.check.load_recipe`.
         positions: how many.
         start: the first one.
-        progress: told what happens.
+        progress: Receives progress reports.
         cache: as in :func:`isoglot.pretraining.pretrain.pretrain`.
 
     Returns:

@@ -58,7 +58,7 @@ def pretrain(
         recipe: from :func:`isoglot.pretraining.check.load_recipe`.
         out: the run's folder.
         resume: go on with an unfinished run; starts one where there is none.
-        progress: told what happens; with one, losses are shown on standard error while training.
+        progress: Receives progress reports; with one, losses are shown on standard error while training.
         cache: where prepared corpora, tokenizers and streams are kept;
             :func:`~isoglot.pretraining.streams.cache_folder` by default.
 

@@ -58,7 +58,7 @@ def prepare_values(recipe_values: Mapping[str, Any], kind: Any, options: Mapping
 
     Args:
         recipe_values: the whole recipe's values, to find its tokenizer.
-        kind: of the stream.
+        kind: Kind of the stream.
         options: the stream's keys.
     """
     values = {"kind": kind, **{k: v for k, v in options.items() if k in PrepareOptions.model_fields}}

@@ -113,7 +113,7 @@ def load_tokenizer(
         recipe: checked.
         corpora: prepared, by stream.
         cache: keeps trained tokenizers.
-        report: told of training.
+        report: Receives progress reports.
         kept: folder of a checkpoint of this run, whose tokenizer is used instead of training one again.
 
     Raises:

@@ -104,7 +104,7 @@ def parse_value(text: str) -> Any:
     """One value as YAML 1.2 types it: ``5e-5`` a float, ``no`` a string, ``[1, 2]`` a list.
 
     Raises:
-        InputError: the text is no YAML.
+        InputError: the text is not YAML.
     """
     document = Document()
     node = compose(io.StringIO(text), "value")
@@ -143,9 +143,9 @@ def compose(stream: Any, name: str) -> Node | None:
             line = max(1, min(line, len(lines)))  # the end of the text counts as one more line
         if line is not None and "${" in lines[line - 1]:
             reason += ' (inside { } or [ ] a variable needs quotes: "${NAME}/file")'
-        raise InputError(f"not valid YAML: {reason}; mend the line", path=name, line=line) from error
+        raise InputError(f"not valid YAML: {reason}; fix the line", path=name, line=line) from error
     except YAMLError as error:
-        raise InputError(f"not valid YAML: {error}; mend the file", path=name) from error
+        raise InputError(f"not valid YAML: {error}; fix the file", path=name) from error
 
 
 def _check_depth(yaml: YAML, text: str, name: str) -> None:

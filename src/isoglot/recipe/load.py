@@ -35,7 +35,7 @@ def load(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Recipe:
 
     Raises:
         ConfigurationError: its mistakes, all listed, each with its line.
-        InputError: the file is no YAML.
+        InputError: the file is not YAML.
 
     Example:
         >>> load("mlm", ["steps=10", "epochs=null", "streams.text.path=corpus.txt"]).steps

@@ -190,7 +190,7 @@ class Recipe(_Section):
 
     Args:
         name: a label for results; no part of the hash.
-        seed: of every random choice.
+        seed: Seed of every random choice.
         model: the encoder.
         tokenizer: default: the model's own.
         streams: corpora by name.

@@ -188,7 +188,7 @@ def _apply_override(document: Document, override: str) -> None:
         node = compose(io.StringIO(text), place)
     except InputError as error:
         raise ConfigurationError(
-            f"{place}: the value is no YAML; quote it, for example --set '{key}=\"a: b\"'"
+            f"{place}: the value is not YAML; quote it, for example --set '{key}=\"a: b\"'"
         ) from error
     value = None if node is None else construct(node, location, place, inner)
     inner.places = dict.fromkeys(inner.places, place)

@@ -121,7 +121,7 @@ def read_alignments(path: str | Path) -> list[Sentence]:
         except ValidationError as error:
             raise InputError(
                 f"no aligned pair ({mistakes_of(error)[0]}); a line is an object with src, tgt, links, sure and "
-                "possible; mend or delete the line",
+                "possible; fix or delete the line",
                 path=path, line=number,
             ) from error  # fmt: skip
         size = (len(pair.src), len(pair.tgt))

@@ -79,7 +79,7 @@ def draw(figure: Figure, *, runs: Sequence[str] = ()) -> Drawn:
 
     Args:
         figure: to draw.
-        runs: of the whole report: a series called by a run's name has the same colour and shape in all its figures.
+        runs: Runs of the whole report: a series with a run's name has the same colour and shape in all its figures.
     """
     if isinstance(figure, EmbeddingMap):
         return _draw_map(figure)

@@ -134,7 +134,7 @@ class Scatter(_Part):
     Args:
         title: heading.
         x_label: quantity and unit of the x axis.
-        y_label: of the y axis.
+        y_label: Label of the y axis.
         points: at least one; the correlation needs three.
         correlate: ``-y`` correlates x with −y, as ALIGN-MLM does with drops.
         each_group: correlate every group by itself, where groups are different studies.
@@ -181,7 +181,7 @@ class Lines(_Part):
     Args:
         title: heading.
         x_label: quantity and unit of the x axis.
-        y_label: of the y axis.
+        y_label: Label of the y axis.
         series: the lines.
         better: ``lower`` or ``higher`` marks the best point of each line.
         note: how it was made.

@@ -53,7 +53,7 @@ class Material:
     """All that a report is made from.
 
     Args:
-        rows: of all results.
+        rows: Rows of all results.
         cells: of the papers' tables, measured by studies.
         infos: run -> what is known of it.
         curves: of all training runs.

@@ -77,7 +77,7 @@ class Combination:
     the models.
 
     Args:
-        name: of the row.
+        name: Name of the row.
         models: language -> run.
     """
 

@@ -55,7 +55,7 @@ class Viewer:
 
     Args:
         title: heading.
-        sentences: of the file.
+        sentences: Sentences of the file.
         most: pairs shown, evenly spread over the file where there are more.
     """
 

@@ -241,10 +241,10 @@ def encoder_of(lab: Lab, system: str, order: str, seed: int, **values: float) ->
     """One of the four objectives, trained from scratch on English and its derived copy.
 
     Args:
-        lab: of the study.
+        lab: Lab of the study.
         system: of :data:`SYSTEMS`.
         order: the transformation.
-        seed: of the run.
+        seed: Seed of the run.
         **values: ``parallel``, ``dictionary``, ``alpha`` or ``overlap`` in place of the usual ones.
     """
     size = lab.size | values

@@ -75,7 +75,7 @@ class DemoRow:
     """What one objective reached, in per cent.
 
     Args:
-        name: of the objective.
+        name: Name of the objective.
         alignment: alignment score.
         supervised: task -> fine-tuned and tested on the derived language.
         zero_shot: task -> fine-tuned on English, tested on the derived language.
@@ -137,7 +137,7 @@ def run_demo(
         out: folder; what is finished in it is not done again.
         changes: sizes in place of the demo's.
         workers: processes; by default as many as there are cores, four at most.
-        progress: told about the work.
+        progress: Receives progress reports.
 
     Raises:
         ConfigurationError: a size that ALIGN-MLM's studies do not have, or a part of the work that failed.

@@ -170,7 +170,7 @@ def do_calls(
         engine: ``ray``: each call is a Ray task with a GPU where the cluster has any; done again when its worker dies.
         workers: of the local engine: processes of one thread each; 1 works in this one.
         keep: fine-tuned weights after their last evaluation.
-        progress: told about the work.
+        progress: Receives progress reports.
         finished: told of each call that is done now, with its manifest.
     """
     store, report, done = Store(root), progress or Silent(), Done()

@@ -52,7 +52,7 @@ class Task:
         languages: that it is evaluated in.
         preset: settings of fine-tuning to start from.
         train: settings laid over the preset's.
-        options: of the task.
+        options: Options of the task.
         split: to evaluate on.
         unavailable: why it is not measured.
     """
@@ -194,7 +194,7 @@ class Lab:
             name: for people.
             recipe: built-in name or file.
             sections: laid over the recipe; ``None`` deletes.
-            seed: of the run.
+            seed: Seed of the run.
             run: name in results; by default ``name``.
         """
         return self.make(
@@ -207,10 +207,10 @@ class Lab:
         """An encoder fine-tuned on a task.
 
         Args:
-            encoder: of this lab, or external.
+            encoder: Encoder of this lab, or external.
             task: with its data.
-            language: of the training data; several with commas.
-            seed: of the run.
+            language: Language of the training data; several with commas.
+            seed: Seed of the run.
             **train: settings laid over the task's.
         """
         if isinstance(encoder, Unavailable) or task.unavailable:
@@ -271,7 +271,7 @@ class Lab:
             row: labels that single out a row of the paper's table: its label, or values of its attributes.
             column: the same for a column.
             value: that fills it.
-            seed: of the runs behind it.
+            seed: Seed of the runs behind it.
             note: what a reader has to know.
         """
         names = [(text,) if isinstance(text, str) else tuple(text) for text in (row, column)]
@@ -285,7 +285,7 @@ class Lab:
         """A figure of values.
 
         Args:
-            name: of the figure file.
+            name: Name of the figure file.
             **content: as :mod:`isoglot.report.figure_files` has it, with values in place of numbers; an entry of a list
                 whose values are not known is left out.
         """

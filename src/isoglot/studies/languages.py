@@ -206,12 +206,12 @@ def continued(
     """An encoder continued by a recipe; empty sections are left out.
 
     Args:
-        lab: of the study.
+        lab: Lab of the study.
         run: name in results.
         recipe: built-in name.
         encoder: to start from.
         sections: laid over the recipe.
-        seed: of the run.
+        seed: Seed of the run.
         name: for people, where the run's name says too little.
     """
     saving = {} if lab.scale == "paper" else {"save_steps": lab.size["save_steps"]}
@@ -236,7 +236,7 @@ def fill(
     """Every cell of a paper's table but its averages, which the report computes.
 
     Args:
-        lab: of the study.
+        lab: Lab of the study.
         table: ``weam:Table2``.
         measure: the value of a row and column for a seed; one that depends on no seed counts once.
         note: on every cell.

@@ -125,8 +125,8 @@ class Derive(Step):
         transform: ``trans+inv``.
         tokenizer: whose pieces trans copies; without one, letters change.
         language: tag of the derived language.
-        options: of :class:`isoglot.derive.spec.TransformOptions`.
-        rows: of :class:`isoglot.derive.rows.DeriverOptions`.
+        options: Options of :class:`isoglot.derive.spec.TransformOptions`.
+        rows: Rows of :class:`isoglot.derive.rows.DeriverOptions`.
     """
 
     inputs: Annotated[dict[str, Options], Field(min_length=1)]
@@ -186,7 +186,7 @@ class Pairs(Step):
         source: file of lines.
         target: its translation, line by line.
         share: of the pairs.
-        seed: of the draw.
+        seed: Seed of the draw.
     """
 
     source: str

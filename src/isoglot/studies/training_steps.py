@@ -108,7 +108,7 @@ class TaskData(BaseModel):
     Args:
         kind: name in :data:`isoglot.tasks.TASKS`, or ``package.module:Name``.
         data: as ``--data`` of ``isoglot finetune``.
-        options: of the task.
+        options: Options of the task.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -292,9 +292,9 @@ class Figure(Step):
     Args:
         type: ``map`` of frequent aligned words (options of :class:`isoglot.analysis.analyse_map.MapRequest`), or links
             by ``layers`` (of :class:`isoglot.analysis.analyse_links.LayersRequest`).
-        name: of the figure file.
+        name: Name of the figure file.
         panels: label -> checkpoint.
-        options: of the analysis.
+        options: Options of the analysis.
     """
 
     kind: ClassVar[str] = "figure"

@@ -254,9 +254,9 @@ def _continued(lab: Lab, system: str, seed: int, *, short: bool = False, **chang
     """XLM-R continued by MLM (Table 3: XLM-R*), by MLM and TLM, or by XLM-Align.
 
     Args:
-        lab: of the study.
+        lab: Lab of the study.
         system: ``xlmr_continued_mlm``, ``xlm_align``, ``xlm_align_no_dwa`` or ``xlm_align_no_tlm``.
-        seed: of the run; at scale paper 1 (the paper's five runs are of fine-tuning).
+        seed: Seed of the run; at scale paper 1 (the paper's five runs are of fine-tuning).
         short: as in the ablations.
         **changes: in place of ``self_label_layer`` 10 (Table 11), ``dwa_layer`` 12 (Table 5), ``filtering`` itermax
             (Table 6) and ``query`` masked (Table 7).

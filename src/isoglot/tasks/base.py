@@ -162,7 +162,7 @@ def load_places(
         split: train, dev or test.
         read: reads one local place.
         hub: the task's own data set on the hub.
-        schema: of the rows.
+        schema: Schema of the rows.
         group: columns of which the first that there is keeps its equal values together when a part is taken.
     """
     parts = []

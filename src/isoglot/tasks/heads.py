@@ -28,8 +28,8 @@ def new_head(
     Args:
         auto: ``AutoModelForTokenClassification`` or one of its kin.
         checkpoint: folder or hub name. Only safetensors are read and no remote code is run.
-        labels: of the head, in the order of its outputs.
-        seed: of the head's weights (and of a pooler that the checkpoint lacks).
+        labels: Labels of the head, in the order of its outputs.
+        seed: Seed of the head's weights (and of a pooler that the checkpoint lacks).
         dropout: of all its layers; ``None``: as the checkpoint says.
 
     Raises:

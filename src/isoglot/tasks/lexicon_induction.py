@@ -68,7 +68,7 @@ class LexiconInductionTask:
                 parts = line.split()
                 if len(parts) != 2:
                     raise InputError(
-                        f"{len(parts)} words given, a source and a target word are needed; mend the line",
+                        f"{len(parts)} words given, a source and a target word are needed; fix the line",
                         path=path, line=number,
                     )  # fmt: skip
                 rows["source"].append(parts[0])

@@ -84,7 +84,7 @@ class PairTask(HeadTask):
         unknown = set(given) - set(spellings) - {NO_LABEL}
         if unknown:
             raise ConfigurationError(
-                f"{self.name}: label {min(unknown)!r} given, but the labels are {', '.join(spellings)}; mend the data "
+                f"{self.name}: label {min(unknown)!r} given, but the labels are {', '.join(spellings)}; fix the data "
                 f"({self.data.describe()})"
             )
         missing = {NO_LABEL} & set(given)

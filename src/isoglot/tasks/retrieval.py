@@ -56,7 +56,7 @@ class RetrievalTask:
         """BITEXT rows, the language first.
 
         Raises:
-            InputError: files of different lengths, or a data set that cannot be had.
+            InputError: files of different lengths, or a data set that is not available.
             ConfigurationError: no pair of files.
         """
         own, pivot = self._languages(language)

@@ -102,7 +102,7 @@ def token_lexicon(
         lexicon: a LEXICON data set (MUSE and the like), of one or several language pairs.
         tokenizer: cuts the entries into pieces, as words inside a sentence.
         share: part of the usable entries that is drawn; 0.25 and 0.5 in ALIGN-MLM's comparison.
-        seed: of that draw.
+        seed: Seed of that draw.
 
     Raises:
         ConfigurationError: no entry can be used, or a column is missing.
@@ -148,7 +148,7 @@ def copied_lexicon(
         vocabulary_size: ids of the original language, V.
         special: ids that have no copy.
         share: part of the other ids that is in the lexicon.
-        seed: of the draw.
+        seed: Seed of the draw.
 
     Raises:
         ConfigurationError: nothing is left to draw from.

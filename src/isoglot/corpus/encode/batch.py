@@ -259,7 +259,7 @@ def _read_links(column: Any, first_row: int) -> _Links:
         row = int(rows[np.flatnonzero(widths != 2)[0]]) + first_row
         raise InputError(
             f"corpus row {row}: a link with {int(widths[widths != 2][0])} numbers given; a link is "
-            "[source word, target word]; mend the column 'links'"
+            "[source word, target word]; fix the column 'links'"
         )
     return _Links(pairs.flatten().to_numpy(zero_copy_only=False).astype(np.int64).reshape(-1, 2), rows)
 

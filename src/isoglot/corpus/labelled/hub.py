@@ -66,12 +66,12 @@ def read_hub(place: Place, spec: HubSpec, schema: Features, *, language: str, sp
         place: ``hub`` for the task's own data set, ``hub:NAME`` or ``hub:NAME:CONFIG`` for another (a local folder in
             the hub's layout serves too).
         spec: the task's own data set, whose columns are tried on others.
-        schema: of the task.
+        schema: Schema of the task.
         language: ISO code.
         split: ours.
 
     Raises:
-        InputError: the data set cannot be had, or has none of the usual splits.
+        InputError: the data set is not available, or has none of the usual splits.
         ConfigurationError: a column that is missing.
     """
     name, config = _named(place)
@@ -106,7 +106,7 @@ def read_hub_sides(
         split: ours.
 
     Raises:
-        InputError: the data set cannot be had, has another number of lines in each language, or not the language.
+        InputError: the data set is not available, has another number of lines in each language, or not the language.
     """
     name, config = _named(place)
     template = config or spec.config
@@ -162,7 +162,7 @@ def _load(name: str, configs: Sequence[str | None], splits: Sequence[str]) -> Da
                 reason = reason or (str(error).strip().splitlines() or [type(error).__name__])[0]
     tried = " or ".join(config or "default" for config in configs)
     raise InputError(
-        f"the data set {name!r} ({tried}) cannot be had from the hub ({reason}); "
+        f"the data set {name!r} ({tried}) is not available from the hub ({reason}); "
         "check the name and the connection (some ask you to log in and accept their terms: `hf auth login`), or "
         "download it and give --data FOLDER"
     )

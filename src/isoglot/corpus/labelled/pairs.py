@@ -68,7 +68,7 @@ def read_pairs(
 
     Args:
         path: the file, possibly packed.
-        language: of both sentences.
+        language: Language of both sentences.
         labels: every spelling of a label, and its name.
         allowed: names that the model knows; by default all.
         untranslated: the sentence whose rows are left out; ``None``: none is.
@@ -94,7 +94,7 @@ def read_pairs(
         if label not in labels or (allowed is not None and labels[label] not in allowed):
             known = sorted(set(labels)) if allowed is None else sorted(allowed)
             raise InputError(
-                f"label {label!r} given, but the labels here are {', '.join(known)}; mend the line, or use the data "
+                f"label {label!r} given, but the labels here are {', '.join(known)}; fix the line, or use the data "
                 "that the task is for",
                 path=path,
                 line=record.line,
@@ -130,7 +130,7 @@ def _records(path: str | Path) -> Iterator[_Record]:
                 continue
         if len(row) != width:
             raise InputError(
-                f"{len(row)} columns, but the lines before have {width}; mend the line",
+                f"{len(row)} columns, but the lines before have {width}; fix the line",
                 path=path,
                 line=number,
             )
@@ -179,7 +179,7 @@ def _plan(row: list[str], path: str | Path, line: int) -> tuple[dict[str, int], 
         return found, True
     if len(row) != 3:
         raise InputError(
-            f"{len(row)} columns and no header, but three are needed: first sentence, second sentence, label; mend "
+            f"{len(row)} columns and no header, but three are needed: first sentence, second sentence, label; fix "
             "the file or add a header",
             path=path,
             line=line,

@@ -33,7 +33,7 @@ def read_questions(path: str | Path, *, language: str) -> Dataset:
 
     Args:
         path: the file, possibly packed.
-        language: of the contexts.
+        language: Language of the contexts.
 
     Returns:
         SPAN rows with the column :data:`ARTICLE`.
@@ -121,12 +121,12 @@ def _member(value: Any, name: str, path: str | Path, place: str) -> Any:
     if isinstance(value, Mapping) and name in value:
         return value[name]
     where = place or "the document"
-    raise InputError(f"{where} has no {name!r}; a SQuAD file is needed: mend or replace it", path=path)
+    raise InputError(f"{where} has no {name!r}; a SQuAD file is needed: fix or replace it", path=path)
 
 
 def _list(value: Any, path: str | Path, place: str) -> list[Any]:
     if isinstance(value, list):
         return value
     raise InputError(
-        f"{place} is no list; a SQuAD file (data/paragraphs/qas) is needed: mend or replace it", path=path
+        f"{place} is not a list; a SQuAD file (data/paragraphs/qas) is needed: fix or replace it", path=path
     )

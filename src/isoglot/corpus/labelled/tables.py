@@ -33,7 +33,7 @@ def read_table(path: str, schema: Features, *, language: str, split: str, role: 
         path: JSON lines, a Parquet file, a folder of ``save_to_disk`` or of ``isoglot prepare``.
         schema: one of :mod:`isoglot.schema`.
         language: rows of other languages are left out; without a ``language`` column all rows are of this one.
-        split: of a folder with several.
+        split: Split of a folder with several.
         role: what it is for, in words.
 
     Raises:
@@ -103,7 +103,7 @@ def _open(path: str, split: str) -> Dataset:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(f"cannot be read as a data set ({reason}); write it again", path=path) from error
     raise InputError(
-        "is no data set; a folder of `isoglot prepare` or save_to_disk, .parquet or .jsonl is needed",
+        "is not a data set; a folder of `isoglot prepare` or save_to_disk, .parquet or .jsonl is needed",
         path=path,
     )
 
@@ -138,5 +138,5 @@ def _from_jsonl(path: str, schema: Features, language: str) -> Dataset:
         return Dataset.from_dict(columns, features=schema)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
-            f"the columns do not have the schema's types ({error}); mend them", path=path
+            f"the columns do not have the schema's types ({error}); fix them", path=path
         ) from error

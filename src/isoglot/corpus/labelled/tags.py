@@ -40,7 +40,7 @@ def read_tags(
 
     Args:
         path: the file, possibly packed.
-        language: of the text.
+        language: Language of the text.
         labels: tags that may occur; by default those of an IOB2 scheme (``O``, ``B-…``, ``I-…``) or, in CoNLL-U,
             :data:`UPOS`.
         name: one of :data:`TAG_FORMATS`; told from the first lines by default.
@@ -110,14 +110,14 @@ def _check(tag: str, allowed: Collection[str] | None, path: str | Path, line: in
     if allowed is None:
         if not _ENTITY.fullmatch(tag):
             raise InputError(
-                f"tag {tag!r} given, but entity tags are O, B-TYPE or I-TYPE; mend the line, or name the tags that "
+                f"tag {tag!r} given, but entity tags are O, B-TYPE or I-TYPE; fix the line, or name the tags that "
                 "occur: --set labels=...",
                 path=path,
                 line=line,
             )
     elif tag not in allowed:
         raise InputError(
-            f"tag {tag!r} given, but the tags here are {', '.join(sorted(allowed))}; mend the line, or use the data "
+            f"tag {tag!r} given, but the tags here are {', '.join(sorted(allowed))}; fix the line, or use the data "
             "that the model was trained for",
             path=path,
             line=line,
@@ -125,7 +125,7 @@ def _check(tag: str, allowed: Collection[str] | None, path: str | Path, line: in
 
 
 def _wrong(count: int, needed: str, path: str | Path, line: int) -> InputError:
-    return InputError(f"{count} columns between tabs, but {needed}; mend the line", path=path, line=line)
+    return InputError(f"{count} columns between tabs, but {needed}; fix the line", path=path, line=line)
 
 
 def _conllu(text: str, path: str | Path, line: int) -> Row | None:
@@ -140,7 +140,7 @@ def _conllu(text: str, path: str | Path, line: int) -> Row | None:
         return None
     if not is_number(number):
         raise InputError(
-            f"{number!r} is not a word's number, `1-2` or `8.1`; mend the line", path=path, line=line
+            f"{number!r} is not a word's number, `1-2` or `8.1`; fix the line", path=path, line=line
         )
     return columns[1], columns[3]
 
@@ -174,7 +174,7 @@ def _columns(text: str, path: str | Path, line: int) -> Row | None:
         return None
     if len(columns) < 2:
         raise InputError(
-            "one column, but a token and, last, its tag are needed; mend the line", path=path, line=line
+            "one column, but a token and, last, its tag are needed; fix the line", path=path, line=line
         )
     return columns[0], columns[-1]
 

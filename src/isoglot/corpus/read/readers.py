@@ -144,7 +144,7 @@ class TsvReader(_LineReader):
                     role = next(r for r, c in columns.items() if c >= len(row))
                     raise InputError(
                         f"{len(row)} columns, but column {columns[role]} (counted from 0) is needed for the {role}; "
-                        f"mend the line, or set columns: {{{role}: NUMBER}} (--column {role}=NUMBER)",
+                        f"fix the line, or set columns: {{{role}: NUMBER}} (--column {role}=NUMBER)",
                         path=source.path,
                         line=number,
                     )
@@ -201,7 +201,7 @@ class LexiconReader(_LineReader):
             if len(parts) != 2:
                 raise InputError(
                     f"{len(parts)} entries, and two are needed, a tab or blank between them (a tab if an entry has "
-                    "several words): mend the line, or set format: tsv for more columns",
+                    "several words): fix the line, or set format: tsv for more columns",
                     path=source.path,
                     line=number,
                 )
@@ -231,7 +231,7 @@ class BarsReader(MosesReader):
             if len(parts) not in needed:
                 raise InputError(
                     f"{len(parts)} fields, and {needed[0]} are needed: `source ||| target"
-                    f"{' ||| 0-0 1-2' if needed[0] == 3 else ''}`; mend the line",
+                    f"{' ||| 0-0 1-2' if needed[0] == 3 else ''}`; fix the line",
                     path=source.path,
                     line=number,
                 )

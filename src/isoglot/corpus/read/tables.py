@@ -51,7 +51,7 @@ class CsvReader:
                         taken = []
             except csv.Error as error:
                 raise InputError(
-                    f"broken CSV ({error}): mend the quotes", path=source.path, line=first
+                    f"broken CSV ({error}): fix the quotes", path=source.path, line=first
                 ) from error
             if taken:
                 yield Chunk(taken[0][0], (list(columns), taken))
@@ -69,7 +69,7 @@ class CsvReader:
         for role, column in columns.items():
             if column >= len(row):
                 raise InputError(
-                    f"{len(row)} columns, but column {column} (counted from 0) is needed for the {role}; mend the "
+                    f"{len(row)} columns, but column {column} (counted from 0) is needed for the {role}; fix the "
                     f"line, or set columns: {{{role}: NUMBER}} (--column {role}=NUMBER)",
                     path=path,
                     line=line,
@@ -115,7 +115,7 @@ class HuggingFaceReader:
         """Batches of rows.
 
         Raises:
-            InputError: the data set cannot be had, lacks the split or a column, or is empty.
+            InputError: the data set is not available, lacks the split or a column, or is empty.
         """
         row = 1
         plan: dict[str, int | str] | None = None
@@ -145,7 +145,7 @@ class HuggingFaceReader:
             except (OSError, ValueError, RuntimeError) as error:
                 reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
                 raise InputError(
-                    f"was read as a data set, and a file of it cannot be ({reason}); mend that file, or name the "
+                    f"was read as a data set, and a file of it cannot be ({reason}); fix that file, or name the "
                     "files that are wanted one by one",
                     path=source.path,
                 ) from error

@@ -165,7 +165,7 @@ class _Units:
 
     def _malformed(self, error: expat.ExpatError) -> InputError:
         return InputError(
-            f"not well-formed XML ({expat.ErrorString(error.code)}, column {error.offset}): mend or fetch the file",
+            f"not well-formed XML ({expat.ErrorString(error.code)}, column {error.offset}): fix or fetch the file",
             path=self._path,
             line=error.lineno,
         )

@@ -60,7 +60,7 @@ def _tree(block: list[str], path: str, first_line: int) -> dict[str, list[Any]]:
         columns = line.split("\t")
         if len(columns) != _COLUMNS:
             raise InputError(
-                f"{len(columns)} columns between tabs, CoNLL-U has {_COLUMNS}: mend the line",
+                f"{len(columns)} columns between tabs, CoNLL-U has {_COLUMNS}: fix the line",
                 path=path,
                 line=number,
             )
@@ -70,18 +70,14 @@ def _tree(block: list[str], path: str, first_line: int) -> dict[str, list[Any]]:
     try:
         tree = conllu.parse("\n".join(block), fields=_FIELDS)[0]
     except (ParseException, IndexError) as error:
-        raise InputError(
-            f"this tree is not CoNLL-U ({error}): mend it", path=path, line=first_line
-        ) from error
+        raise InputError(f"this tree is not CoNLL-U ({error}): fix it", path=path, line=first_line) from error
     words = [token for token in tree if isinstance(token["id"], int)]
     if [token["id"] for token in words] != list(range(1, len(words) + 1)):
-        raise InputError(
-            "the words are not numbered 1, 2, 3, ...: mend this tree", path=path, line=first_line
-        )
+        raise InputError("the words are not numbered 1, 2, 3, ...: fix this tree", path=path, line=first_line)
     for token in words:
         if not 0 <= token["head"] <= len(words):
             raise InputError(
-                f"head {token['head']} is outside the sentence of {len(words)} words: mend the line",
+                f"head {token['head']} is outside the sentence of {len(words)} words: fix the line",
                 path=path,
                 line=where[token["id"]],
             )
@@ -99,11 +95,11 @@ def _check_numbers(columns: list[str], path: str, line: int) -> None:
     parts = name.replace("-", ".").split(".")
     if not all(map(is_number, parts)) or len(parts) > 2:
         raise InputError(
-            f"{name!r} is not a number of a word, `1-2` or `8.1`: mend the line", path=path, line=line
+            f"{name!r} is not a number of a word, `1-2` or `8.1`: fix the line", path=path, line=line
         )
     if len(parts) == 1 and not is_number(columns[6]):
         raise InputError(
-            f"the head is {columns[6]!r}, and a number of a word (0 for the root) is needed: mend the line",
+            f"the head is {columns[6]!r}, and a number of a word (0 for the root) is needed: fix the line",
             path=path,
             line=line,
         )

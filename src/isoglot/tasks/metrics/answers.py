@@ -63,7 +63,7 @@ def normalise_mlqa(text: str, language: str) -> str:
 
     Args:
         text: an answer.
-        language: of the answer (that is, of the context); one without articles of its own here is treated as Hindi.
+        language: Language of the answer (that is, of the context); one without articles here is treated as Hindi.
 
     Example:
         >>> normalise_mlqa("Das Haus, eines der „alten“", "de")
