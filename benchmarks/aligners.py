@@ -178,7 +178,8 @@ def linking(aligner: EmbeddingAligner, pairs: list[Pair], methods: tuple[str, ..
     seconds = timed(lambda: cut_words(aligner.tokenizer, sentences) and [], repeats)[1]
     print(f"{'words into pieces':44s} {seconds * per_pair:8.3f} ms a pair")
     with torch.inference_mode():
-        states = encode(aligner.at_layer(0), pieces)  # any layer's states cost the same to link
+        embeddings = aligner.options.model_copy(update={"layer": 0})
+        states = encode(aligner.with_options(embeddings), pieces)  # any layer's states cost the same to link
         for method in methods:
             own = aligner.with_options(aligner.options.model_copy(update={"method": method}))
             seconds = timed(lambda own=own: own._extract(states, pieces) and [], repeats)[1]

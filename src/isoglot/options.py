@@ -18,7 +18,7 @@ Precision = Literal["float32", "bfloat16", "float16"]
 class Options(BaseModel):
     """Base of option models: frozen; unknown names and numbers that are not finite are errors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
 def option(

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isoglot.align.alignment import Aligner, Alignment, LinkTable, TrainableAligner
+from isoglot.align.alignment import Aligner, Alignment, LinkTable
 from isoglot.align.statistical.model import StatisticalAligner
 from isoglot.errors import InputError
 
@@ -68,4 +68,3 @@ def test_transpose_carries_probabilities():
 
 def test_statistical_aligner_is_an_aligner():
     assert isinstance(StatisticalAligner(), Aligner)
-    assert isinstance(StatisticalAligner(), TrainableAligner)

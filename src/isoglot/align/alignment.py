@@ -29,7 +29,6 @@ __all__ = [
     "IntArray",
     "LinkTable",
     "PairLinks",
-    "TrainableAligner",
     "sentence_scores",
 ]
 
@@ -260,13 +259,4 @@ class Aligner(Protocol):
 
     def align(self, bitext: Dataset, *, batch_size: int = 1000) -> Dataset:
         """Link the words of each pair, at most ``batch_size`` pairs in memory at a time."""
-        ...
-
-
-@runtime_checkable
-class TrainableAligner(Aligner, Protocol):
-    """An aligner that learns from the bitext that it is to align, or from another one."""
-
-    def fit(self, bitext: Dataset) -> Self:
-        """Estimate the model; returns the aligner itself."""
         ...

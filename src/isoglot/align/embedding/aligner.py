@@ -83,16 +83,6 @@ class EmbeddingAligner:
         self._choose(self.options)
         self._warn = warn or (lambda number, message: _LOG.warning("pair %d: %s", number, message))
 
-    def at_layer(self, layer: int) -> EmbeddingAligner:
-        """The same aligner over another layer's states; the encoder is shared.
-
-        Raises:
-            ConfigurationError: the encoder has no such layer.
-        """
-        other = copy.copy(self)
-        other.layer = self._checked_layer(layer)
-        return other
-
     def with_options(self, options: EmbeddingOptions) -> EmbeddingAligner:
         """The same aligner with other options; the encoder is shared, so its dtype and device stay as they are.
 

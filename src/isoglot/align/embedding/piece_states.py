@@ -27,7 +27,7 @@ from isoglot.modules.encoder import (
 )
 from isoglot.modules.finite import require_finite
 
-__all__ = ["PieceStates", "Pieces", "encode_jointly", "encode_separately", "layer_states", "word_states"]
+__all__ = ["PieceStates", "Pieces", "encode_separately", "layer_states", "word_states"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,34 +90,6 @@ def encode_separately(
     return layer_states(model, tokenizer, sentences, layers=(layer,), max_tokens=max_tokens)[layer]
 
 
-def encode_jointly(
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
-    pairs: Sequence[tuple[Pieces, Pieces]],
-    *,
-    layer: int,
-    max_tokens: int = 2048,
-) -> PieceStates:
-    """Each pair as one sequence, ``[CLS] source [SEP] target [SEP]``, as XLM-Align does.
-
-    A pair that is too long for the encoder is cut into windows at the same relative places of both sides.
-
-    Args:
-        model: encoder with a masked-LM head or a bare one.
-        tokenizer: for the special tokens.
-        pairs: pieces of both sides; a pair with an empty side is encoded as the other side alone.
-        layer: hidden states' number, 0 to the number of layers.
-        max_tokens: padded tokens in a batch at most.
-
-    Returns:
-        The states of ``2 · pairs`` sentences: source of the first pair, target of the first pair, and so on.
-    """
-    sentences = [pieces for pair in pairs for pieces in pair]
-    return layer_states(model, tokenizer, sentences, layers=(layer,), joint=True, max_tokens=max_tokens)[
-        layer
-    ]
-
-
 def layer_states(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
@@ -134,7 +106,8 @@ def layer_states(
         tokenizer: for the special tokens.
         sentences: their pieces; with ``joint`` every second one is the translation of the one before.
         layers: hidden states' numbers. Of one layer, those above it are not run.
-        joint: see :func:`encode_jointly`; else :func:`encode_separately`.
+        joint: each pair as one sequence, ``[CLS] source [SEP] target [SEP]``, as XLM-Align does; one that is too long
+            for the encoder is cut into windows at the same relative places of both sides. Else each sentence alone.
         max_tokens: padded tokens in a batch at most.
 
     Returns:

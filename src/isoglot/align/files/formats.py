@@ -1,4 +1,4 @@
-"""Word links in files: Pharaoh, alignv2, NAACL, TALP and JSON lines, read and written.
+"""Word links in files: Pharaoh, alignv2, NAACL, TALP and JSON lines, read; ``output`` writes them.
 
 | format | a line | counts from | marks |
 |---|---|---|---|
@@ -16,11 +16,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from isoglot.align.scoring import GoldAlignment
 from isoglot.checks import is_number
@@ -28,7 +27,7 @@ from isoglot.corpus.read.line_files import LineFile, decode_lines
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.records import parse_object
 
-__all__ = ["FORMATS", "LinkFile", "format_links", "read_links"]
+__all__ = ["FORMATS", "LinkFile", "read_links"]
 
 FORMATS: dict[str, int] = {"pharaoh": 0, "talp": 1, "alignv2": 1, "naacl": 1, "jsonl": 0}
 """Format to the number its words count from."""
@@ -113,56 +112,6 @@ def read_links(
         return found
     words = None if found.words is None else [(t, s) for s, t in found.words]
     return replace(found, gold=[g.transpose() for g in found.gold], words=words)
-
-
-def format_links(
-    gold: Iterable[GoldAlignment],
-    *,
-    name: str = "pharaoh",
-    base: int | None = None,
-    reverse: bool = False,
-    ids: Iterable[str] | None = None,
-    words: Iterable[tuple[Sequence[str], Sequence[str]]] | None = None,
-) -> Iterator[str]:
-    """Lines of a format, without their ends; links are sorted as numbers.
-
-    Args:
-        gold: one a sentence; for links of one kind make all of them sure.
-        name: the format.
-        base: what the first word is counted as; by default the format's own.
-        reverse: write the target side first.
-        ids: the sentences' names; by default 1, 2, … (four digits in ``naacl``), 0, 1, … in ``jsonl``.
-        words: source and target words, for ``jsonl``.
-
-    Raises:
-        ConfigurationError: an unknown format.
-    """
-    if name not in FORMATS:
-        raise ConfigurationError(f"link format {name!r} given; there are {', '.join(FORMATS)}")
-    start = FORMATS[name] if base is None else base
-    names = iter(ids) if ids is not None else None
-    texts = iter(words) if words is not None else None
-    for number, sentence in enumerate(gold):
-        links = sentence.transpose() if reverse else sentence
-        sure = {(i + start, j + start) for i, j in links.sure}
-        possible = {(i + start, j + start) for i, j in links.possible} - sure
-        own = None if names is None else next(names)
-        if name in ("pharaoh", "talp"):
-            yield " ".join(f"{i}{'-' if (i, j) in sure else 'p'}{j}" for i, j in sorted(sure | possible))
-        elif name == "jsonl":
-            row: dict[str, Any] = {"id": number if own is None else own}
-            if texts is not None:
-                source, target = next(texts)
-                row |= {
-                    "src": list(target if reverse else source),
-                    "tgt": list(source if reverse else target),
-                }
-            row |= {"sure": sorted(map(list, sure)), "possible": sorted(map(list, possible))}
-            yield json.dumps(row, ensure_ascii=False)
-        else:
-            label = own or (f"{number + 1:04d}" if name == "naacl" else str(number + 1))
-            for i, j in sorted(sure | possible):
-                yield f"{label} {i} {j} {'S' if (i, j) in sure else 'P'}"
 
 
 def _lines(path: str) -> Iterator[tuple[int, str]]:

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from isoglot.align.alignment import PairLinks
-from isoglot.align.files.formats import FORMATS, format_links
+from isoglot.align.files.formats import FORMATS
 from isoglot.align.files.pairs import RawPair
-from isoglot.align.scoring import GoldAlignment
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
@@ -36,8 +35,10 @@ def _numbers(name: str) -> Callable[[Iterable[tuple[Any, PairLinks]], int | None
             yield " ".join([f"{i + start}-{j + start}" for i, j in pairs])
 
     def rows(found: Iterable[tuple[Any, PairLinks]], base: int | None, reverse: bool) -> Iterator[str]:
-        gold = (GoldAlignment(frozenset(own.links)) for _, own in found)
-        return format_links(gold, name=name, base=base, reverse=reverse)
+        start, width = FORMATS[name] if base is None else base, 4 if name == "naacl" else 1
+        for number, (_, own) in enumerate(found, 1):
+            for i, j in sorted((j, i) for i, j in own.links) if reverse else own.links:
+                yield f"{number:0{width}d} {i + start} {j + start} S"
 
     return rows if name in ("alignv2", "naacl") else sentences
 

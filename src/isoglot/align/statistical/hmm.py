@@ -131,12 +131,6 @@ class HmmDirection:
         """p(generated | given) of pairs of known words."""
         return self.project(self.words, (given, generated))[0]
 
-    def null_probabilities(self) -> Doubles:
-        """p(generated | null) of each generated word."""
-        size = len(self.null_counts)
-        smoothed = self.null_counts + self.options.alpha
-        return np.asarray(smoothed / (self.null_counts.sum() + self.options.alpha * size))
-
     def project(self, new: Vocabularies, pairs: tuple[Words, Words]) -> tuple[Doubles, Doubles]:
         """Probabilities of the pairs and of the generated words of a text.
 

@@ -65,10 +65,6 @@ class DiagonalDirection:
         """t(generated | given) of pairs that the table holds."""
         return self.translation[self.table.slots(given, generated)].astype(np.float64)
 
-    def null_probabilities(self) -> Floats:
-        """t(generated | null) of each generated word."""
-        return self.null
-
     def arrays(self, given: npt.NDArray[np.int32], generated: npt.NDArray[np.int32]) -> dict[str, Floats]:
         """Everything as arrays, the probabilities of these pairs among them, to be saved."""
         return {

@@ -19,7 +19,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.runs.files import write_text
 from isoglot.schema import LEXICON
 
-__all__ = ["LexiconDirection", "lexicon", "null_probabilities", "write_lexicon"]
+__all__ = ["LexiconDirection", "lexicon", "write_lexicon"]
 
 LexiconDirection = Literal["forward", "reverse", "both"]
 
@@ -31,7 +31,6 @@ def lexicon(
     target_language: str,
     direction: LexiconDirection = "both",
     minimum: float = 0.05,
-    most: int | None = None,
 ) -> Dataset:
     """The translation table as a LEXICON corpus with a ``probability`` column.
 
@@ -41,7 +40,6 @@ def lexicon(
         target_language: ISO 639 code.
         direction: ``forward`` p(target | source), ``reverse`` p(source | target), ``both`` their geometric mean.
         minimum: entries below this probability are left out; 0 keeps the whole table.
-        most: entries a source word (a target word for ``reverse``) at most; all by default.
 
     Returns:
         Entries by conditioning word in order of appearance, then by falling probability.
@@ -54,12 +52,7 @@ def lexicon(
     source, target, probability = source[kept], target[kept], probability[kept]
     group = target if direction == "reverse" else source
     order = np.lexsort((target, source, -probability, group))
-    source, target, probability, group = source[order], target[order], probability[order], group[order]
-    if most is not None:
-        starts = np.flatnonzero(np.diff(group, prepend=-1))
-        rank = np.arange(len(group)) - np.repeat(starts, np.diff([*starts.tolist(), len(group)]))
-        chosen = rank < most
-        source, target, probability = source[chosen], target[chosen], probability[chosen]
+    source, target, probability = source[order], target[order], probability[order]
     rows = len(source)
     columns = {
         "source": [model.source_words[k] for k in source.tolist()],
@@ -71,29 +64,16 @@ def lexicon(
     return Dataset.from_dict(columns, features=Features({**LEXICON, "probability": Value("float64")}))
 
 
-def write_lexicon(entries: Dataset, path: str | Path, *, probabilities: bool = True) -> None:
+def write_lexicon(entries: Dataset, path: str | Path) -> None:
     """Write lines of source, tab, target, as MUSE's dictionaries have them, with the probability as a third column.
 
     Args:
         entries: result of :func:`lexicon`.
         path: file to write.
-        probabilities: false leaves the third column out.
     """
-    columns = [entries["source"][:], entries["target"][:]]
-    if probabilities:
-        columns.append([repr(value) for value in entries["probability"][:]])
+    columns = [entries["source"][:], entries["target"][:], map(repr, entries["probability"][:])]
     lines = ("\t".join(row) + "\n" for row in zip(*columns, strict=True))
     write_text(path, "".join(lines))
-
-
-def null_probabilities(model: TranslationModel, *, side: Literal["source", "target"]) -> dict[str, float]:
-    """p(word | null) of the words of one side: how readily a word stands without a counterpart."""
-    words, direction = (
-        (model.target_words, model.forward) if side == "target" else (model.source_words, model.reverse)
-    )
-    values = direction.null_probabilities()
-    total = float(values.sum()) or 1.0
-    return dict(zip(words, (values / total).tolist(), strict=True))
 
 
 def _table(

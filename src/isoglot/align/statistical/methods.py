@@ -33,9 +33,6 @@ class Direction(Protocol):
     def probabilities(self, given: Words, generated: Words) -> npt.NDArray[np.float64]:
         """p(generated | given) of known pairs."""
 
-    def null_probabilities(self) -> npt.NDArray[np.float64]:
-        """p(generated | null) of each generated word."""
-
     def arrays(self, given: Words, generated: Words) -> dict[str, npt.NDArray[np.float64]]:
         """Everything as arrays, with what belongs to these pairs in their order, to be saved."""
 

@@ -244,18 +244,3 @@ class StatisticalAligner:
             links = symmetrise_table(found.forward, found.reverse, self.symmetrisation)  # type: ignore[arg-type]
         count = np.maximum(source.lengths + target.lengths, 1)
         return SentenceAlignments(found.forward, found.reverse, links, found.score / count)
-
-    def with_symmetrisation(
-        self, symmetrisation: Symmetrisation, *, threshold: float | None = None
-    ) -> StatisticalAligner:
-        """The same trained aligner with another symmetrisation or threshold."""
-        aligner = StatisticalAligner(
-            self.method,
-            symmetrisation=symmetrisation,
-            threshold=threshold or self.threshold,
-            lowercase=self.lowercase,
-            workers=self.workers,
-            **dict(self.options),
-        )
-        aligner.model = self.model
-        return aligner
