@@ -14,7 +14,6 @@ ones. ``base`` overrides where a file counts from; ``reverse`` exchanges its sid
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
