@@ -87,7 +87,8 @@ class RetrievalTask:
         return [Place(str(path)) for path in find_sides(specs, self._languages(language), split)]
 
     def _languages(self, language: str) -> tuple[str, str]:
-        own, separator, pivot = language.partition("-")
+        private = "-x-" in language  # en-x-trans is one language, not a pair
+        own, separator, pivot = (language, "", "") if private else language.partition("-")
         sides = (own, pivot) if separator else (language, self.pivot)
         if sides[0] == sides[1]:
             raise ConfigurationError(
