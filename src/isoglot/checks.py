@@ -25,6 +25,7 @@ __all__ = [
     "missing_package",
     "mistakes_of",
     "resolve",
+    "shortened",
     "validated",
 ]
 
@@ -47,6 +48,15 @@ def missing_package(what: str, package: str, *, instead: str = "") -> Configurat
         f"{what} needs {package}, which is not installed; type `pip install {wanted}`"
         + (f", or use {instead}" if instead else "")
     )
+
+
+def shortened(given: object) -> str:
+    """A value as messages show it: its beginning, where it is long."""
+    text = repr(given)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+_LONGEST = 200
 
 
 def is_number(text: str) -> bool:
@@ -252,7 +262,7 @@ def _one(branches: list[Mistake]) -> Mistake:
     """The mistake of a value from those of the types it may have: of its own type if one says more than its name."""
     telling = [m for m in branches if not m.kind.endswith("_type")] or branches
     reasons = list(dict.fromkeys(m.reason for m in telling))
-    start = f"{telling[0].given!r} given; "
+    start = f"{shortened(telling[0].given)} given; "
     joined = " or ".join([reasons[0], *(r.removeprefix(start) for r in reasons[1:])])
     return Mistake(telling[0].location, telling[0].kind, joined, telling[0].given)
 
@@ -267,5 +277,5 @@ def _reason(item: Any, known: list[str]) -> str:
         return f"unknown key; {did_you_mean(item['loc'][-1], known)}" if known else "unknown key"
     if kind == "literal_error":
         choices = [name.strip(" '") for name in item["ctx"]["expected"].replace(" or ", ",").split(",")]
-        return f"{item['input']!r} given; {did_you_mean(item['input'], choices)}"
-    return f"{item['input']!r} given; {message[0].lower()}{message[1:]}"
+        return f"{shortened(item['input'])} given; {did_you_mean(item['input'], choices)}"
+    return f"{shortened(item['input'])} given; {message[0].lower()}{message[1:]}"

@@ -12,86 +12,19 @@ import pytest
 import torch
 from cli_outcome import Isoglot
 from safetensors.torch import load_file, save_file
+from verb_calls import MODELS, TOKENIZERS, command, write_data, write_model
 
-from isoglot.testing import tiny_aligned, tiny_lexicon, tiny_model, tiny_tokenizer
-
-RECIPE = """\
-name: bad
-model: {path: MODEL}
-streams:
-  bitext: {kind: bitext, path: FOLDER/a.tsv, source_language: en, target_language: xx}
-views:
-  pair: {type: masked_pair, stream: bitext, probability: 0.3, max_length: 64}
-objectives:
-  masked_lm: {type: masked_lm, view: pair}
-batch: {examples: 4}
-steps: 2
-train: {learning_rate: 1e-3, save_steps: 2, use_cpu: true}
-"""
-MODELS = {
-    "align": "align FOLDER/pairs.txt --model MODEL --method itermax -o OUT/links --precision float32",
-    "retrieval": "evaluate MODEL --task tatoeba --languages xx --data FOLDER/tatoeba",
-    "lexicon": "evaluate MODEL --task lexicon_induction --languages en-xx --data FOLDER/en-xx.txt --set words=0:0 "
-    "--set layer=-1",
-    "static": "evaluate MODEL --task lexicon_induction --languages en-xx --data FOLDER/en-xx.txt --set words=0:0 "
-    "--set layer=static",
-    "word alignment": "evaluate MODEL --task word_alignment --languages en-xx --data FOLDER/gold.jsonl",
-    "finetune": "finetune MODEL --task pos --data FOLDER/{language}.tsv --out OUT/run --epochs 1 --set batch_size=4",
-    "transfer": "transfer MODEL --task pos --languages en,xx --split test --data FOLDER/{language}.tsv --out OUT/run",
-    "layers": "analyse layers MODEL --gold FOLDER/gold.jsonl --out OUT/run",
-    "similarity": "analyse similarity MODEL -c FOLDER/pairs.txt --measure cka --out OUT/run",
-    "geometry": "analyse geometry MODEL -c FOLDER/pairs.txt --measure anisotropy --out OUT/run",
-    "map": "analyse map MODEL -c FOLDER/aligned.src-tgt --source-lang en --count 5 -m pca --layer 2 --out OUT/run",
-    "alignments": "analyse alignments MODEL --gold FOLDER/gold.jsonl --limit 3 --out OUT/run",
-    "alignment score": "analyse alignment MODEL --lexicon FOLDER/en-xx.txt --source-lang en --target-lang xx --out OUT",
-    "pretrain": "pretrain FOLDER/recipe.yaml --out OUT/run",
-}
-TOKENIZERS = {
-    "prepare": "prepare FOLDER/a.tsv --source-lang en --target-lang xx --tokenizer MODEL --min-pieces 1 --out OUT/c",
-    "derive": "derive FOLDER/en.txt --lang en --transform trans --tokenizer MODEL --out OUT/run",
-}
+from isoglot.testing import tiny_tokenizer
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("data")
-    rows = list(tiny_aligned(8))
-    gold = [{"src": r["source_words"], "tgt": r["target_words"], "sure": r["links"]} for r in rows]
-    (folder / "gold.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in gold))
-    (folder / "pairs.txt").write_text("".join(f"{r['source']} ||| {r['target']}\n" for r in rows))
-    (folder / "en.txt").write_text("".join(f"{r['source']}\n" for r in rows))
-    (folder / "a.tsv").write_text("".join(f"{r['source']}\t{r['target']}\n" for r in rows))
-    aligned = [
-        f"{' '.join(r['source_words'])} ||| {' '.join(r['target_words'])} ||| "
-        f"{' '.join(f'{i}-{j}' for i, j in r['links'])}\n"
-        for r in rows
-    ]
-    (folder / "aligned.src-tgt").write_text("".join(aligned))
-    for code, side in (("en", "source"), ("xx", "target")):
-        tagged = ["".join(f"{word}\tNOUN\n" for word in r[f"{side}_words"]) for r in rows]
-        (folder / f"{code}.tsv").write_text("\n".join(tagged))
-        (folder / "tatoeba").mkdir(exist_ok=True)
-        (folder / "tatoeba" / f"a.{code}").write_text("".join(f"{r[side]}\n" for r in rows))
-    lexicon = [f"{row['source']} {row['target']}\n" for row in tiny_lexicon() if " " not in row["target"]]
-    (folder / "en-xx.txt").write_text("".join(lexicon))
-    return folder
+    return write_data(tmp_path_factory.mktemp("data"))
 
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    tokenizer = tiny_tokenizer("bert")
-    tiny_model("bert", tokenizer=tokenizer).save_pretrained(tmp_path / "model")
-    tokenizer.save_pretrained(tmp_path / "model")
-    return tmp_path / "model"
-
-
-def command(line: str, data: Path, model: Path, out: Path) -> list[str]:
-    (data / "recipe.yaml").write_text(RECIPE.replace("MODEL", str(model)).replace("FOLDER", str(data)))
-    places = {"MODEL": model, "FOLDER": data, "OUT": out}
-    words = f"{line} --out OUT/r.jsonl".split() if line.startswith("evaluate") else line.split()
-    for name, place in places.items():
-        words = [word.replace(name, str(place)) for word in words]
-    return words
+    return write_model(tmp_path / "model")
 
 
 def rewrite(model: Path, change: Callable[[str, torch.Tensor], torch.Tensor], prefix: str = "") -> None:

@@ -91,7 +91,7 @@ class Alignment:
             source, separator, target = item.partition("-")
             if not (separator and is_number(source) and is_number(target)):
                 raise InputError(
-                    f"link {item!r} given, but Pharaoh links are two 0-based word numbers such as '3-4'; "
+                    f"link {item[:60]!r} given, but Pharaoh links are two 0-based word numbers such as '3-4'; "
                     "correct the line, or name the file's format if it is another one",
                     path=path,
                     line=line,

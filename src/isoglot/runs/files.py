@@ -129,6 +129,10 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
         OSError: The folder cannot be written; what stood there before is unchanged.
     """
     target = _followed(Path(path))
+    if target.name in ("", ".."):
+        raise ConfigurationError(
+            f"{path}: cannot be replaced by a new folder; name one in it: {Path(path) / 'out'}"
+        )
     if target.exists() and not target.is_dir():
         raise ConfigurationError(f"{path}: is a file, and a folder is to be written; choose another name")
     make_folder(target.parent)

@@ -141,7 +141,7 @@ def _from_items(text: str, start: int, path: str, line: int) -> GoldAlignment:
         match = _ITEM.fullmatch(item)
         if match is None:
             raise InputError(
-                f"link {item!r} given, but links are two word numbers such as 3-4 (3p4 for a possible one); "
+                f"link {item[:60]!r} given, but links are two word numbers such as 3-4 (3p4 for a possible one); "
                 "correct the line, or name the format with --format",
                 path=path,
                 line=line,
@@ -162,7 +162,7 @@ def _from_rows(
         kind = fields[3].upper() if len(fields) > 3 else "S"
         if len(fields) not in (3, 4, 5) or not all(map(is_number, fields[1:3])) or kind not in ("S", "P"):
             raise InputError(
-                f"{text.strip()!r} given, but a line is `sentence source target [S|P]`; "
+                f"{text.strip()[:60]!r} given, but a line is `sentence source target [S|P]`; "
                 "correct it, or name the format with --format",
                 path=path,
                 line=line,
@@ -171,7 +171,7 @@ def _from_rows(
         name = str(int(fields[0])) if is_number(fields[0]) else fields[0]
         if order is not None and not is_number(name) and name not in order:
             raise InputError(
-                f"sentence {name!r} given, which the gold links do not have; name sentences as they do",
+                f"sentence {name[:60]!r} given, which the gold links do not have; name sentences as they do",
                 path=path,
                 line=line,
             )

@@ -237,7 +237,7 @@ def _problems(source: Source, kind: Kind) -> list[str]:
     """Mistakes in one source that can be seen before it is read."""
     problems = []
     for path in source.files():
-        if source.format == "huggingface" or path == "-":
+        if path and (source.format == "huggingface" or path == "-"):  # an empty name is the current folder
             continue
         if not Path(path).exists():
             problems.append(f"{path}: no such file; a path of a readable file is needed: check the name")
@@ -248,7 +248,7 @@ def _problems(source: Source, kind: Kind) -> list[str]:
             )
         elif Path(path).is_dir():
             problems.append(
-                f"{path}: is a folder; name a file in it, or set format: huggingface for a saved data set"
+                f"{path or '.'}: is a folder; name a file in it, or set format: huggingface for a saved data set"
             )
     if "-" in source.files() and source.format in _NOT_STREAMED:
         problems.append(f"-: {source.format} cannot be read from standard input; name a file")
