@@ -148,16 +148,14 @@ def test_a_spoilt_file(
     for place in {p for path in places for p in (path.iterdir() if path.is_dir() else [path])}:
         DAMAGES[damage](place)
     done = isoglot(*words)
-    lenient = name.startswith("align") and damage in (
-        "binary",
-        "broken UTF-8",
-    )  # such lines are left empty, with a warning
+    # such lines are left empty, with a warning
+    lenient = name.startswith("align") and damage in ("binary", "broken UTF-8")
     assert done.returncode == 2 or (done.returncode == 0 and (lenient or damage in SURVIVED)), (
         done.returncode,
         done.stderr,
     )
     if done.returncode:
-        assert max(map(len, told(done).splitlines())) < 1000
+        assert max(map(len, told(done).splitlines())) < 2000
 
 
 VALUES = ("nan", "../x", "", "=", "-1e400", "1,", "9" * 400, "\udcff", "x" * 5000)
