@@ -16,6 +16,7 @@ TRAINS = {
 """Pages that train an encoder: more than a few seconds."""
 
 
+@pytest.mark.timeout(1800)  # pages are long, and machines are busy
 @pytest.mark.parametrize(
     "path",
     [pytest.param(p, id=str(p), marks=[pytest.mark.slow] if str(p) in TRAINS else []) for p in pages()],

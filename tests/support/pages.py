@@ -72,7 +72,7 @@ class Page:
                 example.evaluate()
             except SkipTest:
                 self.skipped += 1
-                if example.parsed["language"] in ("bash", ""):
+                if example.parsed["language"] == "bash":
                     check_commands(str(example.parsed["source"]), self._place(example))
 
     def _blocks(self, document: Document) -> list[Region]:
