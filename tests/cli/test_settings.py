@@ -22,7 +22,7 @@ def test_values_are_typed_as_in_a_recipe() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [(["a"], "for example --set level=word"), (["=1"], "KEY=VALUE is needed"), (["a=1", "a=2"], "given twice"),
-     (["a=[1"], "no YAML")],
+     (["a=[1"], "is not YAML")],
 )  # fmt: skip
 def test_mistakes(given: list[str], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):

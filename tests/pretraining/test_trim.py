@@ -151,7 +151,7 @@ def test_mistakes_are_told_and_leave_nothing_behind(tmp_path: Path, corpus: str)
     source, out = saved(tmp_path / "encoder", "bert"), tmp_path / "out"
     broken = tmp_path / "broken.jsonl"
     broken.write_text('{"text": "a"}\n{"text": \n', encoding="utf-8")
-    with pytest.raises(InputError, match=r"broken.jsonl:2: not valid JSON"):
+    with pytest.raises(InputError, match=r"broken.jsonl:2: is not valid JSON"):
         trim(source, out, TrimRequest(text=(str(broken),)))
     with pytest.raises(InputError, match="cannot be opened"):
         trim(source, out, TrimRequest(text=(str(tmp_path / "missing.txt"),)))

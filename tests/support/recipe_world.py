@@ -17,7 +17,7 @@ _PARALLEL = ("ar", "bg", "de", "el", "es", "fr", "hi", "ru", "sw", "th", "tr", "
 _PPA = ("europarl.en-fr", "europarl.en-es", "europarl.en-de", "europarl-eubookshop.en-bg", "multiun.en-ar",
         "multiun.en-zh", "iitb.en-hi")  # fmt: skip
 _CAO = ("bg", "de", "el", "es", "fr")
-_SMALL = ("de", "es", "fr")
+_SMALL = ("de", "es", "fr", "hi", "ro", "zh")
 _SIZES = {"hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 64}
 
 
@@ -67,6 +67,8 @@ def build_world(folder: Path) -> dict[str, str]:
         "ISOGLOT_DATA": str(data),
         "ISOGLOT_CORPORA": str(corpora),
         "ISOGLOT_RUNS": str(runs),
+        "ISOGLOT_ENCODER": str(folder / "mbert"),
+        "ISOGLOT_ALIGNED": str(corpora / "aligned.en-de"),
         "ISOGLOT_CACHE": str(folder / "cache"),
         "TOKENIZERS_PARALLELISM": "false",
     }
@@ -93,6 +95,8 @@ def smaller(name: str, folder: Path) -> list[str]:
     else:
         encoder = folder / ("xlmr" if "xlm-roberta" in path else "mbert")
         changes += [f"model.path={encoder}"]
+    if "parts" in values:
+        changes += ["parts=null"]
     for stream, section in values["streams"].items():
         if section.get("tokenizer"):
             changes += [f"streams.{stream}.tokenizer={folder / 'mbert'}"]
