@@ -106,7 +106,18 @@ def test_isoglot_alone_is_the_map_in_the_order_of_the_work() -> None:
     assert max(map(len, done.output.splitlines())) <= 80
     rows = re.findall(r"^  ([a-z-]+) +(.*) ?-> \S", done.output, re.MULTILINE)
     names = [name for name, _ in rows]
-    work = ["prepare", "trim", "align", "score", "tune", "init", "inspect", "pretrain", "finetune", "evaluate"]
+    work = [
+        "prepare",
+        "trim",
+        "align",
+        "score",
+        "tune",
+        "init",
+        "inspect",
+        "pretrain",
+        "finetune",
+        "evaluate",
+    ]
     assert names[: len(work)] == work and names[-1] == "demo"
     assert set(names) == {name[0] for name in COMMANDS if name}
     listed = runner.invoke(app, ["--help"]).output.partition("Commands:\n")[2]
@@ -129,7 +140,9 @@ def test_the_shell_completes_commands_flags_and_values(typed: str, offered: str)
 
 
 def test_the_script_for_completion_asks_isoglot(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")  # tests need not run below a shell
+    monkeypatch.setenv(
+        "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1"
+    )  # tests need not run below a shell
     assert "_ISOGLOT_COMPLETE=complete_bash" in in_a_process("--show-completion", "bash").stdout
 
 
