@@ -229,7 +229,7 @@ def _pairs(lab: Lab, language: str) -> str:
     options = {
         "held_out_flags": ["laser_tatoeba"],  # retrieval is measured on it
         "duplicates": "pair",
-        "max_length_ratio": 3.0,
+        "max_length_ratio": None if language == "zh" else 3.0,  # of words, which Chinese does not separate
         "limit": lab.size["pairs"],
     }
     return lab.make(f"pairs {language}", Prepare(source=source, options=options))
