@@ -34,3 +34,14 @@ def test_an_example_runs(name: str, tmp_path: Path) -> None:
 
 def test_every_example_is_run() -> None:
     assert {path.name for path in EXAMPLES.glob("*.py")} == set(SAYS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", [pytest.param(p, id=p.stem) for p in sorted(EXAMPLES.glob("*.ipynb"))])
+def test_a_notebook_runs_and_keeps_its_outputs(path: Path) -> None:
+    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    notebook = nbformat.read(path, as_version=4)
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert any(cell.outputs for cell in cells), "run it and save it with its outputs"
+    assert all(cell.outputs or cell is not cells[-1] for cell in cells)
+    nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
