@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -219,7 +220,7 @@ class _Run:
             versions=versions(),
         )
 
-    def _tasks(self) -> Iterator[ChunkTask]:
+    def _tasks(self) -> Generator[ChunkTask, None, None]:
         number = 0
         for index, source in enumerate(self._settings.sources):
             if self._ledger.full(index):
@@ -238,12 +239,13 @@ class _Run:
     def _parts(self, pool: WorkPool[ChunkTask, Part]) -> Iterator[tuple[Part, NDArray[np.int32] | None]]:
         """Parts in order with the rows to take, counted."""
         # what was read ahead of the first N in vain is not counted: how much it is depends on the number of processes
-        for part in pool.map(filter_chunk, self._tasks(), ignore=lambda task: self._ledger.full(task.source)):
-            yield part, self._ledger.enter(part)
-            if self._progress is not None:
-                self._progress(
-                    Progress(self._ledger.read, self._ledger.passed, self._meter.position, self._total)
-                )
+        with closing(self._tasks()) as tasks:  # a bad line ends the run while the file is open
+            for part in pool.map(filter_chunk, tasks, ignore=lambda task: self._ledger.full(task.source)):
+                yield part, self._ledger.enter(part)
+                if self._progress is not None:
+                    self._progress(
+                        Progress(self._ledger.read, self._ledger.passed, self._meter.position, self._total)
+                    )
 
 
 def _check(sources: Sequence[Source], options: PrepareOptions) -> None:
