@@ -62,6 +62,7 @@ def test_who_waits_says_so_and_gets_it(tmp_path: Path, caplog: pytest.LogCapture
             assert other.wait(timeout=30) == 0
     finally:
         logger.removeHandler(end)
+        other.communicate(timeout=30)  # closes its pipes
     assert "waiting for another process" in caplog.text and not list(tmp_path.iterdir())
 
 
