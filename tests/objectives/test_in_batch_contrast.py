@@ -4,24 +4,13 @@ from __future__ import annotations
 
 import pytest
 import torch
+from sentence_pairs import make_batch
 from torch import nn
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives.in_batch_contrast import InBatchContrast
 from isoglot.testing import tiny_model
-
-
-def make_batch(count=4, *, seed=0, length=9):
-    generator = torch.Generator().manual_seed(seed)
-    pair = {"source_key_ids": torch.arange(count)[:, None] % 3}
-    for side in ("query", "key"):
-        ids = torch.randint(5, 100, (count, length), generator=generator)
-        lengths = torch.randint(4, length + 1, (count, 1), generator=generator)
-        mask = torch.arange(length) < lengths
-        pair[f"{side}_input_ids"] = torch.where(mask, ids, 0)
-        pair[f"{side}_attention_mask"] = mask.long()
-    return {"sentences": pair}
 
 
 def test_in_batch_trains_both_sides():

@@ -9,6 +9,7 @@ import pytest
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
+from sentence_pairs import make_batch
 from torch import nn
 
 from isoglot.errors import ConfigurationError
@@ -19,18 +20,6 @@ from isoglot.objectives.sentence_contrast import SentenceContrast
 from isoglot.testing import FAMILIES, tiny_model
 
 SMALL = {"queue_size": 12, "projection_size": 8}
-
-
-def make_batch(count=4, *, seed=0, length=9):
-    generator = torch.Generator().manual_seed(seed)
-    pair = {"source_key_ids": torch.arange(count)[:, None] % 3}
-    for side in ("query", "key"):
-        ids = torch.randint(5, 100, (count, length), generator=generator)
-        lengths = torch.randint(4, length + 1, (count, 1), generator=generator)
-        mask = torch.arange(length) < lengths
-        pair[f"{side}_input_ids"] = torch.where(mask, ids, 0)
-        pair[f"{side}_attention_mask"] = mask.long()
-    return {"sentences": pair}
 
 
 def quiet_model(seed=0, family="bert"):

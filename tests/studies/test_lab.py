@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from own_task import OWN_TASK
 
 from isoglot.errors import ConfigurationError
 from isoglot.studies.engine import Store, do_calls
@@ -69,31 +70,8 @@ def test_a_checkpoint_from_outside_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     assert lab.evaluate(lab.finetune(encoder, absent, "en"), absent).mean().unavailable == "no TyDiQA here"
 
 
-LENGTHS = """
-from dataclasses import dataclass
-
-from datasets import Dataset
-
-
-@dataclass
-class Lengths:
-    data: object
-    name: str = "lengths"
-    longest: int = 3
-    primary_metric = "share"
-
-    def load(self, language, split):
-        (place,) = self.data.find(language, split)
-        return Dataset.from_dict({"text": open(place.path).read().split()})
-
-    def measure(self, checkpoint, dataset, *, language, progress=None):
-        long = [len(text) > self.longest for text in dataset["text"]]
-        return {"share": 100 * sum(long) / len(long)}, long
-"""
-
-
 def test_a_probe_of_ones_own_is_measured_in_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "lengths_of_a_study.py").write_text(LENGTHS)
+    (tmp_path / "lengths_of_a_study.py").write_text(OWN_TASK)
     (tmp_path / "en.txt").write_text("a bc def ghij")
     monkeypatch.syspath_prepend(str(tmp_path))
     tiny_model("bert").save_pretrained(tmp_path / "encoder")

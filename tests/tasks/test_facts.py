@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
+from own_task import OWN_TASK
 
 from isoglot.errors import ConfigurationError
 from isoglot.finetuning.evaluate import evaluate
@@ -16,37 +16,10 @@ from isoglot.tasks.base import Probe, TrainableTask, check_places, places_of
 from isoglot.tasks.facts import Facts
 from isoglot.testing import tiny_model, tiny_tokenizer
 
-CUSTOM = """
-    from dataclasses import dataclass
-    from datasets import Dataset
-
-    @dataclass
-    class Lengths:
-        \"\"\"How long lines are.
-
-        Args:
-            longest: What counts as long, in
-                characters.
-        \"\"\"
-
-        data: object
-        name: str = "lengths"
-        longest: int = 3
-        primary_metric = "share"
-
-        def load(self, language, split):
-            (place,) = self.data.find(language, split)
-            return Dataset.from_dict({"text": open(place.path).read().split()})
-
-        def measure(self, checkpoint, dataset, *, language, progress=None):
-            long = [len(text) > self.longest for text in dataset["text"]]
-            return {"share": 100 * sum(long) / len(long)}, long
-"""
-
 
 @pytest.fixture
 def custom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    (tmp_path / "own_tasks_of_a_test.py").write_text(textwrap.dedent(CUSTOM))
+    (tmp_path / "own_tasks_of_a_test.py").write_text(OWN_TASK)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "own_tasks_of_a_test", raising=False)
     return "own_tasks_of_a_test:Lengths"

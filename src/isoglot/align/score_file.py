@@ -100,7 +100,8 @@ def score_layers(gold: Gold, wanted: LayerScoring) -> list[tuple[int, AlignmentS
         ConfigurationError: no words in the gold file, or no such layer.
     """
     from isoglot.align.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
-    from isoglot.align.embedding.layer_error import gold_pairs, layer_error  # noqa: PLC0415
+    from isoglot.align.embedding.layer_error import layer_error  # noqa: PLC0415
+    from isoglot.align.files.gold import gold_pairs  # noqa: PLC0415
 
     pairs = gold_pairs(gold.gold, name=gold.gold_format, base=gold.gold_base)
     aligner = EmbeddingAligner(wanted.model, options=wanted.options.model_copy(update={"layer": 0}))

@@ -10,9 +10,10 @@ from statistics import fmean
 from typing import Any
 
 from isoglot.align.embedding.aligner import EmbeddingAligner
-from isoglot.align.embedding.layer_error import GoldPairs, layer_error
+from isoglot.align.embedding.layer_error import layer_error
 from isoglot.align.embedding.options import METHODS, EmbeddingOptions
 from isoglot.align.files.formats import read_links
+from isoglot.align.files.gold import GoldPairs
 from isoglot.analysis.analyse import Job, Subject, asked_layers
 from isoglot.analysis.options import AlignmentsRequest, LayersRequest
 from isoglot.errors import ConfigurationError, InputError

@@ -211,7 +211,7 @@ def tune(
     from statistics import fmean
 
     from isoglot.align.embedding.choice import best_choice, keep_choice
-    from isoglot.align.embedding.layer_error import gold_pairs
+    from isoglot.align.files.gold import gold_pairs
     from isoglot.align.score_file import layer_numbers
     from isoglot.cli.console import Console
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +14,7 @@ from isoglot.modules.encoder import num_layers
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.extraction import pair_mask, softmax_probabilities
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
+from isoglot.recipe.signatures import require_choices
 
 __all__ = ["SelfTraining"]
 
@@ -186,11 +187,8 @@ class SelfTraining(Objective):
         return self.labels == "corpus"
 
     def _check(self, depth: int) -> None:
-        problems = [
-            f"{name}: {getattr(self, name)!r} given; accepted: {', '.join(get_args(known))}"
-            for name, known in (("labels", Labels), ("compare", Compare), ("loss", Loss))
-            if getattr(self, name) not in get_args(known)
-        ]
+        require_choices(SelfTraining, labels=self.labels, compare=self.compare, loss=self.loss)
+        problems = []
         if not 0 <= self.layer <= depth:
             problems.append(f"layer: {self.layer} given; this encoder has layers 0 (embeddings) to {depth}")
         if (self.labels == "corpus_then_self") != (self.self_after_step is not None):

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from isoglot.errors import ConfigurationError
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.calls import Input, Step, outside
-
-if TYPE_CHECKING:
-    from isoglot.align.embedding.layer_error import GoldPairs
 
 __all__ = ["BestLinks", "StatisticalAlignment"]
 
@@ -39,12 +35,13 @@ class StatisticalAlignment(Step):
 
     def run(self, folder: Path, report: Reporter) -> Facts:
         """Train, align, score."""
+        from isoglot.align.files.gold import gold_pairs  # noqa: PLC0415 - loads the libraries
         from isoglot.align.files.pairs import read_pairs  # noqa: PLC0415
         from isoglot.align.scoring import score  # noqa: PLC0415
         from isoglot.align.statistical.model import StatisticalAligner  # noqa: PLC0415
         from isoglot.corpus.read.sources import Source  # noqa: PLC0415
 
-        found = _gold_pairs(self.gold)
+        found = gold_pairs(self.gold)
         pairs = [(list(s), list(t)) for s, t in found.words]
         if self.train is not None:
             more = read_pairs([Source.model_validate(self.train)], mode="unicode", warn=lambda *_: None)
@@ -86,34 +83,23 @@ class BestLinks(Step):
     def run(self, folder: Path, report: Reporter) -> Facts:
         """Choose, then measure."""
         from isoglot.align.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads the libraries
+        from isoglot.align.embedding.choice import best_choice  # noqa: PLC0415
         from isoglot.align.embedding.layer_error import layer_error  # noqa: PLC0415
-        from isoglot.align.embedding.options import EmbeddingOptions  # noqa: PLC0415
+        from isoglot.align.files.gold import gold_pairs  # noqa: PLC0415
 
-        dev = [_gold_pairs(path) for path in self.dev.values()]
-        aligner = EmbeddingAligner(self.checkpoint)
-        errors: dict[tuple[str, int], float] = {}
-        for method in self.methods:
-            aligner = aligner.with_options(EmbeddingOptions.build(method=method))
-            report.note(f"{method}: {', '.join(self.dev)}")
-            found = [layer_error(aligner, pairs, layers=self.layers) for pairs in dev]
-            errors |= {
-                (method, layer): fmean(100 * scores[layer].aer for scores in found) for layer in found[0]
-            }
-        method, layer = min(errors, key=errors.__getitem__)
+        choice, tried = best_choice(
+            self.checkpoint,
+            {name: gold_pairs(path) for name, path in self.dev.items()},
+            layers=self.layers,
+            candidates=[{"method": method} for method in self.methods],
+            progress=report.progress,
+        )
+        method, layer = choice["method"], choice["layer"]
         report.note(f"chosen: {method} at layer {layer}")
-        aligner = aligner.with_options(EmbeddingOptions.build(method=method))
-        values: dict[str, float] = {"dev": errors[method, layer], "layer": layer}
+        means = {(found["method"], found["layer"]): fmean(errors.values()) for found, errors in tried}
+        values: dict[str, float] = {"dev": means[method, layer], "layer": layer}
+        aligner = EmbeddingAligner(self.checkpoint, method=method)
         for name, path in self.test.items():
-            values[name] = 100 * layer_error(aligner, _gold_pairs(path), layers=[layer])[layer].aer
-        tried = {f"{method} {layer}": error for (method, layer), error in errors.items()}
-        return {"values": values, "method": method, "layer": layer, "tried": tried}
-
-
-def _gold_pairs(path: str) -> GoldPairs:
-    from isoglot.align.embedding.layer_error import GoldPairs  # noqa: PLC0415 - loads the libraries
-    from isoglot.align.files.formats import read_links  # noqa: PLC0415
-
-    found = read_links(path)
-    if found.words is None:
-        raise ConfigurationError(f"{path}: has no words; JSON lines with src and tgt are needed")
-    return GoldPairs(found.words, found.gold)
+            values[name] = 100 * layer_error(aligner, gold_pairs(path), layers=[layer])[layer].aer
+        each = {f"{method} {layer}": error for (method, layer), error in means.items()}
+        return {"values": values, "method": method, "layer": layer, "tried": each}

@@ -19,7 +19,7 @@ from isoglot.align.embedding.choice import (
     kept_choice,
     with_kept,
 )
-from isoglot.align.embedding.layer_error import gold_pairs
+from isoglot.align.files.gold import gold_pairs
 from isoglot.align.options import aligner_of, scoring_of
 from isoglot.cli import app
 from isoglot.errors import ConfigurationError
@@ -80,7 +80,7 @@ def test_tune_keeps_the_choice_and_align_uses_it(encoder, gold, tmp_path):
     assert json.loads((encoder / ALIGNER_FILE).read_text()) == {"method": "argmax", "layer": 2}
     chosen = aligner_of(model=str(encoder)).options
     assert (chosen.method, chosen.layer) == ("argmax", 2)
-    assert "layer 1" not in result.output
+    assert result.output.splitlines()[1].split() == ["0.00", "2", "argmax"]
     found = iso.align("the river is deep", "ta potamo bathy", model=encoder, dtype="float32")
     expected = EmbeddingAligner(encoder, method="argmax", layer=2, dtype="float32").align_words(*WORDS[0])
     assert found.links == expected.links
@@ -107,6 +107,33 @@ def test_a_broken_file_is_named(encoder):
     (encoder / ALIGNER_FILE).write_text("[1", encoding="utf-8")
     with pytest.raises(ConfigurationError, match=ALIGNER_FILE):
         aligner_of(model=str(encoder))
+
+
+@pytest.mark.parametrize(
+    "choice", ['{"method": "argmax", "treshold": 1}', '{"method": "argmax", "layer": "x"}']
+)
+def test_a_wrong_option_in_the_file_is_named_with_it(encoder, choice):
+    (encoder / ALIGNER_FILE).write_text(choice, encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=rf"{ALIGNER_FILE}.*(treshold|layer)"):
+        aligner_of(model=str(encoder))
+
+
+def test_links_to_choose_by_are_needed(tmp_path):
+    (tmp_path / "dev.jsonl").write_text('{"src": ["a"], "tgt": ["b"], "sure": []}\n', encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=r"dev\.jsonl: has no sure link"):
+        gold_pairs(tmp_path / "dev.jsonl")
+
+
+def test_every_candidate_reads_the_same_states(encoder, gold, monkeypatch):
+    calls, encode = [], EmbeddingAligner.encode
+
+    def counted(self, *args, **kwargs):
+        calls.append(self)
+        return encode(self, *args, **kwargs)
+
+    monkeypatch.setattr(EmbeddingAligner, "encode", counted)
+    best_choice(encoder, {"dev": gold_pairs(gold)}, dtype="float32")
+    assert len(calls) == 1
 
 
 def test_a_choice_needs_a_folder():

@@ -6,7 +6,8 @@ import pytest
 
 from isoglot.align.alignment import Alignment
 from isoglot.align.embedding.aligner import EmbeddingAligner
-from isoglot.align.embedding.layer_error import GoldPairs, layer_error
+from isoglot.align.embedding.layer_error import layer_error
+from isoglot.align.files.gold import GoldPairs
 from isoglot.align.scoring import GoldAlignment, score
 from isoglot.errors import ConfigurationError
 from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer

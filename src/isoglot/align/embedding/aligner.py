@@ -6,7 +6,7 @@ import copy
 import itertools
 import logging
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +183,21 @@ class EmbeddingAligner:
         Raises:
             ConfigurationError: the encoder has no such layer.
         """
+        return self.extract(*self.encode(pairs, layers, first=first))
+
+    @torch.inference_mode()
+    def encode(
+        self,
+        pairs: Sequence[tuple[Sequence[str], Sequence[str]]],
+        layers: Sequence[int],
+        *,
+        first: int = 0,
+    ) -> tuple[dict[int, PieceStates], list[Pieces]]:
+        """The first half of :meth:`tables`: states by layer and their pieces, for any aligner of the same encoding.
+
+        Raises:
+            ConfigurationError: the encoder has no such layer.
+        """
         for layer in layers:
             self._checked_layer(layer)
         pieces = cut_words(self.tokenizer, [words for pair in pairs for words in pair])
@@ -201,6 +216,11 @@ class EmbeddingAligner:
             joint=self.options.encode == "joint",
             max_tokens=self.options.token_budget(self.model.device.type),
         )
+        return found, pieces
+
+    @torch.inference_mode()
+    def extract(self, found: Mapping[int, PieceStates], pieces: list[Pieces]) -> dict[int, LinkTable]:
+        """The second half of :meth:`tables`: the links by the states of each layer."""
         if self.options.level == "word":
             return {layer: self._extract(*word_states(states, pieces)) for layer, states in found.items()}
         return {layer: self._extract(states, pieces) for layer, states in found.items()}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from isoglot.align.embedding.options import EmbeddingOptions
 from isoglot.errors import ConfigurationError
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import read_json, write_json
@@ -33,7 +33,7 @@ def kept_choice(model: str | Path) -> Choice:
     """What ``aligner.json`` in an encoder's folder says; nothing for one without it, or of the hub.
 
     Raises:
-        ConfigurationError: the file is not a JSON object.
+        ConfigurationError: the file is not a JSON object of an aligner's options.
     """
     place = checkpoint_folder(model)
     file = place / ALIGNER_FILE if isinstance(place, Path) else None
@@ -42,6 +42,10 @@ def kept_choice(model: str | Path) -> Choice:
     choice = read_json(file)
     if choice is None:
         raise ConfigurationError(f"{file}: not a JSON object; delete it, or choose again with `isoglot tune`")
+    try:
+        EmbeddingOptions.build(**choice)
+    except ConfigurationError as error:
+        raise ConfigurationError([f"{file}: {problem}" for problem in error.problems]) from error
     return choice
 
 
@@ -82,7 +86,7 @@ def best_choice(
 
     Args:
         model: The encoder.
-        gold: Name of each set -> :class:`~isoglot.align.embedding.layer_error.GoldPairs`.
+        gold: Name of each set -> :class:`~isoglot.align.files.gold.GoldPairs`.
         layers: Layers to try; by default all.
         candidates: Methods to try, as options by name.
         progress: Called with a label, how many runs are done and how many there are.
@@ -92,23 +96,22 @@ def best_choice(
         The best choice, and every choice with its AER on each set (%), from the best to the worst.
     """
     from isoglot.align.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
-    from isoglot.align.embedding.layer_error import layer_error  # noqa: PLC0415
-    from isoglot.align.embedding.options import EmbeddingOptions  # noqa: PLC0415
+    from isoglot.align.embedding.layer_error import layer_errors  # noqa: PLC0415
 
-    aligner = EmbeddingAligner(model, **options)
-    runs = list(itertools.product(candidates, gold))
-    errors: dict[int, dict[tuple[int, str], float]] = {}
-    for done, (candidate, name) in enumerate(runs):
+    encoder = EmbeddingAligner(model, **options)
+    aligners = [encoder.with_options(EmbeddingOptions.build(**one, **options)) for one in candidates]
+    errors = {}
+    for done, (name, pairs) in enumerate(gold.items()):
         if progress is not None:
-            progress(f"{candidate['method']} on {name}", done, len(runs))
-        chosen = aligner.with_options(EmbeddingOptions.build(**candidate, **options))
-        found = layer_error(chosen, gold[name], layers=layers)
-        own = errors.setdefault(candidates.index(candidate), {})
-        own |= {(layer, name): 100 * score.aer for layer, score in found.items()}
+            progress(name, done, len(gold))
+        errors[name] = layer_errors(aligners, pairs, layers=layers)
     tried = [
-        ({**candidates[index], "layer": layer}, {name: own[layer, name] for name in gold})
-        for index, own in errors.items()
-        for layer in sorted({layer for layer, _ in own})
+        (
+            {**candidate, "layer": layer},
+            {name: 100 * found[number][layer].aer for name, found in errors.items()},
+        )
+        for number, candidate in enumerate(candidates)
+        for layer in next(iter(errors.values()))[number]
     ]
     tried.sort(key=lambda entry: fmean(entry[1].values()))
     return tried[0][0], tried

@@ -1,0 +1,61 @@
+"""Sentence pairs with the links that an aligner is measured against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from isoglot.align.files.formats import read_links
+from isoglot.align.scoring import GoldAlignment
+from isoglot.corpus.manifest import load_corpus
+from isoglot.errors import ConfigurationError
+from isoglot.schema import ALIGNED, require
+
+__all__ = ["GoldPairs", "gold_pairs"]
+
+
+@dataclass(frozen=True)
+class GoldPairs:
+    """Sentence pairs with gold links.
+
+    Args:
+        words: source and target words of each pair.
+        gold: their links.
+    """
+
+    words: Sequence[tuple[Sequence[str], Sequence[str]]]
+    gold: Sequence[GoldAlignment]
+
+
+def gold_pairs(path: str | Path, *, limit: int = 500, **reading: Any) -> GoldPairs:
+    """Sentence pairs and links to measure an aligner on.
+
+    Args:
+        path: JSON lines with ``src``, ``tgt``, ``sure`` and ``possible``; or a folder that
+            ``isoglot align --format corpus`` wrote, whose links then count as sure ones.
+        limit: Pairs to take from such a folder; of a file all are taken.
+        **reading: ``name`` and ``base`` of :func:`~isoglot.align.files.formats.read_links`.
+
+    Raises:
+        ConfigurationError: there are no words, or no sure link.
+        InputError: it cannot be read.
+    """
+    if Path(path).is_dir():
+        corpus = load_corpus(path)
+        rows = require(corpus, ALIGNED, role=str(path)).select(range(min(limit, len(corpus))))
+        words = list(zip(rows["source_words"], rows["target_words"], strict=True))
+        pairs = GoldPairs(words, [GoldAlignment.of(links, []) for links in rows["links"]])
+    else:
+        found = read_links(path, **reading)
+        if found.words is None:
+            raise ConfigurationError(
+                f"{path}: has no words to align; give JSON lines with src and tgt, sure and possible"
+            )
+        pairs = GoldPairs(found.words, found.gold)
+    if not any(gold.sure for gold in pairs.gold):
+        raise ConfigurationError(
+            f"{path}: has no sure link to measure against; give a file with `sure` links, or an aligned corpus"
+        )
+    return pairs
