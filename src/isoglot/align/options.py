@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from isoglot.align.embedding.choice import with_kept
-from isoglot.align.embedding.options import METHODS, AnyEmbedding, EmbeddingOptions
+from isoglot.align.embedding.options import METHODS, AnyEmbedding, EmbeddingOptions, Kept
 from isoglot.align.statistical.options import DiagonalOptions, HmmOptions, Symmetrisation, Symmetriser
 from isoglot.checks import did_you_mean, validated
 from isoglot.errors import ConfigurationError
@@ -47,19 +47,7 @@ _LEXICON = "Write the translation table here: source, target, probability."
 _TRAIN_ON = "More bitext to learn from; it is not written."
 
 
-class _Kept(Options):
-    """Links with probabilities."""
-
-    min_probability: float = option(
-        0.0, "Leave out links below this probability.", group=_WRITING, ge=0, le=1
-    )
-    min_score: float = option(
-        0.0, "Leave out all links of a pair whose score (mean of its words' best links) is below.",
-        group=_WRITING, ge=0, le=1,
-    )  # fmt: skip
-
-
-class _Model(_Kept):
+class _Model(Kept):
     """A statistical model, learned or loaded."""
 
     symmetrisation: Symmetrisation | None = option(None, _SYMMETRISE, flags=["--symmetrise"], group=_LEARNING)

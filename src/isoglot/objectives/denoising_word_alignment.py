@@ -16,15 +16,12 @@ from isoglot.modules.hashed_noise import hashed_uniform, sentence_key
 from isoglot.modules.pointer import Pointer
 from isoglot.modules.self_labelling import LinkGrid, SelfLabelling, corpus_grid, self_label
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
+from isoglot.recipe.signatures import require_choices
 from isoglot.seeding import generator_for
 
 __all__ = ["DenoisingWordAlignment", "Queries", "pointer_loss"]
 
 _UNSELECTED = -100  # label of a position that is not masked
-_CHOICES = {
-    "queries": ("masked", "unmasked", "all_aligned"),
-    "labels": ("self", "corpus", "corpus_then_self"),
-}
 
 
 @dataclass(frozen=True)
@@ -209,11 +206,8 @@ class DenoisingWordAlignment(Objective):
         return self.labels == "corpus"
 
     def _check(self, last: int) -> None:
-        problems = [
-            f"{name}: {getattr(self, name)!r} given; it is one of {', '.join(known)}: {name}: {known[0]}"
-            for name, known in _CHOICES.items()
-            if getattr(self, name) not in known
-        ]
+        require_choices(DenoisingWordAlignment, queries=self.queries, labels=self.labels)
+        problems = []
         layers = {"layer": self.layer} | (
             {} if self.labels == "corpus" else {"label_layer": self.label_layer}
         )

@@ -15,6 +15,7 @@ __all__ = [
     "AnyEmbedding",
     "EmbeddingOptions",
     "IterMax",
+    "Kept",
     "PointerNetwork",
     "Similarity",
     "Threshold",
@@ -40,7 +41,19 @@ Compare = Literal["cosine", "dot"]
 Encode = Literal["separate", "joint"]
 
 
-class EmbeddingOptions(Options):
+class Kept(Options):
+    """Which links with probabilities are kept."""
+
+    min_probability: float = option(
+        0.0, "Leave out links below this probability.", group=_WRITING, ge=0, le=1
+    )
+    min_score: float = option(
+        0.0, "Leave out all links of a pair whose score (mean of its words' best links) is below.",
+        group=_WRITING, ge=0, le=1,
+    )  # fmt: skip
+
+
+class EmbeddingOptions(Kept):
     """How an embedding aligner encodes, compares and links; :meth:`build` chooses the model of a method."""
 
     method: str = option(flags=None)
@@ -53,13 +66,6 @@ class EmbeddingOptions(Options):
     level: Literal["piece", "word"] = option(
         "piece", "Link pieces (a word is linked if any of its pieces is) or mean word vectors.", flags=None
     )
-    min_probability: float = option(
-        0.0, "Leave out links below this probability.", group=_WRITING, ge=0, le=1
-    )
-    min_score: float = option(
-        0.0, "Leave out all links of a pair whose score (mean of its words' best links) is below.",
-        group=_WRITING, ge=0, le=1,
-    )  # fmt: skip
     max_tokens: int | None = option(
         None, "Padded tokens in one encoder batch; 2048 on a CPU, 32768 elsewhere.", flags=None, ge=1
     )
