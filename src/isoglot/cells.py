@@ -65,29 +65,14 @@ class Cell(BaseModel):
 
 
 def write_cells(path: str | Path, cells: Iterable[Cell]) -> Path:
-    """Write cells as JSON lines, in one go; an existing file is replaced.
-
-    Args:
-        path: the file; its folder is created where it is missing.
-        cells: in the order in which rows and columns should appear where no paper's table gives one.
-
-    Returns:
-        The file.
-    """
+    """Write cells as JSON lines, in one go; an existing file is replaced."""
     return write_text(path, "".join(f"{cell.model_dump_json(exclude_defaults=True)}\n" for cell in cells))
 
 
 def read_cells(paths: str | Path | Iterable[str | Path]) -> list[Cell]:
     """Read cells, in the order of the files and their lines.
 
-    Args:
-        paths: JSONL files, or folders: every ``cells.jsonl`` below a folder is read, sorted by path.
-
-    Returns:
-        The cells; blank lines are skipped.
-
-    Raises:
-        InputError: a file is missing, a folder has no cells, or a line is not a cell (``file:line``).
+    Every ``cells.jsonl`` below a folder is read, sorted by path.
     """
     several = [paths] if isinstance(paths, str | Path) else list(paths)
     return [

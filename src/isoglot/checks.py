@@ -38,10 +38,7 @@ EXTRAS = {"scikit-learn": "analysis", "ray": "ray", "tensorboard": "tensorboard"
 def missing_package(what: str, package: str, *, instead: str = "") -> ConfigurationError:
     """One line for an option whose package is not installed: what to type.
 
-    Args:
-        what: The option as the user wrote it.
-        package: Its name on PyPI.
-        instead: What to use without it.
+    ``instead`` is what to use without it.
     """
     wanted = f"'isoglot[{EXTRAS[package]}]'" if package in EXTRAS else package
     return ConfigurationError(
@@ -133,8 +130,6 @@ class Mistake:
     Args:
         location: Keys and indices that lead to the value.
         kind: Pydantic's name of the error (``missing``, ``extra_forbidden``).
-        reason: What is wrong with the value, in words.
-        given: The value.
     """
 
     location: tuple[str | int, ...]
@@ -157,9 +152,7 @@ def mistakes_of(error: ValidationError, known: Iterable[str] = ()) -> list[Mista
     Where a value may be of several types, pydantic reports an error for each of them, and adds the type to the
     location; here it is one mistake of the value: what is wrong with it in its own type, or all types it may have.
 
-    Args:
-        error: What pydantic raised.
-        known: Names that an unknown key could have meant.
+    ``known`` are names that an unknown key could have meant.
     """
     found: dict[tuple[str | int, ...], list[Mistake]] = {}
     for item in error.errors():

@@ -94,13 +94,7 @@ def append(path: str | Path, results: Sequence[Result], *, only_new: bool = Fals
     One process writes at a time, and all of the rows or none are written. Where a killed writer left half a line, the
     new rows begin on a fresh line.
 
-    Args:
-        path: the JSONL file.
-        results: rows; with none, nothing is written.
-        only_new: leave out rows that the file has already.
-
-    Returns:
-        The file.
+    ``only_new`` leaves out rows that the file has already.
 
     Raises:
         DiskError: the disk is full; the file is as it was.
@@ -139,11 +133,7 @@ def _append(path: Path, data: bytes) -> None:
 def read(paths: str | Path | Iterable[str | Path]) -> list[Result]:
     """All rows of files of results, in the order of the files and their lines.
 
-    Args:
-        paths: JSONL files, or folders: every ``results.jsonl`` below a folder is read, sorted by path.
-
-    Returns:
-        The rows; blank lines are passed over.
+    Of a folder every ``results.jsonl`` below it is read, sorted by path.
 
     Raises:
         InputError: a file is missing or empty, a folder holds no results, or a line is no result (``file:line``).

@@ -121,14 +121,8 @@ def score_vectors(
 ) -> EmbeddingScore:
     """The alignment score of two sets of vectors.
 
-    Args:
-        source: vectors of one language. Shape: (n, size).
-        target: vectors of the other, all of them candidates. Shape: (m, size).
-        gold: pairs of rows that are translations. Shape: (pairs, 2).
-        chunk: see :func:`alignment_score`.
-
-    Raises:
-        ConfigurationError: no pair, or vectors that are not finite.
+    ``source`` (n, size) and ``target`` (m, size) are vectors, all of the latter candidates; ``gold`` (pairs, 2) are
+    rows that are translations.
     """
     if not len(gold):
         raise ConfigurationError("alignment score: no pair given; at least one is needed")
@@ -160,16 +154,7 @@ def nearest_both_ways(source: Tensor, target: Tensor, *, chunk: int | None = Non
 
     Computed in one pass over blocks of rows, so that the n · m similarities are never held whole.
 
-    Args:
-        source: Shape: (n, size).
-        target: Shape: (m, size).
-        chunk: rows of ``source`` at a time.
-
-    Returns:
-        The nearest targets (n,) and the nearest sources (m,), on the CPU.
-
-    Raises:
-        ConfigurationError: vectors that are not finite.
+    ``source`` is (n, size), ``target`` (m, size); the nearest targets (n,) and sources (m,) come back on the CPU.
     """
     if not (torch.isfinite(source).all() and torch.isfinite(target).all()):
         raise ConfigurationError(

@@ -62,13 +62,7 @@ FIGURES = "figures"
 
 @dataclass(frozen=True)
 class Subject:
-    """A checkpoint to look at.
-
-    Args:
-        source: its folder, or a hub name.
-        label: its name in legends and results.
-        about: what is known of it, see :func:`isoglot.finetuning.finetune.origin`.
-    """
+    """A checkpoint to look at."""
 
     source: Path | str
     label: str
@@ -106,16 +100,8 @@ class Job:
     """Checkpoints to analyse, and where the findings go.
 
     Args:
-        checkpoints: Folders, run folders or hub names.
         out: A run's folder, or any other; figures go to ``OUT/figures``, rows to ``OUT/results.jsonl``.
         labels: Names of the checkpoints in legends and results; by default those of their runs.
-        progress: Gets reports on the work.
-
-    Attributes:
-        written: Files so far.
-
-    Raises:
-        ConfigurationError: ``out`` is a file.
     """
 
     def __init__(
@@ -134,11 +120,7 @@ class Job:
 
     @cached_property
     def subjects(self) -> list[Subject]:
-        """The checkpoints, named.
-
-        Raises:
-            ConfigurationError: As :func:`subjects`.
-        """
+        """The checkpoints, named."""
         return subjects(self.checkpoints, self.labels)
 
     def figure(self, name: str, figure: Figure) -> Path:
@@ -168,10 +150,6 @@ def analyse_alignment(job: Job, request: AlignmentRequest) -> list[Result]:
     Metrics: ``alignment_score`` and ``alignment_backward`` in %, ``cosine`` of the gold pairs, and, where the
     checkpoint was trained on a dictionary, the scores of its entries (``alignment_trained``) and of all others
     (``alignment_held_out``).
-
-    Raises:
-        ConfigurationError: As :func:`isoglot.analysis.checkpoint_score.checkpoint_alignment_score`.
-        InputError: The lexicon cannot be read.
     """
     _check(request)
     lexicon = None if request.lexicon is None else _lexicon(request)
@@ -199,12 +177,7 @@ def analyse_alignment(job: Job, request: AlignmentRequest) -> list[Result]:
 def subjects(checkpoints: Sequence[str | Path], labels: Sequence[str] = ()) -> list[Subject]:
     """Checkpoints with names that tell them apart.
 
-    Args:
-        checkpoints: folders, run folders or hub names.
-        labels: a name each; by default the run's, or the path as given where two runs have one name.
-
-    Raises:
-        ConfigurationError: none, one that is not there, or another number of labels.
+    Without labels it is the run's name, or the path as given where two runs have one name.
     """
     if not checkpoints:
         raise ConfigurationError("no checkpoint given; name at least one folder")
@@ -226,11 +199,7 @@ def open_encoder(subject: Subject) -> tuple[PreTrainedModel, PreTrainedTokenizer
 
 
 def asked_layers(text: str, model: PreTrainedModel) -> list[int]:
-    """Layers by number: ``all``, or ``0,4,-1`` (negative from the end).
-
-    Raises:
-        ConfigurationError: something else, or no such layer.
-    """
+    """Layers by number: ``all``, or ``0,4,-1`` (negative from the end)."""
     last = num_layers(model)
     if text == "all":
         return list(range(last + 1))
@@ -249,14 +218,7 @@ def corpus_rows(
 ) -> Iterator[dict[str, Any]]:
     """Rows of a prepared folder or of files in any format.
 
-    Args:
-        paths: as for ``isoglot align`` and ``isoglot prepare``.
-        kind: ``bitext``, ``aligned`` or ``lexicon``.
-        languages: source and target language of files that do not name theirs.
-        limit: the first so many rows.
-
-    Raises:
-        InputError: bad content, as ``file:line``, or a folder that holds something else.
+    ``kind`` is bitext, aligned or lexicon; ``languages`` are those of files that do not name theirs.
     """
     tags = [tag or default for tag, default in zip([*languages, "", ""], ("src", "tgt"), strict=False)]
     found: Iterable[dict[str, Any]]

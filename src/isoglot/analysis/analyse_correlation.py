@@ -27,14 +27,7 @@ _OURS, _THEIRS = "ours", PAPERS[_PAPER]
 
 @dataclass(frozen=True)
 class Point:
-    """A run on a derived language.
-
-    Args:
-        alignment: its alignment score, in per cent.
-        delta: its drop Δ = SUP − ZS, in points.
-        label: which run, language and perhaps seed.
-        group: ours, or the paper's.
-    """
+    """A run on a derived language."""
 
     alignment: float
     delta: float
@@ -47,14 +40,8 @@ def analyse_correlation(
 ) -> dict[str, dict[str, Correlation | None]]:
     """Spearman's rank correlation of alignment scores with −Δ, and a figure for each task.
 
-    Args:
-        results: files of results or folders of them, with rows of ``isoglot analyse alignment`` and of
-            ``isoglot transfer``; none for the paper's points alone.
-        request: which points.
-        out: figures are written to ``figures`` in this folder.
-
-    Returns:
-        Task to group (ours, the paper's) to its correlation; ``None`` of fewer than three points.
+    Results are files or folders with rows of ``isoglot analyse alignment`` and of ``isoglot transfer``; none for the
+    paper's points alone. The correlations are by task and group (ours, the paper's).
 
     Raises:
         ConfigurationError: nothing to correlate, or a task that has no drops.
@@ -89,14 +76,6 @@ def study_points(
 
     A drop belongs to the alignment score of the same run (or of the run of the same recipe) and language; where a run
     has one alignment score only, its language does not matter.
-
-    Args:
-        rows: Rows of results; of several for the same thing the last one counts.
-        x_metric: metric of the alignment rows.
-        each_seed: keep seeds apart instead of taking their mean.
-
-    Raises:
-        ConfigurationError: no alignment scores, no drops, or none that belong together.
     """
     scores: dict[tuple[str, str], dict[int | None, float]] = defaultdict(dict)
     drops: dict[tuple[str, str, str, str], dict[int | None, float]] = defaultdict(dict)
@@ -137,11 +116,7 @@ def study_points(
 
 
 def paper_points(task: str) -> list[Point]:
-    """ALIGN-MLM's twelve points of a task: four systems, three transformations (Tables 3 and 8).
-
-    Raises:
-        ConfigurationError: the paper has no drops of this task.
-    """
+    """ALIGN-MLM's twelve points of a task: four systems, three transformations (Tables 3 and 8)."""
     if task not in _PAPER_TASKS:
         raise ConfigurationError(f"task {task!r} given; the paper has {', '.join(_PAPER_TASKS)}")
     drops, scores = paper_table(f"{_PAPER}:Table3"), paper_table(f"{_PAPER}:Table8")

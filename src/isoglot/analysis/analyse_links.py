@@ -55,12 +55,7 @@ def analyse_layers(job: Job, request: LayersRequest) -> list[Path]:
 
 
 def analyse_alignments(job: Job, request: AlignmentsRequest) -> list[Path]:
-    """Sentence pairs with predicted and gold links, for the report's viewer; a file each checkpoint.
-
-    Raises:
-        ConfigurationError: no such method or layer.
-        InputError: gold links that cannot be read, or without words.
-    """
+    """Sentence pairs with predicted and gold links, for the report's viewer; a file each checkpoint."""
     pairs, ids = _gold(request.gold, request.base)
     languages = _PAIR.search(Path(request.gold).name)
     count = len(pairs.words) if request.limit is None else min(request.limit, len(pairs.words))

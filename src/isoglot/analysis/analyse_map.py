@@ -26,10 +26,6 @@ def analyse_map(job: Job, request: MapRequest) -> list[Path]:
     """A map of frequent aligned words, a panel each checkpoint (WEAM, Fig. 2: before and after).
 
     Both languages of a panel are projected together.
-
-    Raises:
-        ConfigurationError: no frequent word is left, or see :func:`isoglot.analysis.word_map.project`.
-        InputError: a corpus that cannot be read.
     """
     counts, sentences, languages = _counted(request)
     job.report.note(f"{sentences:,} sentence pairs, {len(counts):,} different word links")

@@ -29,12 +29,7 @@ __all__ = [
 
 
 def analyse_similarity(job: Job, request: SimilarityRequest) -> list[Path]:
-    """How alike two languages are by layer: linear CKA, shared neighbours, retrieval; a line each checkpoint.
-
-    Raises:
-        ConfigurationError: an unknown measure, or too few sentences.
-        InputError: a corpus that cannot be read.
-    """
+    """How alike two languages are by layer: linear CKA, shared neighbours, retrieval; a line each checkpoint."""
     kind: Kind = "bitext" if request.level == "sentence" else "aligned"
     rows = list(corpus_rows(request.corpus, kind, languages=request.languages, limit=request.limit))
     languages = _languages(rows, request.corpus[0])
@@ -66,10 +61,6 @@ def analyse_geometry(job: Job, request: GeometryRequest) -> list[Path]:
     """The shape of the space by layer: anisotropy, the first component's variance, hubs and anti-hubs.
 
     The first two have a line a checkpoint and language, the others one a checkpoint and direction of search.
-
-    Raises:
-        ConfigurationError: an unknown measure or unit, or too few vectors.
-        InputError: a corpus that cannot be read.
     """
     rows = list(corpus_rows(request.corpus, "bitext", languages=request.languages, limit=request.sentences))
     languages = _languages(rows, request.corpus[0])

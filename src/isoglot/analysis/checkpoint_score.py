@@ -41,10 +41,7 @@ class CheckpointScore:
     """A checkpoint's alignment score.
 
     Args:
-        total: over all pairs.
         trained: score of the entries in the dictionary that ``embedding_alignment`` trained on; ``None`` without one.
-        held_out: score of the others.
-        trained_tokens: how many were trained on.
     """
 
     total: EmbeddingScore
@@ -106,11 +103,7 @@ def checkpoint_alignment_score(
 def open_embeddings(
     checkpoint: str | Path, *, device: str = "auto"
 ) -> tuple[Tensor, PreTrainedTokenizerBase]:
-    """A checkpoint's input embeddings (V, size) in float32, and its tokenizer.
-
-    Raises:
-        ConfigurationError: nothing can be loaded from there.
-    """
+    """A checkpoint's input embeddings (V, size) in float32, and its tokenizer."""
     model, tokenizer = load_encoder(
         str(checkpoint_folder(checkpoint)), None, EmbeddingOptions.build(dtype="float32", device=device)
     )

@@ -37,21 +37,11 @@ def word_vectors(
 ) -> tuple[dict[int, Tensor], Tensor]:
     """The mean piece vector of chosen words, each sentence encoded alone.
 
-    Args:
-        model: the encoder, in any mode; dropout is off.
-        tokenizer: for the special tokens.
-        sentences: pieces that know their word, see :func:`isoglot.align.embedding.word_pieces.cut_words`.
-        wanted: of each sentence the words whose vectors are kept, in this order; one may come several times.
-        layers: hidden states' numbers, 0 for the embeddings.
-        window: sentences whose states are held at a time, ``layers`` times.
-        progress: called with the sentences done and in all.
+    ``wanted`` names the words of each sentence whose vectors are kept, in this order; one may come several times.
 
     Returns:
         Layer to the vectors of all wanted words in order (float32, CPU, shape (words, hidden)); and whether each word
         has any piece. Those that have none are null.
-
-    Raises:
-        ConfigurationError: the encoder has no such layer.
     """
     count = sum(map(len, wanted))
     first = {layer: list[Tensor]() for layer in layers}
@@ -88,11 +78,7 @@ def sentence_vectors(
     layers: Sequence[int],
     progress: Progress | None = None,
 ) -> dict[int, Tensor]:
-    """The mean piece vector of each text, special tokens left out. **Shape**: (texts, hidden) a layer.
-
-    Raises:
-        ConfigurationError: a text without any piece, or no such layer.
-    """
+    """The mean piece vector of each text, special tokens left out. **Shape**: (texts, hidden) a layer."""
     pieces = cut_words(tokenizer, [[text] for text in texts])
     wanted = [[0]] * len(texts)
     found, present = word_vectors(model, tokenizer, pieces, wanted, layers=layers, progress=progress)
@@ -115,13 +101,7 @@ def linked_vectors(
 ) -> tuple[dict[int, Tensor], dict[int, Tensor]]:
     """Contextual vectors of linked words, row ``r`` of both results for link ``r``.
 
-    Args:
-        model: the encoder.
-        tokenizer: its tokenizer.
-        pairs: source and target words.
-        links: of each pair, ``[source word, target word]``; a link whose word has no piece is left out.
-        layers: hidden states' numbers.
-        progress: called with the sentences done and in all.
+    A link is ``[source word, target word]``; one whose word has no piece is left out.
 
     Returns:
         Layer to vectors of the source words, and of the target words. Shape: (links, hidden).
@@ -149,18 +129,7 @@ def unit_vectors(
 ) -> dict[int, Tensor]:
     """Vectors of texts, of their words (cut at white space) or of their pieces, at most ``limit`` drawn at random.
 
-    Args:
-        model: the encoder.
-        tokenizer: its tokenizer.
-        texts: sentences.
-        unit: ``sentence``, ``word`` or ``piece``.
-        layers: hidden states' numbers.
-        limit: how many vectors to keep.
-        generator: draws which; the same ones at every layer.
-        progress: called with the sentences done and in all.
-
-    Raises:
-        ConfigurationError: an unknown unit, or no vector at all.
+    The generator draws the same ones at every layer.
     """
     require_choices(unit_vectors, unit=unit)
     pieces = cut_words(tokenizer, [[t] if unit == "sentence" else t.split() for t in texts])

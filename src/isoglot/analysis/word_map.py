@@ -63,16 +63,8 @@ def frequent_pairs(
 ) -> list[WordPair]:
     """The most frequent word links, the most frequent first; of equally frequent ones the first by alphabet.
 
-    Args:
-        counts: how often two words are linked, see :func:`isoglot.derive.gold.word_pairs`.
-        count: how many pairs.
-        stop_words: of the source and of the target side, in lower case; a pair with one of them is left out, and so
-            are words without letters (numbers, punctuation).
-        keep: a further condition on a pair.
-        distinct: take no word twice; else a word with two frequent translations is in two pairs.
-
-    Raises:
-        ConfigurationError: no pair is left.
+    Left out are pairs with a stop word (in lower case, of either side) or a word without letters. With ``distinct``
+    no word is taken twice; else a word with two frequent translations is in two pairs.
     """
     stops = tuple(frozenset(side) for side in stop_words)
     found: list[WordPair] = []
@@ -112,11 +104,7 @@ def frequent_words(counts: Mapping[tuple[str, str], int], top: int) -> tuple[set
 
 
 def english_stop_words() -> frozenset[str]:
-    """scikit-learn's list of English function words, without *our*, which the paper's figure shows.
-
-    Raises:
-        ConfigurationError: scikit-learn is not installed.
-    """
+    """scikit-learn's list of English function words, without *our*, which the paper's figure shows."""
     try:
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # noqa: PLC0415 - an optional package
     except ImportError as error:
@@ -139,11 +127,7 @@ def one_piece(tokenizers: Sequence[PreTrainedTokenizerBase], words: Iterable[str
 def static_vectors(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, words: Sequence[str]
 ) -> Tensor:
-    """The mean input embedding of each word's pieces. **Shape**: (words, size), float32, CPU.
-
-    Raises:
-        ConfigurationError: a word has no piece.
-    """
+    """The mean input embedding of each word's pieces. **Shape**: (words, size), float32, CPU."""
     cut = cut_words(tokenizer, [[word] for word in words])
     missing = [word for word, pieces in zip(words, cut, strict=True) if not len(pieces)]
     if missing:
@@ -164,19 +148,8 @@ def contextual_vectors(
 ) -> tuple[Tensor, Tensor]:
     """The mean contextual vector of each pair's words over their first linked occurrences.
 
-    Args:
-        model: the encoder.
-        tokenizer: its tokenizer.
-        rows: Rows of an ALIGNED corpus.
-        pairs: whose words are wanted.
-        layer: hidden states' number.
-        occurrences: how many of each pair are averaged at most.
-
     Returns:
         Vectors of the source words and of the target words. Shape: (pairs, hidden).
-
-    Raises:
-        ConfigurationError: a pair does not occur, or has no piece.
     """
     place = {(pair.source, pair.target): k for k, pair in enumerate(pairs)}
     left = [occurrences] * len(pairs)

@@ -24,11 +24,7 @@ _LOGGER = logging.getLogger("isoglot")
 
 
 class Console:
-    """Shows notes and progress. Use as a context manager.
-
-    Args:
-        quiet: show nothing.
-    """
+    """Shows notes and progress. Use as a context manager."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self.quiet = quiet

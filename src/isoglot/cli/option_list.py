@@ -13,11 +13,7 @@ _WIDEST = 80
 
 
 def constructor_list(section: str) -> str:
-    """Every view or objective that a recipe's ``type`` can name, with its options, their defaults and meanings.
-
-    Args:
-        section: ``views`` or ``objectives``.
-    """
+    """Every view or objective that a recipe's ``type`` can name, with its options, their defaults and meanings."""
     from isoglot.pretraining.constructors import KEYS, constructor, names_of
 
     own = ", ".join(f"`{key}`" for key in KEYS[section])

@@ -11,10 +11,7 @@ __all__ = ["parse_settings"]
 def parse_settings(given: Sequence[str] | None, *, example: str, lists: bool = False) -> dict[str, Any]:
     """Texts as values, by YAML 1.2: ``5e-5`` a float, ``no`` a string, ``null`` nothing, ``[1, 2]`` a tuple.
 
-    Args:
-        given: ``KEY=VALUE`` each.
-        example: one that fits the command, for the message.
-        lists: ``1,2`` is a tuple too.
+    ``example`` is one that fits the command, for the message; with ``lists``, ``1,2`` is a tuple too.
 
     Raises:
         ConfigurationError: no ``=``, a key given twice, or a value that is not YAML.

@@ -21,12 +21,7 @@ __all__ = ["Grouped", "LengthOrder", "dev_sets", "grouped", "hold_out", "trainin
 
 
 class Grouped(torch.utils.data.Dataset[list[dict[str, Any]]]):
-    """Rows that stay in one batch together: an item is a list of rows.
-
-    Args:
-        rows: all rows.
-        groups: numbers of the rows of each item.
-    """
+    """Rows that stay in one batch together: an item is a list of rows."""
 
     def __init__(self, rows: EncodedRows, groups: Sequence[Sequence[int]]) -> None:
         self.rows, self.groups = rows, [list(group) for group in groups]
@@ -51,10 +46,7 @@ class LengthOrder(torch.utils.data.Sampler[int]):
     which are shuffled. It follows from the seed and the epoch alone, so a resumed run goes on in the same order.
 
     Args:
-        lengths: of the items.
-        batch: items in an optimiser step.
         bucket: batches in a pool; 1 gives plain random batches.
-        seed: Seed of the order.
     """
 
     def __init__(self, lengths: NDArray[np.int64], batch: int, *, bucket: int, seed: int) -> None:
@@ -99,11 +91,7 @@ def grouped(rows: EncodedRows, dataset: Dataset) -> Grouped:
 def training_rows(
     task: TrainableTask, languages: Sequence[str], options: FinetuneOptions, *, seed: int
 ) -> tuple[Dataset, dict[str, Dataset]]:
-    """The training data, and what of them is held out for development, by language.
-
-    Raises:
-        ConfigurationError: no data, or code-switching without translations.
-    """
+    """The training data, and what of them is held out for development, by language."""
     parts, held_out = [], {}
     for code in languages:
         own, originals = task.load(code, "train"), None
@@ -131,11 +119,7 @@ def training_rows(
 def dev_sets(
     task: TrainableTask, languages: Sequence[str], options: FinetuneOptions, held_out: dict[str, Dataset]
 ) -> list[tuple[str, Dataset]]:
-    """Language and data that checkpoints are chosen by; none with ``select="last"``.
-
-    Raises:
-        ConfigurationError: there are none.
-    """
+    """Language and data that checkpoints are chosen by; none with ``select="last"``."""
     if options.select == "last":
         return []
     wanted = list(languages)
@@ -158,14 +142,7 @@ def dev_sets(
 def hold_out(dataset: Dataset, share: float, *, group: str | None, seed: int) -> tuple[Dataset, Dataset]:
     """Divide a data set at random into one to train on and one held out.
 
-    Args:
-        dataset: any.
-        share: of the groups, to hold out; at least one.
-        group: rows with equal values of this column stay on one side.
-        seed: Seed of the choice.
-
-    Raises:
-        ConfigurationError: fewer than two groups.
+    A share of the groups is held out, at least one; rows with equal values of the column ``group`` stay on one side.
     """
     values = list(range(len(dataset))) if group is None else list(dataset[group])
     names = list(dict.fromkeys(values))

@@ -118,11 +118,7 @@ class _Measure:
         self._tokenizer: Any = None
 
     def load(self, languages: Sequence[str], split: str) -> dict[str, Dataset]:
-        """All data, before any of them is measured; a fine-tuned head says which labels they may have.
-
-        Raises:
-            ConfigurationError, InputError: data that are missing or bad, of every language.
-        """
+        """All data, before any of them is measured; a fine-tuned head says which labels they may have."""
         if languages and isinstance(self.task, TrainableTask):
             self._load_head(self.task)
         found: dict[str, Dataset] = {}
@@ -262,15 +258,7 @@ class _Measure:
 
 
 def require_one_process(command: str, work: str) -> None:
-    """Refuse to be one of several processes.
-
-    Args:
-        command: as the user gave it.
-        work: what it does in one process: ``runs``.
-
-    Raises:
-        ConfigurationError: torchrun started several.
-    """
+    """Refuse to be one of several processes."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise ConfigurationError(
             f"{command} given to torchrun, but it {work} in one process; start it without torchrun"

@@ -99,11 +99,7 @@ def finetune(
 def finetune_key(
     checkpoint: str | Path, task: Task, *, language: str, seed: int = 1, train: FinetuneOptions | None = None
 ) -> str:
-    """Names everything that a fine-tuned model depends on; the arguments are those of :func:`finetune`.
-
-    Raises:
-        ConfigurationError: as :func:`finetune`.
-    """
+    """Names everything that a fine-tuned model depends on; the arguments are those of :func:`finetune`."""
     return key_of(_run(checkpoint, task, language, seed, train, Path(), None).inputs())
 
 

@@ -32,9 +32,7 @@ def describe_task(task: Any) -> dict[str, Any]:
 def changed_options(task: Any, usual: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a task whose values are not the usual ones; of a file its name alone.
 
-    Args:
-        task: any; its name is no option.
-        usual: values that take the place of the defaults, such as those that a checkpoint was trained with.
+    ``usual`` takes the place of the defaults, such as what a checkpoint was trained with.
     """
     defaults = {**_defaults(task), **usual}
     found = {
@@ -60,9 +58,6 @@ def identify(task: Task, language: str, split: str) -> list[tuple[str, float, fl
 
     Where a file is does not count, what is in it does: a moved file is the same, an edited one another. Data sets of
     the hub go by their names.
-
-    Raises:
-        ConfigurationError: there are no such data.
     """
     return [(_content(place), place.start, place.stop) for place in places_of(task, language, split)]
 

@@ -87,11 +87,7 @@ class FinetuneOptions(Options):
 
     @classmethod
     def build(cls, **values: Any) -> FinetuneOptions:
-        """Options by name.
-
-        Raises:
-            ConfigurationError: unknown names, with what was perhaps meant, and bad values; all of them.
-        """
+        """Options by name."""
         return validated(cls, values, what="fine-tuning setting")
 
     @property
@@ -100,11 +96,7 @@ class FinetuneOptions(Options):
         return (self.pivot,) if self.setting == "code_switch" else ()
 
     def single(self, name: str) -> float:
-        """A setting that may be a list, but is none in a member of :meth:`grid`.
-
-        Raises:
-            ConfigurationError: it is a list.
-        """
+        """A setting that may be a list, but is none in a member of :meth:`grid`."""
         value = getattr(self, name)
         if isinstance(value, tuple):
             raise ConfigurationError(f"{name}={list(value)} given where one value is needed; choose one")
@@ -168,14 +160,7 @@ def task_with_settings(
 ) -> tuple[Any, FinetuneOptions]:
     """A task and how to fine-tune it, from a paper's settings and the values that replace some of them.
 
-    Args:
-        name: Of the task, as for :func:`isoglot.tasks.build_task`.
-        data: Where the data are.
-        paper: One of :data:`PRESETS`, or of a custom task's own.
-        **values: Settings of fine-tuning and options of the task (``max_length`` is the former).
-
-    Raises:
-        ConfigurationError: As :func:`preset` and :func:`isoglot.tasks.build_task`.
+    ``values`` are settings of fine-tuning and options of the task (``max_length`` is the former).
     """
     settings = set(FinetuneOptions.model_fields)
     own = {option.name for option in task_options(name)} - settings

@@ -46,10 +46,7 @@ class Outcome:
     """What one run gave.
 
     Args:
-        folder: its checkpoint is in ``folder/checkpoint``.
-        options: its settings.
         value: the metric that the checkpoint was chosen by; ``None`` for the last one.
-        steps: optimiser steps.
     """
 
     folder: Path
@@ -98,20 +95,6 @@ def train_head(
     """Train a model with a head and write its best checkpoint.
 
     An unfinished run in the folder is gone on with, from its last checkpoint.
-
-    Args:
-        model: with a new head.
-        tokenizer: Tokenizer of the model.
-        task: knows how to encode and score.
-        data: to train on and to choose by.
-        options: single values, no lists.
-        seed: Seed of the order and of dropout.
-        folder: to write to.
-        progress: Receives progress reports.
-
-    Raises:
-        TrainingError: the loss is no number.
-        ConfigurationError: nothing to train on, or settings that do not fit.
     """
     dataset, dev = data.dataset, data.dev
     _fit_length(task, model, progress)

@@ -39,8 +39,6 @@ class TransferOptions:
     """How models are fine-tuned and tested.
 
     Args:
-        train: settings of all fine-tunings.
-        split: to test on; the paper reports dev.
         keep: the fine-tuned weights after their tests; by default they are deleted.
     """
 
@@ -150,15 +148,7 @@ class _Work:
 
 
 def run_folders(checkpoints: Sequence[str | Path], names: Sequence[str] = ()) -> dict[str, str | Path]:
-    """Names of runs for checkpoints, by which results and folders are called.
-
-    Args:
-        checkpoints: pre-trained ones.
-        names: one each, in place of the names of their pre-training runs.
-
-    Raises:
-        ConfigurationError: not as many names as checkpoints, two of one name, or no such checkpoint.
-    """
+    """Names of runs for checkpoints, by which results and folders are called."""
     if names and len(names) != len(checkpoints):
         raise ConfigurationError(
             f"{len(names)} names given for {len(checkpoints)} checkpoints; give --run once for each, in their order"

@@ -45,13 +45,9 @@ class AlignedPair(BaseModel):
 
     Args:
         src: source words, a list or one string cut at white space.
-        tgt: target words.
         links: found links, 0-based pairs or Pharaoh text.
         sure: gold links that are sure; with neither gold list, links are shown without judgement.
         possible: gold links that are possible (sure ones need not be repeated).
-        src_language: ISO 639; for the direction of writing.
-        tgt_language: as ``src_language``.
-        id: shown above the pair.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -71,7 +67,6 @@ class Sentence:
     """A pair with each link's class.
 
     Args:
-        pair: as read.
         classes: link -> class; missed sure links are among them.
     """
 
@@ -100,11 +95,7 @@ class Quality:
 
 
 def read_alignments(path: str | Path) -> list[Sentence]:
-    """The pairs of a file.
-
-    Raises:
-        InputError: the file cannot be read, or a line is no pair (``file:line``).
-    """
+    """The pairs of a file."""
     path = Path(path)
     found = []
     try:

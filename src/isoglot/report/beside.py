@@ -30,8 +30,6 @@ class Place:
     """Where a run stands.
 
     Args:
-        run: as the report shows it, without its seed.
-        table: the paper's.
         rows: one, or those of all transformations or tasks.
         system: the columns to fill, where a column stands for a system.
     """
@@ -44,9 +42,6 @@ class Place:
     @classmethod
     def parse(cls, text: str) -> Place:
         """Read ``RUN=PAPER:TABLE:ROW``; the row may be left out where the table has one.
-
-        Raises:
-            ConfigurationError: the text has another form, or the paper has no such table or row.
 
         Example:
             >>> Place.parse("my-weam=weam:Table2:weam").rows[0].name
@@ -98,14 +93,6 @@ def beside_cells(places: Sequence[Place], scores: Scores, encoders: Mapping[str,
 
     A column that is a mean over languages gets the run's mean over the languages it was tested in, per seed. What is
     known to differ from the paper (split, starting encoder, languages) is noted.
-
-    Args:
-        places: where each run stands.
-        scores: all results.
-        encoders: run -> the model that training started from, where it is recorded.
-
-    Raises:
-        ConfigurationError: there are no results of a run, or none that its table has a column for.
     """
     cells = []
     for place in places:

@@ -54,14 +54,7 @@ _Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure ready for the page.
-
-    Args:
-        title: heading.
-        panels: charts with their headings.
-        caption: what is seen.
-        data: the numbers.
-    """
+    """A figure ready for the page."""
 
     title: str
     panels: Sequence[tuple[str, Markup]]
@@ -77,9 +70,7 @@ class Drawn:
 def draw(figure: Figure, *, runs: Sequence[str] = ()) -> Drawn:
     """Charts, caption and data of a figure.
 
-    Args:
-        figure: to draw.
-        runs: Runs of the whole report: a series with a run's name has the same colour and shape in all its figures.
+    A series with the name of one of the report's ``runs`` has the same colour and shape in all its figures.
     """
     if isinstance(figure, EmbeddingMap):
         return _draw_map(figure)

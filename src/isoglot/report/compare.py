@@ -29,8 +29,6 @@ class Ordering:
     """How one column's pairs of rows are ordered, against the paper.
 
     Args:
-        kept: pairs in the paper's order.
-        broken: pairs the other way round.
         close: pairs that are no further apart than noise.
     """
 
@@ -69,9 +67,7 @@ def compare(cells: Iterable[Cell], *, others: bool = False) -> list[Table]:
     Each measured row has the paper's row and the difference below it. Means over columns are computed here from the
     columns measured, and the paper's over the same ones. Notes count the pairs of rows that stand in the paper's order.
 
-    Args:
-        cells: of any number of tables, runs and seeds; of several for one place and seed the last one counts.
-        others: add the paper's rows that nothing was measured for.
+    Of several cells for one place and seed the last one counts; ``others`` adds the paper's rows without any.
 
     Raises:
         ConfigurationError: a cell names a table, row or column that its paper does not have.
@@ -251,13 +247,7 @@ def orderings(
 
     Two means of several seeds are too close to order where they differ by less than Welch's 95 % margin.
 
-    Args:
-        rows: the paper's.
-        columns: ids.
-        ours: (number of a row, column) -> our figure.
-
-    Returns:
-        Column -> its pairs; columns without any are left out.
+    ``ours`` maps the number of a row and a column's id to our figure; columns without any pair are left out.
     """
     found: dict[str, Ordering] = {}
     for first, second in combinations(range(len(rows)), 2):

@@ -26,10 +26,7 @@ class Curve:
     """One quantity of one run over its steps.
 
     Args:
-        run: label of the run.
         quantity: the trainer's name of it (``loss``, ``masked_lm/loss``, ``eval_f1``).
-        steps: ascending.
-        values: finite.
     """
 
     run: str
@@ -62,8 +59,7 @@ def read_curves(folder: Path, label: str) -> list[Curve]:
 def curve_figures(curves: Sequence[Curve]) -> tuple[list[Lines], list[Lines]]:
     """One chart a quantity, a line a run; runs of one label (seeds) are one line, their mean, with their deviation.
 
-    Returns:
-        the losses and metrics; then learning rate, gradient norm, speed and the like.
+    Losses and metrics come first; learning rate, gradient norm, speed and the like are the second list.
     """
     grouped: dict[str, list[Curve]] = defaultdict(list)
     for curve in curves:

@@ -92,11 +92,7 @@ def to_text(table: Table) -> str:
 
 
 def write_tables(tables: Sequence[Table], folder: str | Path) -> list[Path]:
-    """Write each table as ``<id>.csv`` and ``<id>.tex``.
-
-    Returns:
-        The files.
-    """
+    """Write each table as ``<id>.csv`` and ``<id>.tex``."""
     return [
         write_text(Path(folder) / f"{table.id}{suffix}", text)
         for table in tables

@@ -64,9 +64,6 @@ class MapPoint(_Part):
     """A word on a map.
 
     Args:
-        x: place after projection, in any unit.
-        y: as ``x``.
-        word: shown beside the point.
         language: ISO 639; colour and shape follow it.
     """
 
@@ -80,8 +77,6 @@ class MapPanel(_Part):
     """One projection.
 
     Args:
-        title: such as ``before``.
-        points: the words.
         pairs: indices of two points that are translations; a dotted line joins them.
     """
 
@@ -98,13 +93,7 @@ class MapPanel(_Part):
 
 
 class EmbeddingMap(_Part):
-    """``embedding_map``: word vectors projected to the plane, aligned pairs joined (WEAM, Fig. 2).
-
-    Args:
-        title: heading.
-        panels: side by side, such as before and after.
-        note: how it was made.
-    """
+    """``embedding_map``: word vectors projected to the plane, aligned pairs joined (WEAM, Fig. 2)."""
 
     kind: Literal["embedding_map"]
     title: _Title
@@ -116,9 +105,6 @@ class ScatterPoint(_Part):
     """A point of a scatter.
 
     Args:
-        x: such as an alignment score.
-        y: such as a drop in accuracy.
-        label: which measurement it is.
         group: points of one group have one colour and shape.
     """
 
@@ -132,13 +118,9 @@ class Scatter(_Part):
     """``scatter``: one quantity against another with Spearman's rank correlation (ALIGN-MLM, Fig. 3).
 
     Args:
-        title: heading.
-        x_label: quantity and unit of the x axis.
-        y_label: Label of the y axis.
         points: at least one; the correlation needs three.
         correlate: ``-y`` correlates x with −y, as ALIGN-MLM does with drops.
         each_group: correlate every group by itself, where groups are different studies.
-        note: how it was made.
     """
 
     kind: Literal["scatter"]
@@ -155,9 +137,7 @@ class LineSeries(_Part):
     """One line.
 
     Args:
-        label: shown in the legend.
         x: ascending.
-        y: one a value of ``x``.
         sd: standard deviations, one a value of ``x``; drawn as a band.
     """
 
@@ -179,12 +159,7 @@ class Lines(_Part):
     """``layers`` (AER by layer; XLM-Align, Fig. 2) or ``lines`` (any other sweep).
 
     Args:
-        title: heading.
-        x_label: quantity and unit of the x axis.
-        y_label: Label of the y axis.
-        series: the lines.
         better: ``lower`` or ``higher`` marks the best point of each line.
-        note: how it was made.
     """
 
     kind: Literal["layers", "lines"]
@@ -203,7 +178,6 @@ class Bar(_Part):
         panel: the chart that it stands in, such as a transformation.
         group: bars of one group stand together, such as those of a task.
         series: bars of one series have one colour.
-        value: its height.
     """
 
     panel: str = ""
@@ -213,14 +187,7 @@ class Bar(_Part):
 
 
 class Bars(_Part):
-    """``bars``: groups of bars, a chart for each panel (ALIGN-MLM, Fig. 2).
-
-    Args:
-        title: heading.
-        y_label: quantity and unit of the y axis.
-        bars: at least one.
-        note: how it was made.
-    """
+    """``bars``: groups of bars, a chart for each panel (ALIGN-MLM, Fig. 2)."""
 
     kind: Literal["bars"]
     title: _Title
@@ -234,11 +201,7 @@ _ADAPTER: TypeAdapter[Figure] = TypeAdapter(Annotated[Figure, Field(discriminato
 
 
 def read_figure(path: str | Path) -> Figure:
-    """A figure from its file.
-
-    Raises:
-        InputError: the file cannot be read or is no figure; the message names the field.
-    """
+    """A figure from its file."""
     path = Path(path)
     try:
         return _ADAPTER.validate_json(path.read_bytes())

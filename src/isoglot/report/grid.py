@@ -42,11 +42,7 @@ def metric_name(metric: str) -> str:
 
 
 def average_sets(languages: Sequence[str], source: str) -> list[tuple[str, tuple[str, ...]]]:
-    """The means a table shows: over all languages, and over all but the source language.
-
-    Returns:
-        label and languages of each; none for a single language.
-    """
+    """The means a table shows: over all languages, and over all but the source language."""
     sets: list[tuple[str, tuple[str, ...]]] = []
     if len(languages) > 1:
         sets.append(("avg", tuple(languages)))
@@ -58,8 +54,7 @@ def average_sets(languages: Sequence[str], source: str) -> list[tuple[str, tuple
 def overview(scores: Scores, source: str) -> Table | None:
     """All tasks in one table: each task's main metric as a mean over the target languages (zero-shot).
 
-    Returns:
-        ``None`` for fewer than two tasks or two runs, where it would say nothing new.
+    ``None`` for fewer than two tasks or two runs, where it would say nothing new.
     """
     measures = [m for m in main_measures(scores.measures()) if not m.quantity]
     if len(measures) < 2 or len(scores.runs) < 2:
@@ -164,11 +159,7 @@ def _language_slots(
 ) -> list[_Slot]:
     """Languages, the source language first, and their means; several measures stand under each language.
 
-    Args:
-        measures: shown in the table.
-        scores: all.
-        source: language fine-tuned on.
-        by_metric: the languages stand under the measure instead, with their last mean.
+    With ``by_metric`` the languages stand under the measure instead, with their last mean.
     """
     found = dict.fromkeys(lang for m in measures for lang in scores.languages(m))
     languages = sorted(found, key=lambda lang: (lang != source, lang))

@@ -23,14 +23,9 @@ class Headline:
     """One task in one line.
 
     Args:
-        task: name and split.
         metric: what was measured, over which languages.
-        best: the best run.
-        score: its mean over languages and seeds.
         against: the run it is compared with; empty for a single run.
-        difference: best − against.
         beyond: whether the difference exceeds Welch's 95 % margin; ``None`` where a run has one seed.
-        verdict: the same in words.
     """
 
     task: str
@@ -46,13 +41,7 @@ class Headline:
 def headlines(scores: Scores, *, source: str, baseline: str | None) -> list[Headline]:
     """One a task and split: its main metric, averaged over the target languages (zero-shot).
 
-    Args:
-        scores: all.
-        source: language fine-tuned on, left out of the mean.
-        baseline: the run to compare with; the second best without it.
-
-    Raises:
-        ConfigurationError: there is no run of the baseline's name.
+    The best run is compared with the baseline, or with the second best.
     """
     if baseline is not None and baseline not in scores.runs:
         raise ConfigurationError(
@@ -69,8 +58,7 @@ def headlines(scores: Scores, *, source: str, baseline: str | None) -> list[Head
 def summary(lines: Sequence[Headline]) -> str:
     """All in two sentences: which run is best at what, and which of the leads could be chance.
 
-    Returns:
-        Nothing for fewer than two comparisons.
+    Nothing for fewer than two comparisons.
     """
     compared = [line for line in lines if line.against]
     if len(compared) < 2:

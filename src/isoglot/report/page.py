@@ -32,19 +32,7 @@ class Page:
     """What a report shows; a part that is empty is left out.
 
     Args:
-        title: heading.
-        everything: one row a result.
-        runs: one row a run.
-        lead: sentences above the cards.
-        cards: the headline, a card a task.
-        counts: how many runs, seeds, tasks, languages and results.
-        warning: what a reader has to know of the results.
-        own: tables of results.
-        beside: tables beside the papers'.
-        figures: of the runs' figure files.
-        curves: losses and metrics of training.
         side: learning rate, gradient norm and the like.
-        viewers: word alignments.
     """
 
     title: str

@@ -51,12 +51,8 @@ class PaperColumn:
 
     Args:
         id: unique within the table (``de.f1``).
-        task: ``mlqa``; empty where the table has none.
-        metric: ``f1``.
         language: ISO 639, or a pair such as ``en-de``.
         quantity: ``sup``, ``zs`` or ``delta`` of derived languages.
-        average: whether it is a mean of other columns.
-        better: ``higher``, ``lower`` or empty.
         system: where a column stands for a system.
     """
 
@@ -82,7 +78,6 @@ class PaperRow:
     """One row of a paper's table.
 
     Args:
-        label: as printed.
         values: column id -> figure (a text where the paper prints one, ``None`` where it prints nothing).
         attributes: what tells the row from others (``setting``, ``system``, ``pairs``, ``layer``, …).
     """
@@ -119,8 +114,6 @@ class PaperValue:
 
     Args:
         value: the figure to compare with: recomputed where the paper's own is a wrong mean.
-        printed: the figure as printed.
-        reason: why the two differ; empty where they agree.
     """
 
     value: float
@@ -147,15 +140,8 @@ class PaperTable:
     """One table of one paper.
 
     Args:
-        paper: key of :data:`PAPERS`.
         number: ``1``, or ``E`` for figures given in the text.
-        title: what the table shows.
         kind: ``results``, ``data``, ``hyperparameters``, ``architecture`` or ``cost``.
-        columns: in the paper's order.
-        rows: in the paper's order.
-        split: ``test`` or ``dev`` where the paper says so.
-        note: what a reader has to know.
-        corrections: figures of this table that are wrong as printed.
         duplicate_of: number of the table whose figures are printed here again; empty for none.
     """
 
@@ -184,11 +170,7 @@ class PaperTable:
         return f"{_SHORT[self.paper]}, {place}"
 
     def column(self, *labels: str) -> PaperColumn:
-        """The one column that has all these labels: its id, or its task, metric, language, quantity and system.
-
-        Raises:
-            ConfigurationError: there is none, or there are several.
-        """
+        """The one column that has all these labels: its id, or its task, metric, language, quantity and system."""
         exact = [column for column in self.columns if labels == (column.id,)]
         found = exact or [column for column in self.columns if set(labels) <= column.labels]
         if len(found) == 1:
@@ -199,9 +181,6 @@ class PaperTable:
         """The one row that has all these labels: as printed, with its setting, or values of its attributes.
 
         Where rows of several settings have them, the zero-shot one is meant.
-
-        Raises:
-            ConfigurationError: there is none, or there are several.
         """
         found = self.rows_of(*labels)
         zero_shot = [row for row in found if row.setting == "zero-shot"]
@@ -270,10 +249,7 @@ class PaperTable:
     ) -> float | None:
         """The mean that an average column is of a row's values; ``None`` where one is missing.
 
-        Args:
-            values: column id -> figure.
-            column: an average.
-            partial: leave out what is missing; ``None`` only where nothing is left.
+        With ``partial`` it leaves out what is missing; ``None`` only where nothing is left.
         """
         groups: dict[tuple[str, str], list[float]] = defaultdict(list)
         for other in self.columns:
@@ -297,9 +273,6 @@ def paper_tables() -> tuple[PaperTable, ...]:
 
 def paper_table(name: str) -> PaperTable:
     """The table called ``weam:Table1`` (``weam:1`` and ``weam:T1`` do as well).
-
-    Raises:
-        ConfigurationError: there is none of this name.
 
     Example:
         >>> paper_table("weam:Table2").row("weam").values["de"]

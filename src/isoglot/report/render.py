@@ -28,14 +28,9 @@ class ReportOptions:
     """What a report shows beside its runs.
 
     Args:
-        title: heading of the page.
-        headline: a sentence of your own, put above the computed headline.
-        places: runs to put beside rows of the papers' tables.
-        combinations: bilingual models shown as one row.
         names: run -> what it is called in the report.
         baseline: the run that the headline compares with; the second best without it.
         source: language fine-tuned on; the zero-shot mean leaves it out.
-        sentences: pairs shown in each word-alignment viewer.
         tables: folder for every table as CSV and LaTeX.
     """
 
@@ -52,14 +47,6 @@ class ReportOptions:
 
 def render(runs: Sequence[str | Path], *, out: str | Path, options: ReportOptions | None = None) -> Path:
     """Write one self-contained HTML page on the runs.
-
-    Args:
-        runs: run folders, folders of studies, folders of them, or files of results.
-        out: the page.
-        options: what to show beside the runs.
-
-    Returns:
-        The page.
 
     Raises:
         InputError: a run is missing or holds nothing, or a file in it is wrong (``file:line``).
@@ -86,12 +73,7 @@ def render(runs: Sequence[str | Path], *, out: str | Path, options: ReportOption
 
 
 def comparison_tables(runs: Sequence[str | Path], options: ReportOptions) -> list[Table]:
-    """The tables beside the papers' alone, for ``isoglot report compare``.
-
-    Raises:
-        InputError: as :func:`render`.
-        ConfigurationError: as :func:`render`.
-    """
+    """The tables beside the papers' alone, for ``isoglot report compare``."""
     material = gather(runs, options.combinations, options.names)
     return _compared(material, collect(material.rows, options.combinations), options)
 

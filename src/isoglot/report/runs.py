@@ -28,14 +28,7 @@ class RunInfo:
     """What is known of a run from the folder it came in.
 
     Args:
-        name: label of the run.
         encoder: the model that training started from; empty if not recorded.
-        folder: where it was found.
-        seeds: of its rows.
-        recipe_hash: of its recipe.
-        checkpoint_hashes: of the weights that were measured.
-        versions: package -> version.
-        examples: rows of results.
     """
 
     name: str
@@ -50,16 +43,7 @@ class RunInfo:
 
 @dataclass
 class Material:
-    """All that a report is made from.
-
-    Args:
-        rows: Rows of all results.
-        cells: of the papers' tables, measured by studies.
-        infos: run -> what is known of it.
-        curves: of all training runs.
-        figures: to draw.
-        alignments: title and sentence pairs.
-    """
+    """All that a report is made from."""
 
     rows: list[Result] = field(default_factory=list)
     cells: list[Cell] = field(default_factory=list)
@@ -78,11 +62,6 @@ def gather(
 
     A folder is searched through: ``results.jsonl``, ``cells.jsonl``, run folders (``run.json`` or ``checkpoint-*``)
     and ``figures`` folders at any depth. A file is results, or cells where it is called ``cells.jsonl``.
-
-    Args:
-        paths: run folders, folders of run folders, or files of results.
-        combinations: rows made of several runs' results, which are described by their first run.
-        names: run -> what it is called in the report.
 
     Raises:
         InputError: a path is not there, holds nothing to report, or a file in it is wrong.

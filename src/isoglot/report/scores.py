@@ -75,10 +75,6 @@ class Combination:
 
     A language that has a model of its own is read from that model alone; any other one (English) is the mean over
     the models.
-
-    Args:
-        name: Name of the row.
-        models: language -> run.
     """
 
     name: str
@@ -86,11 +82,7 @@ class Combination:
 
     @classmethod
     def parse(cls, text: str) -> Combination:
-        """Read ``weam=de:weam-de,es:weam-es``.
-
-        Raises:
-            ConfigurationError: the text has another form.
-        """
+        """Read ``weam=de:weam-de,es:weam-es``."""
         name, separator, rest = text.partition("=")
         pairs = [part.partition(":") for part in rest.split(",")]
         if not (name and separator and all(language and colon and run for language, colon, run in pairs)):
@@ -111,7 +103,6 @@ class Scores:
 
     Args:
         values: measure -> run -> language -> seed -> (value, examples).
-        runs: in the order of their first row.
         scaled: measures given as shares of 1, shown in percent.
         repeated: rows that a later row of the same run, seed and measure took the place of, with another value.
     """
@@ -141,8 +132,7 @@ class Scores:
 
         A seed that lacks a language is left out: means over different languages are not means of one thing.
 
-        Returns:
-            ``None`` where there is no language or no seed has them all.
+        ``None`` where there is no language or no seed has them all.
         """
         cells = [self.values.get(measure, {}).get(run, {}).get(lang, {}) for lang in languages]
         seeds = [seed for seed in (cells[0] if cells else ()) if all(seed in cell for cell in cells)]
@@ -221,13 +211,6 @@ def collect(rows: Sequence[Result], combinations: Sequence[Combination] = ()) ->
 
     Of several rows for the same thing the last one counts. Metrics that are shares of 1 throughout are turned into
     percent; rows with hashes are isoglot's own, in percent however small.
-
-    Args:
-        rows: from :func:`isoglot.results.read`.
-        combinations: models to be shown as one row, in place of their own rows.
-
-    Raises:
-        ConfigurationError: a combination names a run that has no rows.
     """
     scores = Scores({}, [])
     labels = row_labels(rows)

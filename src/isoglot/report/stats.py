@@ -17,9 +17,7 @@ class Score:
     """A mean over seeds.
 
     Args:
-        mean: over seeds, in percent where the metric is a share.
         sd: the sample's standard deviation, n − 1 below the line; ``None`` for one seed.
-        seeds: how many.
         examples: how many examples each seed was measured on (the fewest).
     """
 

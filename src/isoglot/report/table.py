@@ -17,12 +17,8 @@ class TableCell:
     """One cell.
 
     Args:
-        text: as shown; empty for none.
         value: what it sorts by, and what CSV holds.
-        sd: standard deviation over seeds.
-        best: the best of its column.
         note: number of a note of the table, 1-based; 0 for none.
-        title: shown when pointed at.
         digits: after the point, of the standard deviation as of the text.
     """
 
@@ -50,10 +46,7 @@ class Column:
     """One column.
 
     Args:
-        label: short, such as a language's code.
-        title: in full.
         group: columns that follow each other in one group stand under its name.
-        average: a mean of other columns.
     """
 
     label: str
@@ -67,10 +60,7 @@ class Row:
     """One row.
 
     Args:
-        header: what the row is about.
-        cells: as many as there are columns.
         kind: whose figures they are; ``reference`` rows are a paper's that stand beside none of ours.
-        detail: shown small beside the header.
     """
 
     header: str
@@ -84,13 +74,6 @@ class Table:
     """A table.
 
     Args:
-        id: of letters, digits and hyphens; file names and anchors are made from it.
-        title: heading.
-        caption: what the numbers are.
-        corner: heading of the rows' column.
-        columns: without the rows' own.
-        rows: each with a cell a column.
-        notes: numbered from 1.
         paper: name of the paper's table that stands beside ours (``weam:Table2``); empty for none.
         secondary: of a metric that is not its task's main one.
         orderings: how many pairs of our runs stand in the paper's order, in the opposite one, and too close to tell.

@@ -28,10 +28,7 @@ class Word:
     """A word with its links.
 
     Args:
-        text: as written.
         links: place in the other sentence and class of each, as the page's script reads them (``0:sure 2:error``).
-        worst: class that matters most; empty for an unlinked word.
-        label: read out with the word.
     """
 
     text: str
@@ -54,8 +51,6 @@ class Viewer:
     """What the page shows of one file of aligned pairs.
 
     Args:
-        title: heading.
-        sentences: Sentences of the file.
         most: pairs shown, evenly spread over the file where there are more.
     """
 

@@ -240,12 +240,7 @@ def alignment_of(lab: Lab, system: str, order: str, seed: int) -> Value:
 def encoder_of(lab: Lab, system: str, order: str, seed: int, **values: float) -> Call:
     """One of the four objectives, trained from scratch on English and its derived copy.
 
-    Args:
-        lab: Lab of the study.
-        system: of :data:`SYSTEMS`.
-        order: the transformation.
-        seed: Seed of the run.
-        **values: ``parallel``, ``dictionary``, ``alpha`` or ``overlap`` in place of the usual ones.
+    ``values``: ``parallel``, ``dictionary``, ``alpha`` or ``overlap`` in place of the usual ones.
     """
     size = lab.size | values
     copy = derived(lab, order, values.get("overlap", 0.0))

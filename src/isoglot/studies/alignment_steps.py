@@ -21,8 +21,6 @@ class StatisticalAlignment(Step):
     """AER of a statistical aligner on gold links, trained on their sentences and on more bitext, in per cent.
 
     Args:
-        gold: gold links with words.
-        method: of alignment.
         train: more bitext: a recipe's source.
         reverse: Exchange the sides of ``train``, where the gold links' source is its target.
     """
@@ -62,11 +60,8 @@ class BestLinks(Step):
     Values: each test set's name, ``dev`` (the least mean) and ``layer``, in per cent; facts: ``method``, ``layer``.
 
     Args:
-        checkpoint: The encoder.
         dev: Name -> gold links to choose by.
         test: Name -> gold links to measure on.
-        methods: To choose from, of ``isoglot align``.
-        layers: To choose from; by default all.
     """
 
     kind: ClassVar[str] = "analyse"

@@ -78,21 +78,11 @@ class Step(BaseModel):
         return outside(text for text in texts(self.model_dump(exclude={"label"})) if "/" in text)
 
     def check(self) -> None:
-        """Refuse options that whoever does the work would not take.
-
-        Raises:
-            ConfigurationError: one of them.
-        """
+        """Refuse options that whoever does the work would not take."""
 
 
 class Call(str):
-    """A step that is to be done; as a text it stands for its folder: ``f"{world}/text/en.train.txt"``.
-
-    Args:
-        step: what is done.
-        name: for people.
-        needs: the calls that the step names.
-    """
+    """A step that is to be done; as a text it stands for its folder: ``f"{world}/text/en.train.txt"``."""
 
     step: Step
     name: str
@@ -138,9 +128,6 @@ class Value:
 
     Args:
         op: what is done with the parts; ``read`` takes ``metric`` from ``call``.
-        parts: other values.
-        call: that measures it.
-        metric: name among the call's values.
         unavailable: why there will be no number.
     """
 
@@ -204,10 +191,8 @@ def _rank_correlation(numbers: Sequence[float]) -> float | None:
 def resolve(value: Any, fill: Callable[[str, str], Any], *, variables: bool) -> Any:
     """A tree with folders and facts in place of the calls that its texts name.
 
-    Args:
-        value: texts, numbers, lists and mappings.
-        fill: key and fact (empty for the folder) to what stands there.
-        variables: fill in ``${NAME}`` too.
+    ``fill`` takes a key and a fact (empty for the folder) and gives what stands there; ``variables`` fills in
+    ``${NAME}`` too.
     """
     if isinstance(value, Mapping):
         return {k: resolve(v, fill, variables=variables) for k, v in value.items()}
@@ -237,11 +222,7 @@ def outside(paths: Iterable[str]) -> list[Input]:
 
 
 def expanded(text: str) -> str:
-    """A text with its ``${NAME}`` filled in.
-
-    Raises:
-        ConfigurationError: one is not set.
-    """
+    """A text with its ``${NAME}`` filled in."""
     if missing := unset(text):
         raise ConfigurationError(
             f"{text}: environment variable {missing[0]} is not set; type `export {missing[0]}=...`"

@@ -27,10 +27,6 @@ class Study:
     """A table or figure of a paper as a function.
 
     Args:
-        name: ``align_mlm/table3``.
-        title: the first line of the function's docstring.
-        run: the function.
-        sizes: ``SIZES`` of its module.
         about: ``ABOUT`` of its module: what each scale runs on.
     """
 
@@ -52,14 +48,7 @@ def builtin_studies() -> dict[str, Study]:
 
 
 def find_studies(names: Sequence[str]) -> list[Study]:
-    """Studies by name; a paper's name stands for all of its studies, ``FILE.py`` for all of a file's.
-
-    Args:
-        names: ``align_mlm/table3``, ``align_mlm``, ``mine.py`` or ``mine.py/table3``.
-
-    Raises:
-        ConfigurationError: there is none.
-    """
+    """Studies by name; a paper's name stands for all of its studies, ``FILE.py`` for all of a file's."""
     known, found = builtin_studies(), list[Study]()
     for given in names:
         path, _, name = given.partition(".py")

@@ -75,8 +75,6 @@ class DemoRow:
     """What one objective reached, in per cent.
 
     Args:
-        name: Name of the objective.
-        alignment: alignment score.
         supervised: task -> fine-tuned and tested on the derived language.
         zero_shot: task -> fine-tuned on English, tested on the derived language.
     """
@@ -89,13 +87,7 @@ class DemoRow:
 
 @dataclass(frozen=True)
 class Demo:
-    """What the demo found.
-
-    Args:
-        rows: one an objective.
-        example: a sentence and its derived form.
-        page: the report.
-    """
+    """What the demo found."""
 
     rows: Sequence[DemoRow]
     example: tuple[str, str]
@@ -133,14 +125,7 @@ def run_demo(
 ) -> Demo:
     """Run the demo, a process a core, and write its report.
 
-    Args:
-        out: folder; what is finished in it is not done again.
-        changes: sizes in place of the demo's.
-        workers: processes; by default as many as there are cores, four at most.
-        progress: Receives progress reports.
-
-    Raises:
-        ConfigurationError: a size that ALIGN-MLM's studies do not have, or a part of the work that failed.
+    ``changes`` are sizes in place of the demo's; without ``workers`` it takes a process a core, four at most.
     """
     report, store = progress or Silent(), Store(Path(out))
     study = Study("demo", str(demo.__doc__), demo, align_mlm.SIZES, align_mlm.ABOUT)

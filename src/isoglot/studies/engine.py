@@ -33,13 +33,7 @@ _FAILED = "failed"
 
 @dataclass
 class Done:
-    """What was done.
-
-    Args:
-        made: calls that were done now, by kind.
-        seconds: that they took, by kind.
-        failed: call -> why it could not be done.
-    """
+    """What was done."""
 
     made: dict[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -47,11 +41,7 @@ class Done:
 
 
 class Store:
-    """The folder of studies, which several processes may share.
-
-    Args:
-        root: the folder.
-    """
+    """The folder of studies, which several processes may share."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -92,12 +82,7 @@ class Store:
     def resolved(self, call: Call, *, assume: bool = False) -> Step:
         """A call's step with folders and facts in place of the calls it names.
 
-        Args:
-            call: whose needs are done.
-            assume: take facts that are not known yet to be some number.
-
-        Raises:
-            ConfigurationError: a fact that the call named does not have, or a variable that is not set.
+        With ``assume``, facts that are not known yet are taken to be some number.
         """
         known = {needed.key: needed for needed in call.needs}
 
@@ -120,14 +105,7 @@ class Store:
             self._write(call, {**manifest, "weights": "deleted"})
 
     def do(self, call: Call, report: Reporter) -> dict[str, Any]:
-        """Do one call unless it is done; other processes wait for it.
-
-        Returns:
-            Its manifest.
-
-        Raises:
-            IsoglotError: it cannot be done.
-        """
+        """Do one call unless it is done; other processes wait for it."""
         with locked(self.folder(call)):
             if self.usable(call):
                 return self.manifest(call) or {}

@@ -49,11 +49,7 @@ class Task:
     Args:
         kind: name in :data:`isoglot.tasks.TASKS`, or ``package.module:Name``.
         data: as ``--data`` of ``isoglot finetune``; ``{language}`` and ``{split}`` are filled in.
-        languages: that it is evaluated in.
         preset: settings of fine-tuning to start from.
-        train: settings laid over the preset's.
-        options: Options of the task.
-        split: to evaluate on.
         unavailable: why it is not measured.
     """
 
@@ -117,19 +113,9 @@ class Drawing:
 class Lab:
     """Takes a study's calls and cells.
 
-    Args:
-        sizes: of the paper, see :data:`Sizes`.
-        scale: which of them.
-        changes: sizes in their place.
-
     Attributes:
         size: name to value.
         changed: sizes that are not the paper's, with the paper's.
-        places: cells so far.
-        drawings: figures so far.
-
-    Raises:
-        ConfigurationError: an unknown scale or size.
     """
 
     def __init__(
@@ -162,12 +148,7 @@ class Lab:
         return (tiny, small, paper)[SCALES.index(self.scale)]
 
     def make(self, name: str, step: Step) -> Call:
-        """A piece of work; the same step again is the same call.
-
-        Args:
-            name: for people, and part of the folder's name.
-            step: what is done.
-        """
+        """A piece of work; the same step again is the same call."""
         text = step.model_dump_json()
         needs = [self._calls[key] for key in dict.fromkeys(key for key, _ in TOKEN.findall(text))]
         call = Call(step, name, needs)

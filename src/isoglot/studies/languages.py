@@ -203,17 +203,7 @@ def continued(
     seed: int,
     name: str = "",
 ) -> Call:
-    """An encoder continued by a recipe; empty sections are left out.
-
-    Args:
-        lab: Lab of the study.
-        run: name in results.
-        recipe: built-in name.
-        encoder: to start from.
-        sections: laid over the recipe.
-        seed: Seed of the run.
-        name: for people, where the run's name says too little.
-    """
+    """An encoder continued by a recipe; empty sections are left out."""
     saving = {} if lab.scale == "paper" else {"save_steps": lab.size["save_steps"]}
     own = {"model": {"path": lab.checkpoint(encoder)}, **sections, "train": {**sections["train"], **saving}}
     return lab.pretrain(name or run, recipe, {k: v for k, v in own.items() if v}, seed=seed, run=run)
@@ -235,12 +225,7 @@ def fill(
 ) -> None:
     """Every cell of a paper's table but its averages, which the report computes.
 
-    Args:
-        lab: Lab of the study.
-        table: ``weam:Table2``.
-        measure: the value of a row and column for a seed; one that depends on no seed counts once.
-        note: on every cell.
-        seeds: in place of the lab's.
+    ``measure`` gives the value of a row and column for a seed; one that depends on no seed counts once.
     """
     paper = paper_table(table)
     for row in paper.rows:

@@ -41,14 +41,7 @@ _QUANTITIES = {
 
 @dataclass(frozen=True)
 class Program:
-    """What a study measures at one scale.
-
-    Args:
-        study: whose.
-        lab: that its calls are of; studies of a paper share it.
-        places: cells.
-        drawings: figures.
-    """
+    """What a study measures at one scale."""
 
     study: Study
     lab: Lab
@@ -74,14 +67,8 @@ def build_programs(
 ) -> list[Program]:
     """Run the studies' functions on labs, one a paper.
 
-    Args:
-        studies: of :func:`isoglot.studies.catalogue.find_studies`.
-        scale: tiny, small or paper.
-        changes: sizes in place of those of the scale.
-        only: patterns; a cell is taken if one matches it, see :func:`matches`.
-
-    Raises:
-        ConfigurationError: an unknown scale or size, or patterns that match nothing.
+    ``changes`` replace sizes of the scale; a cell is taken if one pattern of ``only`` matches it, see
+    :func:`matches`.
     """
     labs: dict[int, Lab] = {}
     programs = []
@@ -112,9 +99,7 @@ class Inspection:
     """What studies would do.
 
     Args:
-        targets: the calls whose results are wanted.
         calls: that are not done, each after what it needs.
-        inputs: files from outside that a call reads.
         blocked: call -> the first file that it, or what it needs, misses.
     """
 
@@ -138,11 +123,7 @@ def inspect_programs(
 ) -> Inspection:
     """Look at every call that is not done; nothing is made.
 
-    Args:
-        programs: of :func:`build_programs`.
-        store: their folder.
-        part: (k, n) of the encoders; parts do not overlap, and all n together are everything.
-        check: refuse options that whoever does the work would not take.
+    ``part`` is (k, n) of the encoders: parts do not overlap, and all n together are everything.
 
     Raises:
         ConfigurationError: every mistake in recipes, tasks, settings and analyses.
@@ -170,11 +151,7 @@ def inspect_programs(
 
 
 def write_program(program: Program, store: Store, blocked: Mapping[Call, str]) -> tuple[list[Table], Path]:
-    """Write ``cells.jsonl``, ``results.jsonl``, ``table.txt`` and ``figures`` of a study from what there is so far.
-
-    Returns:
-        The tables, and the folder.
-    """
+    """Write ``cells.jsonl``, ``results.jsonl``, ``table.txt`` and ``figures`` of a study from what there is so far."""
     from isoglot.report.compare import compare  # noqa: PLC0415 - loads scipy
     from isoglot.report.export import to_text  # noqa: PLC0415
 

@@ -93,12 +93,7 @@ class Text(Step):
 
 
 class Tokenizer(Step):
-    """A tokenizer trained on text files.
-
-    Args:
-        text: files of lines.
-        options: keys of a recipe's ``tokenizer``.
-    """
+    """A tokenizer trained on text files."""
 
     text: Annotated[list[str], Field(min_length=1)]
     options: Options
@@ -122,11 +117,7 @@ class Derive(Step):
     Args:
         inputs: name -> ``path`` and keys of :class:`isoglot.derive.derive_corpus.DeriveRequest` (``kind``, ``parses``,
             ``first_parse_only``, ``limit``), with ``options`` and ``rows`` laid over those of all inputs.
-        transform: ``trans+inv``.
         tokenizer: whose pieces trans copies; without one, letters change.
-        language: tag of the derived language.
-        options: Options of :class:`isoglot.derive.spec.TransformOptions`.
-        rows: Rows of :class:`isoglot.derive.rows.DeriverOptions`.
     """
 
     inputs: Annotated[dict[str, Options], Field(min_length=1)]
@@ -180,14 +171,7 @@ class Derive(Step):
 
 
 class Pairs(Step):
-    """A part of two parallel files of lines as ``pairs.tsv``; a smaller share is a part of a larger one.
-
-    Args:
-        source: file of lines.
-        target: its translation, line by line.
-        share: of the pairs.
-        seed: Seed of the draw.
-    """
+    """A part of two parallel files of lines as ``pairs.tsv``; a smaller share is a part of a larger one."""
 
     source: str
     target: str
@@ -215,12 +199,7 @@ class Pairs(Step):
 
 
 class Prepare(Step):
-    """A corpus in ``corpus``, as ``isoglot prepare`` makes it.
-
-    Args:
-        source: A recipe's source.
-        options: Of ``isoglot prepare``.
-    """
+    """A corpus in ``corpus``, as ``isoglot prepare`` makes it."""
 
     source: Options
     options: Options
@@ -248,10 +227,7 @@ class Align(Step):
     """A bitext with word links in ``aligned``, as ``isoglot align --words unicode`` makes it.
 
     Args:
-        path: the bitext, or a recipe's source.
         source: further keys of the source (``columns``, ``source_language``, …).
-        method: of statistical alignment.
-        symmetrisation: of both directions.
     """
 
     path: str
@@ -280,7 +256,6 @@ class Gold(Step):
 
     Args:
         corpora: name of the file -> ALIGNED corpus.
-        limit: pairs of each.
     """
 
     corpora: Annotated[dict[str, str], Field(min_length=1)]

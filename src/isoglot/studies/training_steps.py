@@ -103,13 +103,7 @@ class Pretrain(Step):
 
 
 class TaskData(BaseModel):
-    """A task with its data.
-
-    Args:
-        kind: name in :data:`isoglot.tasks.TASKS`, or ``package.module:Name``.
-        data: as ``--data`` of ``isoglot finetune``.
-        options: Options of the task.
-    """
+    """A task with its data."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     kind: str
@@ -117,11 +111,7 @@ class TaskData(BaseModel):
     options: Options = {}
 
     def build(self) -> Any:
-        """The task.
-
-        Raises:
-            ConfigurationError: no such task, or options that it does not have.
-        """
+        """The task."""
         from isoglot.tasks import build_task  # noqa: PLC0415
 
         return build_task(self.kind, self.data, **self.options)
@@ -166,11 +156,7 @@ class Finetune(Step):
     seed: int
 
     def settings(self) -> tuple[Any, Any]:
-        """The task with the preset's options, and the settings.
-
-        Raises:
-            ConfigurationError: unknown options or settings.
-        """
+        """The task with the preset's options, and the settings."""
         from isoglot.finetuning.options import task_with_settings  # noqa: PLC0415
 
         values = {**self.task.options, **self.train, "run": self.label or None}
@@ -251,8 +237,6 @@ class AlignmentScore(Step):
     """ALIGN-MLM's alignment score of an encoder, and its parts inside and outside the dictionary, in per cent.
 
     Args:
-        checkpoint: the encoder.
-        vocabulary: the copied tokenizer.
         options: fields of :class:`isoglot.analysis.checkpoint_score.ScoreOptions`; ``subset`` as a mapping.
     """
 
@@ -292,9 +276,6 @@ class Figure(Step):
     Args:
         type: ``map`` of frequent aligned words (options of :class:`isoglot.analysis.analyse_map.MapRequest`), or links
             by ``layers`` (of :class:`isoglot.analysis.analyse_links.LayersRequest`).
-        name: Name of the figure file.
-        panels: label -> checkpoint.
-        options: Options of the analysis.
     """
 
     kind: ClassVar[str] = "figure"

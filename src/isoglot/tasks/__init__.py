@@ -43,13 +43,7 @@ ALIASES = {
 
 @dataclass(frozen=True)
 class TaskOption:
-    """An option of a task.
-
-    Args:
-        name: As in ``--set NAME=VALUE``.
-        default: Its value where none is given.
-        meaning: From the class's docstring.
-    """
+    """An option of a task."""
 
     name: str
     default: Any
@@ -91,14 +85,7 @@ def build_task(name: str, data: Sequence[str], /, **options: Any) -> Any:
 
 
 def task_class(name: str) -> Any:
-    """The class of a task.
-
-    Args:
-        name: As for :func:`build_task`.
-
-    Raises:
-        ConfigurationError: The task is unknown, or cannot be imported.
-    """
+    """The class of a task."""
     return resolve(TASKS, ALIASES.get(name, name), kind="task", names=ALIASES)
 
 

@@ -114,9 +114,6 @@ def places_of(task: Task, language: str, split: str) -> list[Place]:
     """What :meth:`Task.load` will read for a language and split: files, folders, or data sets of the hub.
 
     Nothing is read. A task whose languages are pairs, or have several files, has a method ``places`` of its own.
-
-    Raises:
-        ConfigurationError: There are no such data.
     """
     own = getattr(task, "places", None)
     found: list[Place] = task.data.find(language, split) if own is None else own(language, split)
@@ -124,11 +121,7 @@ def places_of(task: Task, language: str, split: str) -> list[Place]:
 
 
 def check_places(task: Task, wanted: Sequence[tuple[str, str]]) -> None:
-    """See that there are data for each language and split, before work that takes long.
-
-    Raises:
-        ConfigurationError: Every language and split without data, and what is not a language code.
-    """
+    """See that there are data for each language and split, before work that takes long."""
     problems: list[str] = []
     for language, split in wanted:
         if not _LANGUAGE.fullmatch(language):
@@ -156,14 +149,7 @@ def load_places(
 ) -> Dataset:
     """Read every place of a language and split, and take the parts that are asked for.
 
-    Args:
-        data: where to look.
-        language: ISO code.
-        split: train, dev or test.
-        read: reads one local place.
-        hub: the task's own data set on the hub.
-        schema: Schema of the rows.
-        group: columns of which the first that there is keeps its equal values together when a part is taken.
+    Of the columns ``group`` the first that there is keeps its equal values together when a part is taken.
     """
     parts = []
     for place in data.find(language, split):
@@ -185,11 +171,7 @@ def group_column(dataset: Dataset, names: Sequence[str]) -> str | None:
 def take_part(dataset: Dataset, start: float, stop: float, *, group: str | None) -> Dataset:
     """The rows of the groups between two percentages, in their order.
 
-    Args:
-        dataset: any.
-        start: per cent.
-        stop: per cent.
-        group: equal values of this column make a group (``None``: each row is one).
+    Equal values of the column ``group`` make a group; without one each row is one.
     """
     if group is None:
         number = np.arange(len(dataset))

@@ -31,9 +31,7 @@ def code_switch(target: Dataset, pivot: Dataset) -> Dataset:
     the English answer and ``(question_en, context_l)`` with the translated one; where either answer is missing both
     copies are dropped.
 
-    Args:
-        target: PAIR or SPAN rows, translated.
-        pivot: their originals. Rows belong together by ``id`` where both have unique ones, else by their order.
+    Rows belong together by ``id`` where both sides have unique ones, else by their order.
 
     Returns:
         Rows of the same schema with :data:`ORIGINAL`, the language of the second half as ``language`` and that of the
@@ -71,9 +69,7 @@ def code_switch(target: Dataset, pivot: Dataset) -> Dataset:
 def numbered(target: Dataset, pivot: Dataset) -> tuple[Dataset, Dataset]:
     """Both with an ``id`` by which rows are matched, so that parts of either can be taken away.
 
-    Args:
-        target: translations.
-        pivot: their originals. Where ids are not there or not unique, and both are of one length, the order counts.
+    Where ids are not there or not unique, and both are of one length, the order counts.
     """
     if _have_ids(target, pivot) or len(target) != len(pivot):
         return target, pivot

@@ -84,7 +84,6 @@ class RowCollator:
     """Pads rows to a batch of tensors; items that are lists of rows are laid flat, so their rows stay in one batch.
 
     Args:
-        tokenizer: gives the padding id.
         multiple: pad to a multiple of this (8 suits tensor cores).
     """
 
@@ -143,15 +142,7 @@ def device_batches(
     max_tokens: int,
     progress: Step | None = None,
 ) -> Iterator[tuple[list[int], dict[str, Tensor]]]:
-    """Batches of inputs of like length on a device: their numbers, and their padded columns.
-
-    Args:
-        inputs: Columns of each row.
-        collator: Pads them.
-        device: Where the tensors go.
-        max_tokens: Padded tokens in a batch.
-        progress: Called after each batch with rows done and rows in all.
-    """
+    """Batches of inputs of like length on a device: their numbers, and their padded columns."""
     done = 0
     for batch in length_batches(np.array([len(row["input_ids"]) for row in inputs], np.int64), max_tokens):
         columns = collator([inputs[i] for i in batch])
@@ -174,14 +165,7 @@ def predict_rows(
 ) -> list[Array]:
     """Run a model with a head over rows.
 
-    Args:
-        model: on its device; put in evaluation mode.
-        rows: what to run on; labels are not passed.
-        collator: makes batches.
-        reduce: what to keep of the logits (a tensor, or a tuple where a head has several), on the device.
-        max_tokens: padded tokens in a batch.
-        precision: of the forward; below float32 by autocast.
-        progress: called with rows done and rows in all.
+    ``reduce`` says what to keep of the logits (a tensor, or a tuple where a head has several), on the device.
 
     Returns:
         One array a row: of shape (length,) or, where ``reduce`` gives several tensors, (tensors, length).

@@ -25,15 +25,7 @@ def new_head(
 ) -> PreTrainedModel:
     """A pre-trained encoder with a fresh head.
 
-    Args:
-        auto: ``AutoModelForTokenClassification`` or one of its kin.
-        checkpoint: folder or hub name. Only safetensors are read and no remote code is run.
-        labels: Labels of the head, in the order of its outputs.
-        seed: Seed of the head's weights (and of a pooler that the checkpoint lacks).
-        dropout: of all its layers; ``None``: as the checkpoint says.
-
-    Raises:
-        ConfigurationError: nothing can be loaded, or the encoder's own weights are missing there.
+    The seed is of the head's weights, and of a pooler that the checkpoint lacks.
     """
     settings = {} if labels is None else _label_arguments(labels)
     config = load_config(checkpoint, **settings)
@@ -46,11 +38,7 @@ def new_head(
 
 
 def trained_head(auto: Any, checkpoint: str | Path, *, task: str) -> PreTrainedModel:
-    """A fine-tuned model as it is.
-
-    Raises:
-        ConfigurationError: nothing can be loaded, or the checkpoint has no head of this kind.
-    """
+    """A fine-tuned model as it is."""
     return load_checkpoint(
         auto,
         checkpoint,

@@ -59,11 +59,7 @@ class LanguageVectors:
     weight: Tensor
 
     def with_ids(self, ids: Mapping[str, int]) -> LanguageVectors:
-        """The same table with other ids (a derived language may go by another code in the task's data).
-
-        Raises:
-            ConfigurationError: an id that the table does not have.
-        """
+        """The same table with other ids (a derived language may go by another code in the task's data)."""
         rows = len(self.weight)
         wrong = {code: number for code, number in ids.items() if not 0 <= number < rows}
         if wrong:
@@ -75,11 +71,7 @@ class LanguageVectors:
 
 
 def read_vectors(checkpoint: Path | str) -> LanguageVectors | None:
-    """The language embeddings of a checkpoint, fine-tuned or of a pre-training run; ``None`` without any.
-
-    Raises:
-        InputError: the file is damaged.
-    """
+    """The language embeddings of a checkpoint, fine-tuned or of a pre-training run; ``None`` without any."""
     if isinstance(checkpoint, str):
         return None
     own = _read(checkpoint / _OWN_FILE)
@@ -98,13 +90,7 @@ def read_vectors(checkpoint: Path | str) -> LanguageVectors | None:
 def chosen_vectors(checkpoint: Path | str, ids: Mapping[str, int] | None) -> LanguageVectors | None:
     """A checkpoint's language embeddings with the ids that are asked for.
 
-    Args:
-        checkpoint: see :func:`read_vectors`.
-        ids: languages to ids; ``None``: the checkpoint's own; empty: no language embeddings.
-
-    Raises:
-        ConfigurationError: ids for a checkpoint without language embeddings, or one that its table does not have.
-        InputError: the file is damaged.
+    Without ``ids`` they are the checkpoint's own; empty ``ids`` mean no language embeddings.
     """
     if ids is not None and not ids:
         return None

@@ -53,12 +53,7 @@ class RetrievalTask:
         self.name = self.name or self.kind
 
     def load(self, language: str, split: str) -> Dataset:
-        """BITEXT rows, the language first.
-
-        Raises:
-            InputError: files of different lengths, or a data set that is not available.
-            ConfigurationError: no pair of files.
-        """
+        """BITEXT rows, the language first."""
         own, pivot = self._languages(language)
         places = self.places(language, split)
         first, hub = places[0], self.hub

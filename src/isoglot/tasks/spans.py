@@ -15,14 +15,7 @@ __all__ = ["SpanOptions", "Window", "best_answer", "maximal_context"]
 
 @dataclass(frozen=True, slots=True)
 class SpanOptions:
-    """How an answer is chosen.
-
-    Args:
-        n_best: starts, and ends, of each window that are considered.
-        max_answer_length: in tokens.
-        null_threshold: answer nothing when the score of no answer exceeds that of the best answer by more than this;
-            ``None``: always answer.
-    """
+    """How an answer is chosen."""
 
     n_best: int = 20
     max_answer_length: int = 30
@@ -34,7 +27,6 @@ class Window:
     """The part of a context that one row holds.
 
     Args:
-        first: position of its first token in the row.
         offsets: characters of each of its tokens in the context. Shape: (tokens, 2).
         null: position whose scores stand for no answer.
     """
@@ -69,14 +61,7 @@ def best_answer(
 ) -> tuple[str, float]:
     """The answer with the highest start + end score, and that score.
 
-    Args:
-        context: the text.
-        windows: of one question.
-        outputs: start and end scores of each. Shape: (2, length of the row).
-        options: how to choose.
-
-    Returns:
-        The answer, empty for none.
+    ``outputs`` are start and end scores of each window. **Shape**: (2, length of the row).
     """
     best: tuple[float, int, int] | None = None
     null = np.inf

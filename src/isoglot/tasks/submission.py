@@ -19,18 +19,7 @@ __all__ = ["write", "written"]
 
 
 def write(folder: Path, task: Task, language: str, split: str, predictions: Predictions) -> Path:
-    """Write predictions for submission.
-
-    Args:
-        folder: Of all submissions.
-        task: Named as XTREME calls it, unless it has a name of its own.
-        language: ISO code.
-        split: ``test`` or ``dev``.
-        predictions: A list of lists of tags, a list of labels, or a mapping from question to answer.
-
-    Returns:
-        The file.
-    """
+    """Write predictions for submission."""
     stem = _stem(folder, task, language, split)
     if isinstance(predictions, Mapping):
         text = json.dumps(dict(predictions), ensure_ascii=False, indent=2) + "\n"

@@ -61,11 +61,7 @@ class TaggingTask(HeadTask):
         self.allowed = self.allowed if labels is None else tuple(labels)
 
     def is_table(self, path: str) -> bool:
-        """Whether a path holds TAGGED rows.
-
-        Raises:
-            ConfigurationError: It does, and words as written are asked for.
-        """
+        """Whether a path holds TAGGED rows."""
         found = super().is_table(path)
         if found and self._written:
             raise ConfigurationError(
@@ -90,11 +86,7 @@ class TaggingTask(HeadTask):
     def encode(
         self, dataset: Dataset, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, *, training: bool
     ) -> EncodedRows:
-        """One row a sentence, more for long ones.
-
-        Raises:
-            ConfigurationError: a tag that the model has no output for, in training data.
-        """
+        """One row a sentence, more for long ones."""
         names = {label: i for i, label in enumerate(model_labels(model))}
         template = special_template(tokenizer)
         room = self.max_length - len(template.prefix) - len(template.suffix)

@@ -29,14 +29,10 @@ class TextEncoder:
     """Turns texts into vectors.
 
     Args:
-        checkpoint: a folder or hub name.
         layer: hidden states' number (0 = embeddings, negative from the end), or ``static`` for the mean of the word
             embeddings alone.
         pooling: ``mean`` over all pieces without special tokens, or ``cls``: the first position.
         max_length: tokens of a text at most, with special ones; by default the encoder's limit, at most 512.
-
-    Raises:
-        ConfigurationError: nothing can be loaded, or there is no such layer.
     """
 
     def __init__(

@@ -46,11 +46,7 @@ class WordAlignmentTask:
     primary_metric: ClassVar[str] = "aer"
 
     def load(self, language: str, split: str) -> Dataset:
-        """Rows of ``source_words``, ``target_words``, ``sure`` and ``possible``.
-
-        Raises:
-            InputError: a file that cannot be read or has no words.
-        """
+        """Rows of ``source_words``, ``target_words``, ``sure`` and ``possible``."""
         path = self.places(language, split)[0].path
         found = read_links(path, base=self.base)
         if found.words is None:

@@ -39,7 +39,6 @@ class AnswerScore:
     Args:
         exact_match: share of the questions whose answer is one of the gold ones, after normalisation.
         f1: F1 of the answer's words with those of the nearest gold answer.
-        questions: how many.
     """
 
     exact_match: float
@@ -61,9 +60,7 @@ def normalise_squad(text: str) -> str:
 def normalise_mlqa(text: str, language: str) -> str:
     """Lower case, no punctuation of any script, no articles of the language; Chinese in single characters.
 
-    Args:
-        text: an answer.
-        language: Language of the answer (that is, of the context); one without articles here is treated as Hindi.
+    A language without articles here is treated as Hindi.
 
     Example:
         >>> normalise_mlqa("Das Haus, eines der „alten“", "de")
@@ -88,10 +85,7 @@ def answer_score(
 
     A question without a prediction scores 0. One without gold answers is right when the prediction is empty.
 
-    Args:
-        gold: id to gold answers.
-        predicted: id to answer; other ids are ignored.
-        mlqa_language: normalise as MLQA for this language; by default as SQuAD.
+    Other ids than the gold ones are ignored; without ``mlqa_language`` answers are normalised as SQuAD's.
     """
     normalise: Callable[[str], str] = (
         normalise_squad if mlqa_language is None else partial(normalise_mlqa, language=mlqa_language)

@@ -26,13 +26,7 @@ _OPENED_AFTER = {(p, c) for p in "ESO" for c in "EI"}
 
 @dataclass(frozen=True, slots=True)
 class ChunkScore:
-    """Counts of chunks and what follows from them, in per cent.
-
-    Args:
-        correct: chunks that are in both.
-        predicted: chunks of the prediction.
-        gold: chunks of the gold standard.
-    """
+    """Counts of chunks and what follows from them, in per cent."""
 
     correct: int
     predicted: int
@@ -57,9 +51,7 @@ class ChunkScore:
 def chunks(tags: Sequence[str], type_of: Callable[[str], str]) -> list[tuple[str, int, int]]:
     """Chunks of one sentence: type, first and last token.
 
-    Args:
-        tags: one a token; the first letter is the prefix (B, I, E, S; O and ``.`` are outside).
-        type_of: the type that a tag stands for.
+    The first letter of a tag is its prefix (B, I, E, S; O and ``.`` are outside).
 
     Example:
         >>> chunks(["B-PER", "I-PER", "O", "I-LOC"], lambda tag: tag.partition("-")[2])
@@ -83,9 +75,6 @@ def entity_score(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str
 
     An ``I-`` that follows nothing of its type opens a chunk.
 
-    Raises:
-        ConfigurationError: not as many sentences, or as many tags in one of them.
-
     Example:
         >>> entity_score([["B-PER", "I-PER"]], [["B-PER", "O"]]).f1
         0.0
@@ -96,9 +85,6 @@ def entity_score(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str
 def pos_chunk_score(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> ChunkScore:
     """XTREME's F1 of part-of-speech tags: chunks of equal neighbours, micro-averaged (seqeval 0.0.12).
 
-    Raises:
-        ConfigurationError: as :func:`entity_score`.
-
     Example:
         >>> pos_chunk_score([["DET", "NOUN", "NOUN", "VERB", "PUNCT"]], [["DET", "NOUN", "VERB", "VERB", "PUNCT"]]).f1
         50.0
@@ -107,11 +93,7 @@ def pos_chunk_score(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[
 
 
 def tag_accuracy(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> float:
-    """Share of the tokens whose tag is right, in per cent; 0 without tokens.
-
-    Raises:
-        ConfigurationError: as :func:`entity_score`.
-    """
+    """Share of the tokens whose tag is right, in per cent; 0 without tokens."""
     _require_parallel(gold, predicted)
     pairs = [pair for g, p in zip(gold, predicted, strict=True) for pair in zip(g, p, strict=True)]
     return 100 * sum(g == p for g, p in pairs) / len(pairs) if pairs else 0.0
