@@ -27,18 +27,8 @@ def align_file(
 ) -> int:
     """Align bitext files.
 
-    Args:
-        sources: what to align.
-        out: file, ``-`` for standard output, or with ``output="corpus"`` a folder.
-        request: everything else.
-        progress: object with ``progress(label, done, total)`` and ``note(text)``.
-
     Returns:
         How many pairs were aligned (those that cannot be aligned keep their place and count).
-
-    Raises:
-        ConfigurationError: the aligner cannot be had, or an output would replace an input.
-        InputError: a file cannot be read.
     """
     aligner = request.aligner
     reads = [*(path for source in sources for path in source.files()), *getattr(aligner, "train_on", ())]

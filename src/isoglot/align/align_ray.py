@@ -54,16 +54,7 @@ Found = Iterator[tuple[RawPair, PairLinks]]
 
 @dataclass(frozen=True)
 class RayJob:
-    """What decides the links, and so whether parts of an earlier run can be taken.
-
-    Args:
-        corpus: folder that ``isoglot prepare`` wrote.
-        parts: folder for the links of each part, removed when the output is written.
-        model: folder or hub name of the encoder.
-        options: of :class:`isoglot.align.embedding.options.EmbeddingOptions`.
-        part_pairs: pairs of a part.
-        words: how text is cut into words.
-    """
+    """What decides the links, and so whether parts of an earlier run can be taken."""
 
     corpus: str
     parts: str
@@ -95,9 +86,6 @@ class PartAligner:
     """A Ray actor: loads the encoder once, with the first part, then aligns one part after the other.
 
     Not in the constructor, because Ray starts an actor whose constructor fails again and again.
-
-    Args:
-        job: what to align, and how.
     """
 
     def __init__(self, job: RayJob) -> None:
@@ -150,17 +138,7 @@ class PartAligner:
 
 @contextmanager
 def aligned_by_ray(job: RayJob, *, workers: int | None = None, progress: Any = None) -> Iterator[Found]:
-    """The pairs of a prepared folder with their links, in order; the parts are removed after the block.
-
-    Args:
-        job: what to align, and how.
-        workers: actors; by default one a GPU of the cluster, else one for each two CPUs.
-        progress: object with ``progress(label, done, total)`` and ``note(text)``.
-
-    Raises:
-        ConfigurationError: Ray is not installed, or the parts folder holds another job's.
-        InputError: the corpus is not a prepared folder.
-    """
+    """The pairs of a prepared folder with their links, in order; the parts are removed after the block."""
     total = prepared_manifest(job.corpus).rows
     count = -(-total // job.part_pairs)
     with occupied(job.parts):
@@ -260,11 +238,7 @@ def _read_back(job: RayJob, count: int) -> Found:
 
 
 def parts_folder(out: str | Path) -> Path:
-    """Where the parts of an output are kept while it is not there.
-
-    Raises:
-        ConfigurationError: standard output, beside which there is no place.
-    """
+    """Where the parts of an output are kept while it is not there."""
     if str(out) == "-":
         raise ConfigurationError(
             "--engine ray keeps its parts beside the output; name a file: --out links.txt"
@@ -273,11 +247,7 @@ def parts_folder(out: str | Path) -> Path:
 
 
 def corpus_of(paths: list[str]) -> str:
-    """The one prepared folder among the inputs.
-
-    Raises:
-        InputError: something else is given.
-    """
+    """The one prepared folder among the inputs."""
     if len(paths) == 1 and is_prepared(paths[0]):
         return paths[0]
     raise InputError(

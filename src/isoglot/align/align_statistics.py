@@ -39,17 +39,7 @@ Warn = Callable[[int, str], None]
 
 
 def by_statistics(sources: Sequence[Source], request: AlignRequest, warn: Warn) -> Found:
-    """The links of bitext files, in their order, each with its pair unless the output format shows no words.
-
-    Args:
-        sources: What to align.
-        request: Method, model and output.
-        warn: Called with the 1-based number of a pair and what is wrong with it.
-
-    Raises:
-        ConfigurationError: A loaded model that the request does not fit, or eflomal is not installed or fails.
-        InputError: A file cannot be read.
-    """
+    """The links of bitext files, in their order, each with its pair unless the output format shows no words."""
     aligner = request.aligner
     if isinstance(aligner, Saved):
         yield from _by_loaded(aligner, sources, request, warn)

@@ -233,9 +233,6 @@ def sentence_scores(
     """Mean over both sides' words of the best probability among their links, 0 for an unaligned word.
 
     **Shape**: (sentences,), each in [0, 1].
-
-    Raises:
-        ConfigurationError: the links have no probabilities.
     """
     if table.probability is None:
         raise ConfigurationError("sentence scores need link probabilities, which these links do not have")

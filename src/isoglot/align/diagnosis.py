@@ -18,10 +18,6 @@ def diagnose(alignments: Sequence[Alignment], gold: Sequence[GoldAlignment]) -> 
 
     Tried are links shifted by one both ways (a 0-based file read as 1-based, or the reverse), the two sides
     exchanged, and both.
-
-    Args:
-        alignments: one a sentence.
-        gold: one a sentence.
     """
     given = score(alignments, gold).aer
     readings: list[tuple[str, AlignmentScore]] = []

@@ -191,9 +191,6 @@ def aligner_of(**values: Any) -> AnyAligner:
     Example:
         >>> aligner_of(method="hmm", lowercase=True).kind
         'hmm'
-
-    Raises:
-        ConfigurationError: an unknown method, and every option that is unknown, of other aligners, or bad.
     """
     if "model" in values and values.get("method", "itermax") in METHODS:
         values = {"method": "itermax", **with_kept(values["model"], values)}
@@ -270,11 +267,7 @@ class LayerScoring(Options):
 
 
 def scoring_of(**given: Any) -> FileScoring | LayerScoring:
-    """The way of scoring that options by name describe: layers of an encoder with ``layers``, else a file of links.
-
-    Raises:
-        ConfigurationError: every option that is unknown, of the other way, or bad.
-    """
+    """The way of scoring that options by name describe: layers of an encoder with ``layers``, else a file of links."""
     owners = {"scoring a file": fields_of(FileScoring), "--layers": fields_of(LayerScoring)}
     values = given
     if "layers" not in values:

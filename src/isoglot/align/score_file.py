@@ -19,13 +19,7 @@ __all__ = ["ScoreReport", "layer_numbers", "score_file", "score_layers", "write_
 
 @dataclass(frozen=True)
 class ScoreReport:
-    """Scores of a corpus.
-
-    Args:
-        total: over all sentences together.
-        sentences: of each alone, with its name.
-        hint: what may be wrong with how the files were read, or None.
-    """
+    """Scores of a corpus."""
 
     total: AlignmentScore
     sentences: list[tuple[str, AlignmentScore]]
@@ -47,15 +41,7 @@ class ScoreReport:
 
 
 def score_file(gold: Gold, given: FileScoring) -> ScoreReport:
-    """Score a file of links.
-
-    Args:
-        gold: Gold links.
-        given: Links of any format of :mod:`isoglot.align.files.formats`; all count, sure or not.
-
-    Raises:
-        InputError: a line that cannot be read, or different numbers of sentences.
-    """
+    """Score a file of links."""
     reference = read_links(gold.gold, name=gold.gold_format, base=gold.gold_base)
     read = read_links(
         given.links, name=given.format, base=given.base, reverse=given.reverse,
@@ -87,18 +73,7 @@ def write_sentences(report: ScoreReport, path: Path) -> None:
 
 
 def score_layers(gold: Gold, wanted: LayerScoring) -> list[tuple[int, AlignmentScore]]:
-    """AER of an encoder's layers on gold data that holds the words (XLM-Align, Fig. 2).
-
-    Args:
-        gold: JSON lines with ``src``, ``tgt``, ``sure``, ``possible``.
-        wanted: The encoder, its layers and how links are chosen.
-
-    Returns:
-        Layer and score, in the order asked for.
-
-    Raises:
-        ConfigurationError: no words in the gold file, or no such layer.
-    """
+    """AER of an encoder's layers on gold data that holds the words (XLM-Align, Fig. 2)."""
     from isoglot.align.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
     from isoglot.align.embedding.layer_error import layer_error  # noqa: PLC0415
     from isoglot.align.files.gold import gold_pairs  # noqa: PLC0415
@@ -110,11 +85,7 @@ def score_layers(gold: Gold, wanted: LayerScoring) -> list[tuple[int, AlignmentS
 
 
 def layer_numbers(text: str) -> list[int] | None:
-    """Layers as the command line gives them: ``None`` for ``all``.
-
-    Raises:
-        ConfigurationError: something else than numbers.
-    """
+    """Layers as the command line gives them: ``None`` for ``all``."""
     try:
         return None if text == "all" else [int(part) for part in text.split(",")]
     except ValueError:

@@ -95,13 +95,6 @@ class AlignmentScore:
 def score(alignments: Sequence[Alignment], gold: Sequence[GoldAlignment]) -> AlignmentScore:
     """Score a corpus.
 
-    Args:
-        alignments: one a sentence, in the order of ``gold``.
-        gold: one a sentence.
-
-    Raises:
-        ConfigurationError: the numbers of sentences differ.
-
     Example:
         >>> gold = [GoldAlignment.of([[0, 0]], [[1, 1]])]
         >>> score([Alignment.from_pharaoh("0-0 1-1")], gold).aer

@@ -32,11 +32,7 @@ __all__ = ["check_symmetriser", "symmetrise", "symmetrise_table"]
 
 
 def check_symmetriser(method: str) -> None:
-    """Refuse what is not the name of a symmetriser.
-
-    Raises:
-        ConfigurationError: it is not.
-    """
+    """Refuse what is not the name of a symmetriser."""
     if method not in SYMMETRISERS:
         raise ConfigurationError(f"symmetrisation {method!r} given; {did_you_mean(method, SYMMETRISERS)}")
 
@@ -68,9 +64,6 @@ def symmetrise_table(
     Returns:
         The links. A link's probability is the geometric mean of the two directions' where both have it, half of the one
         where one has it, so that agreement ranks above any single direction; absent if either side has none.
-
-    Raises:
-        ConfigurationError: an unknown method, or sides with different numbers of sentences.
     """
     check_symmetriser(method)
     if len(forward) != len(reverse):

@@ -17,12 +17,7 @@ LINK_COLUMNS = {"link_probabilities": List(Value("float32")), "alignment_score":
 
 
 def split_words(batch: Mapping[str, Sequence[Any]], side: str) -> list[list[str]]:
-    """The words of one side: column ``<side>_words`` where there is one, else what white space separates.
-
-    Args:
-        batch: columns of a bitext.
-        side: ``source`` or ``target``.
-    """
+    """The words of one side: column ``<side>_words`` where there is one, else what white space separates."""
     words = batch.get(f"{side}_words")
     if words is not None:
         return [list(sentence or ()) for sentence in words]
@@ -30,11 +25,7 @@ def split_words(batch: Mapping[str, Sequence[Any]], side: str) -> list[list[str]
 
 
 def bitext_words(bitext: Dataset) -> tuple[list[list[str]], list[list[str]]]:
-    """The words of both sides of a whole bitext.
-
-    Raises:
-        ConfigurationError: a column of BITEXT is missing.
-    """
+    """The words of both sides of a whole bitext."""
     require(bitext, BITEXT, role="bitext to align")
     names = [f"{side}_words" if f"{side}_words" in bitext.features else side for side in ("source", "target")]
     columns = {name: bitext[name][:] for name in names}
@@ -58,9 +49,6 @@ def add_links(
 
     Returns:
         An ALIGNED corpus, rows in the same order.
-
-    Raises:
-        ConfigurationError: a column of BITEXT is missing.
     """
     require(bitext, BITEXT, role="bitext to align")
 

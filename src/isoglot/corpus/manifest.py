@@ -97,14 +97,7 @@ class Manifest(BaseModel):
     def wanted(
         folder: Path, sources: Sequence[Source], options: PrepareOptions, paths: Sequence[str]
     ) -> dict[str, Any]:
-        """What the manifest of a folder must say for the folder to be left as it is.
-
-        Args:
-            folder: a prepared folder, or the place for one; inputs that it records are read again only if they changed.
-            sources: the sources, expanded.
-            options: the options.
-            paths: all files that are read: the sources', the tokenizer's, and those of held-out sentences.
-        """
+        """What the manifest of a folder must say for the folder to be left as it is."""
         held = read_manifest(folder)
         known = {} if held is None else {file.path: file for file in held.inputs}
         inputs = [known[p] if p in known and known[p].unchanged() else InputFile.of(p) for p in paths]

@@ -36,11 +36,6 @@ class WorkPool(Generic[Item, Result]):
 
     Workers ignore Ctrl-C (the main process tells them to stop) and end by themselves if the main process is killed.
     They are forked from a clean server process, never from one that runs threads.
-
-    Args:
-        processes: worker processes; 1 for none.
-        initializer: called first in each worker.
-        settings: its argument.
     """
 
     def __init__(self, processes: int, initializer: Callable[[Any], None], settings: object) -> None:
@@ -90,9 +85,6 @@ class WorkPool(Generic[Item, Result]):
             function: what to do; it and its items must be picklable.
             items: read only a little ahead of the results.
             ignore: whether an item, in its turn, is of no interest any more; its result or error is dropped.
-
-        Yields:
-            One result an item.
         """
         pending: deque[tuple[Item, Future[Result]]] = deque()
         iterator = iter(items)
@@ -119,11 +111,7 @@ class WorkPool(Generic[Item, Result]):
 
 
 def result_of(future: Future[Result]) -> Result:
-    """The result of a piece of work.
-
-    Raises:
-        IsoglotError: a worker process was killed.
-    """
+    """The result of a piece of work."""
     try:
         return future.result()
     except BrokenProcessPool as error:

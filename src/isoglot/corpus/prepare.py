@@ -183,11 +183,7 @@ class _Run:
         self._ledger = Ledger(settings.sources, settings.options)
 
     def run(self) -> Manifest:
-        """Do it all but the manifest's input hashes.
-
-        Raises:
-            ConfigurationError: no row is left.
-        """
+        """Do it all but the manifest's input hashes."""
         options, sources = self._settings.options, self._settings.sources
         pool: WorkPool[ChunkTask, Part] = WorkPool(self._processes, start, self._settings)
         with pool:
@@ -304,11 +300,7 @@ def _held_out(options: PrepareOptions) -> NDArray[np.uint64]:
 def _already_there(
     target: Path, sources: Sequence[Source], options: PrepareOptions, paths: Sequence[str], *, overwrite: bool
 ) -> Manifest | None:
-    """The manifest of what is there, if it is what is wanted.
-
-    Raises:
-        ConfigurationError: something else is there.
-    """
+    """The manifest of what is there, if it is what is wanted."""
     wanted = Manifest.wanted(target, sources, options, paths)
     if state_of(target, wanted, what="corpus", overwrite=overwrite) != "finished":
         return None

@@ -27,17 +27,7 @@ _GROUP_ROWS = 65_536
 
 @dataclass(frozen=True)
 class Settings:
-    """What every worker is told once.
-
-    Attributes:
-        sources: the inputs.
-        options: the filters.
-        schema: Arrow schema of the output.
-        tokenizer: JSON of the tokenizer, if lengths are counted.
-        held_out: sorted hashes of held-out sentences.
-        folder: where parts go.
-        single_threaded: whether libraries must keep to one thread, since there are several workers.
-    """
+    """What every worker is told once."""
 
     sources: tuple[Source, ...]
     options: PrepareOptions
@@ -101,11 +91,7 @@ def start(settings: Settings) -> None:
 
 
 def filter_chunk(task: ChunkTask) -> Part:
-    """Parse and filter one chunk, and write what is left to a part file.
-
-    Raises:
-        InputError: bad content.
-    """
+    """Parse and filter one chunk, and write what is left to a part file."""
     if isinstance(task.chunk, IsoglotError):
         raise task.chunk
     settings = _State.settings
@@ -136,9 +122,6 @@ def write_shard(
         parts: files, each with the rows to take (with repeats); None for all rows.
         out: the file to write.
         delete: remove the parts after.
-
-    Returns:
-        The file's name and its rows.
     """
     schema = _State.settings.schema
     waiting: list[pa.Table] = []

@@ -32,11 +32,6 @@ def sampling_targets(counts: Sequence[int], exponent: float, total: int | None =
 
     Lample and Conneau 2019 (XLM), section 3.1, with α = 0.7 there for translation pairs and 0.3 in XLM-R.
 
-    Args:
-        counts: rows of each language.
-        exponent: α in [0, 1].
-        total: rows after sampling; as many as before if None.
-
     Returns:
         One number a language; 0 where there is no row to repeat.
 
@@ -168,14 +163,7 @@ class Ledger:
 
 
 class ShardWriter:
-    """Collects rows of parts, and has workers write them as shards.
-
-    Args:
-        pool: the workers.
-        folder: where shards go.
-        options: the size of a shard.
-        keep_parts: parts are needed again.
-    """
+    """Collects rows of parts, and has workers write them as shards."""
 
     def __init__(
         self, pool: WorkPool[ChunkTask, Part], folder: Path, options: PrepareOptions, *, keep_parts: bool
@@ -205,11 +193,7 @@ class ShardWriter:
             self._flush()
 
     def finish(self) -> dict[str, int]:
-        """Write the rest.
-
-        Returns:
-            The names of the shards in order, with their rows.
-        """
+        """Write the rest."""
         if self._waiting:
             self._flush()
         while self._pending:

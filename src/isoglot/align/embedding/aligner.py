@@ -84,11 +84,7 @@ class EmbeddingAligner:
         self._warn = warn or (lambda number, message: _LOG.warning("pair %d: %s", number, message))
 
     def with_options(self, options: EmbeddingOptions) -> EmbeddingAligner:
-        """The same aligner with other options; the encoder is shared, so its dtype and device stay as they are.
-
-        Raises:
-            ConfigurationError: as for the constructor.
-        """
+        """The same aligner with other options; the encoder is shared, so its dtype and device stay as they are."""
         other = copy.copy(self)
         other._choose(options)
         return other
@@ -179,9 +175,6 @@ class EmbeddingAligner:
             pairs: source and target words; the states of all of them are in memory, ``layers`` times.
             layers: hidden states' numbers.
             first: how many pairs came before these, for the numbers in warnings.
-
-        Raises:
-            ConfigurationError: the encoder has no such layer.
         """
         return self.extract(*self.encode(pairs, layers, first=first))
 
@@ -193,11 +186,7 @@ class EmbeddingAligner:
         *,
         first: int = 0,
     ) -> tuple[dict[int, PieceStates], list[Pieces]]:
-        """The first half of :meth:`tables`: states by layer and their pieces, for any aligner of the same encoding.
-
-        Raises:
-            ConfigurationError: the encoder has no such layer.
-        """
+        """The first half of :meth:`tables`: states by layer and their pieces, for any aligner of the same encoding."""
         for layer in layers:
             self._checked_layer(layer)
         pieces = cut_words(self.tokenizer, [words for pair in pairs for words in pair])

@@ -30,11 +30,7 @@ CANDIDATES: tuple[Choice, ...] = (
 
 
 def kept_choice(model: str | Path) -> Choice:
-    """What ``aligner.json`` in an encoder's folder says; nothing for one without it, or of the hub.
-
-    Raises:
-        ConfigurationError: the file is not a JSON object of an aligner's options.
-    """
+    """What ``aligner.json`` in an encoder's folder says; nothing for one without it, or of the hub."""
     place = checkpoint_folder(model)
     file = place / ALIGNER_FILE if isinstance(place, Path) else None
     if file is None or not file.is_file():
@@ -58,11 +54,7 @@ def with_kept(model: str | Path, options: Mapping[str, Any]) -> Choice:
 
 
 def keep_choice(folder: str | Path, choice: Choice) -> Path:
-    """Write a choice beside an encoder's weights.
-
-    Raises:
-        ConfigurationError: the encoder is not in a folder of this machine.
-    """
+    """Write a choice beside an encoder's weights."""
     place = checkpoint_folder(folder)
     if not isinstance(place, Path):
         raise ConfigurationError(

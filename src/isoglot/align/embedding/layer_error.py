@@ -33,9 +33,6 @@ def layer_error(
 
     Returns:
         Layer to counts, in the order asked for.
-
-    Raises:
-        ConfigurationError: no such layer, or as many gold alignments as pairs are not there.
     """
     return layer_errors([aligner], pairs, layers=layers, window=window, progress=progress)[0]
 
@@ -48,18 +45,7 @@ def layer_errors(
     window: int = 128,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[dict[int, AlignmentScore]]:
-    """Score the links of several aligners at each layer; each window of pairs is encoded once for all of them.
-
-    Args:
-        aligners: of one encoder, that differ in nothing but how links are chosen; the first one encodes.
-        pairs: as for :func:`layer_error`, like the rest.
-        layers: hidden states' numbers; by default all, 0 (embeddings) to the last.
-        window: pairs whose states are held at a time, ``layers`` times.
-        progress: called with the pairs done and in all.
-
-    Returns:
-        Layer to counts for each aligner, in the order given.
-    """
+    """Score the links of several aligners at each layer; each window of pairs is encoded once for all of them."""
     if len(pairs.words) != len(pairs.gold):
         raise ConfigurationError(
             f"{len(pairs.words)} sentence pairs and {len(pairs.gold)} gold alignments given; give one a pair"

@@ -29,9 +29,6 @@ def load_encoder(
     """The encoder in evaluation mode on its device and in its dtype, and its tokenizer.
 
     A model that is given as an object keeps its dtype and device unless the options name others.
-
-    Raises:
-        ConfigurationError: nothing can be loaded from there.
     """
     if isinstance(model, PreTrainedModel):
         if tokenizer is None:
@@ -54,9 +51,6 @@ def load_pointer(source: PreTrainedModel | str | Path, model: PreTrainedModel) -
 
     Returns:
         The network, and the layer whose states it was trained on where the checkpoint says so.
-
-    Raises:
-        ConfigurationError: the folder has no ``objectives.safetensors``, or there is no pointer in it.
     """
     if isinstance(source, PreTrainedModel):
         raise ConfigurationError("method pointer reads objectives.safetensors: give the checkpoint's folder")

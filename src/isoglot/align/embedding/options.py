@@ -79,12 +79,7 @@ class EmbeddingOptions(Kept):
 
     @staticmethod
     def build(*, method: str = "itermax", **options: Any) -> AnyEmbedding:
-        """Options by name, as the model of the method.
-
-        Raises:
-            ConfigurationError: an unknown method; every unknown name (with the one that was perhaps meant), every
-                option of other methods and every bad value.
-        """
+        """Options by name, as the model of the method."""
         if method not in METHODS:
             raise ConfigurationError(
                 f"aligner option method: {method!r} given; {did_you_mean(method, METHODS)}"

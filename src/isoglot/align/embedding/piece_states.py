@@ -78,15 +78,7 @@ def encode_separately(
     layer: int,
     max_tokens: int = 2048,
 ) -> PieceStates:
-    """Each sentence alone, ``[CLS] pieces [SEP]``, as SimAlign and awesome-align do.
-
-    Args:
-        model: encoder with a masked-LM head or a bare one.
-        tokenizer: for the special tokens.
-        sentences: their pieces; empty ones get no rows.
-        layer: hidden states' number, 0 to the number of layers.
-        max_tokens: padded tokens in a batch at most (a single longer input makes a batch of its own).
-    """
+    """Each sentence alone, ``[CLS] pieces [SEP]``, as SimAlign and awesome-align do."""
     return layer_states(model, tokenizer, sentences, layers=(layer,), max_tokens=max_tokens)[layer]
 
 
@@ -109,9 +101,6 @@ def layer_states(
         joint: each pair as one sequence, ``[CLS] source [SEP] target [SEP]``, as XLM-Align does; one that is too long
             for the encoder is cut into windows at the same relative places of both sides. Else each sentence alone.
         max_tokens: padded tokens in a batch at most.
-
-    Returns:
-        Layer to the states of all sentences.
     """
     room = _room(model, specials=3 if joint else 2)
     inputs: list[list[_Part]] = []

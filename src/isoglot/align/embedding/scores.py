@@ -45,9 +45,6 @@ def build_scorer(options: EmbeddingOptions, pointer: Pointer | None = None) -> S
     What a link's probability is: the similarity ``(cosine + 1) / 2`` for SimAlign's methods; for all others the
     geometric mean of the two directions' normalised weights (softmax, entmax, the rows and columns of a Sinkhorn
     plan, the pointer's attention).
-
-    Raises:
-        ConfigurationError: ``pointer`` without the network.
     """
     match options:
         case PointerNetwork():

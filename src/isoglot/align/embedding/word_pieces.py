@@ -23,16 +23,6 @@ def cut_words(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Sequence[s
     spaces they were trained with, and a word that vanishes in normalisation (a zero-width space, a control
     character) shifts nothing: it just has no piece. A piece that is only a
     word's space (a lone ``▁``; a byte-level lone ``Ġ``, which may have no characters) belongs to the word that follows.
-
-    Args:
-        tokenizer: a fast tokenizer.
-        sentences: words without special tokens.
-
-    Returns:
-        The pieces of each sentence; none for a sentence without words.
-
-    Raises:
-        ConfigurationError: the tokenizer is not a fast one, which alone knows character offsets.
     """
     if not tokenizer.is_fast:
         raise ConfigurationError(

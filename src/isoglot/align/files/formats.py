@@ -90,10 +90,6 @@ def read_links(
         like: for ``alignv2`` and ``naacl``: a file of the same sentences, whose names and order are taken if it is of
             such a format too. Without it sentences are numbered from 1, from 0 if one is named so, and those that are
             named otherwise stand as they come.
-
-    Raises:
-        InputError: a line that is not of the format, a word number below ``base``, or a sentence that ``like`` lacks.
-        ConfigurationError: an unknown format.
     """
     lines = list(_lines(str(path)))
     name = name or _guess(str(path), lines)

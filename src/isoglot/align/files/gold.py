@@ -18,12 +18,7 @@ __all__ = ["GoldPairs", "gold_pairs"]
 
 @dataclass(frozen=True)
 class GoldPairs:
-    """Sentence pairs with gold links.
-
-    Args:
-        words: source and target words of each pair.
-        gold: their links.
-    """
+    """Sentence pairs with gold links."""
 
     words: Sequence[tuple[Sequence[str], Sequence[str]]]
     gold: Sequence[GoldAlignment]
@@ -37,10 +32,6 @@ def gold_pairs(path: str | Path, *, limit: int = 500, **reading: Any) -> GoldPai
             ``isoglot align --format corpus`` wrote, whose links then count as sure ones.
         limit: Pairs to take from such a folder; of a file all are taken.
         **reading: ``name`` and ``base`` of :func:`~isoglot.align.files.formats.read_links`.
-
-    Raises:
-        ConfigurationError: there are no words, or no sure link.
-        InputError: it cannot be read.
     """
     if Path(path).is_dir():
         corpus = load_corpus(path)

@@ -109,19 +109,6 @@ def write_lines(
     """Write one line (or, in ``alignv2`` and ``naacl``, one line a link) a pair; ``-`` is standard output.
 
     A file is written beside its place and renamed when it is whole.
-
-    Args:
-        found: Pairs with their links; for the formats of :data:`NUMBERED` anything may stand for a pair.
-        out: File to write.
-        name: One of :data:`OUTPUT_FORMATS`.
-        base: What the first word is counted as.
-        reverse: Write the target side first.
-
-    Returns:
-        How many pairs there were.
-
-    Raises:
-        ConfigurationError: an unknown format.
     """
     if name not in OUTPUT_FORMATS:
         raise ConfigurationError(
@@ -147,12 +134,6 @@ def write_corpus(found: Found, out: Path) -> int:
     The folder has the columns of :data:`isoglot.schema.ALIGNED` and no others, so probabilities and scores are not
     kept: links that training should not see are left out before, by ``min_probability`` and ``min_score``.
     Pairs with an empty side teach nothing and have no row.
-
-    Returns:
-        How many pairs there were.
-
-    Raises:
-        ConfigurationError: pairs without languages.
     """
     from isoglot.corpus.prepare import prepare  # noqa: PLC0415 - `datasets` is slow to import
 

@@ -45,13 +45,7 @@ _GLUED = re.compile(r"\w[.,;:!?…。，！？।؟]+(?:\s|$)")
 
 @dataclass(frozen=True, slots=True)
 class RawPair:
-    """One sentence pair.
-
-    Args:
-        texts: source and target text as read.
-        words: source and target words.
-        languages: source and target language, empty where the input does not tell.
-    """
+    """One sentence pair."""
 
     texts: tuple[str, str]
     words: tuple[list[str], list[str]]
@@ -73,15 +67,6 @@ def read_pairs(sources: Sequence[Source], *, mode: WordMode, warn: Warn) -> Iter
     separator) keeps its place: what can be saved of it is aligned, an empty side gets no links, and ``warn`` is
     called with its number. Other formats, and tables with a header, are read strictly. A folder that `isoglot prepare`
     wrote is read in the order of its rows; where it has word links already, its words are kept.
-
-    Args:
-        sources: what to read.
-        mode: ``whitespace`` for text that is tokenised already, ``unicode`` for running text.
-        warn: called with the 1-based number of a pair and what is wrong with it.
-
-    Raises:
-        InputError: a file is missing or empty, no line of it has two sentences, or two files of a pair have
-            different numbers of lines.
     """
     number = 0
     glued = _Glued(mode)
@@ -140,11 +125,6 @@ def bitext_sources(
     """Sources from bare paths: prepared folders, two files of a pair, or files that hold both sides.
 
     A single file whose name does not tell its format has ``source ||| target`` lines.
-
-    Args:
-        paths: as on the command line.
-        languages: source and target language of what does not name them itself.
-        file_format: one of :data:`isoglot.corpus.read.sources.FORMAT_NAMES`, if the names do not tell it.
     """
     folders = [path for path in paths if is_prepared(path)]
     fields = {} if file_format is None else {"format": file_format}
@@ -167,11 +147,7 @@ def is_prepared(path: str | Path) -> bool:
 
 
 def prepared_manifest(folder: str | Path) -> Manifest:
-    """The manifest of a prepared folder of sentence pairs.
-
-    Raises:
-        InputError: there is none, or the folder holds something else.
-    """
+    """The manifest of a prepared folder of sentence pairs."""
     manifest = read_manifest(folder)
     if manifest is None:
         raise InputError(
@@ -191,17 +167,7 @@ def prepared_manifest(folder: str | Path) -> Manifest:
 def prepared_pairs(
     folder: str | Path, *, mode: WordMode, start: int = 0, stop: int | None = None
 ) -> Iterator[RawPair]:
-    """Pairs of a prepared folder, straight from its Parquet files, in bounded memory.
-
-    Args:
-        folder: what ``isoglot prepare`` wrote.
-        mode: as for :func:`read_pairs`; words that the corpus has are kept.
-        start: first row, counted over all files.
-        stop: one past the last row.
-
-    Raises:
-        InputError: not such a folder, or a file of it is missing or damaged.
-    """
+    """Pairs of a prepared folder, straight from its Parquet files, in bounded memory."""
     before = 0
     manifest = prepared_manifest(folder)
     stop = manifest.rows if stop is None else stop

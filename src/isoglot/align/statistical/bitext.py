@@ -52,11 +52,7 @@ class Side:
 
 
 class WordNumbers:
-    """Numbers the words of one side in order of appearance, sentence by sentence.
-
-    Args:
-        lowercase: Whether words are compared without case.
-    """
+    """Numbers the words of one side in order of appearance, sentence by sentence."""
 
     def __init__(self, *, lowercase: bool = False) -> None:
         self._known: dict[str, int] = {}
@@ -82,12 +78,7 @@ class WordNumbers:
 
 
 def encode(sentences: Iterable[Sequence[str]], *, lowercase: bool = False) -> Side:
-    """Number the words of one side in order of appearance.
-
-    Args:
-        sentences: Lists of words; two words are the same if their strings are equal.
-        lowercase: Whether words are compared without case.
-    """
+    """Number the words of one side in order of appearance."""
     numbers = WordNumbers(lowercase=lowercase)
     for words in sentences:
         numbers.add(words)

@@ -92,12 +92,6 @@ def agreeing(
 
     A word may have several links or none, which one direction's best links cannot both express.
 
-    Args:
-        source: source side.
-        target: target side.
-        workers: threads.
-        run: the compiled loop over a range of sentences: sentence, source word, target word and probability.
-
     Source: Liang, Taskar & Klein 2006 (*Alignment by agreement*), §4, posterior decoding.
     """
     with ThreadPoolExecutor(workers) as pool:

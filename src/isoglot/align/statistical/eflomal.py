@@ -52,11 +52,7 @@ class EflomalAligner:
         self.arguments = ["--model", "3", "--n-samplers", "3", *shlex.split(arguments)]
 
     def executable(self) -> str:
-        """The path of the program.
-
-        Raises:
-            ConfigurationError: it is not installed.
-        """
+        """The path of the program."""
         program = shutil.which(self.program)
         if program is None:
             raise ConfigurationError(
@@ -67,11 +63,7 @@ class EflomalAligner:
         return program
 
     def align(self, bitext: Dataset, *, batch_size: int = 1000) -> Dataset:
-        """Align a BITEXT corpus as a whole; ``batch_size`` bounds only the rows that are written at a time.
-
-        Raises:
-            ConfigurationError: the program is not there or fails, or a column of BITEXT is missing.
-        """
+        """Align a BITEXT corpus as a whole; ``batch_size`` bounds only the rows that are written at a time."""
         from isoglot.align.words import add_links, bitext_words  # noqa: PLC0415 - `datasets` is slow to import
 
         links = self.align_words(*bitext_words(bitext)).lists()
@@ -88,11 +80,7 @@ class EflomalAligner:
         return add_links(bitext, run, batch_size=batch_size, key=f"eflomal {uuid.uuid4()}")
 
     def align_words(self, source: Iterable[Sequence[str]], target: Iterable[Sequence[str]]) -> LinkTable:
-        """Align lists of words.
-
-        Raises:
-            ConfigurationError: the program is not there or fails.
-        """
+        """Align lists of words."""
         forward, reverse = self.directions(source, target)
         return symmetrise_table(forward, reverse, self.symmetrisation)
 

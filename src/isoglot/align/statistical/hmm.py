@@ -135,10 +135,6 @@ class HmmDirection:
         """Probabilities of the pairs and of the generated words of a text.
 
         Unknown words and pairs fall back to their prefixes, then to α.
-
-        Args:
-            new: the text's given and generated vocabulary.
-            pairs: given and generated words of its pairs, as numbers in these.
         """
         o, size = self.options, len(self.words[1])
         given, generated = (locate_words(k, n) for k, n in zip(self.words, new, strict=True))

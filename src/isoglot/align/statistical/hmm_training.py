@@ -25,14 +25,7 @@ _NONE: Doubles = np.zeros(0)
 def estimate(
     source: Side, target: Side, options: HmmOptions, workers: int = 2
 ) -> tuple[HmmDirection, HmmDirection]:
-    """Train both directions together.
-
-    Args:
-        source: source side.
-        target: target side.
-        options: See :class:`HmmOptions`.
-        workers: Threads, of which two are used; the result does not depend on them.
-    """
+    """Train both directions together."""
     with ThreadPoolExecutor(workers) as pool:
         training = _Training.of(source, target, options, pool)
         for _ in range(options.iterations):

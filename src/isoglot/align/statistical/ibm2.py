@@ -94,15 +94,7 @@ class DiagonalDirection:
 def estimate(
     given: Side, generated: Side, table: PairTable, options: DiagonalOptions, *, reverse: bool = False
 ) -> DiagonalDirection:
-    """Train one direction: ``iterations − 1`` updates.
-
-    Args:
-        given: The conditioning side.
-        generated: The side whose words are generated.
-        table: Their word pairs.
-        options: See :class:`DiagonalOptions`.
-        reverse: Whether the generated side is the source side of the bitext, which the order of sums depends on.
-    """
+    """Train one direction: ``iterations − 1`` updates."""
     words = len(generated.words)
     exact = len(table) <= MOST_PAIRS
     kind: type[np.floating] = np.float64 if exact else np.float32

@@ -43,9 +43,6 @@ def lexicon(
 
     Returns:
         Entries by conditioning word in order of appearance, then by falling probability.
-
-    Raises:
-        ConfigurationError: an unknown direction.
     """
     source, target, probability = _table(model, direction)
     kept = probability >= minimum
@@ -65,12 +62,7 @@ def lexicon(
 
 
 def write_lexicon(entries: Dataset, path: str | Path) -> None:
-    """Write lines of source, tab, target, as MUSE's dictionaries have them, with the probability as a third column.
-
-    Args:
-        entries: result of :func:`lexicon`.
-        path: file to write.
-    """
+    """Write lines of source, tab, target, as MUSE's dictionaries have them, with the probability as a third column."""
     columns = [entries["source"][:], entries["target"][:], map(repr, entries["probability"][:])]
     lines = ("\t".join(row) + "\n" for row in zip(*columns, strict=True))
     write_text(path, "".join(lines))

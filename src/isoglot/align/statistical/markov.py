@@ -206,9 +206,6 @@ def visit(sides, part, table, start, directions, jumps, own, sums):
         own: whether the directions agree, each sentence's first entry, the contribution of each entry in both
             directions (the same array twice where they agree), and that of each token to null.
         sums: both directions' counts, jumps and starts, which are added to.
-
-    Returns:
-        Both directions' log-likelihood.
     """
     (ids, offsets), (others, other_offsets) = sides
     agreement, entries, own_link, own_null = own
@@ -252,17 +249,7 @@ def visit(sides, part, table, start, directions, jumps, own, sums):
 
 @compiled
 def decode(sides, part, table, tables, jumps, threshold, best):
-    """Links of a range of sentences: each direction's best words into ``best``; returns those that agree.
-
-    Args:
-        sides: ids and offsets of the source and of the target side.
-        part: first sentence and the one after the last.
-        table: of the word pairs, by source word.
-        tables: both directions' translation and null tables.
-        jumps: both directions' jump weights.
-        threshold: of the agreeing links.
-        best: both directions' words, probabilities and scores to fill in.
-    """
+    """Links of a range of sentences: each direction's best words into ``best``; returns those that agree."""
     (ids, offsets), (others, other_offsets) = sides
     found, used = empty_links(1024), 0
     moved, started = np.zeros(len(jumps[0][0])), np.zeros(len(jumps[0][1]))

@@ -31,12 +31,7 @@ def prefix(word: str, length: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PrefixClasses:
-    """Classes of a vocabulary.
-
-    Args:
-        names: the distinct prefixes.
-        of_word: class of each word. Shape: (vocabulary).
-    """
+    """Classes of a vocabulary."""
 
     names: tuple[str, ...]
     of_word: npt.NDArray[np.int64]

@@ -73,13 +73,7 @@ def _link(hashes, following, bucket, size, element):
 
 
 def word_numbers(given: Side, generated: Side, *, reverse: bool) -> npt.NDArray[np.int64]:
-    """The program's number of each generated word: both sides share one vocabulary, in order of appearance.
-
-    Args:
-        given: The conditioning side.
-        generated: The other side.
-        reverse: Whether the generated side stands first in the program's input.
-    """
+    """The program's number of each generated word: both sides share one vocabulary, in order of appearance."""
     sides = (generated, given) if reverse else (given, generated)
     firsts = []
     for place, side in enumerate(sides):

@@ -26,17 +26,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class TranslationModel:
-    """Vocabularies, translation tables and whatever else a method has learned, both directions.
-
-    Args:
-        method: key of :data:`isoglot.align.statistical.methods.METHODS`.
-        options: of the method.
-        lowercase: words are compared without case.
-        source_words: source vocabulary.
-        target_words: target vocabulary.
-        forward: p(target word | source word) and so on.
-        reverse: p(source word | target word) and so on.
-    """
+    """Vocabularies, translation tables and whatever else a method has learned, both directions."""
 
     method: str
     options: Any
@@ -71,11 +61,7 @@ class TranslationModel:
         }
 
     def save(self, path: str | Path, *, about: Mapping[str, Any]) -> None:
-        """Write ``tables.safetensors``, ``vocabulary.json`` and ``model.json`` as a folder.
-
-        Raises:
-            ConfigurationError: the folder holds something else.
-        """
+        """Write ``tables.safetensors``, ``vocabulary.json`` and ``model.json`` as a folder."""
         held = Path(path)
         if held.is_dir() and any(held.iterdir()) and not (held / "model.json").is_file():
             raise ConfigurationError(
@@ -96,11 +82,7 @@ class TranslationModel:
 
     @classmethod
     def load(cls, path: str | Path) -> tuple[Self, dict[str, Any]]:
-        """Read a folder that :meth:`save` wrote: the model, and what ``about`` held.
-
-        Raises:
-            InputError: no model there, or one of another format.
-        """
+        """Read a folder that :meth:`save` wrote: the model, and what ``about`` held."""
         folder = Path(path)
         about, vocabulary = read_json(folder / "model.json"), read_json(folder / "vocabulary.json")
         if about is None or vocabulary is None or not (folder / "tables.safetensors").is_file():

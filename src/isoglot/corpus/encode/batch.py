@@ -68,14 +68,7 @@ class _Links(NamedTuple):
 
 
 class BatchEncoder:
-    """Encodes batches of one kind of corpus.
-
-    Args:
-        kind: the kind.
-        options: lengths and links.
-        pieces: the tokenizer.
-        specials: how many special tokens an example's length counts.
-    """
+    """Encodes batches of one kind of corpus."""
 
     def __init__(self, kind: Kind, options: EncodeOptions, pieces: PieceEncoder, *, specials: int) -> None:
         self.kind = kind
@@ -86,17 +79,10 @@ class BatchEncoder:
     def encode(self, columns: Mapping[str, Any], *, first_row: int) -> tuple[dict[str, Any], dict[str, int]]:
         """Stream columns of corpus columns, and what was counted.
 
-        Args:
-            columns: Arrow arrays.
-            first_row: the corpus row of the first example.
-
         Returns:
             Arrow arrays in the stream's columns; counts: ``examples``, ``kept``, ``empty``, ``overlong``,
             ``truncated``, ``pieces``, ``words_not_located`` and, for links, ``links``, ``links_filtered``,
             ``links_without_pieces``, ``links_cut``, ``piece_links``.
-
-        Raises:
-            InputError: a link outside its sentence.
         """
         if self.kind == "text":
             return self._text(columns, first_row)
@@ -224,12 +210,6 @@ def fit_pair(source: _Int, target: _Int, *, side: int | None, budget: int | None
     """Lengths that fit: each side held to ``side``, then the longer one cut until both together fit ``budget``.
 
     Where both are longer than half the budget they end equal, the source one longer if it is odd.
-
-    Args:
-        source: pieces of each source side. **Shape**: (pairs,).
-        target: pieces of each target side. **Shape**: (pairs,).
-        side: longest side, or no limit.
-        budget: longest pair, or no limit.
     """
     if side is not None:
         source, target = np.minimum(source, side), np.minimum(target, side)

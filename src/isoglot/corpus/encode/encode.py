@@ -55,11 +55,7 @@ text corpus's column ``document``, which :mod:`isoglot.corpus.pack.packing` can 
 
 
 def detect_kind(corpus: Dataset) -> Kind:
-    """What kind of corpus the columns say it is.
-
-    Raises:
-        ConfigurationError: the columns are those of no kind that can be encoded.
-    """
+    """What kind of corpus the columns say it is."""
     columns = set(corpus.column_names)
     if {"source", "target"} <= columns:
         return "aligned" if {"links", "source_words", "target_words"} <= columns else "bitext"

@@ -103,12 +103,7 @@ def project_links(
 
 
 def one_to_one(links: _Int, link_rows: _Int) -> NDArray[np.bool_]:
-    """Which links are the only one of both their ends.
-
-    Args:
-        links: distinct links. **Shape**: (links, 2).
-        link_rows: the sentence of each. **Shape**: (links,).
-    """
+    """Which links are the only one of both their ends."""
     if len(links) == 0:
         return np.zeros(0, dtype=bool)
     alone = np.ones(len(links), dtype=bool)
@@ -120,12 +115,7 @@ def one_to_one(links: _Int, link_rows: _Int) -> NDArray[np.bool_]:
 
 
 def sort_links(links: _Int, link_rows: _Int) -> tuple[_Int, _Int]:
-    """Links sorted by sentence, source and target, each once.
-
-    Args:
-        links: (links, 2).
-        link_rows: (links,).
-    """
+    """Links sorted by sentence, source and target, each once."""
     if len(links) == 0:
         return links.reshape(0, 2).astype(np.int64), link_rows[:0].astype(np.int64)
     rows = np.asarray(link_rows, dtype=np.int64)

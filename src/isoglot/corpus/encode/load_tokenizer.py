@@ -14,15 +14,7 @@ __all__ = ["load_tokenizer"]
 
 
 def load_tokenizer(checkpoint: str | Path, **where: Any) -> PreTrainedTokenizerFast:
-    """The fast tokenizer of a checkpoint.
-
-    Args:
-        checkpoint: a folder with a tokenizer's files, the folder of a run, or a hub name. No remote code is run.
-        **where: ``revision`` and ``local_files_only`` of a hub name.
-
-    Raises:
-        ConfigurationError: there is none, it cannot be read, or it is a slow one.
-    """
+    """The fast tokenizer of a checkpoint."""
     place = checkpoint_folder(checkpoint, file="tokenizer")
     with reading(place, "tokenizer.json"):
         tokenizer = AutoTokenizer.from_pretrained(str(place), use_fast=True, trust_remote_code=False, **where)

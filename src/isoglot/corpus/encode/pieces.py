@@ -41,15 +41,7 @@ class SidePieces(NamedTuple):
 
 
 def fast_backend(tokenizer: PreTrainedTokenizerBase, *, split_special_tokens: bool) -> Any:
-    """An independent copy of a fast tokenizer's backend, without truncation and padding.
-
-    Args:
-        tokenizer: any tokenizer of ``transformers``.
-        split_special_tokens: read special tokens that stand in a text as ordinary characters.
-
-    Raises:
-        ConfigurationError: the tokenizer is slow (written in Python) and has no character offsets.
-    """
+    """An independent copy of a fast tokenizer's backend, without truncation and padding."""
     backend = getattr(tokenizer, "backend_tokenizer", None) if getattr(tokenizer, "is_fast", False) else None
     if backend is None:
         raise ConfigurationError(
@@ -72,15 +64,6 @@ class PieceEncoder:
     raw sentence has; where they do not spell the text, or with ``words_from="words"``, the words themselves are
     encoded in one call that reports the word of each piece. A byte-level tokenizer that was not set to put a space
     before a word gets one with every word but the first, as in running text.
-
-    Args:
-        tokenizer: a fast tokenizer.
-        words: what a word of raw text is.
-        words_from: ``text`` or ``words``, for sentences that come with their words.
-        split_special_tokens: read ``[MASK]`` or ``</s>`` in a corpus as characters, not as control tokens.
-
-    Raises:
-        ConfigurationError: the tokenizer is slow.
     """
 
     def __init__(
@@ -113,12 +96,7 @@ class PieceEncoder:
         return _by_offsets(encodings, texts, [word_spans(text, mode=mode) for text in texts], not_located=0)
 
     def word_lists(self, words: Sequence[Sequence[str]], texts: Sequence[str] | None = None) -> SidePieces:
-        """Encode sentences whose words are given; word numbers are those of the lists, empty words keep theirs.
-
-        Args:
-            words: the words of each sentence.
-            texts: the sentences themselves, where there are any.
-        """
+        """Encode sentences whose words are given; word numbers are those of the lists, empty words keep theirs."""
         spans: list[_Spans | None] = [None] * len(words)
         if texts is not None and self.words_from == "text":
             spans = [locate_words(text, sentence) for text, sentence in zip(texts, words, strict=True)]

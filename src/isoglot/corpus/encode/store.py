@@ -36,13 +36,6 @@ def content_hash(dataset: Dataset, columns: Sequence[str]) -> str:
     """A hash of the named columns' values, whatever file, chunking or index they are stored under.
 
     Strings and lists are hashed as one sequence of lengths and one of values, so equal content gives equal hashes.
-
-    Args:
-        dataset: any dataset.
-        columns: the columns that matter, in this order.
-
-    Returns:
-        32 hexadecimal digits.
     """
     total = hashlib.blake2b(digest_size=16)
     digests: dict[str, Any] = {}
@@ -98,12 +91,7 @@ def list_array(values: NDArray[Any], lengths: NDArray[Any], *, width: int | None
 
 
 class StreamWriter:
-    """Writes record batches of one schema to an Arrow file that :class:`datasets.Dataset` maps into memory.
-
-    Args:
-        path: the file.
-        features: its columns.
-    """
+    """Writes record batches of one schema to an Arrow file that :class:`datasets.Dataset` maps into memory."""
 
     def __init__(self, path: Path, features: Features) -> None:
         self.schema = features.arrow_schema
@@ -148,9 +136,6 @@ def cached_stream(
         name: folder name; must hold a hash of all that the content depends on.
         make: writes ``*.arrow`` files into the folder it is given and returns the manifest (JSON).
         cache_dir: where streams are kept; ``isoglot`` in the ``datasets`` cache if ``None``.
-
-    Raises:
-        InputError: a stream in the cache cannot be read.
     """
     root = Path(cache_dir) if cache_dir is not None else Path(datasets.config.HF_DATASETS_CACHE) / "isoglot"
     make_once(root / name, {}, make, what="stream", name=MANIFEST)
@@ -158,11 +143,7 @@ def cached_stream(
 
 
 def open_stream(path: str | Path) -> Dataset:
-    """Open a stream's folder, memory-mapped.
-
-    Raises:
-        InputError: the folder is not a whole stream.
-    """
+    """Open a stream's folder, memory-mapped."""
     place = Path(path)
     files = sorted(place.glob("*.arrow"))
     if not files or not (place / MANIFEST).is_file():
@@ -177,14 +158,7 @@ def open_stream(path: str | Path) -> Dataset:
 
 
 def stream_manifest(stream: Dataset) -> dict[str, Any]:
-    """What a stream was made with and what was dropped on the way.
-
-    Args:
-        stream: as :func:`open_stream` or the encoders returned it; selections and shuffles of it work too.
-
-    Raises:
-        InputError: the dataset is no stream from disk.
-    """
+    """What a stream was made with and what was dropped on the way."""
     for entry in stream.cache_files:
         manifest = Path(entry["filename"]).parent / MANIFEST
         if manifest.is_file():

@@ -64,13 +64,7 @@ class TokenizerOptions(Options):
 
 
 class SpecialTemplate(NamedTuple):
-    """Special token ids around one text, ``prefix A suffix``, and around a pair, ``prefix A separator B suffix``.
-
-    Attributes:
-        prefix: ids before the first text.
-        separator: ids between the texts of a pair.
-        suffix: ids after the last text.
-    """
+    """Special token ids around one text, ``prefix A suffix``, and around a pair, ``prefix A separator B suffix``."""
 
     prefix: tuple[int, ...]
     separator: tuple[int, ...]
@@ -86,9 +80,6 @@ def special_template(
         tokenizer: a fast tokenizer.
         pair_template: ``hf``: the tokenizer's own pair (XLM-R: ``<s> A </s></s> B </s>``); ``single``: one
             separator (XLM-Align's ``<s> A </s> B </s>``).
-
-    Raises:
-        ConfigurationError: the tokenizer is slow, or adds no special tokens where a masked-LM encoder needs them.
     """
     if not getattr(tokenizer, "is_fast", False):
         raise ConfigurationError(

@@ -54,10 +54,6 @@ def count_pieces(backend: Tokenizer, texts: Iterable[str]) -> Usage:
     """Count the pieces of texts, in bounded memory.
 
     Where a text spells a special token, it is counted both as that token and as its characters.
-
-    Args:
-        backend: A fast tokenizer without truncation.
-        texts: As many as there are.
     """
     pieces = backend.get_vocab(with_added_tokens=True)
     usage = Usage(np.zeros(max(pieces.values(), default=-1) + 1, dtype=np.int64))
@@ -98,9 +94,6 @@ def chosen_pieces(
         always: Ids to keep in any case, beside special tokens and the characters seen.
         min_count: Drop pieces that occur less often.
         limit: Keep at most so many pieces in all, the most frequent ones.
-
-    Raises:
-        ConfigurationError: The limit leaves no room for the pieces that must stay.
     """
     pieces = backend.get_vocab(with_added_tokens=True)
     texts = {number: text for text, number in pieces.items()}
@@ -125,11 +118,7 @@ def chosen_pieces(
 
 
 def trimmed_tokenizer(backend: Tokenizer, kept: NDArray[np.int64]) -> Tokenizer:
-    """A tokenizer with some of the pieces, numbered anew in the same order.
-
-    Raises:
-        ConfigurationError: The tokenizer's algorithm is not known, or it does not take the new numbers.
-    """
+    """A tokenizer with some of the pieces, numbered anew in the same order."""
     values = json.loads(backend.to_str())
     old = backend.get_vocab(with_added_tokens=True)
     number = {int(before): after for after, before in enumerate(kept)}

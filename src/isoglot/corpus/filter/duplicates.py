@@ -12,12 +12,7 @@ __all__ = ["HashSet", "hash_texts"]
 
 
 def hash_texts(texts: Iterable[str], *, salt: str = "") -> NDArray[np.uint64]:
-    """One 64-bit BLAKE2b hash a text, the same on every platform.
-
-    Args:
-        texts: any number of texts.
-        salt: texts under different salts are different.
-    """
+    """One 64-bit BLAKE2b hash a text, the same on every platform."""
     key = hashlib.blake2b(salt.encode(), digest_size=16).digest()
     digests = [
         hashlib.blake2b(t.encode("utf-8", "surrogatepass"), digest_size=8, key=key).digest() for t in texts
@@ -43,9 +38,6 @@ class HashSet:
 
     def add(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Remember hashes.
-
-        Args:
-            hashes: shape (n,).
 
         Returns:
             For each, whether it was not there before, neither in the set nor earlier in this batch.

@@ -76,13 +76,7 @@ class Filtered:
 
 
 class Filters:
-    """All filters that look at one row alone, and the hashes for the one that does not.
-
-    Args:
-        options: which, and how strict.
-        tokenizer: JSON of the fast tokenizer, if lengths are counted in pieces.
-        held_out: sorted hashes of :func:`held_out_key` of the held-out sentences.
-    """
+    """All filters that look at one row alone, and the hashes for the one that does not."""
 
     def __init__(
         self,
@@ -103,15 +97,7 @@ class Filters:
         return tokenizer
 
     def apply(self, records: Records, languages: Sequence[str]) -> Filtered:
-        """Clean and filter the rows of one chunk.
-
-        Args:
-            records: the rows; their columns are changed in place.
-            languages: the language of each side.
-
-        Returns:
-            The rows that are left, and what was dropped.
-        """
+        """Clean and filter the rows of one chunk."""
         self._clean(records)
         sides = records.sides()
         keep = np.arange(len(records))

@@ -74,13 +74,6 @@ def scripts_of(language: str, extra: Mapping[str, Sequence[str]] | None = None) 
     """The scripts of a language.
 
     A script subtag (`uz-Cyrl`) decides; a region (`pt-BR`) does not matter.
-
-    Args:
-        language: a BCP 47 tag, or a three-letter code of a common language.
-        extra: scripts of languages, looked up first.
-
-    Raises:
-        ConfigurationError: the language is not in the table.
     """
     tag = language.replace("_", "-").lower()
     for name in (language, tag, tag.split("-")[0]):
@@ -103,13 +96,6 @@ def script_share(texts: Sequence[str], scripts: tuple[str, ...]) -> NDArray[np.f
 
     Letters that several scripts share (Unicode scripts Common and Inherited) count for neither side. A text without
     letters has share 1.
-
-    Args:
-        texts: any number of texts.
-        scripts: Unicode names of scripts.
-
-    Returns:
-        One number in [0, 1] a text.
     """
     classes = _classes(scripts)
     lengths = np.fromiter((len(t) for t in texts), np.int64, len(texts))

@@ -14,11 +14,7 @@ __all__ = ["blocks", "jsonl_columns", "numbered_lines", "read_json"]
 
 
 def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
-    """1-based number and text of each line; ``.gz .xz .zst .bz2`` are unpacked.
-
-    Raises:
-        InputError: the file is missing, empty, damaged or not UTF-8.
-    """
+    """1-based number and text of each line; ``.gz .xz .zst .bz2`` are unpacked."""
     with LineFile(str(path)) as file:
         for first, data in file.chunks():
             yield from enumerate(decode_lines(data, str(path), first), first)
@@ -38,11 +34,7 @@ def blocks(lines: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
 
 
 def read_json(path: str | Path) -> Any:
-    """A whole JSON file.
-
-    Raises:
-        InputError: it cannot be parsed (``file:line``).
-    """
+    """A whole JSON file."""
     text = "\n".join(line for _, line in numbered_lines(path))
     return parse_json(text, path=path)
 

@@ -60,20 +60,7 @@ class HubSides:
 
 
 def read_hub(place: Place, spec: HubSpec, schema: Features, *, language: str, split: str) -> Dataset:
-    """Load a data set of the hub and give it the schema's columns; class numbers become their names.
-
-    Args:
-        place: ``hub`` for the task's own data set, ``hub:NAME`` or ``hub:NAME:CONFIG`` for another (a local folder in
-            the hub's layout serves too).
-        spec: the task's own data set, whose columns are tried on others.
-        schema: Schema of the task.
-        language: ISO code.
-        split: ours.
-
-    Raises:
-        InputError: the data set is not available, or has none of the usual splits.
-        ConfigurationError: a column that is missing.
-    """
+    """Load a data set of the hub and give it the schema's columns; class numbers become their names."""
     name, config = _named(place)
     template = config or (None if name else spec.config)
     wanted = [None] if template is None else list(_filled(template, language))
@@ -97,17 +84,7 @@ def read_hub(place: Place, spec: HubSpec, schema: Features, *, language: str, sp
 def read_hub_sides(
     place: Place, spec: HubSides, *, languages: tuple[str, str], split: str
 ) -> tuple[list[str], list[str]]:
-    """The texts of two languages, line by line.
-
-    Args:
-        place: as for :func:`read_hub`; a configuration of another data set may have ``{code}`` in it.
-        spec: the task's own data set.
-        languages: ISO codes.
-        split: ours.
-
-    Raises:
-        InputError: the data set is not available, has another number of lines in each language, or not the language.
-    """
+    """The texts of two languages, line by line."""
     name, config = _named(place)
     template = config or spec.config
     sides = []

@@ -24,20 +24,13 @@ def find_sides(specs: Sequence[str], languages: tuple[str, str], split: str) -> 
             (``deu_Latn``) and ``{split}``.
         languages: ISO codes.
         split: train, dev or test.
-
-    Raises:
-        ConfigurationError: none or several files for one of them.
     """
     own, other = languages
     return _named(specs, own, other, split), _named(specs, other, own, split)
 
 
 def read_sides(paths: tuple[Path, Path]) -> tuple[list[str], list[str]]:
-    """The lines of both.
-
-    Raises:
-        InputError: they have not as many.
-    """
+    """The lines of both."""
     first, second = ([line for _, line in numbered_lines(path)] for path in paths)
     if len(first) != len(second):
         raise InputError(

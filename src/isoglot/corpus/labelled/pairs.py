@@ -72,12 +72,6 @@ def read_pairs(
         labels: every spelling of a label, and its name.
         allowed: names that the model knows; by default all.
         untranslated: the sentence whose rows are left out; ``None``: none is.
-
-    Returns:
-        PAIR rows with an ``id``.
-
-    Raises:
-        InputError: wrong columns or an unknown label (``file:line``), or no row of this language.
     """
     columns: dict[str, list[str]] = {name: [] for name in PAIR_WITH_ID}
     others: set[str] = set()

@@ -93,11 +93,7 @@ class DataSource:
         return " ".join(self.specs)
 
     def find(self, language: str, split: str) -> list[Place]:
-        """The places of one language and split.
-
-        Raises:
-            ConfigurationError: there is nothing, or a folder has several files and it is not said which.
-        """
+        """The places of one language and split."""
         found = [place for spec in self.of_split(split) for place in self._resolve(spec, language, split)]
         if not found:
             raise ConfigurationError(
@@ -132,11 +128,7 @@ def is_data_set(path: str | Path) -> bool:
 
 
 def split_names(split: str) -> tuple[str, ...]:
-    """The names that a split goes by.
-
-    Raises:
-        ConfigurationError: no such split.
-    """
+    """The names that a split goes by."""
     if split not in SPLITS:
         raise ConfigurationError(f"split {split!r} given; it is one of {', '.join(SPLITS)}")
     return SPLITS[split]

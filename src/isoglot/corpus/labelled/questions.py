@@ -30,16 +30,6 @@ def read_questions(path: str | Path, *, language: str) -> Dataset:
 
     An answer that is not found at its offset is looked for nearby, then anywhere: the nearest place counts. In
     TyDiQA's file of all languages (ids such as ``finnish-…``) only questions of the one asked for are kept.
-
-    Args:
-        path: the file, possibly packed.
-        language: Language of the contexts.
-
-    Returns:
-        SPAN rows with the column :data:`ARTICLE`.
-
-    Raises:
-        InputError: not JSON (``file:line``), or a member that is missing (its place in the document).
     """
     features = Features({**SPAN, ARTICLE: Value("string")})
     rows: dict[str, list[Any]] = {name: [] for name in features}

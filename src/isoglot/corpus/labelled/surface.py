@@ -33,10 +33,6 @@ Line = tuple[int, str]
 def surface_rows(block: Sequence[Line], *, language: str) -> list[tuple[int, str, str]]:
     """Number of the line, word and tag of each written word of a sentence.
 
-    Args:
-        block: the sentence's lines with their numbers, well formed.
-        language: whose order of precedence holds.
-
     Returns:
         The words, without spaces and zero-width non-joiners; none of a sentence whose words are blanks (``_``) but for
         one at most, as in treebanks without their texts.

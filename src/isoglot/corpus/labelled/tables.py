@@ -27,19 +27,7 @@ def is_table(path: str) -> bool:
 
 
 def read_table(path: str, schema: Features, *, language: str, split: str, role: str) -> Dataset:
-    """Read a data set whose columns are those of a schema (``upos`` counts as ``tags``).
-
-    Args:
-        path: JSON lines, a Parquet file, a folder of ``save_to_disk`` or of ``isoglot prepare``.
-        schema: one of :mod:`isoglot.schema`.
-        language: rows of other languages are left out; without a ``language`` column all rows are of this one.
-        split: Split of a folder with several.
-        role: what it is for, in words.
-
-    Raises:
-        InputError: a JSON line that does not fit (``file:line``), or no row of this language.
-        ConfigurationError: a column that is missing.
-    """
+    """Read a data set whose columns are those of a schema (``upos`` counts as ``tags``)."""
     if Path(path).suffix in (".jsonl", ".ndjson"):
         found = _from_jsonl(path, schema, language)
     else:

@@ -48,10 +48,6 @@ def read_tags(
 
     Returns:
         TAGGED rows. In column files IOB1 is turned into IOB2 (an ``I-`` that opens an entity becomes ``B-``).
-
-    Raises:
-        InputError: a line with the wrong number of columns, or a tag that may not occur (``file:line``); ``surface`` of
-            another format.
     """
     lines = [(n, t) for n, t in numbered_lines(path)]
     name = name or tell_format([t for _, t in lines[: 5 * _GUESSED_LINES]])

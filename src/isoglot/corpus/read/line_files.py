@@ -86,15 +86,8 @@ class _Zstandard(io.RawIOBase):
 def open_bytes(path: str, meter: ByteCounter | None = None) -> tuple[IO[bytes], IO[bytes]]:
     """Open a file for reading, unpacked if its first bytes say that it is packed.
 
-    Args:
-        path: a file, or `-` for standard input.
-        meter: counts the packed bytes.
-
     Returns:
         The stream to read, and the handle on disk to close after it.
-
-    Raises:
-        InputError: it cannot be opened, or is not what its suffix says.
     """
     if path == "-":
         buffered = cast("io.BufferedReader", sys.stdin.buffer)
@@ -129,11 +122,7 @@ def open_bytes(path: str, meter: ByteCounter | None = None) -> tuple[IO[bytes], 
 
 
 def _check_beginning(path: str, head: bytes, packing: str | None) -> None:
-    """Check that a file is what its suffix says, and not UTF-16.
-
-    Raises:
-        InputError: it is not, or it is.
-    """
+    """Check that a file is what its suffix says, and not UTF-16."""
     named = Path(path).suffix.lower()
     if named in _MAGIC and packing is None and head:
         raise InputError(
@@ -144,12 +133,7 @@ def _check_beginning(path: str, head: bytes, packing: str | None) -> None:
 
 
 class LineFile:
-    """A file, read in chunks of whole lines. Use as a context manager.
-
-    Args:
-        path: a file, or `-`.
-        meter: counts the packed bytes.
-    """
+    """A file, read in chunks of whole lines. Use as a context manager."""
 
     def __init__(self, path: str, meter: ByteCounter | None = None) -> None:
         self.path = path
@@ -180,9 +164,6 @@ class LineFile:
 
         Returns:
             The bytes, and the number of lines in them; ``(b"", 0)`` at the end.
-
-        Raises:
-            InputError: the packed file is cut off or damaged, or one line is over 64 MiB.
         """
         blocks = [self._carry]
         total, ends = len(self._carry), self._carry.count(b"\n")
@@ -215,11 +196,7 @@ class LineFile:
         return ends, data.rfind(b"\n") + 1
 
     def chunks(self) -> Iterator[tuple[int, bytes]]:
-        """All chunks of lines, each with the number of its first line.
-
-        Raises:
-            InputError: as :meth:`take`, or the file is empty.
-        """
+        """All chunks of lines, each with the number of its first line."""
         while True:
             first = self.lines + 1
             data, count = self.take()
@@ -230,11 +207,7 @@ class LineFile:
             raise empty(self.path)
 
     def blocks(self) -> Iterator[tuple[int, bytes]]:
-        """Chunks that end at a blank line, so that no document or tree is cut in two.
-
-        Raises:
-            InputError: as :meth:`take`, a block is over 64 MiB, or the file is empty.
-        """
+        """Chunks that end at a blank line, so that no document or tree is cut in two."""
         rest, first = b"", 1
         for start, data in self.chunks():
             rest += data
@@ -273,11 +246,7 @@ class LineFile:
 
 
 def decode_lines(data: bytes, path: str, first_line: int) -> list[str]:
-    """Lines of a chunk as text, without their ends.
-
-    Raises:
-        InputError: invalid UTF-8, with its line.
-    """
+    """Lines of a chunk as text, without their ends."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -38,11 +38,7 @@ class MosesReader:
     """Two files, line i of one being the translation of line i of the other; a third may hold word links."""
 
     def chunks(self, source: Source, kind: Kind, meter: ByteCounter | None = None) -> Iterator[Chunk]:
-        """Equal numbers of lines of every file.
-
-        Raises:
-            InputError: the files have different numbers of lines, or are empty.
-        """
+        """Equal numbers of lines of every file."""
         names = source.files()
         files: list[LineFile] = []
         try:
@@ -128,11 +124,7 @@ class TsvReader(_LineReader):
                 yield Chunk(first, (data, columns))
 
     def parse(self, source: Source, kind: Kind, chunk: Chunk) -> Records:
-        """Rows of the columns that are asked for.
-
-        Raises:
-            InputError: a line has too few columns.
-        """
+        """Rows of the columns that are asked for."""
         data, columns = chunk.payload
         lines = decode_lines(data, source.path, chunk.first_line)
         widest = max(columns.values())
@@ -159,11 +151,7 @@ class JsonlReader(_LineReader):
     """One JSON object a line."""
 
     def parse(self, source: Source, kind: Kind, chunk: Chunk) -> Records:
-        """Rows of the fields that are asked for; blank lines are passed over.
-
-        Raises:
-            InputError: a line is not a JSON object, or lacks a field.
-        """
+        """Rows of the fields that are asked for; blank lines are passed over."""
         lines = decode_lines(chunk.payload, source.path, chunk.first_line)
         records, numbers = [], []
         for number, line in enumerate(lines, chunk.first_line):
@@ -187,11 +175,7 @@ class LexiconReader(_LineReader):
     """Dictionary entries as MUSE writes them: two columns, by a tab or by blanks."""
 
     def parse(self, source: Source, kind: Kind, chunk: Chunk) -> Records:
-        """Entries; only a tab allows entries of several words.
-
-        Raises:
-            InputError: a line that is not two entries.
-        """
+        """Entries; only a tab allows entries of several words."""
         lines = decode_lines(chunk.payload, source.path, chunk.first_line)
         fields: dict[str, list[Any]] = {"source": [], "target": []}
         for number, line in enumerate(lines, chunk.first_line):
@@ -215,11 +199,7 @@ class BarsReader(MosesReader):
     """`source ||| target` lines, as fast_align and awesome-align read them; links in a third field or a file beside."""
 
     def parse(self, source: Source, kind: Kind, chunk: Chunk) -> Records:
-        """Rows of the fields between the bars.
-
-        Raises:
-            InputError: a line has too few or too many fields.
-        """
+        """Rows of the fields between the bars."""
         lines = decode_lines(chunk.payload[0], source.path, chunk.first_line)
         beside = None
         if source.links_path is not None:
@@ -276,17 +256,6 @@ READERS: dict[str, Reader] = {
 
 def read(source: Source, *, kind: Kind = "bitext") -> Iterator[dict[str, Any]]:
     """Rows of one source, one at a time, in bounded memory, unfiltered.
-
-    Args:
-        source: what to read.
-        kind: the kind of corpus, which decides the columns.
-
-    Yields:
-        A dict with the columns of the schema of that kind.
-
-    Raises:
-        ConfigurationError: the source is incomplete.
-        InputError: bad content, as ``file:line``.
 
     Example:
         >>> rows = read(Source(path="-", language="en"), kind="text")

@@ -77,18 +77,7 @@ class Records:
 def assemble(
     kind: Kind, fields: Mapping[str, list[Any]], source: Source, *, path: str, lines: Sequence[int]
 ) -> Records:
-    """Turn raw fields into the columns of a kind of corpus.
-
-    Args:
-        kind: the kind of corpus.
-        fields: one list a role of :data:`ROLES`, and `flags` if there is one.
-        source: how word links count.
-        path: the file, for errors.
-        lines: the line of each row, for errors.
-
-    Raises:
-        InputError: a field is not text, or a link is malformed or outside its sentence.
-    """
+    """Turn raw fields into the columns of a kind of corpus."""
     flags = [("" if f is None else str(f)) for f in fields["flags"]] if "flags" in fields else None
     if kind == "treebank":
         return Records({role: fields[role] for role in ROLES[kind]}, flags)
@@ -118,18 +107,7 @@ def assemble(
 def parse_links(
     value: Any, *, sizes: tuple[int, int], source: Source, path: str, line: int
 ) -> list[list[int]]:
-    """Word links of one pair, sorted, 0-based, without repeats.
-
-    Args:
-        value: Pharaoh text (`0-0 2p1 3?1`) or a list of pairs.
-        sizes: numbers of source and target words.
-        source: whether links count from 1, and whether possible links (`p`, `?`) are kept.
-        path: the file, for errors.
-        line: the line, for errors.
-
-    Raises:
-        InputError: a link that cannot be read, or that points outside the sentence.
-    """
+    """Word links of one pair, sorted, 0-based, without repeats."""
     found: set[tuple[int, int]] = set()
     for item in value.split() if isinstance(value, str) else value:
         if isinstance(item, str):
@@ -183,9 +161,6 @@ def plan_columns(
         names: names that the table has; None if its columns are only numbered.
         path: the file, for errors.
         line: the line of the header, for errors.
-
-    Raises:
-        InputError: a role has no column, or two have the same.
     """
     plan: dict[str, int | str] = {}
     for position, role in enumerate(ROLES[kind]):
@@ -242,11 +217,7 @@ def _column_problem(column: int | str, role: str, names: Sequence[str] | None) -
 
 
 def pick(record: Mapping[str, Any], column: int | str, *, path: str, line: int) -> Any:
-    """One field of a record; `a.b` reaches into nested ones.
-
-    Raises:
-        InputError: there is no such field.
-    """
+    """One field of a record; `a.b` reaches into nested ones."""
     name = str(column)
     if name in record:
         return record[name]

@@ -130,12 +130,6 @@ def sources_from(
 
     Two paths of a bitext without a format of their own are a Moses pair; three are a pair and its word links. Any
     other list is one source a path.
-
-    Args:
-        paths: one path or more.
-        kind: what is read.
-        languages: the language, or source and target language, of all of them.
-        **options: any other field of :class:`Source`.
     """
     names = [str(p) for p in paths]
     if kind in ("text", "treebank"):
@@ -153,11 +147,7 @@ def sources_from(
 
 
 def resolve_format(source: Source, kind: Kind) -> str:
-    """The format of a source: the one it names, or the one its file name tells.
-
-    Raises:
-        ConfigurationError: the format is unknown, cannot be told, or cannot hold this kind of corpus.
-    """
+    """The format of a source: the one it names, or the one its file name tells."""
     name = source.format or _guess(source, kind)
     if name is None:
         raise ConfigurationError(
@@ -180,11 +170,7 @@ def resolve_format(source: Source, kind: Kind) -> str:
 
 
 def expand(sources: Iterable[Source], kind: Kind) -> list[Source]:
-    """Sources with their format filled in, globs replaced by the files that match, and all mistakes found at once.
-
-    Raises:
-        ConfigurationError: files that are missing, languages that are not named, formats that cannot be told.
-    """
+    """Sources with their format filled in, globs replaced by the files that match, and all mistakes found at once."""
     problems: list[str] = []
     found: list[Source] = []
     for given in sources:

@@ -24,11 +24,7 @@ class CsvReader:
     """Comma-separated rows with double quotes, in which a quoted field may hold line ends."""
 
     def chunks(self, source: Source, kind: Kind, meter: ByteCounter | None = None) -> Iterator[Chunk]:
-        """Parsed rows, since only parsing tells where a row ends.
-
-        Raises:
-            InputError: broken quoting, a missing column, or an empty file.
-        """
+        """Parsed rows, since only parsing tells where a row ends."""
         csv.field_size_limit(_LARGEST_FIELD)
         with LineFile(source.path, meter) as file:
             rows = csv.reader(_lines(file), strict=True)
@@ -81,11 +77,7 @@ class ParquetReader:
     """Parquet files, a batch of rows at a time; errors give the row for the line."""
 
     def chunks(self, source: Source, kind: Kind, meter: ByteCounter | None = None) -> Iterator[Chunk]:
-        """Batches of the columns that are asked for.
-
-        Raises:
-            InputError: not Parquet, a missing column, or no rows.
-        """
+        """Batches of the columns that are asked for."""
         try:
             with Path(source.path).open("rb") as handle, pq.ParquetFile(handle) as file:
                 names = file.schema_arrow.names
@@ -112,11 +104,7 @@ class HuggingFaceReader:
     """Data sets of the Hugging Face hub, streamed, and folders written by ``save_to_disk``."""
 
     def chunks(self, source: Source, kind: Kind, meter: ByteCounter | None = None) -> Iterator[Chunk]:
-        """Batches of rows.
-
-        Raises:
-            InputError: the data set is not available, lacks the split or a column, or is empty.
-        """
+        """Batches of rows."""
         row = 1
         plan: dict[str, int | str] | None = None
         for batch in self._batches(source):

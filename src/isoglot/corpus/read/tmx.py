@@ -25,11 +25,7 @@ class TmxReader:
     """
 
     def chunks(self, source: Source, kind: Kind, meter: ByteCounter | None = None) -> Iterator[Chunk]:
-        """Pairs, a few thousand at a time.
-
-        Raises:
-            InputError: not well-formed, no TMX, an entity declaration, or a language that never occurs.
-        """
+        """Pairs, a few thousand at a time."""
         units = _Units(source)
         with LineFile(source.path, meter) as file:
             for _, data in file.chunks():

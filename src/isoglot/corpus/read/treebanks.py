@@ -30,11 +30,7 @@ class ConlluReader:
                 yield Chunk(first, data)
 
     def parse(self, source: Source, kind: Kind, chunk: Chunk) -> Records:
-        """Trees.
-
-        Raises:
-            InputError: a line without ten columns, or a head or number that cannot be read.
-        """
+        """Trees."""
         lines = decode_lines(chunk.payload, source.path, chunk.first_line)
         fields: dict[str, list[Any]] = {"words": [], "upos": [], "heads": [], "deprels": []}
         block: list[str] = []
