@@ -12,7 +12,7 @@ for l in de es fr hi ro zh; do
   [ $l = zh ] && ratio=()   # Chinese is not written with spaces, and the ratio counts words
   isoglot prepare "$data/parallel/en-$l.tsv.gz" --column source=0 --column target=1 --column flags=3 --source-lang en \
     --target-lang $l --held-out-flag laser_tatoeba --held-out-flag ntrex --duplicates pair "${ratio[@]}" --out "$runs/en-$l"
-  [ -d "$runs/aligned-en-$l" ] || isoglot align "$runs/en-$l"/*.parquet --words unicode --source-lang en --target-lang $l --method hmm --lowercase \
+  isoglot align "$runs/en-$l"/*.parquet --words unicode --source-lang en --target-lang $l --method hmm --lowercase \
     --symmetrise intersect --format corpus --out "$runs/aligned-en-$l"
 done
 

@@ -234,6 +234,40 @@ def test_a_corpus_folder_is_written_for_training(tmp_path, bitext, corpus):
     assert set(loaded["target_language"]) == {"xx"}
 
 
+def test_a_finished_corpus_is_recognised_before_any_work(tmp_path, bitext, monkeypatch):
+    out = tmp_path / "aligned"
+    asked = ("align", bitext, "-f", "corpus", "-o", out, "--source-lang", "en", "--target-lang", "xx")
+    run(*asked)
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    monkeypatch.setattr("isoglot.align.align_file.by_statistics", None)  # from here on nothing is aligned
+    result = CliRunner().invoke(app, [str(a) for a in asked])
+    assert result.exception is None, result.output
+    assert f"{out}: already made from the same input" in result.stderr
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    message = run(*asked, "--lowercase", fails=ConfigurationError)
+    assert "holds another aligned corpus (different: request.aligner.lowercase)" in message
+    assert "choose another --out, or delete it" in message
+    bitext.write_text(bitext.read_text(encoding="utf-8") + "a ||| b\n", encoding="utf-8")
+    assert f"inputs.{bitext}.size" in run(*asked, fails=ConfigurationError)
+
+
+def test_a_finished_corpus_whose_lexicon_is_gone_is_not_passed_over(tmp_path, bitext):
+    out, table = tmp_path / "aligned", tmp_path / "lexicon.tsv"
+    asked = ("align", bitext, "-f", "corpus", "-o", out, "--lexicon", table)
+    run(*asked)
+    run(*asked)
+    table.unlink()
+    assert f"lexicon.tsv: is missing, and {out}" in run(*asked, fails=ConfigurationError)
+
+
+def test_a_folder_of_something_else_is_refused_before_any_work(tmp_path, bitext, monkeypatch):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "file").touch()
+    monkeypatch.setattr("isoglot.align.align_file.by_statistics", None)
+    message = run("align", bitext, "-f", "corpus", "-o", tmp_path / "other", fails=ConfigurationError)
+    assert "other: is not empty and holds no aligned corpus; choose another --out, or empty it" in message
+
+
 EFLOMAL = """#!{python}
 import sys
 values = dict(a.split("=", 1) for a in sys.argv[1:] if "=" in a)

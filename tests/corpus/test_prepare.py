@@ -14,7 +14,7 @@ import psutil
 import pyarrow.parquet as pq
 import pytest
 
-from isoglot.corpus.manifest import load_corpus, read_manifest
+from isoglot.corpus.manifest import InputFile, load_corpus, read_manifest
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
 from isoglot.corpus.read import line_files as streams
@@ -376,3 +376,15 @@ def test_time_is_not_spent_on_a_skip(tmp_path):
     began = time.monotonic()
     assert prepare(source, tmp_path / "out").skipped
     assert time.monotonic() - began < 1
+
+
+def test_an_input_is_recorded_by_its_content_and_a_stream_is_always_new(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("one\n", encoding="utf-8")
+    before = InputFile.recorded(str(path))
+    os.utime(path, (1, 1))
+    assert InputFile.recorded(str(path)) == before
+    path.write_text("two\n", encoding="utf-8")
+    assert InputFile.recorded(str(path)) != before
+    for stream in ("-", "/dev/null"):
+        assert InputFile.recorded(stream) != InputFile.recorded(stream)

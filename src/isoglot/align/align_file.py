@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -12,14 +13,20 @@ from isoglot.align.align_statistics import Warnings, by_statistics
 from isoglot.align.alignment import PairLinks
 from isoglot.align.embedding.memory import keep_few_primitives
 from isoglot.align.files.output import write_corpus, write_lines
-from isoglot.align.files.pairs import read_pairs
-from isoglot.align.options import AlignRequest, Encoder
-from isoglot.corpus.read.sources import Source
+from isoglot.align.files.pairs import is_prepared, read_pairs
+from isoglot.align.options import AlignRequest, AnyAligner, Encoder, Saved
+from isoglot.corpus.manifest import MANIFEST, InputFile
+from isoglot.corpus.read.sources import Source, expand
+from isoglot.errors import ConfigurationError
+from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import refuse_overwriting
+from isoglot.runs.folder import hash_checkpoint, make_once
 
 __all__ = ["align_file"]
 
 Found = Iterator[tuple[Any, PairLinks]]
+_RECORD = "alignment.json"
+"""What an aligned corpus was made from, beside the manifest that every prepared corpus has."""
 
 
 def align_file(
@@ -36,7 +43,51 @@ def align_file(
     for written in (out, getattr(aligner, "save", None), getattr(aligner, "lexicon", None)):
         if written is not None:
             refuse_overwriting(written, reads)
-    warn = Warnings()
+    if request.output != "corpus":
+        return _align(sources, out, request, progress)
+    wanted = {
+        "request": request.model_dump(mode="json"),
+        "sources": [source.model_dump(mode="json") for source in sources],
+        **_read_by(sources, aligner),
+    }
+    make = partial(_align, sources, out, request, progress)
+    record, made = make_once(
+        out, wanted, lambda folder: {"pairs": make(folder)}, what="aligned corpus", name=_RECORD
+    )
+    for path in (getattr(aligner, "save", None), getattr(aligner, "lexicon", None)):
+        if path is not None and not path.exists():
+            raise ConfigurationError(
+                f"{path}: is missing, and {out}, which was made with it, is finished; delete {out} to make both again"
+            )
+    if not made and progress is not None:
+        progress.note(f"{out}: already made from the same input; nothing to do")
+    return int(record["pairs"])
+
+
+def _read_by(sources: Sequence[Source], aligner: AnyAligner) -> dict[str, Any]:
+    """What is read, by its content: of a prepared folder by its manifest, of an encoder by its weights."""
+    prepared = [source.path for source in sources if is_prepared(source.path)]
+    files = expand([source for source in sources if source.path not in prepared], "bitext")
+    paths = [str(Path(folder) / MANIFEST) for folder in prepared] + [p for s in files for p in s.files()]
+    paths += getattr(aligner, "train_on", ())
+    read: dict[str, Any] = {}
+    if isinstance(aligner, Saved):
+        paths.append(str(aligner.load))
+    if isinstance(aligner, Encoder):
+        place = checkpoint_folder(aligner.model)
+        read = {"encoder": hash_checkpoint(place) if isinstance(place, Path) else place}
+    return {**read, "inputs": [InputFile.recorded(path) for path in dict.fromkeys(paths)]}
+
+
+def _align(
+    sources: Sequence[Source],
+    out: str | Path,
+    request: AlignRequest,
+    progress: Any,
+    folder: Path | None = None,
+) -> int:
+    """Align, and write the links to ``out``, or as a corpus into a folder that is going to have that name."""
+    aligner, warn = request.aligner, Warnings()
     with ExitStack() as stack:
         found: Found
         if not isinstance(aligner, Encoder):
@@ -45,15 +96,13 @@ def align_file(
             found = stack.enter_context(_by_ray(sources, out, aligner, request, progress))
         else:
             found = _by_embedding(sources, aligner, request, warn)
-        count = _write(found if progress is None else _shown(found, progress), out, request)
+        links = _shown(found, progress)
+        if folder is not None:
+            count = write_corpus(links, folder)
+        else:
+            count = write_lines(links, out, name=request.output, base=request.base, reverse=request.reverse)
     warn.sum_up()
     return count
-
-
-def _write(found: Found, out: str | Path, request: AlignRequest) -> int:
-    if request.output == "corpus":
-        return write_corpus(found, Path(out))
-    return write_lines(found, out, name=request.output, base=request.base, reverse=request.reverse)
 
 
 def _by_ray(
@@ -88,6 +137,6 @@ def _by_embedding(
 
 def _shown(found: Found, progress: Any) -> Found:
     for done, item in enumerate(found, 1):
-        if done % 512 == 0:
+        if progress is not None and done % 512 == 0:
             progress.progress("aligning", done, 0)
         yield item

@@ -15,7 +15,7 @@ from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.sources import Kind, Source
 from isoglot.errors import InputError
 from isoglot.runs.disk import disk_problem
-from isoglot.runs.files import whole_path, write_text
+from isoglot.runs.files import is_stream, whole_path, write_text
 
 if TYPE_CHECKING:
     import datasets
@@ -39,8 +39,8 @@ class InputFile(BaseModel):
 
     @classmethod
     def of(cls, path: str) -> InputFile:
-        """A file, or the files of a folder, as they are now, without the hash; standard input is always new."""
-        if path == "-":
+        """A file, or the files of a folder, as they are now, without the hash; a stream is always new."""
+        if path == "-" or is_stream(Path(path)):
             return cls(path=path, modified=time.time_ns())
         found = [f.stat() for f in _files(path)]
         if not found:
@@ -52,6 +52,12 @@ class InputFile(BaseModel):
         if self.size is None:
             return self
         return self.model_copy(update={"blake2b": hash_file(self.path)})
+
+    @classmethod
+    def recorded(cls, path: str) -> dict[str, Any]:
+        """What tells in a record of inputs whether one has changed: the content, whenever it was written."""
+        file = cls.of(path).hashed()
+        return file.model_dump(exclude=set() if file.size is None else {"modified"})
 
     def unchanged(self) -> bool:
         """Whether the file is still the same: by its size and time, or else by its content."""

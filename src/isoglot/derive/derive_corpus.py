@@ -92,7 +92,7 @@ def derive_corpus(
     target = Path(out)
     files = [*names, *([request.parses] if request.parses else [])]
     refuse_overwriting(target, files)
-    inputs = [InputFile.of(f).hashed().model_dump(exclude={"modified"}) for f in files]
+    inputs = [InputFile.recorded(f) for f in files]
     wanted = {"request": request.described(), "kind": kind, "inputs": inputs}
     manifest, made = make_once(
         target,

@@ -96,7 +96,7 @@ def trim(
     wanted = {
         "encoder": {"path": str(encoder), "hash": hashed},
         "options": request.model_dump(mode="json"),
-        "inputs": [_fingerprint(path) for path in files],
+        "inputs": [InputFile.recorded(path) for path in files],
     }
     manifest, made = make_once(
         out,
@@ -145,12 +145,6 @@ def _write(place: str | Path, folder: Path, request: TrimRequest, progress: Any)
     config.save_pretrained(str(folder))
     pieces = (backend.get_vocab_size(with_added_tokens=True), len(kept))
     return {"pieces": pieces, "parameters": parameters, "held_out": differences}
-
-
-def _fingerprint(path: str) -> dict[str, Any]:
-    """What tells whether an input is still the same."""
-    file = InputFile.of(path).hashed()
-    return file.model_dump(exclude=set() if file.size is None else {"modified"})
 
 
 def _special_ids(config: PreTrainedConfig) -> dict[str, int]:
