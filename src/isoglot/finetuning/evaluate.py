@@ -98,7 +98,8 @@ class _Measure:
     """One checkpoint on one task; loads what it needs when it first needs it."""
 
     def __init__(self, source: Path | str, task: Task, options: EvaluateOptions, report: Reporter) -> None:
-        task = copy.copy(task)  # what it inherits from the checkpoint stays here
+        kept = getattr(task, "for_checkpoint", None)
+        task = kept(source) if kept else copy.copy(task)  # what it takes from the checkpoint stays here
         self.source, self.task, self.options, self.report = source, task, options, report
         self.about = origin(source)
         self.hash = (

@@ -86,6 +86,7 @@ class Objective(nn.Module, ABC):
     def aligner_options(self) -> Mapping[str, Any] | None:
         """How the trained encoder should align words, as options of an embedding aligner; ``None``: no opinion.
 
-        They are written to ``aligner.json`` beside the exported encoder, where ``isoglot align --model`` finds them.
+        They are written to ``aligner.json`` beside the exported encoder, where ``isoglot align --model`` finds them,
+        unless objectives of one model disagree.
         """
         return None

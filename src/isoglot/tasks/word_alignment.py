@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from datasets import Dataset
 
 from isoglot.align.alignment import Alignment
 from isoglot.align.embedding.aligner import EmbeddingAligner
+from isoglot.align.embedding.choice import with_kept
 from isoglot.align.files.formats import read_links
 from isoglot.align.scoring import GoldAlignment, score
 from isoglot.corpus.labelled.places import DataSource, Place
@@ -29,8 +30,9 @@ class WordAlignmentTask:
     Args:
         data: The file; a language pair is written as in its name, ``de-en``.
         name: In results.
-        method: How links are chosen; see ``isoglot align --methods``.
-        layer: Hidden states' number; by default the method's.
+        method: How links are chosen; see ``isoglot align --methods``. By default what ``isoglot tune`` chose for the
+            encoder, else itermax.
+        layer: Hidden states' number; by default what ``isoglot tune`` chose, else the method's.
         base: What the file counts words from.
         aligner: Further options of :class:`isoglot.align.embedding.aligner.EmbeddingAligner`.
 
@@ -39,7 +41,7 @@ class WordAlignmentTask:
 
     data: DataSource
     name: str = "word_alignment"
-    method: str = "itermax"
+    method: str | None = None
     layer: int | None = None
     base: int | None = None
     aligner: dict[str, Any] | None = None
@@ -63,13 +65,25 @@ class WordAlignmentTask:
         """The file of gold links."""
         return self.data.find(language, split)[:1]
 
+    def for_checkpoint(self, checkpoint: str | Path) -> Self:
+        """The task with the method, layer and further options that are kept beside an encoder, but for those given."""
+        given = {"method": self.method, "layer": self.layer, **(self.aligner or {})}
+        options = with_kept(checkpoint, {name: value for name, value in given.items() if value is not None})
+        method, layer = options.pop("method", None), options.pop("layer", None)
+        return replace(self, method=method, layer=layer, aligner=options or None)
+
     def measure(
         self, checkpoint: str | Path, dataset: Dataset, *, language: str, progress: Step | None = None
     ) -> tuple[dict[str, float], Predictions]:
         """Scores, and Pharaoh lines."""
         del language
-        options: dict[str, Any] = {} if self.layer is None else {"layer": self.layer}
-        aligner = EmbeddingAligner(checkpoint, method=self.method, **options, **(self.aligner or {}))
+        own = self.for_checkpoint(checkpoint)
+        options: dict[str, Any] = {
+            "method": own.method or "itermax",
+            "layer": own.layer,
+            **(own.aligner or {}),
+        }
+        aligner = EmbeddingAligner(checkpoint, **options)
         pairs = list(zip(dataset["source_words"], dataset["target_words"], strict=True))
         found: list[Alignment] = []
         for links in aligner.align_pairs(pairs, window=_WINDOW):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.align.embedding.choice import keep_choice
+from isoglot.align.embedding.choice import ALIGNER_FILE, keep_choice
 from isoglot.errors import ConfigurationError, TrainingError
 from isoglot.modules.checkpoint import few, left_out, quiet
 from isoglot.modules.finite import non_finite
@@ -22,6 +23,7 @@ from isoglot.training.model import AlignmentModel
 
 __all__ = ["export_encoder", "model_card", "save_encoder"]
 
+_LOGGER = logging.getLogger(__name__)
 _PREFIX = "model."
 
 
@@ -97,9 +99,15 @@ def export_encoder(
         save_encoder(model, folder, tokenizer=tokenizer)
         (folder / "README.md").write_text(model_card(card, model=model), encoding="utf-8")
         objectives = trained.objectives.values() if isinstance(trained, AlignmentModel) else ()
-        for objective in objectives:
-            if isinstance(objective, Objective) and (options := objective.aligner_options()) is not None:
-                keep_choice(folder, dict(options))
+        choices = [o.aligner_options() for o in objectives if isinstance(o, Objective)]
+        wanted = [dict(options) for options in choices if options is not None]
+        if wanted and all(options == wanted[0] for options in wanted):
+            keep_choice(folder, wanted[0])
+        elif wanted:
+            _LOGGER.warning(
+                "%s: %d objectives were trained for different aligners, so no %s is written; choose one with "
+                "`isoglot tune %s --gold FILE`", out, len(wanted), ALIGNER_FILE, out,
+            )  # fmt: skip
     return out
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 
 import pytest
 import torch
@@ -22,8 +23,14 @@ from isoglot.align.embedding.choice import (
 from isoglot.align.files.gold import gold_pairs
 from isoglot.align.options import aligner_of, scoring_of
 from isoglot.cli import app
+from isoglot.corpus.labelled.places import DataSource
 from isoglot.errors import ConfigurationError
+from isoglot.finetuning.evaluate import EvaluateOptions, evaluate
+from isoglot.objectives.self_training import SelfTraining
+from isoglot.tasks.word_alignment import WordAlignmentTask
 from isoglot.testing import tiny_model, tiny_tokenizer
+from isoglot.training.export import export_encoder
+from isoglot.training.model import AlignmentModel
 
 WORDS = [
     (["the", "river", "is", "deep"], ["ta", "potamo", "bathy"]),
@@ -84,6 +91,40 @@ def test_tune_keeps_the_choice_and_align_uses_it(encoder, gold, tmp_path):
     found = iso.align("the river is deep", "ta potamo bathy", model=encoder, dtype="float32")
     expected = EmbeddingAligner(encoder, method="argmax", layer=2, dtype="float32").align_words(*WORDS[0])
     assert found.links == expected.links
+
+
+def test_evaluate_uses_the_kept_choice_and_records_it(encoder, gold, tmp_path):
+    (tmp_path / "de-en.test.jsonl").write_text(gold.read_text(encoding="utf-8"), encoding="utf-8")
+    task = WordAlignmentTask(DataSource([str(tmp_path)]), aligner={"dtype": "float32"})
+
+    def aer(task, **options):
+        (row, *_) = evaluate(
+            encoder, task, languages=["de-en"], options=EvaluateOptions(out=tmp_path / "rows.jsonl")
+        )
+        assert {**row.options, "aligner": None} == {"aligner": None, **options}
+        return row.value
+
+    before = aer(task)
+    assert before > 0
+    keep_choice(encoder, {"method": "argmax", "layer": 2})
+    assert aer(task, method="argmax", layer=2) == 0
+    keep_choice(encoder, {"method": "argmax", "layer": 0})  # chosen again: measured again
+    assert aer(task, method="argmax", layer=0) > 0
+    assert aer(replace(task, layer=2), method="argmax", layer=2) == 0
+    (encoder / ALIGNER_FILE).unlink()
+    assert aer(task) == before
+
+
+def test_objectives_that_disagree_leave_the_choice_to_the_user(tmp_path, caplog):
+    model = tiny_model("bert")
+    for name, layers in (("one", (1, 1)), ("two", (1, 2))):
+        objectives = {str(n): SelfTraining(model, layer=layer) for n, layer in enumerate(layers)}
+        trained = AlignmentModel(model, objectives)
+        export_encoder(trained, tmp_path / name, card={}, tokenizer=tiny_tokenizer("bert"))
+    assert kept_choice(tmp_path / "one")["layer"] == 1
+    assert kept_choice(tmp_path / "two") == {}
+    assert "2 objectives were trained for different aligners" in caplog.text
+    assert "isoglot tune" in caplog.text
 
 
 def test_what_is_given_goes_before_what_is_kept(encoder):
