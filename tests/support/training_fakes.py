@@ -68,6 +68,7 @@ def bitext_stream(size: int, *, seed: int = 0) -> Dataset:
         {
             "source_ids": sources,
             "target_ids": [[i + 60 for i in reversed(s)] for s in sources],
+            "links": [[[i, len(s) - 1 - i] for i in range(len(s))] for s in sources],
             "length": np.array([2 * len(s) for s in sources], dtype=np.int32),
         }
     )

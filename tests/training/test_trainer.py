@@ -123,6 +123,11 @@ def test_evaluation_is_refused(tmp_path: Path) -> None:
         make_trainer(tmp_path, eval_strategy="steps", eval_steps=2)
 
 
+def test_sharding_in_one_process_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="torchrun --nproc-per-node 2"):
+        make_trainer(tmp_path, fsdp=True)
+
+
 def test_tensorboard(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator

@@ -236,7 +236,7 @@ def _kept_tokenizer(out: Path) -> Path | None:
 
 def _export(trainer: AlignmentTrainer, recipe: Recipe, out: Path, streams: Mapping[str, Dataset]) -> Path:
     """The encoder as a plain folder with its card, and the objectives' own state beside it."""
-    folder = out / CHECKPOINT
+    folder, state = out / CHECKPOINT, trainer.whole_state()
     if trainer.is_world_process_zero():
         shutil.rmtree(folder, ignore_errors=True)
         written = recipe.as_written()
@@ -250,8 +250,9 @@ def _export(trainer: AlignmentTrainer, recipe: Recipe, out: Path, streams: Mappi
             "seed": recipe.seed,
             "recipe": written,
         }
-        export_encoder(trainer, folder, card={k: v for k, v in card.items() if v is not None})
-        save_objectives(trainer.accelerator.unwrap_model(trainer.model, keep_torch_compile=False), folder)
+        export_encoder(trainer, folder, card={k: v for k, v in card.items() if v is not None}, state=state)
+        model = trainer.accelerator.unwrap_model(trainer.model, keep_torch_compile=False)
+        save_objectives(model, folder, state=state)
     trainer.accelerator.wait_for_everyone()
     return folder
 

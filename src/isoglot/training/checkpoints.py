@@ -15,7 +15,7 @@ from typing import Any
 
 from accelerate.utils import broadcast_object_list, gather_object
 from safetensors import SafetensorError
-from safetensors.torch import load_model, save_model
+from safetensors.torch import load_model, save_file, save_model
 from torch import nn
 
 from isoglot.errors import ConfigurationError, TrainingError
@@ -273,9 +273,21 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
     return content
 
 
-def save_objectives(model: AlignmentModel, folder: str | Path) -> None:
-    """Write what training needs beside the encoder: objectives with their buffers, and language embeddings."""
-    save_model(_rest(model), str(Path(folder) / OBJECTIVES))
+def save_objectives(
+    model: AlignmentModel, folder: str | Path, *, state: Mapping[str, Any] | None = None
+) -> None:
+    """Write what training needs beside the encoder: objectives with their buffers, and language embeddings.
+
+    Args:
+        model: has the objectives.
+        folder: where to.
+        state: weights of the whole model, gathered from shards; ``None``: the model's own.
+    """
+    rest, file = _rest(model), str(Path(folder) / OBJECTIVES)
+    if state is None:
+        save_model(rest, file)
+    else:
+        save_file({name: state[name].contiguous() for name in rest.state_dict()}, file)
 
 
 def load_weights(model: AlignmentModel, folder: str | Path) -> None:

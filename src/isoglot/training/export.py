@@ -69,6 +69,7 @@ def export_encoder(
     *,
     card: Mapping[str, Any],
     tokenizer: PreTrainedTokenizerBase | None = None,
+    state: Mapping[str, Any] | None = None,
 ) -> Path:
     """Extract the encoder of a finished run: weights, tokenizer and a model card, nothing that needs isoglot.
 
@@ -80,6 +81,7 @@ def export_encoder(
             ``data`` (stream name to a mapping), ``objectives`` (name to a mapping), ``recipe`` (the resolved recipe),
             ``steps``, ``seed``, ``results``. Any other key becomes a section of its own.
         tokenizer: the trainer's by default.
+        state: weights of the whole alignment model, gathered from shards; ``None``: the model's own.
 
     Returns:
         The folder.
@@ -96,7 +98,7 @@ def export_encoder(
         trained = accelerator.unwrap_model(trained.model, keep_torch_compile=False)
     model = trained.model if isinstance(trained, AlignmentModel) else trained
     with whole_folder(out) as folder:
-        save_encoder(model, folder, tokenizer=tokenizer)
+        save_encoder(model, folder, tokenizer=tokenizer, state=state)
         (folder / "README.md").write_text(model_card(card, model=model), encoding="utf-8")
         objectives = trained.objectives.values() if isinstance(trained, AlignmentModel) else ()
         choices = [o.aligner_options() for o in objectives if isinstance(o, Objective)]

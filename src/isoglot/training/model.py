@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from isoglot.errors import ConfigurationError
+from isoglot.modules.encoder import layer_modules
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
 
@@ -90,6 +91,14 @@ class AlignmentModel(nn.Module):
         self.normalisation = normalisation
         self.language_embeddings = language_embeddings
         self.step = 0
+
+    @property
+    def _no_split_modules(self) -> list[str]:
+        """The classes that FSDP shards by themselves: the transformer layers, a momentum copy's too.
+
+        Not the library's own list, which has the embeddings as well; those are read outside of their module.
+        """
+        return [type(layer).__name__ for layer in (layer_modules(self.model) or ())[:1]]
 
     def active(self) -> dict[str, Objective]:
         """The objectives whose weight is not 0 at the current step."""

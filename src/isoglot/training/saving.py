@@ -7,13 +7,14 @@ from typing import Any
 
 import torch
 from transformers import PreTrainedTokenizerBase, Trainer
-from transformers.trainer import TRAINER_STATE_NAME
+from transformers.trainer import OPTIMIZER_NAME, SCHEDULER_NAME, TRAINER_STATE_NAME
 from transformers.trainer_utils import TrainOutput
 
 from isoglot.training import checkpoints
 from isoglot.training.batches import TokenBudgetBatches
 from isoglot.training.export import save_encoder
 from isoglot.training.meter import Meter
+from isoglot.training.sharding import load_optimizer, shard_on_cpu, whole
 
 __all__ = ["CheckpointingTrainer", "StagedTrainer"]
 
@@ -85,16 +86,55 @@ class CheckpointingTrainer(StagedTrainer):
         """Check the losses up to here."""
         self.meter.require_finite()
 
+    def whole_state(self) -> dict[str, Any] | None:
+        """Weights put together from the ranks' shards, where they are sharded; every rank has to ask."""
+        return whole(self.model.state_dict()) if self.is_fsdp_enabled else None
+
+    def create_accelerator_and_postprocess(self) -> None:
+        """The library's, which also shards on CPUs."""
+        super().create_accelerator_and_postprocess()
+        self.is_fsdp_enabled |= shard_on_cpu(self.accelerator.state, self.args.fsdp_plugin_args)
+
+    def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
+        """Write the encoder and the objectives, whole whatever the number of ranks."""
+        self._save(output_dir, self.whole_state())
+
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
         if self.args.should_save:
             folder = self.folder if output_dir is None else Path(output_dir)
             model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
             save_encoder(model.model, folder, tokenizer=self.tokenizer, state=state_dict)
-            checkpoints.save_objectives(model, folder)
+            checkpoints.save_objectives(model, folder, state=state_dict)
             torch.save(self.args, folder / "training_args.bin")
 
+    def _save_optimizer_and_scheduler(self, output_dir: str) -> None:
+        """As one process writes them, so that any number of ranks can go on."""
+        if not self.is_fsdp_enabled:
+            super()._save_optimizer_and_scheduler(output_dir)
+            return
+        state = whole(self.optimizer.state_dict())
+        if self.args.should_save:
+            torch.save(state, Path(output_dir) / OPTIMIZER_NAME)
+            torch.save(self.lr_scheduler.state_dict(), Path(output_dir) / SCHEDULER_NAME)
+
+    def _prepare_for_training(
+        self, max_steps: int, train_dataloader: Any, resume_from_checkpoint: str | None
+    ) -> Any:
+        if (
+            resume_from_checkpoint is not None and self.is_fsdp_enabled
+        ):  # whole weights, before they are sharded
+            checkpoints.load_weights(self.model, resume_from_checkpoint)
+        return super()._prepare_for_training(max_steps, train_dataloader, resume_from_checkpoint)
+
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
-        if self.is_fsdp_enabled:
-            super()._load_from_checkpoint(resume_from_checkpoint, model)
-        else:
+        if not self.is_fsdp_enabled:
             checkpoints.load_weights(self.accelerator.unwrap_model(self.model), resume_from_checkpoint)
+
+    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        if checkpoint is None or not self.is_fsdp_enabled:
+            super()._load_optimizer_and_scheduler(checkpoint)
+            return
+        folder = Path(checkpoint)
+        state = torch.load(folder / OPTIMIZER_NAME, map_location="cpu", weights_only=True, mmap=True)
+        load_optimizer(self.optimizer, state)
+        self.lr_scheduler.load_state_dict(torch.load(folder / SCHEDULER_NAME, weights_only=True))
