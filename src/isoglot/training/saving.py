@@ -77,6 +77,9 @@ class CheckpointingTrainer(StagedTrainer):
     batches: TokenBudgetBatches
     meter: Meter
     tokenizer: PreTrainedTokenizerBase | None
+    model: Any
+    optimizer: Any
+    lr_scheduler: Any
 
     def plan(self) -> dict[str, Any]:
         """What the order of batches depends on."""
@@ -124,7 +127,8 @@ class CheckpointingTrainer(StagedTrainer):
             resume_from_checkpoint is not None and self.is_fsdp_enabled
         ):  # whole weights, before they are sharded
             checkpoints.load_weights(self.model, resume_from_checkpoint)
-        return super()._prepare_for_training(max_steps, train_dataloader, resume_from_checkpoint)
+        prepared: Any = super()._prepare_for_training
+        return prepared(max_steps, train_dataloader, resume_from_checkpoint)
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
         if not self.is_fsdp_enabled:
