@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import weakref
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +14,12 @@ from safetensors.torch import save_file
 from isoglot.align.embedding.aligner import EmbeddingAligner
 from isoglot.align.options import Gold, scoring_of
 from isoglot.align.score_file import score_layers
-from isoglot.analysis import analyse_map as analyse_map_module
 from isoglot.analysis.analyse import (
     AlignmentRequest,
     Job,
     analyse_alignment,
     asked_layers,
     corpus_rows,
-    subjects,
 )
 from isoglot.analysis.analyse_correlation import (
     CorrelationRequest,
@@ -35,7 +31,7 @@ from isoglot.analysis.analyse_links import (
     analyse_alignments,
     analyse_layers,
 )
-from isoglot.analysis.analyse_map import MapRequest, analyse_map
+from isoglot.analysis.analyse_map import MapRequest
 from isoglot.analysis.analyse_vectors import (
     GeometryRequest,
     SimilarityRequest,
@@ -45,7 +41,6 @@ from isoglot.analysis.analyse_vectors import (
 from isoglot.analysis.options import ScoreOptions, Subset
 from isoglot.analysis.similarity import linear_cka
 from isoglot.analysis.vectors import sentence_vectors
-from isoglot.analysis.word_map import Projection
 from isoglot.derive.vocabulary import VocabularyCopy
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.report.alignment_files import read_alignments
@@ -53,37 +48,7 @@ from isoglot.report.charts import draw
 from isoglot.report.figure_files import EmbeddingMap, Lines, Scatter, read_figure
 from isoglot.report.render import render
 from isoglot.results import read
-from isoglot.testing import tiny_aligned, tiny_lexicon, tiny_model, tiny_tokenizer
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two checkpoints, an aligned corpus, gold links and a lexicon."""
-    folder = tmp_path_factory.mktemp("world")
-    tokenizer = tiny_tokenizer("bert")
-    for seed, name in enumerate(("before", "after")):
-        tiny_model("bert", tokenizer=tokenizer, seed=seed).save_pretrained(folder / name / "checkpoint")
-        tokenizer.save_pretrained(folder / name / "checkpoint")
-        (folder / name / "run.json").write_text(
-            json.dumps({"name": name, "seed": 7, "recipe_hash": f"r{seed}"})
-        )
-    corpus = list(tiny_aligned(24))
-    rows = [
-        {"source": " ".join(r["source_words"]), "target": " ".join(r["target_words"]), "links": r["links"]}
-        for r in corpus
-    ]
-    (folder / "aligned.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    gold = [
-        {"id": f"s{k}", "src": r["source_words"], "tgt": r["target_words"], "sure": r["links"][1:],
-         "possible": r["links"][:1]}
-        for k, r in enumerate(corpus[:8])
-    ]  # fmt: skip
-    (folder / "en-xx.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in gold))
-    (folder / "other.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in gold[:3]))
-    lexicon = tiny_lexicon()
-    lines = [f"{s}\t{t}\n" for s, t in zip(lexicon["source"], lexicon["target"], strict=True)]
-    (folder / "lexicon.txt").write_text("".join(lines))
-    return folder
+from isoglot.testing import tiny_lexicon, tiny_model, tiny_tokenizer
 
 
 def figure(path: Path) -> Lines | EmbeddingMap | Scatter:
@@ -184,86 +149,6 @@ def test_alignments_to_look_at_hold_links_and_gold(world: Path, tmp_path: Path) 
         assert sentence.pair.sure
 
 
-@pytest.mark.parametrize("layer", [None, 2])
-def test_map_has_a_panel_each_checkpoint(world: Path, tmp_path: Path, layer: int | None) -> None:
-    request = MapRequest(
-        corpus=[str(world / "aligned.jsonl")], languages=("en", "xx"), count=6, layer=layer, distinct=True,
-        projection=Projection(method="tsne" if layer is None else "pca", perplexity=4 if layer is None else None),
-    )  # fmt: skip
-    (path,) = analyse_map(Job([world / "before", world / "after"], out=tmp_path), request)
-    found = figure(path)
-    assert isinstance(found, EmbeddingMap)
-    assert [panel.title for panel in found.panels] == ["before", "after"]
-    lexicon = dict(zip(tiny_lexicon()["source"], tiny_lexicon()["target"], strict=True))
-    for panel in found.panels:
-        assert len(panel.pairs) == 6
-        words = [[panel.points[i].word for i in pair] for pair in panel.pairs]
-        assert all(lexicon[source] == target for source, target in words)
-        assert not {"the", "a", "every", "this", "."} & {source for source, _ in words}
-        assert {point.language for point in panel.points} == {"en", "xx"}
-    assert found.panels[0].points != found.panels[1].points
-
-
-def test_a_map_reads_its_corpus_row_by_row(
-    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Row(dict[str, Any]):
-        __hash__ = object.__hash__  # type: ignore[assignment]
-
-    alive: weakref.WeakSet[Row] = weakref.WeakSet()
-    most = []
-
-    def rows(*_: object, **__: object) -> Iterator[dict[str, Any]]:
-        for row in tiny_aligned():
-            alive.add(one := Row(row))
-            most.append(len(alive))
-            yield one
-
-    monkeypatch.setattr(analyse_map_module, "corpus_rows", rows)
-    for layer in (None, 1):
-        request = MapRequest(corpus=["aligned"], projection=Projection(method="pca"), layer=layer)
-        analyse_map(Job([world / "after"], out=tmp_path), request)
-    assert len(most) > 2 * len(tiny_aligned())
-    assert max(most) <= 3
-
-
-def test_stop_words_of_each_kind(world: Path, tmp_path: Path) -> None:
-    own = tmp_path / "stop.txt"
-    own.write_text("The\nriver\n")
-    notes = {}
-    for wanted in ("frequent:3", "none", str(own), "english"):
-        request = MapRequest(
-            corpus=[str(world / "aligned.jsonl")], languages=("en", "xx"), stop_words=wanted, count=60,
-            projection=Projection(method="pca"),
-        )  # fmt: skip
-        (path,) = analyse_map(
-            Job([world / "after"], out=tmp_path / f"map {wanted.rpartition('/')[2]}"), request
-        )
-        found = figure(path)
-        notes[wanted] = (found.note, {p.word for p in found.panels[0].points})
-    assert "the" in notes["none"][1]
-    assert "the" not in notes[str(own)][1] | notes["english"][1]
-    assert "river" not in notes[str(own)][1]
-    assert "river" in notes["english"][1]
-    assert "3 most frequent" in notes["frequent:3"][0]
-    for wanted, message in (("nowhere.txt", "a file with a word a line"), ("english", "the corpus is xx-yy")):
-        request = MapRequest(corpus=[str(world / "aligned.jsonl")], languages=("xx", "yy"), stop_words=wanted)
-        with pytest.raises(ConfigurationError, match=message):
-            analyse_map(Job([world / "after"], out=tmp_path), request)
-
-
-def test_single_pieces_are_those_of_all_checkpoints(world: Path, tmp_path: Path) -> None:
-    request = MapRequest(
-        corpus=[str(world / "aligned.jsonl")], languages=("en", "xx"), pieces="single", stop_words="none",
-        count=60, projection=Projection(method="pca"),
-    )  # fmt: skip
-    (path,) = analyse_map(Job([world / "after"], out=tmp_path), request)
-    tokenizer = tiny_tokenizer("bert")
-    words = {p.word for p in figure(path).panels[0].points}
-    assert words
-    assert all(len(tokenizer(w, add_special_tokens=False)["input_ids"]) == 1 for w in words)
-
-
 def test_similarity_by_sentences_is_that_of_the_parts(world: Path, tmp_path: Path) -> None:
     request = SimilarityRequest(corpus=[str(world / "aligned.jsonl")], languages=("en", "xx"), neighbours=4)
     written = analyse_similarity(Job([world / "before", world / "after"], out=tmp_path), request)
@@ -332,16 +217,19 @@ def test_report_draws_all_of_it(world: Path, tmp_path: Path) -> None:
         assert text in page
 
 
-def test_names_tell_checkpoints_apart(world: Path) -> None:
-    both = subjects([world / "after", world / "after" / "checkpoint"])
+def test_names_tell_checkpoints_apart(world: Path, tmp_path: Path) -> None:
+    both = Job([world / "after", world / "after" / "checkpoint"], out=tmp_path).subjects
     assert [s.label for s in both] == [str(world / "after"), str(world / "after" / "checkpoint")]
-    assert [s.label for s in subjects([world / "after", world / "before"])] == ["after", "before"]
+    assert [s.label for s in Job([world / "after", world / "before"], out=tmp_path).subjects] == [
+        "after",
+        "before",
+    ]
     for checkpoints, labels, message in (
         ([], [], "no checkpoint"),
         ([world / "after"], ["a", "b"], "2 labels"),
     ):
         with pytest.raises(ConfigurationError, match=message):
-            subjects(checkpoints, labels)
+            _ = Job(checkpoints, out=tmp_path, labels=labels).subjects
 
 
 def test_mistakes_are_told_before_anything_is_written(world: Path, tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from isoglot.analysis.analyse import Job
 from isoglot.analysis.analyse_correlation import (
     CorrelationRequest,
     analyse_correlation,
@@ -16,7 +15,7 @@ from isoglot.analysis.analyse_correlation import (
 from isoglot.errors import ConfigurationError
 from isoglot.report.charts import draw
 from isoglot.report.figure_files import Scatter, read_figure
-from isoglot.results import Result
+from isoglot.results import Result, append
 
 
 def scatter(path: Path) -> Scatter:
@@ -75,7 +74,7 @@ def test_ours_and_the_papers_points_are_correlated_apart(tmp_path: Path) -> None
     rows = []
     for k, (x, y) in enumerate([(10.0, 1.0), (20.0, 2.0), (30.0, 3.0), (40.0, 4.0)]):
         rows += [result(f"r{k}", "alignment_score", x, task="a"), result(f"r{k}", "f1_delta", y)]
-    Job((), out=tmp_path / "study").rows(rows)
+    append(tmp_path / "study" / "results.jsonl", rows)
     found = analyse_correlation(
         [tmp_path / "study"], CorrelationRequest(tasks=["pos"], with_paper=True), out=tmp_path
     )

@@ -31,14 +31,15 @@ def test_sentence_vectors_are_means_of_pieces(family: str) -> None:
             torch.testing.assert_close(found[layer][number], states[layer].mean(0), rtol=1e-4, atol=1e-5)
 
 
-def test_word_vectors_do_not_depend_on_windows_and_keep_the_order() -> None:
+def test_word_vectors_do_not_depend_on_windows_and_keep_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
     model, tokenizer = tiny_model("bert"), tiny_tokenizer("bert")
     corpus = tiny_aligned(7)
     sentences = [*corpus["source_words"], ["the", "\u200b", "river"], []]
     pieces = cut_words(tokenizer, sentences)
     wanted = [[len(words) - 1, 0, 0] for words in corpus["source_words"]] + [[0, 1, 2], []]
     found, present = word_vectors(model, tokenizer, pieces, wanted, layers=[1, 3])
-    again, _ = word_vectors(model, tokenizer, pieces, wanted, layers=[3, 1], window=2)
+    monkeypatch.setattr("isoglot.analysis.vectors._WINDOW", 2)
+    again, _ = word_vectors(model, tokenizer, pieces, wanted, layers=[3, 1])
     row = 0
     for cut, own in zip(pieces, wanted, strict=True):
         states = naive_states(model, tokenizer, cut.ids) if len(cut) else []

@@ -7,7 +7,6 @@ Each analysis writes figures (``OUT/figures/NAME.json``) or rows of results (``O
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -51,13 +50,10 @@ __all__ = [
     "asked_layers",
     "corpus_rows",
     "open_encoder",
-    "subjects",
 ]
 
 ALIGNMENT = "embedding_alignment"
 """Task of the alignment score's rows; their metrics are ``alignment_score`` and what follows from it."""
-
-FIGURES = "figures"
 
 
 @dataclass(frozen=True)
@@ -120,28 +116,32 @@ class Job:
 
     @cached_property
     def subjects(self) -> list[Subject]:
-        """The checkpoints, named."""
-        return subjects(self.checkpoints, self.labels)
+        """The checkpoints with names that tell them apart: the runs', or the paths where two runs have one name.
 
-    def figure(self, name: str, figure: Figure) -> Path:
+        Raises:
+            ConfigurationError: None is given, one is not there, or there is another number of labels.
+        """
+        checkpoints, labels = self.checkpoints, self.labels
+        if not checkpoints:
+            raise ConfigurationError("no checkpoint given; name at least one folder")
+        if labels and len(labels) != len(checkpoints):
+            raise ConfigurationError(
+                f"{len(labels)} labels and {len(checkpoints)} checkpoints given; give one label each, in their order"
+            )
+        sources = [checkpoint_folder(c) for c in checkpoints]
+        about = [origin(source) for source in sources]
+        names = list(labels) or [str(known["run"]) for known in about]
+        times = Counter(names)
+        names = [str(c) if times[n] > 1 else n for n, c in zip(names, checkpoints, strict=True)]
+        return [Subject(s, n, a) for s, n, a in zip(sources, names, about, strict=True)]
+
+    def figure(self, name: str, figure: Figure) -> None:
         """Write ``figures/NAME.json`` in place of what was there."""
-        return self._write(f"{name}.json", figure.model_dump_json(indent=1, exclude_none=True))
+        self.write(f"{name}.json", figure.model_dump_json(indent=1, exclude_none=True))
 
-    def lines(self, name: str, rows: Iterable[Mapping[str, Any]]) -> Path:
-        """Write ``figures/NAME.jsonl``."""
-        return self._write(f"{name}.jsonl", "\n".join(json.dumps(row, ensure_ascii=False) for row in rows))
-
-    def rows(self, rows: Sequence[Result]) -> Path:
-        """Add rows to ``results.jsonl``, but for those that it has."""
-        path = self.out / FILE_NAME
-        append(path, rows, only_new=True)
-        self.written.append(path)
-        return path
-
-    def _write(self, name: str, text: str) -> Path:
-        path = write_text(self.out / FIGURES / name, f"{text}\n")
-        self.written.append(path)
-        return path
+    def write(self, name: str, text: str) -> None:
+        """Write ``figures/NAME``."""
+        self.written.append(write_text(self.out / "figures" / name, f"{text}\n"))
 
 
 def analyse_alignment(job: Job, request: AlignmentRequest) -> list[Result]:
@@ -170,27 +170,8 @@ def analyse_alignment(job: Job, request: AlignmentRequest) -> list[Result]:
         if request.induction and lexicon is not None:
             rows += _induction(subject, request, lexicon)
         job.report.progress("checkpoints", number, len(job.subjects))
-    job.rows(rows)
+    append(job.out / FILE_NAME, rows, only_new=True)
     return rows
-
-
-def subjects(checkpoints: Sequence[str | Path], labels: Sequence[str] = ()) -> list[Subject]:
-    """Checkpoints with names that tell them apart.
-
-    Without labels it is the run's name, or the path as given where two runs have one name.
-    """
-    if not checkpoints:
-        raise ConfigurationError("no checkpoint given; name at least one folder")
-    if labels and len(labels) != len(checkpoints):
-        raise ConfigurationError(
-            f"{len(labels)} labels and {len(checkpoints)} checkpoints given; give one label each, in their order"
-        )
-    sources = [checkpoint_folder(c) for c in checkpoints]
-    about = [origin(source) for source in sources]
-    names = list(labels) or [str(known["run"]) for known in about]
-    times = Counter(names)
-    names = [str(c) if times[n] > 1 else n for n, c in zip(names, checkpoints, strict=True)]
-    return [Subject(s, n, a) for s, n, a in zip(sources, names, about, strict=True)]
 
 
 def open_encoder(subject: Subject) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:

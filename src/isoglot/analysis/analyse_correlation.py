@@ -19,7 +19,7 @@ from isoglot.results import Result, read
 
 __all__ = ["CorrelationRequest", "Point", "analyse_correlation", "paper_points", "study_points"]
 
-_DELTA = "_delta"
+_SCORE, _DELTA = "alignment_score", "_delta"
 _PAPER_TASKS = ("xnli", "ner", "pos")
 _PAPER = "align_mlm"
 _OURS, _THEIRS = "ours", PAPERS[_PAPER]
@@ -51,7 +51,7 @@ def analyse_correlation(
     if not results and not request.with_paper:
         raise ConfigurationError("no results given; name files or folders of results, or add --paper")
     rows = read(list(results)) if results else []
-    ours = study_points(rows, x_metric=request.x_metric, each_seed=request.each_seed) if results else {}
+    ours = study_points(rows, each_seed=request.each_seed) if results else {}
     tasks = list(request.tasks) or [*ours, *(t for t in _PAPER_TASKS if request.with_paper and t not in ours)]
     found: dict[str, dict[str, Correlation | None]] = {}
     for task in tasks:
@@ -69,9 +69,7 @@ def analyse_correlation(
     return found
 
 
-def study_points(
-    rows: Iterable[Result], *, x_metric: str = "alignment_score", each_seed: bool = False
-) -> dict[str, list[Point]]:
+def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str, list[Point]]:
     """The points of a study's own results, by task.
 
     A drop belongs to the alignment score of the same run (or of the run of the same recipe) and language; where a run
@@ -82,14 +80,14 @@ def study_points(
     recipes: dict[str, str] = {}
     for row in rows:
         label = run_label(row)
-        if row.metric == x_metric:
+        if row.metric == _SCORE:
             scores[label, row.language][row.seed] = row.value
             if row.recipe_hash:
                 recipes[row.recipe_hash] = label
         elif row.metric.endswith(_DELTA):
             drops[row.task, label, row.language, row.recipe_hash][row.seed] = row.value
     if not scores or not drops:
-        lacking = f"{x_metric} (isoglot analyse alignment)" if not scores else "drops (isoglot transfer)"
+        lacking = f"{_SCORE} (isoglot analyse alignment)" if not scores else "drops (isoglot transfer)"
         raise ConfigurationError(f"the results have no {lacking}; both are needed to correlate them")
     found: dict[str, list[Point]] = defaultdict(list)
     for (task, label, language, recipe), values in drops.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -36,7 +37,8 @@ def analyse_layers(job: Job, request: LayersRequest) -> list[Path]:
     found: dict[str, list[LineSeries]] = {name: [] for name in gold}
     for subject in job.subjects:
         for method, aligner in _aligners(subject, request):
-            label = _label(subject, method, job, request)
+            label = subject.label if len(request.methods) == 1 else f"{subject.label}, {method}"
+            label = method if len(job.subjects) == 1 < len(request.methods) else label
             layers = asked_layers(request.layers, aligner.model)
             for name, pairs in gold.items():
                 job.report.note(f"{label}, {name}: layers {layers[0]} to {layers[-1]}")
@@ -78,7 +80,10 @@ def analyse_alignments(job: Job, request: AlignmentsRequest) -> list[Path]:
             rows.append(row)
             job.report.progress(subject.label, number + 1, count)
         rows = [row for row in rows if row["src"] and row["tgt"]]  # the viewer shows no empty side
-        job.lines(f"{request.name}_{_file_name(subject.label)}", rows)
+        name = re.sub(r"[^\w.+-]+", "-", subject.label).strip("-") or "checkpoint"
+        job.write(
+            f"{request.name}_{name}.jsonl", "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+        )
     return job.written
 
 
@@ -113,13 +118,6 @@ def _aligners(subject: Subject, request: LayersRequest) -> Iterator[tuple[str, E
         yield method, own.with_options(options)
 
 
-def _label(subject: Subject, method: str, job: Job, request: LayersRequest) -> str:
-    """The checkpoint, the method, or both: what the lines differ in."""
-    if len(request.methods) == 1:
-        return subject.label
-    return method if len(job.subjects) == 1 else f"{subject.label}, {method}"
-
-
 def _mean(lines: Sequence[LineSeries]) -> LineSeries:
     """The mean over gold files of one checkpoint's and method's lines."""
     values = [fmean(values) for values in zip(*(line.y for line in lines), strict=True)]
@@ -139,7 +137,3 @@ def _lines(name: str, series: list[LineSeries], request: LayersRequest) -> Lines
 def _title(path: str) -> str:
     """The file's name without its endings: ``de-en`` of ``de-en.jsonl``."""
     return Path(path).name.removesuffix(".gz").removesuffix(".jsonl")
-
-
-def _file_name(label: str) -> str:
-    return re.sub(r"[^\w.+-]+", "-", label).strip("-") or "checkpoint"

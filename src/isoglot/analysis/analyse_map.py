@@ -48,9 +48,7 @@ def analyse_map(job: Job, request: MapRequest) -> list[Path]:
             )
         else:
             (layer,) = asked_layers(str(request.layer), model)
-            source, target = word_map.contextual_vectors(
-                model, tokenizer, _rows(request), pairs, layer=layer, occurrences=request.occurrences
-            )
+            source, target = word_map.contextual_vectors(model, tokenizer, _rows(request), pairs, layer=layer)
         panels.append(_panel(subject.label, pairs, (source, target), languages, request))
         job.report.progress("panels", len(panels), len(job.subjects))
     what = "input embeddings" if request.layer is None else f"vectors of layer {request.layer}"

@@ -11,7 +11,7 @@ from typing import Any
 from torch import Tensor
 
 from isoglot.analysis.analyse import Job, asked_layers, corpus_rows, open_encoder
-from isoglot.analysis.geometry import Hubness, anisotropy, hubness, top_component_share
+from isoglot.analysis.geometry import anisotropy, hubness, top_component_share
 from isoglot.analysis.options import GeometryRequest, SimilarityRequest
 from isoglot.analysis.similarity import linear_cka, neighbour_overlap, retrieval
 from isoglot.analysis.vectors import linked_vectors, sentence_vectors, unit_vectors
@@ -52,8 +52,13 @@ def analyse_similarity(job: Job, request: SimilarityRequest) -> list[Path]:
             values = [_similarity(measure, first[n], second[n], request) for n in layers]
             series[measure].append(_series(subject.label, layers, values))
     for name, lines in series.items():
-        figure = _similarity_figure(name, lines, languages, count, request)
-        job.figure(f"{request.name}-{name}", figure)
+        items = "sentences" if request.level == "sentence" else "linked words"
+        note = f"{count:,} pairs of {items}; layer 0: the embeddings."
+        if name == "cka":
+            plain = "Not debiased: grows with hidden size over vectors."
+            note += f" {'Debiased: 0 for unrelated vectors.' if request.debiased else plain}"
+        figure = _figure(name, lines, languages, k=request.neighbours, note=note, count=count)
+        job.figure(f"{request.name}-{name}", figure.model_copy(update={"better": "higher"}))
     return job.written
 
 
@@ -86,7 +91,8 @@ def analyse_geometry(job: Job, request: GeometryRequest) -> list[Path]:
         for measure in request.measures:
             series[measure] += _shape_series(measure, sides, layers, languages, prefix, request)
     for name, lines in series.items():
-        job.figure(f"{request.name}-{name}", _shape_figure(name, lines, languages, request))
+        note = f"A vector a {request.unit}; layer 0: the embeddings."
+        job.figure(f"{request.name}-{name}", _figure(name, lines, languages, k=request.neighbours, note=note))
     return job.written
 
 
@@ -96,26 +102,6 @@ def _similarity(measure: str, first: Tensor, second: Tensor, request: Similarity
     if measure == "neighbours":
         return neighbour_overlap(first, second, k=request.neighbours)
     return sum(retrieval(first, second)) / 2
-
-
-def _similarity_figure(
-    measure: str, lines: list[LineSeries], languages: tuple[str, str], count: int, request: SimilarityRequest
-) -> Lines:
-    items = "sentences" if request.level == "sentence" else "linked words"
-    k = request.neighbours
-    titles = {
-        "cka": ("Linear CKA by layer", "CKA", "Debiased: 0 for unrelated vectors." if request.debiased else
-                "Not debiased: grows with hidden size over vectors."),
-        "neighbours": (f"Shared neighbours by layer (k = {k})", "shared neighbours (%)",
-                       f"By chance {100 * k / max(1, count - 1):.1f} %."),
-        "retrieval": ("Retrieval by layer", "precision at 1 (%)", "Mean of both directions, by cosine."),
-    }  # fmt: skip
-    title, y_label, note = titles[measure]
-    return Lines(
-        kind="layers", title=f"{title}, {languages[0]}-{languages[1]}", x_label="layer",
-        y_label=y_label, series=lines, better="higher",
-        note=f"{count:,} pairs of {items}; layer 0: the embeddings. {note}",
-    )  # fmt: skip
 
 
 def _shape_series(
@@ -135,20 +121,19 @@ def _shape_series(
     found = []
     for a, b in ((0, 1), (1, 0)):
         hubs = [hubness(sides[a][n], sides[b][n], k=request.neighbours) for n in layers]
-        values = [_hub_value(measure, hub) for hub in hubs]
+        values = [hub.skewness if measure == "hubness" else hub.anti_hubs for hub in hubs]
         found.append(_series(f"{prefix}{languages[a]} to {languages[b]}", layers, values))
     return found
 
 
-def _hub_value(measure: str, hub: Hubness) -> float:
-    return hub.skewness if measure == "hubness" else hub.anti_hubs
-
-
-def _shape_figure(
-    measure: str, lines: list[LineSeries], languages: tuple[str, str], request: GeometryRequest
+def _figure(
+    measure: str, lines: list[LineSeries], languages: tuple[str, str], *, k: int, note: str, count: int = 0
 ) -> Lines:
-    k = request.neighbours
-    titles = {
+    title, y_label, about = {
+        "cka": ("Linear CKA by layer", "CKA", ""),
+        "neighbours": (f"Shared neighbours by layer (k = {k})", "shared neighbours (%)",
+                       f"By chance {100 * k / max(1, count - 1):.1f} %."),
+        "retrieval": ("Retrieval by layer", "precision at 1 (%)", "Mean of both directions, by cosine."),
         "anisotropy": ("Anisotropy by layer", "mean cosine", "Mean cosine of two different vectors of a language."),
         "variance": ("Variance of the first component by layer", "share of variance (%)",
                      "Share of the variance in the first principal component."),
@@ -156,12 +141,9 @@ def _shape_figure(
                     "How often a vector is among the neighbours of the other language's vectors: skewness."),
         "anti-hubs": (f"Anti-hubs by layer (k = {k})", "vectors (%)",
                       "Share of vectors that are among the neighbours of none of the other language's vectors."),
-    }  # fmt: skip
-    title, y_label, note = titles[measure]
-    return Lines(
-        kind="layers", title=f"{title}, {languages[0]}-{languages[1]}", x_label="layer",
-        y_label=y_label, series=lines, note=f"{note} A vector a {request.unit}; layer 0: the embeddings.",
-    )  # fmt: skip
+    }[measure]  # fmt: skip
+    title = f"{title}, {languages[0]}-{languages[1]}"
+    return Lines(kind="layers", title=title, y_label=y_label, series=lines, note=f"{note} {about}".strip())
 
 
 def _series(label: str, layers: Sequence[int], values: Sequence[float]) -> LineSeries:

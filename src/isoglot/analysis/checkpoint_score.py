@@ -28,7 +28,6 @@ __all__ = [
     "ScoreOptions",
     "checkpoint_alignment_score",
     "mean_pieces",
-    "open_embeddings",
     "trained_pairs",
 ]
 
@@ -81,7 +80,9 @@ def checkpoint_alignment_score(
                                       ("lexicon", lexicon)) if value is not None]  # fmt: skip
     if len(given) > 1:
         raise ConfigurationError(f"alignment score: {' and '.join(given)} given; give one of them")
-    table, tokenizer = open_embeddings(folder, device=options.device)
+    loading = EmbeddingOptions.build(dtype="float32", device=options.device)
+    model, tokenizer = load_encoder(str(folder), None, loading)
+    table = input_embeddings(model).weight.detach()
     offsets = _language_vectors(folder, options.language_ids)
     trained = trained_pairs(folder)
     if lexicon is not None:
@@ -89,25 +90,9 @@ def checkpoint_alignment_score(
     size, left_out = _copied(folder, vocabulary, copied_from, tokenizer)
     if options.include_special:
         left_out -= set(tokenizer.all_special_ids)
-    total = alignment_score(
-        table,
-        copied_from=size,
-        exclude=left_out,
-        subset=options.subset,
-        offsets=offsets,
-    )
+    total = alignment_score(table, copied_from=size, exclude=left_out, subset=options.subset, offsets=offsets)
     seen = {s[0] for s, t in trained or () if len(s) == len(t) == 1 and t[0] == s[0] + size}
     return _divided(total, seen if trained is not None else None)
-
-
-def open_embeddings(
-    checkpoint: str | Path, *, device: str = "auto"
-) -> tuple[Tensor, PreTrainedTokenizerBase]:
-    """A checkpoint's input embeddings (V, size) in float32, and its tokenizer."""
-    model, tokenizer = load_encoder(
-        str(checkpoint_folder(checkpoint)), None, EmbeddingOptions.build(dtype="float32", device=device)
-    )
-    return input_embeddings(model).weight.detach(), tokenizer
 
 
 def trained_pairs(checkpoint: str | Path) -> set[tuple[Pieces, Pieces]] | None:
@@ -124,7 +109,9 @@ def trained_pairs(checkpoint: str | Path) -> set[tuple[Pieces, Pieces]] | None:
     if not sides:
         return None
     return {
-        pair for own in sides for pair in zip(*(map(_unpadded, side.tolist()) for side in own), strict=True)
+        (tuple(p for p in source if p >= 0), tuple(p for p in target if p >= 0))
+        for own in sides
+        for source, target in zip(*(side.tolist() for side in own), strict=True)
     }
 
 
@@ -209,7 +196,3 @@ def _language_vectors(folder: Path | str, ids: tuple[int, int] | None) -> tuple[
             "ids of the recipe"
         )
     return found[ids[0]], found[ids[1]]
-
-
-def _unpadded(pieces: list[int]) -> Pieces:
-    return tuple(piece for piece in pieces if piece >= 0)

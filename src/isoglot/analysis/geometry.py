@@ -10,7 +10,9 @@ from torch import Tensor
 from isoglot.errors import ConfigurationError
 from isoglot.modules.neighbours import top_neighbours, unit
 
-__all__ = ["Hubness", "anisotropy", "hubness", "k_occurrence", "top_component_share"]
+__all__ = ["Hubness", "anisotropy", "hubness", "top_component_share"]
+
+_ROWS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +23,10 @@ class Hubness:
         skewness: of the k-occurrences, E[(N − μ)³] / σ³; 0 where all are equal, large where a few hubs are everyone's
             neighbours.
         anti_hubs: per cent of vectors that are nobody's neighbour.
-        largest: the greatest k-occurrence.
     """
 
     skewness: float
     anti_hubs: float
-    largest: int
 
 
 def anisotropy(vectors: Tensor) -> float:
@@ -51,32 +51,27 @@ def anisotropy(vectors: Tensor) -> float:
     return float(total) / (len(vectors) * (len(vectors) - 1))
 
 
-def top_component_share(vectors: Tensor, *, components: int = 1, chunk: int = 1024) -> float:
-    """Per cent of the variance that lies in the first principal components.
+def top_component_share(vectors: Tensor) -> float:
+    """Per cent of the variance that lies in the first principal component.
 
     Args:
         vectors: Shape: (n, hidden).
-        components: how many.
-        chunk: rows at a time; only a hidden × hidden matrix is held.
 
     Raises:
-        ConfigurationError: fewer than two vectors, or as many components as there are not.
+        ConfigurationError: fewer than two vectors.
 
     Source: Mu and Viswanath 2018, *All-but-the-Top*.
     """
-    if len(vectors) < 2 or not 1 <= components <= vectors.shape[1]:
-        raise ConfigurationError(
-            f"{components} components of {len(vectors)} vectors of {vectors.shape[1]} asked for; give two vectors or "
-            f"more, and 1 to {vectors.shape[1]} components"
-        )
+    if len(vectors) < 2:
+        raise ConfigurationError(f"{len(vectors)} vectors given; a variance needs at least 2")
     mean = vectors.double().mean(0)
     covariance = mean.new_zeros(len(mean), len(mean))
-    for start in range(0, len(vectors), chunk):
-        centred = vectors[start : start + chunk].double() - mean
+    for start in range(0, len(vectors), _ROWS):  # only a hidden × hidden matrix is held
+        centred = vectors[start : start + _ROWS].double() - mean
         covariance += centred.T @ centred
     values = torch.linalg.eigvalsh(covariance).clamp(min=0)
     whole = float(values.sum())
-    return 100.0 * float(values[-components:].sum()) / whole if whole > 0 else 100.0
+    return 100.0 * float(values[-1]) / whole if whole > 0 else 100.0
 
 
 def hubness(queries: Tensor, keys: Tensor, *, k: int = 10) -> Hubness:
@@ -92,16 +87,11 @@ def hubness(queries: Tensor, keys: Tensor, *, k: int = 10) -> Hubness:
 
     Source: Radovanović et al. 2010, *Hubs in Space*; Dinu et al. 2015 (in cross-lingual retrieval).
     """
-    counts = k_occurrence(queries, keys, k=k).double()
+    if not 1 <= k <= len(keys):
+        raise ConfigurationError(f"k={k} neighbours asked for of {len(keys)} vectors; give 1 to {len(keys)}")
+    nearest = top_neighbours(unit(queries), unit(keys), k)
+    counts = torch.bincount(nearest.flatten(), minlength=len(keys)).double()
     centred = counts - counts.mean()
     deviation = centred.square().mean().sqrt()
     skewness = float(centred.pow(3).mean() / deviation**3) if float(deviation) > 0 else 0.0
-    return Hubness(skewness, 100.0 * float((counts == 0).double().mean()), int(counts.max()))
-
-
-def k_occurrence(queries: Tensor, keys: Tensor, *, k: int) -> Tensor:
-    """Of how many queries each key is among the k nearest. **Shape**: (m,)."""
-    if not 1 <= k <= len(keys):
-        raise ConfigurationError(f"k={k} neighbours asked for of {len(keys)} vectors; give 1 to {len(keys)}")
-    found = top_neighbours(unit(queries), unit(keys), k)
-    return torch.bincount(found.flatten(), minlength=len(keys))
+    return Hubness(skewness, 100.0 * float((counts == 0).double().mean()))

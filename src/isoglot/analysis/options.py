@@ -82,7 +82,6 @@ class CorrelationRequest(Options):
     tasks: tuple[str, ...] = option(
         (), "Tasks of the drops; all there are by default.", flags=["--task", "-t"]
     )
-    x_metric: str = option("alignment_score", "Metric of the alignment rows.", flags=["--metric"])
     with_paper: bool = option(False, "Add ALIGN-MLM's own twelve points (xnli, ner, pos).", flags=["--paper"])
     each_seed: bool = option(False, "One point per seed, not one for the mean of a run's seeds.")
     name: str = option("correlation", "Name of the figures; the task follows it.")
@@ -93,9 +92,6 @@ class Projection(Options):
 
     method: Literal["tsne", "pca"] = option(
         "tsne", "Projection; tsne needs scikit-learn.", flags=["--method", "-m"]
-    )
-    perplexity: float | None = option(
-        None, "Perplexity of t-SNE; by default 30, or a third of the points where they are few."
     )
     seed: int = option(0, "Seed of t-SNE, which starts from the principal components.")
 
@@ -118,7 +114,6 @@ class MapRequest(Options):
     layer: int | None = option(
         None, "Map mean contextual vectors of this layer; by default the static input embeddings."
     )
-    occurrences: int = option(100, "With --layer: average at most this many occurrences of a pair.", ge=1)
     limit: int | None = option(None, "Count links in the first so many sentence pairs.", ge=1)
     name: str = option("map", "Name of the figure.")
     projection: Projection = Field(default_factory=Projection)

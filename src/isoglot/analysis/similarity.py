@@ -17,7 +17,7 @@ __all__ = ["linear_cka", "neighbour_overlap", "own_neighbours", "retrieval"]
 _ROWS = 1024
 
 
-def linear_cka(first: Tensor, second: Tensor, *, debiased: bool = True, chunk: int = _ROWS) -> float:
+def linear_cka(first: Tensor, second: Tensor, *, debiased: bool = True) -> float:
     r"""Centred kernel alignment with linear kernels.
 
     .. math:: \mathrm{CKA} = \frac{\mathrm{HSIC}(K, L)}{\sqrt{\mathrm{HSIC}(K, K)\,\mathrm{HSIC}(L, L)}},\quad
@@ -36,7 +36,6 @@ def linear_cka(first: Tensor, second: Tensor, *, debiased: bool = True, chunk: i
         first: X. Shape: (n, hidden).
         second: Y. Shape: (n, hidden of any size).
         debiased: use HSIC₁ instead of HSIC₀.
-        chunk: rows at a time.
 
     Returns:
         The alignment; not a number where one side does not vary.
@@ -49,8 +48,7 @@ def linear_cka(first: Tensor, second: Tensor, *, debiased: bool = True, chunk: i
     """
     _same_rows(first, second, least=4)
     centred = [side.double() - side.double().mean(0) for side in (first, second)]
-    measure = _hsic_debiased if debiased else _hsic
-    both, own, other = (measure(centred[a], centred[b], chunk) for a, b in ((0, 1), (0, 0), (1, 1)))
+    both, own, other = (_hsic(centred[a], centred[b], debiased=debiased) for a, b in ((0, 1), (0, 0), (1, 1)))
     scale = (own.clamp(min=0) * other.clamp(min=0)).sqrt()
     return float(both / scale)
 
@@ -106,27 +104,21 @@ def own_neighbours(vectors: Tensor, k: int) -> Tensor:
     return torch.cat(found)
 
 
-def _hsic(first: Tensor, second: Tensor, chunk: int) -> Tensor:
-    return _cross(first, second, chunk).square().sum()
-
-
-def _hsic_debiased(first: Tensor, second: Tensor, chunk: int) -> Tensor:
-    """The unbiased estimator times n (n − 3), from sums over rows."""
+def _hsic(first: Tensor, second: Tensor, *, debiased: bool) -> Tensor:
+    """The plain estimator, or the unbiased one times n (n − 3), from sums over rows."""
+    cross = first.new_zeros(first.shape[1], second.shape[1])
+    for start in range(0, len(first), _ROWS):
+        cross += first[start : start + _ROWS].T @ second[start : start + _ROWS]
+    if not debiased:
+        return cross.square().sum()
     n = len(first)
     norms = [side.square().sum(1) for side in (first, second)]
     # Row sums of the kernels without their diagonals: x_i · Σx − |x_i|².
     sums = [side @ side.sum(0) - norm for side, norm in zip((first, second), norms, strict=True)]
-    trace = _cross(first, second, chunk).square().sum() - (norms[0] * norms[1]).sum()
+    trace = cross.square().sum() - (norms[0] * norms[1]).sum()
     return (
         trace + sums[0].sum() * sums[1].sum() / ((n - 1) * (n - 2)) - 2 * (sums[0] * sums[1]).sum() / (n - 2)
     )
-
-
-def _cross(first: Tensor, second: Tensor, chunk: int) -> Tensor:
-    total = first.new_zeros(first.shape[1], second.shape[1])
-    for start in range(0, len(first), chunk):
-        total += first[start : start + chunk].T @ second[start : start + chunk]
-    return total
 
 
 def _same_rows(first: Tensor, second: Tensor, *, least: int) -> None:

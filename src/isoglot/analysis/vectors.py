@@ -32,7 +32,6 @@ def word_vectors(
     wanted: Sequence[Sequence[int]],
     *,
     layers: Sequence[int],
-    window: int = _WINDOW,
     progress: Progress | None = None,
 ) -> tuple[dict[int, Tensor], Tensor]:
     """The mean piece vector of chosen words, each sentence encoded alone.
@@ -48,14 +47,14 @@ def word_vectors(
     present = torch.zeros(count, dtype=torch.bool)
     budget = _CPU_TOKENS if model.device.type == "cpu" else _DEVICE_TOKENS
     done = 0
-    for start in range(0, len(sentences), window):
-        own = list(sentences[start : start + window])
+    for start in range(0, len(sentences), _WINDOW):
+        own = list(sentences[start : start + _WINDOW])
         states = layer_states(model, tokenizer, own, layers=list(first), max_tokens=budget)
         rows: list[int] | None = None
         for layer, found in states.items():
             means, kept = word_states(found, own)
             if rows is None:
-                rows = _rows(kept, means.offsets, wanted[start : start + window])
+                rows = _rows(kept, means.offsets, wanted[start : start + _WINDOW])
             at = torch.tensor(rows, dtype=torch.long)
             table = means.table.float().cpu()
             vectors = torch.zeros(len(rows), table.shape[1])
@@ -65,7 +64,7 @@ def word_vectors(
         present[done : done + len(rows)] = torch.tensor(rows, dtype=torch.long) >= 0
         done += len(rows)
         if progress is not None:
-            progress(min(start + window, len(sentences)), len(sentences))
+            progress(min(start + _WINDOW, len(sentences)), len(sentences))
     empty = torch.zeros(0, int(model.config.hidden_size))
     return {layer: torch.cat(parts) if parts else empty for layer, parts in first.items()}, present
 

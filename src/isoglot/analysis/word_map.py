@@ -40,6 +40,7 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
+_OCCURRENCES = 100
 _EXACT = 1000
 """Up to so many points t-SNE is computed without Barnes and Hut's approximation."""
 
@@ -72,7 +73,7 @@ def frequent_pairs(
     for pair, times in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         if len(found) == count:
             break
-        if any(_is_stop(word, stop) for word, stop in zip(pair, stops, strict=True)):
+        if any(not _has_letter(word) or word.lower() in stop for word, stop in zip(pair, stops, strict=True)):
             continue
         if distinct and any(word in side for word, side in zip(pair, taken, strict=True)):
             continue
@@ -144,15 +145,14 @@ def contextual_vectors(
     pairs: Sequence[WordPair],
     *,
     layer: int,
-    occurrences: int = 100,
 ) -> tuple[Tensor, Tensor]:
-    """The mean contextual vector of each pair's words over their first linked occurrences.
+    """The mean contextual vector of each pair's words over their first hundred linked occurrences.
 
     Returns:
         Vectors of the source words and of the target words. Shape: (pairs, hidden).
     """
     place = {(pair.source, pair.target): k for k, pair in enumerate(pairs)}
-    left = [occurrences] * len(pairs)
+    left = [_OCCURRENCES] * len(pairs)
     words, links, which = [], [], []
     for row in rows:
         own = []
@@ -190,18 +190,13 @@ def project(vectors: Tensor, options: Projection) -> Array:
     are functions of the vectors and the seed.
 
     Raises:
-        ConfigurationError: fewer than three points, a perplexity that does not fit, or no scikit-learn for t-SNE.
+        ConfigurationError: fewer than three points, or no scikit-learn for t-SNE.
     """
     points = vectors.double().cpu().numpy()
     if len(points) < 3:
         raise ConfigurationError(f"{len(points)} points given; a map needs at least 3: raise --count")
     if options.method == "pca":
         return _principal(points)
-    perplexity = options.perplexity or min(30.0, (len(points) - 1) / 3)
-    if not 0 < perplexity < len(points):
-        raise ConfigurationError(
-            f"perplexity {perplexity} given for {len(points)} points; it must be below their number"
-        )
     try:
         from sklearn.manifold import TSNE  # noqa: PLC0415 - an optional package
     except ImportError as error:
@@ -209,7 +204,7 @@ def project(vectors: Tensor, options: Projection) -> Array:
     start = _principal(points)
     spread = start[:, 0].std()
     found: Array = TSNE(
-        perplexity=perplexity,
+        perplexity=min(30.0, (len(points) - 1) / 3),
         init=start / (spread if spread > 0 else 1.0) * 1e-4,  # as scikit-learn scales its own start
         random_state=seed_for(options.seed, "map") % 2**32,
         method="exact" if len(points) <= _EXACT else "barnes_hut",
@@ -225,10 +220,6 @@ def _principal(points: Array) -> Array:
     signs = np.sign(loadings[np.arange(len(largest)), largest])
     found: Array = left[:, :2] * values[:2] * np.where(signs == 0, 1, signs)
     return found
-
-
-def _is_stop(word: str, stop: Collection[str]) -> bool:
-    return not _has_letter(word) or word.lower() in stop
 
 
 def _has_letter(word: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -32,23 +32,6 @@ Results = Annotated[
         help="Files of results, or folders: rows of `analyse alignment` and of transfers.",
     ),
 ]
-Out = Annotated[
-    Path,
-    typer.Option(
-        "--out",
-        "-o",
-        help="A run's folder, or any other; figures go to OUT/figures, results to OUT/results.jsonl.",
-    ),
-]
-Labels = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--label",
-        "-l",
-        metavar="NAME",
-        help="Name of a checkpoint in legends, once for each; by default the run's name.",
-    ),
-]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
@@ -58,31 +41,35 @@ Settings = Annotated[
 Request = TypeVar("Request", bound=Options)
 
 
+class Written(Running):
+    """Where the findings go, and under which names."""
+
+    out: Path = option(
+        ...,
+        "A run's folder, or any other; figures go to OUT/figures, results to OUT/results.jsonl.",
+        flags=["--out", "-o"],
+    )
+    labels: tuple[str, ...] = option(
+        (),
+        "Name of a checkpoint in legends, once for each; by default the run's name.",
+        flags=["--label", "-l"],
+        metavar="NAME",
+    )
+
+
 class Sides(Options):
     """Languages of a corpus that does not name them."""
 
     source_language: str = option("", "Language of the source side.", flags=["--source-lang"])
     target_language: str = option("", "Language of the target side.", flags=["--target-lang"])
 
-    @property
-    def both(self) -> tuple[str, str]:
-        """Source and target."""
-        return self.source_language, self.target_language
-
     def of(self, request: Request) -> Request:
         """The request with these languages."""
-        return request.model_copy(update={"languages": self.both})
+        return request.model_copy(update={"languages": (self.source_language, self.target_language)})
 
 
 @with_flags
-def alignment(
-    checkpoints: Checkpoints,
-    request: AlignmentRequest,
-    sides: Sides,
-    out: Out,
-    running: Running,
-    labels: Labels = None,
-) -> None:
+def alignment(checkpoints: Checkpoints, request: AlignmentRequest, sides: Sides, written: Written) -> None:
     """Score how often translations are nearest embeddings.
 
     ALIGN-MLM's alignment score, in % of the vocabulary: how often is a token's nearest input embedding in the other
@@ -95,16 +82,25 @@ def alignment(
     isoglot analyse alignment runs/tlm --lexicon muse.en-de.txt --source-lang en --target-lang de --out runs/tlm
     """
     from isoglot.analysis.analyse import Job, analyse_alignment
-    from isoglot.cli.console import Console
+    from isoglot.cli.console import Console, print_table
 
-    with Console(quiet=running.quiet) as console:
-        job = Job(checkpoints, out=out, labels=labels or (), progress=console)
+    with Console(quiet=written.quiet) as console:
+        job = Job(checkpoints, out=written.out, labels=written.labels, progress=console)
         rows = analyse_alignment(job, sides.of(request))
-    _print_rows(rows, quiet=running.quiet)
+    if not written.quiet:
+        print_table(
+            ("run", "task", "language", "metric", "value", "examples"),
+            [(r.run, r.task, r.language, r.metric, f"{r.value:.2f}", f"{r.examples:,}") for r in rows],
+        )
 
 
 @with_flags
-def correlation(request: CorrelationRequest, out: Out, running: Running, results: Results = None) -> None:
+def correlation(
+    request: CorrelationRequest,
+    running: Running,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder; figures go to OUT/figures.")],
+    results: Results = None,
+) -> None:
     """Correlate alignment with transfer (ALIGN-MLM, Fig. 3).
 
     Spearman's correlation of alignment scores with −Δ; Δ = supervised minus zero-shot, as `isoglot transfer` and
@@ -130,14 +126,7 @@ def correlation(request: CorrelationRequest, out: Out, running: Running, results
 
 
 @with_flags
-def map_(
-    checkpoints: Checkpoints,
-    request: MapRequest,
-    sides: Sides,
-    out: Out,
-    running: Running,
-    labels: Labels = None,
-) -> None:
+def map_(checkpoints: Checkpoints, request: MapRequest, sides: Sides, written: Written) -> None:
     """Map frequent words and their translations (WEAM, Fig. 2).
 
     One panel per checkpoint. The corpus has word links: a folder that `isoglot align --format corpus` wrote.
@@ -146,14 +135,13 @@ def map_(
     """
     from isoglot.analysis.analyse_map import analyse_map
 
-    _draw(analyse_map, checkpoints, sides.of(request), out, labels, running)
+    _draw(analyse_map, checkpoints, sides.of(request), written)
 
 
 @with_flags
 def layers(
-    checkpoints: Checkpoints, request: LayersRequest, out: Out, running: Running,
-    settings: Settings = None, labels: Labels = None,
-) -> None:  # fmt: skip
+    checkpoints: Checkpoints, request: LayersRequest, written: Written, settings: Settings = None
+) -> None:
     """Plot alignment error rate by layer (XLM-Align, Fig. 2).
 
     Each sentence is encoded once for all layers. Several gold files give one figure each, and one of their mean.
@@ -162,14 +150,11 @@ def layers(
     """
     from isoglot.analysis.analyse_links import analyse_layers
 
-    _draw(analyse_layers, checkpoints, _with_settings(request, settings), out, labels, running)
+    _draw(analyse_layers, checkpoints, _with_settings(request, settings), written)
 
 
 @with_flags
-def similarity(
-    checkpoints: Checkpoints, request: SimilarityRequest, sides: Sides, out: Out, running: Running,
-    labels: Labels = None,
-) -> None:  # fmt: skip
+def similarity(checkpoints: Checkpoints, request: SimilarityRequest, sides: Sides, written: Written) -> None:
     """Plot how alike two languages are, layer by layer.
 
     cka: linear centred kernel alignment of sentences and their translations. neighbours: share of a sentence's nearest
@@ -180,14 +165,11 @@ def similarity(
     """
     from isoglot.analysis.analyse_vectors import analyse_similarity
 
-    _draw(analyse_similarity, checkpoints, sides.of(request), out, labels, running)
+    _draw(analyse_similarity, checkpoints, sides.of(request), written)
 
 
 @with_flags
-def geometry(
-    checkpoints: Checkpoints, request: GeometryRequest, sides: Sides, out: Out, running: Running,
-    labels: Labels = None,
-) -> None:  # fmt: skip
+def geometry(checkpoints: Checkpoints, request: GeometryRequest, sides: Sides, written: Written) -> None:
     """Plot the shape of the embedding space, layer by layer.
 
     anisotropy: mean cosine of two vectors. variance: share of the first principal component. hubness: skewness of how
@@ -197,14 +179,13 @@ def geometry(
     """
     from isoglot.analysis.analyse_vectors import analyse_geometry
 
-    _draw(analyse_geometry, checkpoints, sides.of(request), out, labels, running)
+    _draw(analyse_geometry, checkpoints, sides.of(request), written)
 
 
 @with_flags
 def alignments(
-    checkpoints: Checkpoints, request: AlignmentsRequest, out: Out, running: Running,
-    settings: Settings = None, labels: Labels = None,
-) -> None:  # fmt: skip
+    checkpoints: Checkpoints, request: AlignmentsRequest, written: Written, settings: Settings = None
+) -> None:
     """Save word alignments for the report to show.
 
     The report shows each sentence pair with right, wrong and missed links.
@@ -213,23 +194,19 @@ def alignments(
     """
     from isoglot.analysis.analyse_links import analyse_alignments
 
-    _draw(analyse_alignments, checkpoints, _with_settings(request, settings), out, labels, running)
+    _draw(analyse_alignments, checkpoints, _with_settings(request, settings), written)
 
 
 def _draw(
-    analyse: Callable[..., list[Path]],
-    checkpoints: list[str],
-    request: Options,
-    out: Path,
-    labels: Labels,
-    running: Running,
+    analyse: Callable[..., list[Path]], checkpoints: list[str], request: Options, written: Written
 ) -> None:
     """Run an analysis that writes figures, and name them."""
     from isoglot.analysis.analyse import Job
     from isoglot.cli.console import Console
 
-    with Console(quiet=running.quiet) as console:
-        for path in analyse(Job(checkpoints, out=out, labels=labels or (), progress=console), request):
+    with Console(quiet=written.quiet) as console:
+        job = Job(checkpoints, out=written.out, labels=written.labels, progress=console)
+        for path in analyse(job, request):
             console.note(f"wrote {path}")
 
 
@@ -237,16 +214,6 @@ def _with_settings(request: Request, settings: list[str] | None) -> Request:
     from isoglot.cli.alignment import aligner_settings
 
     return request.model_copy(update={"settings": aligner_settings(settings)})
-
-
-def _print_rows(rows: list[Any], *, quiet: bool) -> None:
-    from isoglot.cli.console import print_table
-
-    if not quiet:
-        print_table(
-            ("run", "task", "language", "metric", "value", "examples"),
-            [(r.run, r.task, r.language, r.metric, f"{r.value:.2f}", f"{r.examples:,}") for r in rows],
-        )
 
 
 analyse = typer.Typer(
