@@ -1,10 +1,12 @@
 """`isoglot align` beside the C++ fast_align, as whole commands from start-up to the last line written.
 
     ISOGLOT_DATA=... python benchmarks/statistical.py --fast-align FOLDER [--pairs 29000 290000] [--runs 5]
+    python benchmarks/statistical.py --generated --pairs 2000000 --runs 1
 
 FOLDER holds the C++ program's source (its ``src``), which is built with ``g++`` into a temporary folder; without it
 only isoglot is measured. Both directions and grow-diag-final-and; the text is multi30k, lower-cased and tokenised,
-and more pairs than it has are the same pairs again. Systems take turns, so that a busy moment meets all of them. CPU
+and more pairs than it has are the same pairs again, or generated text of Europarl's size and shape, in which no pair
+occurs twice. Systems take turns, so that a busy moment meets all of them. CPU
 seconds are those of all processes of a command; peak memory is that of its largest process. The last column is lines
 whose links differ from the first C++ run's, which differs from itself where it runs with several threads.
 """
@@ -22,6 +24,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import regex
 
 WORD = regex.compile(r"\w+|[^\w\s]")
@@ -52,6 +55,37 @@ def write_text(folder: Path, pairs: int) -> None:
         (folder / language).write_text("".join(f"{line}\n" for line in sides[-1]), encoding="utf-8")
     both = (f"{source} ||| {target}\n" for source, target in zip(*sides, strict=True))
     (folder / "both").write_text("".join(both), encoding="utf-8")
+
+
+def write_generated(folder: Path, pairs: int) -> None:
+    """Text like Europarl's en-de: 25 words a sentence, 100,000 and 300,000 word types by Zipf's law, words reordered.
+
+    Half of the target words are translations, one of three to a source word; the others are drawn by themselves. Words
+    of one sentence have nothing to do with each other, so that more pairs of them meet than in real text.
+    """
+    random = np.random.default_rng(1)
+    vocabulary, translations = 100_000, 300_000
+    chance, other = (
+        np.cumsum(p / p.sum()) for p in (1 / (np.arange(n) + 2.7) for n in (vocabulary, translations))
+    )
+    names = [
+        np.array([f"{letter}{k}" for k in range(n)]) for letter, n in (("e", vocabulary), ("d", translations))
+    ]
+    with (
+        (folder / "en").open("w") as source_file,
+        (folder / "de").open("w") as target_file,
+        (folder / "both").open("w") as both,
+    ):
+        for length in np.clip(random.lognormal(3.05, 0.6, pairs), 1, 150).astype(int):
+            words = np.searchsorted(chance, random.random(length))
+            own = np.searchsorted(other, random.random(length))
+            likely = np.minimum(3 * words + random.integers(0, 3, length), translations - 1)
+            order = np.argsort(np.arange(length) + random.normal(0, 2, length))
+            mixed = np.where(random.random(length) < 0.5, likely, own)[order]
+            source, target = " ".join(names[0][words]), " ".join(names[1][mixed])
+            source_file.write(source + "\n")
+            target_file.write(target + "\n")
+            both.write(f"{source} ||| {target}\n")
 
 
 def build(source: Path, folder: Path) -> None:
@@ -98,7 +132,7 @@ def measure(system: System, folder: Path, threads: int) -> list[set[str]]:
 
 def compare(pairs: int, folder: Path, systems: list[System], options: argparse.Namespace) -> None:
     """Measure the systems in turns and print a table."""
-    write_text(folder, pairs)
+    (write_generated if options.generated else write_text)(folder, pairs)
     reference: list[set[str]] = []
     for _ in range(options.runs):
         for system in systems:
@@ -118,6 +152,9 @@ def compare(pairs: int, folder: Path, systems: list[System], options: argparse.N
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, nargs="+", default=[29_000])
+    parser.add_argument(
+        "--generated", action="store_true", help="text of Europarl's shape in place of multi30k"
+    )
     parser.add_argument("--runs", type=int, default=5, help="minimum and median are printed")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of the C++ program")
     parser.add_argument("--fast-align", type=Path, help="folder of the C++ program's source")
