@@ -16,8 +16,10 @@ help:  ## list the targets
 
 setup: $(STAMP)  ## create .venv and install the pinned versions
 
-$(STAMP): pyproject.toml constraints.txt
-	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(STAMP): pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) torch
 	$(PIP) -e '.[dev,docs]'
 	touch $(STAMP)
@@ -43,13 +45,13 @@ test: $(STAMP)  ## the tests, without the slow ones
 test-all: $(STAMP)  ## every test, end-to-end runs included
 	$(PYTEST)
 
-test-lowest: | $(STAMP)  ## command line and recipes with the lowest versions that pyproject.toml allows
+test-lowest: | $(VENV)/bin/python  ## command line and recipes with the lowest versions that pyproject.toml allows
 	$(PIP) uv
 	test -x $(VENV)-lowest/bin/python || $(VENV)/bin/python -m venv $(VENV)-lowest
 	$(RUN) uv pip install --quiet --resolution lowest-direct --python $(VENV)-lowest/bin/python -e '.[dev]'
 	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(VENV)-lowest/bin/python -m pytest -n 2 -m "not slow" tests/cli tests/recipe
 
-wheel: | $(STAMP)  ## dist/: wheel and source distribution, checked
+wheel: | $(VENV)/bin/python  ## dist/: wheel and source distribution, checked
 	$(PIP) build twine check-wheel-contents
 	rm -rf dist
 	$(RUN) build
