@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from report_demo import write_demo
 
-from isoglot.report.beside import Place
-from isoglot.report.render import ReportOptions, render
+from isoglot.report.options import ReportOptions
+from isoglot.report.render import render
 
 FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage",
@@ -22,8 +22,8 @@ FLAGS = (
 @pytest.fixture(scope="session")
 def demo_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("report")
-    places = [Place.parse(f"{run}=weam:{table}:{run}") for table in (1, 2) for run in ("tlm", "weam")]
-    options = ReportOptions(title="Demo", places=places, baseline="mlm")
+    places = [f"{run}=weam:{table}:{run}" for table in (1, 2) for run in ("tlm", "weam")]
+    options = ReportOptions(title="Demo", beside=places, baseline="mlm")
     return render([write_demo(root / "runs")], out=root / "report.html", options=options)
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from report_demo import write_demo
 
-from isoglot.report.beside import Place
-from isoglot.report.render import ReportOptions, render
+from isoglot.report.options import ReportOptions
+from isoglot.report.render import render
 from isoglot.results import Result, append
 
 pytest.importorskip("selenium")
@@ -208,7 +208,7 @@ def test_many_tables_beside_the_papers_fold_and_a_link_opens_one(show: Show, tmp
     places = [
         f"weam={table}" for table in ("weam:1:weam", "weam:2:weam", "ppa:2:Ours (2M)", "ppa:4:Ours (2M)")
     ]
-    options = ReportOptions(places=[Place.parse(text) for text in (*places, "weam=xlm_align:2:fast_align")])
+    options = ReportOptions(beside=[*places, "weam=xlm_align:2:fast_align"])
     driver = show(render([write_demo(tmp_path / "runs")], out=tmp_path / "r.html", options=options))
     folds = all_of(driver, "#papers .beside")
     assert len(folds) == 5 and not any(fold.get_attribute("open") for fold in folds)

@@ -11,8 +11,8 @@ from report_demo import write_demo, write_run
 
 from isoglot.cells import Cell, write_cells
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.report.beside import Place
-from isoglot.report.render import ReportOptions, render
+from isoglot.report.options import ReportOptions
+from isoglot.report.render import render
 from isoglot.results import Result, append
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"' onmouseover='alert(3)"
@@ -49,8 +49,8 @@ def read(page: str) -> Reader:
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     root = tmp_path_factory.mktemp("demo")
-    places = [Place.parse(f"weam=weam:{table}:weam") for table in (1, 2)]
-    out = render([write_demo(root / "runs")], out=root / "report.html", options=ReportOptions(places=places))
+    places = [f"weam=weam:{table}:weam" for table in (1, 2)]
+    out = render([write_demo(root / "runs")], out=root / "report.html", options=ReportOptions(beside=places))
     return out.read_text(encoding="utf-8")
 
 

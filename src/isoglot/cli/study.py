@@ -138,15 +138,14 @@ def _run(store: Any, found: Inspection, *, quiet: bool, **options: Any) -> dict[
 
 
 def _print(programs: Sequence[Program], store: Any, found: Inspection, form: Form, *, quiet: bool) -> None:
-    from isoglot.report import export
+    from isoglot.report.export import FORMS
     from isoglot.studies.program import write_program
 
-    writers = {"text": export.to_text, "csv": export.to_csv, "latex": export.to_latex}
     for program in programs:
         tables, folder = write_program(program, store, found.blocked)
         if form == "text":
             typer.echo(f"{program.study.name}: {program.study.title}\n{program.caption()}\n")
-        typer.echo("\n".join(writers[form](table) for table in tables))
+        typer.echo("\n".join(FORMS[form](table) for table in tables))
         if not quiet:
             typer.echo(f"wrote {folder}; `isoglot report {folder}` shows it as a page", err=True)
 

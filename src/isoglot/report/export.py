@@ -10,7 +10,7 @@ from pathlib import Path
 from isoglot.report.table import Row, Table, TableCell
 from isoglot.runs.files import write_text
 
-__all__ = ["to_csv", "to_latex", "to_text", "write_tables"]
+__all__ = ["FORMS", "to_csv", "to_latex", "to_text", "write_tables"]
 
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -89,6 +89,10 @@ def to_text(table: Table) -> str:
         )
     notes = [f"[{number}] {note}" for number, note in enumerate(table.notes, 1)]
     return "\n".join([f"{table.title}", table.caption, "", *shown, *([""] if notes else []), *notes, ""])
+
+
+FORMS = {"text": to_text, "csv": to_csv, "latex": to_latex}
+"""Forms that the commands print tables in."""
 
 
 def write_tables(tables: Sequence[Table], folder: str | Path) -> list[Path]:

@@ -79,12 +79,7 @@ def result_tables(scores: Scores, source: str) -> list[Table]:
     EM and F1 share one, each language having both; so do the supervised and zero-shot results of
     ``isoglot transfer`` and their difference, and the further metrics of a task.
     """
-    tables = [_task_table(measures, scores, source) for measures in _together(scores.measures())]
-    seen: dict[str, int] = {}
-    for table in tables:  # names that fold into one (``a b``, ``a-b``)
-        seen[table.id] = seen.get(table.id, 0) + 1
-        table.id += f"-{seen[table.id]}" if seen[table.id] > 1 else ""
-    return tables
+    return [_task_table(measures, scores, source) for measures in _together(scores.measures())]
 
 
 def _task_table(measures: Sequence[Measure], scores: Scores, source: str) -> Table:

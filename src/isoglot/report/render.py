@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from isoglot.report.beside import Place, beside_cells
@@ -13,6 +12,7 @@ from isoglot.report.curves import curve_figures
 from isoglot.report.export import write_tables
 from isoglot.report.grid import overview, result_tables
 from isoglot.report.headline import headlines, summary
+from isoglot.report.options import CompareOptions, ReportOptions
 from isoglot.report.page import Page, to_html
 from isoglot.report.runs import Material, gather
 from isoglot.report.scores import Combination, Scores, collect
@@ -20,29 +20,7 @@ from isoglot.report.table import Column, Row, Table, TableCell, slug
 from isoglot.report.viewer import Viewer, alignment_table
 from isoglot.runs.files import refuse_overwriting, write_text
 
-__all__ = ["ReportOptions", "comparison_tables", "render"]
-
-
-@dataclass(frozen=True)
-class ReportOptions:
-    """What a report shows beside its runs.
-
-    Args:
-        names: run -> what it is called in the report.
-        baseline: the run that the headline compares with; the second best without it.
-        source: language fine-tuned on; the zero-shot mean leaves it out.
-        tables: folder for every table as CSV and LaTeX.
-    """
-
-    title: str = "isoglot report"
-    headline: str = ""
-    places: Sequence[Place] = ()
-    combinations: Sequence[Combination] = ()
-    names: Mapping[str, str] = field(default_factory=dict)
-    baseline: str | None = None
-    source: str = "en"
-    sentences: int = 30
-    tables: str | Path | None = None
+__all__ = ["comparison_tables", "render"]
 
 
 def render(runs: Sequence[str | Path], *, out: str | Path, options: ReportOptions | None = None) -> Path:
@@ -58,8 +36,7 @@ def render(runs: Sequence[str | Path], *, out: str | Path, options: ReportOption
     """
     options = options or ReportOptions()
     refuse_overwriting(out, [run for run in runs if Path(run).is_file()])
-    material = gather(runs, options.combinations, options.names)
-    scores = collect(material.rows, options.combinations)
+    material, scores = _gathered(runs, options)
     scores.runs.sort(key=lambda run: run != options.baseline)
     page = _page(material, scores, options)
     links = [alignment_table(title, sentences) for title, sentences in material.alignments]
@@ -72,15 +49,21 @@ def render(runs: Sequence[str | Path], *, out: str | Path, options: ReportOption
     return write_text(out, text)
 
 
-def comparison_tables(runs: Sequence[str | Path], options: ReportOptions) -> list[Table]:
+def comparison_tables(runs: Sequence[str | Path], options: CompareOptions) -> list[Table]:
     """The tables beside the papers' alone, for ``isoglot report compare``."""
-    material = gather(runs, options.combinations, options.names)
-    return _compared(material, collect(material.rows, options.combinations), options)
+    return _compared(*_gathered(runs, options), options)
 
 
-def _compared(material: Material, scores: Scores, options: ReportOptions) -> list[Table]:
+def _gathered(runs: Sequence[str | Path], options: CompareOptions) -> tuple[Material, Scores]:
+    combinations = [Combination.parse(text) for text in options.combine]
+    material = gather(runs, combinations, options.names)
+    return material, collect(material.rows, combinations)
+
+
+def _compared(material: Material, scores: Scores, options: CompareOptions) -> list[Table]:
     encoders = {run: info.encoder for run, info in material.infos.items()}
-    return compare([*material.cells, *beside_cells(options.places, scores, encoders)], others=True)
+    places = [Place.parse(text) for text in options.beside]
+    return compare([*material.cells, *beside_cells(places, scores, encoders)], others=True)
 
 
 def _page(material: Material, scores: Scores, options: ReportOptions) -> Page:

@@ -28,11 +28,7 @@ TASKS = ("xnli", "ner", "pos")
 #        name: (tiny, small, paper)
 SIZES: dict[str, tuple[Any, Any, Any]] = {
     "seeds": ([1, 2, 3], [1, 2, 3], [1]),  # not given
-    "variant": (
-        "ours",
-        "ours",
-        "ours",
-    ),  # authors: what their code does where the paper is silent, see derived
+    "variant": ("ours", "ours", "ours"),  # authors: their code where the paper is silent, see derived
     "parallel": (0.25, 0.25, 0.25),  # §4: XLM's parallel sentences relative to the text
     "dictionary": (0.25, 0.25, 0.25),  # §4: DICT-MLM's and ALIGN-MLM's part of the dictionary
     "alpha": (10, 10, 10),  # App. G.5: weight of the alignment loss, of 1, 10, 100
@@ -59,11 +55,7 @@ SIZES: dict[str, tuple[Any, Any, Any]] = {
     "tuning_rate_nli": (1e-3, 2e-4, 2e-5),  # Table 11
     "tuning_batch": (64, 32, 32),  # not given
     "tuning_epochs": (4, 3, 10),  # Table 11: NER and POS
-    "tuning_epochs_nli": (
-        8,
-        3,
-        5,
-    ),  # Table 11; tiny: with half as many, some runs learn inference and some do not
+    "tuning_epochs_nli": (8, 3, 5),  # Table 11; tiny: with half as many, some runs do not learn inference
     "tuning_warmup": (0.1, 0.1, 0.0),  # not given
     "tuning_examples": (None, None, None),  # the first ones alone
     "tuning_examples_nli": (None, None, None),

@@ -237,12 +237,13 @@ def _figures(encoders: Mapping[str, Path], store: Store, copy: Call, folder: Pat
 
 
 def _render(found: Demo, runs: Sequence[Path]) -> None:
-    from isoglot.report.render import ReportOptions, render  # noqa: PLC0415
+    from isoglot.report.options import ReportOptions  # noqa: PLC0415
+    from isoglot.report.render import render  # noqa: PLC0415
 
     options = ReportOptions(
         title="isoglot demo: ALIGN-MLM's four objectives",
         headline=f"{found.headline} {found.caution}".strip(),
-        names=SYSTEMS,
+        rename=tuple(f"{run}={name}" for run, name in SYSTEMS.items()),
         baseline=SYSTEMS["mlm"],
     )
     render(runs, out=found.page, options=options)

@@ -24,6 +24,7 @@ __all__ = [
     "SIZES",
     "aligned",
     "bitext",
+    "cao2020",
     "continued",
     "fill",
     "real_data",
@@ -207,6 +208,19 @@ def continued(
     saving = {} if lab.scale == "paper" else {"save_steps": lab.size["save_steps"]}
     own = {"model": {"path": lab.checkpoint(encoder)}, **sections, "train": {**sections["train"], **saving}}
     return lab.pretrain(name or run, recipe, {k: v for k, v in own.items() if v}, seed=seed, run=run)
+
+
+def cao2020(lab: Lab, checkpoint: str, spoken: Sequence[str], seed: int) -> Call:
+    """Word-aligned BERT (Cao et al. 2020): one model of its languages."""
+    size = lab.size
+    sources = [{"path": f"{aligned(lab, code)}/data-*.parquet", "target_language": code} for code in spoken]
+    sections = {
+        "streams": {"bitext": {"limit": size["cao_pairs"], "sources": sources}},
+        "batch": {"examples": size["cao_batch"]},
+        "epochs": {"count": size["cao_epochs"]} if "cao_epochs" in size else {},
+        "train": {"learning_rate": size["cao_rate"]},
+    }
+    return continued(lab, "cao2020", "cao2020", start(lab, checkpoint), sections, seed=seed)
 
 
 def zero_shot(lab: Lab, encoder: Handle, task: Task, seed: int) -> Scores:

@@ -12,12 +12,12 @@ from typing import Any
 from isoglot.report.papers import PaperColumn, PaperRow
 from isoglot.studies import languages
 from isoglot.studies.calls import Call, Unavailable, Value
-from isoglot.studies.lab import External, Handle, Lab, Task
+from isoglot.studies.lab import Handle, Lab, Task
 from isoglot.studies.languages import (
     ABSENT,
     CHECKPOINTS,
-    aligned,
     bitext,
+    cao2020,
     continued,
     fill,
     start,
@@ -73,6 +73,7 @@ ABOUT = {
     "paper": "The paper's own setting. "
     "ISOGLOT_CHECKPOINTS holds mBERT, XLM and XLM-R, ISOGLOT_CORPORA bitext and the tasks' data, translations too.",
 }
+_MBERT = "bert-base-multilingual-cased"
 _RECIPES = {
     "ppa": "ppa",
     "ppa_no_moco": "ppa_no_moco",
@@ -123,11 +124,12 @@ def _cell(lab: Lab, kind: str, row: PaperRow, column: PaperColumn, seed: int) ->
 
 def _encoder(lab: Lab, system: str, pairs: str, seed: int) -> Handle:
     if system == "mbert":
-        return _start(lab)
+        return start(lab, _MBERT)
     if system == "laser":
         return Unavailable("LASER, another paper's sentence encoder: table only")
     if system == "cao2020":
-        return _cao2020(lab, seed)
+        few = ("fr", "es", "de")
+        return cao2020(lab, _MBERT, lab.at(few, few, ("bg", "de", "el", "es", "fr")), seed)
     if system in _OTHERS:
         name, module = _OTHERS[system]
         return (
@@ -141,10 +143,8 @@ def _encoder(lab: Lab, system: str, pairs: str, seed: int) -> Handle:
 def _ppa(lab: Lab, system: str, pairs: str, seed: int) -> Call:
     """PPA, or a row of its ablation."""
     size = lab.size
-    stream: dict[str, Any] = {
-        "tokenizer": None,
-        "limit": size[f"pairs_{pairs}"],
-    }  # filters count the encoder's own pieces
+    # filters count the encoder's own pieces
+    stream: dict[str, Any] = {"tokenizer": None, "limit": size[f"pairs_{pairs}"]}
     masked = {"probability": size["masking"], "max_length": size["length"]}
     views: dict[str, Any] = {"first": masked, "second": masked} if system == "ppa_mlm" else {"pair": masked}
     views |= {"sentences": {"max_length": size["length"]}}
@@ -174,25 +174,7 @@ def _ppa(lab: Lab, system: str, pairs: str, seed: int) -> Call:
         "train": train,
     }
     run = system if pairs == "250k" else f"{system} pairs={pairs}"
-    return continued(lab, run, _RECIPES[system], _start(lab), sections, seed=seed)
-
-
-def _cao2020(lab: Lab, seed: int) -> Call:
-    """Word-aligned BERT (Cao et al. 2020): one model of its languages."""
-    size, few = lab.size, ("fr", "es", "de")
-    spoken = lab.at(few, few, ("bg", "de", "el", "es", "fr"))
-    sources = [{"path": f"{aligned(lab, code)}/data-*.parquet", "target_language": code} for code in spoken]
-    sections = {
-        "streams": {"bitext": {"limit": size["cao_pairs"], "sources": sources}},
-        "batch": {"examples": size["cao_batch"]},
-        "epochs": {"count": size["cao_epochs"]},
-        "train": {"learning_rate": size["cao_rate"]},
-    }
-    return continued(lab, "cao2020", "cao2020", _start(lab), sections, seed=seed)
-
-
-def _start(lab: Lab) -> Call | External:
-    return start(lab, "bert-base-multilingual-cased")
+    return continued(lab, run, _RECIPES[system], start(lab, _MBERT), sections, seed=seed)
 
 
 def _task(lab: Lab, kind: str) -> Task:

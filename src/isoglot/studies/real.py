@@ -117,25 +117,12 @@ def word_alignment(lab: Lab) -> None:
     dev, test = _gold(lab)
     for method in ("fast_align", "hmm"):
         for column, path in test.items():
-            lab.cell(
-                "real/word_alignment",
-                row=method,
-                column=column,
-                value=_statistical(lab, method, column, path),
-            )
+            value = _statistical(lab, method, column, path)
+            lab.cell("real/word_alignment", row=method, column=column, value=value)
         found = [_statistical(lab, method, column, path) for column, path in dev.items()]
         lab.cell("real/word_alignment", row=method, column="dev", value=mean(found))
-    for system in (
-        "encoder",
-        "mlm",
-        "tlm",
-        "weam",
-        "xlm_align",
-        "ppa",
-        "word_l2",
-        "self_training",
-        "combined",
-    ):
+    systems = "encoder mlm tlm weam xlm_align ppa word_l2 self_training combined"
+    for system in systems.split():
         for seed in lab.seeds if system != "encoder" else [None]:
             encoder = _encoder(lab, system, seed or 1)
             step = BestLinks(
@@ -280,13 +267,8 @@ def _tasks(lab: Lab) -> dict[str, Task]:
     spoken = ("de", "es", "fr", "hi", "zh")
     found["retrieval"] = Task("tatoeba", [f"{DATA}/tatoeba"], spoken, options=layer, unavailable=absent)
     pairs = [f"en-{code}" for code in spoken]
-    found["lexicon"] = Task(
-        "lexicon_induction",
-        [f"{DATA}/lexicon/muse.{{language}}.txt"],
-        pairs,
-        options=layer,
-        unavailable=absent,
-    )
+    words = [f"{DATA}/lexicon/muse.{{language}}.txt"]
+    found["lexicon"] = Task("lexicon_induction", words, pairs, options=layer, unavailable=absent)
     return found
 
 

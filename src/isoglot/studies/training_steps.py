@@ -180,15 +180,8 @@ class Finetune(Step):
         from isoglot.finetuning.finetune import finetune  # noqa: PLC0415 - loads the libraries
 
         task, train = self.settings()
-        finetune(
-            self.checkpoint,
-            task,
-            language=self.language,
-            seed=self.seed,
-            train=train,
-            out=folder,
-            progress=report,
-        )
+        asked: dict[str, Any] = {"language": self.language, "seed": self.seed, "train": train}
+        finetune(self.checkpoint, task, **asked, out=folder, progress=report)
         return {}
 
 
@@ -220,14 +213,8 @@ class Evaluate(Step):
 
         task = self.task.build()
         options = EvaluateOptions(run=self.label or None, precision=self.precision)
-        rows = evaluate(
-            self.checkpoint,
-            task,
-            languages=self.languages,
-            split=self.split,
-            options=options,
-            progress=report,
-        )
+        asked: dict[str, Any] = {"languages": self.languages, "split": self.split, "options": options}
+        rows = evaluate(self.checkpoint, task, **asked, progress=report)
         values = {f"{row.language}/{row.metric}": row.value for row in rows}
         values |= {f"{row.language}/": row.value for row in rows if row.metric == task.primary_metric}
         return {"values": values, "rows": [row.model_dump() for row in rows]}
@@ -258,9 +245,8 @@ class AlignmentScore(Step):
         """Measure."""
         from isoglot.analysis.checkpoint_score import checkpoint_alignment_score  # noqa: PLC0415
 
-        found = checkpoint_alignment_score(
-            self.checkpoint, vocabulary=self.vocabulary, options=self._options()
-        )
+        options = self._options()
+        found = checkpoint_alignment_score(self.checkpoint, vocabulary=self.vocabulary, options=options)
         values = {
             "alignment_score": found.total.score,
             "alignment_trained": found.trained,
@@ -293,10 +279,8 @@ class Figure(Step):
         from isoglot.analysis.analyse import Job  # noqa: PLC0415 - loads the libraries
 
         draw, request = self._drawing()
-        written = draw(
-            Job(list(self.panels.values()), out=folder, labels=list(self.panels), progress=report), request
-        )
-        return {"files": [path.name for path in written]}
+        job = Job(list(self.panels.values()), out=folder, labels=list(self.panels), progress=report)
+        return {"files": [path.name for path in draw(job, request)]}
 
     def _drawing(self) -> tuple[Any, Any]:
         from isoglot.analysis import analyse_links, analyse_map  # noqa: PLC0415 - loads the libraries

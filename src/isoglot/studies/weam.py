@@ -11,8 +11,8 @@ from typing import Any
 from isoglot.report.papers import PaperColumn, PaperRow
 from isoglot.studies import languages
 from isoglot.studies.calls import Call, Value, mean
-from isoglot.studies.lab import External, Lab, Scores, Task
-from isoglot.studies.languages import METRICS, aligned, continued, fill, start, task_data, zero_shot
+from isoglot.studies.lab import Lab, Scores, Task
+from isoglot.studies.languages import METRICS, aligned, cao2020, continued, fill, start, task_data, zero_shot
 from isoglot.studies.training_steps import Figure
 
 __all__ = ["ABOUT", "SIZES"]
@@ -51,7 +51,7 @@ ABOUT = {
     "paper": "The paper's own setting. "
     "ISOGLOT_CHECKPOINTS holds mBERT, ISOGLOT_CORPORA bitext and the tasks' data, translations too.",
 }
-PAIRS = ("es", "de", "zh")
+PAIRS, MBERT = ("es", "de", "zh"), "bert-base-multilingual-cased"
 
 
 def table1(lab: Lab) -> None:
@@ -69,7 +69,7 @@ def table2(lab: Lab) -> None:
 def figure2(lab: Lab) -> None:
     """Frequent aligned words before and after: t-SNE of 20 English-German links without stop words."""
     weam = _pair_model(lab, "weam", "de", lab.seeds[0])
-    panels = {"mBERT": lab.checkpoint(_start(lab)), "mBERT+WEAM": lab.checkpoint(weam)}
+    panels = {"mBERT": lab.checkpoint(start(lab, MBERT)), "mBERT+WEAM": lab.checkpoint(weam)}
     options = {"corpus": [aligned(lab, "de")], "count": 20, "stop_words": "auto", "pieces": "mean"}
     lab.draw("weam figure2", Figure(type="map", name="figure2", panels=panels, options=options))
 
@@ -80,12 +80,15 @@ def _cell(lab: Lab, kind: str, row: PaperRow, column: PaperColumn, seed: int) ->
     if row.setting == "translate-train" and lab.scale == "small" and kind == "xnli":
         return Value(unavailable="no translated training data here")
     if row.setting == "translate-train" and language != "en":
-        tuned = lab.finetune(_start(lab), task, language, seed=seed, setting="translate_train")
+        tuned = lab.finetune(start(lab, MBERT), task, language, seed=seed, setting="translate_train")
         return lab.evaluate(tuned, task, [language]).value(language, metric)
     if row.system in ("tlm", "weam"):
         models = PAIRS if language == "en" else (language,)
         return mean([_of_pair(lab, row.system, pair, task, seed).value(language, metric) for pair in models])
-    encoder = _start(lab) if row.system == "mbert" else _cao2020(lab, seed)
+    if row.system == "mbert":
+        return zero_shot(lab, start(lab, MBERT), task, seed).value(language, metric)
+    few = lab.at(("es", "de"), ("es", "de"), ("bg", "de", "el", "es", "fr"))
+    encoder = cao2020(lab, MBERT, few, seed)
     return zero_shot(lab, encoder, task, seed).value(language, metric)
 
 
@@ -93,10 +96,6 @@ def _of_pair(lab: Lab, system: str, pair: str, task: Task, seed: int) -> Scores:
     """A pair's model fine-tuned on English, evaluated in English and the pair's language."""
     tuned = lab.finetune(_pair_model(lab, system, pair, seed), task, "en", seed=seed, setting="zero_shot")
     return lab.evaluate(tuned, task, ["en", *([pair] if pair in task.languages else [])])
-
-
-def _start(lab: Lab) -> Call | External:
-    return start(lab, "bert-base-multilingual-cased")
 
 
 def _pair_model(lab: Lab, system: str, pair: str, seed: int) -> Call:
@@ -110,19 +109,7 @@ def _pair_model(lab: Lab, system: str, pair: str, seed: int) -> Call:
         "epochs": {"count": size["epochs"]},
         "train": {"learning_rate": size["learning_rate"]},
     }
-    return continued(lab, system, "weam", _start(lab), sections, seed=seed, name=f"{system} {pair}")
-
-
-def _cao2020(lab: Lab, seed: int) -> Call:
-    """Word-aligned BERT (Cao et al. 2020): one model of its languages."""
-    spoken = lab.at(("es", "de"), ("es", "de"), ("bg", "de", "el", "es", "fr"))
-    sources = [{"path": f"{aligned(lab, code)}/data-*.parquet", "target_language": code} for code in spoken]
-    sections = {
-        "streams": {"bitext": {"limit": lab.size["cao_pairs"], "sources": sources}},
-        "batch": {"examples": lab.size["cao_batch"]},
-        "train": {"learning_rate": lab.size["cao_rate"]},
-    }
-    return continued(lab, "cao2020", "cao2020", _start(lab), sections, seed=seed)
+    return continued(lab, system, "weam", start(lab, MBERT), sections, seed=seed, name=f"{system} {pair}")
 
 
 def _task(lab: Lab, kind: str) -> Task:

@@ -1,0 +1,52 @@
+"""What a report shows: a field is an argument in Python and a flag of ``isoglot report``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from isoglot.errors import ConfigurationError
+from isoglot.options import Options, option
+
+__all__ = ["CompareOptions", "ReportOptions"]
+
+
+class CompareOptions(Options):
+    """Which runs stand beside the papers, and what they are called."""
+
+    beside: tuple[str, ...] = option(
+        (),
+        "Put a run beside a paper's row: tlm=weam:Table2:tlm; repeatable.",
+        metavar="RUN=TABLE:ROW",
+    )
+    combine: tuple[str, ...] = option(
+        (), "Show bilingual models as one row; English is their mean.", metavar="NAME=LANG:RUN,…"
+    )
+    rename: tuple[str, ...] = option((), "Call a run by another name; repeatable.", metavar="RUN=NAME")
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Run to what it is called in the report.
+
+        Raises:
+            ConfigurationError: A text has another form.
+        """
+        pairs = {text: tuple(part.strip() for part in text.split("=", 1)) for text in self.rename}
+        for text, parts in pairs.items():
+            if len(parts) < 2 or not all(parts):
+                raise ConfigurationError(
+                    f"--rename {text!r} given; it needs RUN=NAME, for example --rename mlm_small=mlm"
+                )
+        return dict(pairs.values())
+
+
+class ReportOptions(CompareOptions):
+    """What a page shows."""
+
+    title: str = option("isoglot report", "Heading of the page.")
+    headline: str = option("", "A sentence of your own above the computed headline.")
+    baseline: str | None = option(
+        None, "The run that the headline compares with; by default the second best."
+    )
+    source: str = option("en", "Fine-tuning language; zero-shot means leave it out.")
+    sentences: int = option(30, "Pairs shown in each word-alignment viewer.", ge=1)
+    tables: Path | None = option(None, "Also write every table here as CSV and LaTeX.")
