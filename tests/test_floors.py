@@ -225,22 +225,6 @@ def test_tasks_know_no_objective_and_alignment_no_training() -> None:
                 assert part_of(target) not in forbidden.get(part_of(name), set()), f"{path}:{line}"
 
 
-def test_public_modules_define_all() -> None:
-    missing = []
-    for path in modules().values():
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        defines = any(isinstance(n, ast.FunctionDef | ast.ClassDef) for n in tree.body)
-        names = {
-            t.id for n in tree.body if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)
-        }
-        names |= {
-            n.target.id for n in tree.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)
-        }
-        if defines and not path.name.startswith("_") and "__all__" not in names:
-            missing.append(str(path))
-    assert not missing
-
-
 def test_files_are_short_enough_to_read() -> None:
     long = {str(p): n for p in modules().values() if (n := len(p.read_text().splitlines())) > MAX_LINES}
     assert not long

@@ -12,8 +12,6 @@ from isoglot.errors import InputError
 from isoglot.runs.files import write_text
 from isoglot.runs.records import read_records
 
-__all__ = ["FILE_NAME", "Cell", "read_cells", "write_cells"]
-
 FILE_NAME = "cells.jsonl"
 """The name of the cells in the folder of a study."""
 

@@ -16,19 +16,6 @@ from isoglot.errors import ConfigurationError
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
 
-__all__ = [
-    "EXTRAS",
-    "Mistake",
-    "closest",
-    "did_you_mean",
-    "is_number",
-    "missing_package",
-    "mistakes_of",
-    "resolve",
-    "shortened",
-    "validated",
-]
-
 M = TypeVar("M", bound="BaseModel")
 
 EXTRAS = {"scikit-learn": "analysis", "ray": "ray", "tensorboard": "tensorboard", "wandb": "wandb"}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-__all__ = ["ARROW"]
-
 _TEXT = pa.string()
 _WORDS = pa.list_(_TEXT)
 _NUMBERS = pa.list_(pa.int32())

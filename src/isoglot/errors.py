@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["ConfigurationError", "DiskError", "InputError", "IsoglotError", "TrainingError"]
-
 
 class IsoglotError(Exception):
     """A mistake the user can fix; its message says how."""

@@ -9,8 +9,6 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.fields import FieldInfo
 
-__all__ = ["Options", "Precision", "extra_of", "fields_of", "flag_of", "models_in", "option"]
-
 Precision = Literal["float32", "bfloat16", "float16"]
 """Numbers that a forward pass computes in."""
 

@@ -17,8 +17,6 @@ from isoglot.runs.files import is_stream
 from isoglot.runs.lock import locked
 from isoglot.runs.records import read_records
 
-__all__ = ["FILE_NAME", "Result", "append", "held", "read"]
-
 FILE_NAME = "results.jsonl"
 """The name of the results in a run folder."""
 

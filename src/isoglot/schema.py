@@ -11,8 +11,6 @@ from datasets import Dataset, Features, List, Value
 from isoglot.columns import ARROW
 from isoglot.errors import ConfigurationError
 
-__all__ = ["ALIGNED", "BITEXT", "LEXICON", "PAIR", "SCHEMAS", "SPAN", "TAGGED", "TEXT", "TREEBANK", "require"]
-
 SCHEMAS = {kind: Features.from_arrow_schema(columns) for kind, columns in ARROW.items()}
 
 TEXT = SCHEMAS["text"]

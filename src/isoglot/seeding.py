@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["generator_for", "seed_for"]
-
 
 def seed_for(seed: int, *key: str | int) -> int:
     """A 63-bit seed that depends on ``seed`` and every part of ``key``, the same on every platform.

@@ -29,16 +29,6 @@ from transformers import (
 from isoglot.errors import ConfigurationError
 from isoglot.schema import ALIGNED, BITEXT, LEXICON, TEXT
 
-__all__ = [
-    "FAMILIES",
-    "tiny_aligned",
-    "tiny_bitext",
-    "tiny_lexicon",
-    "tiny_model",
-    "tiny_text",
-    "tiny_tokenizer",
-]
-
 FAMILIES = ("bert", "roberta", "xlm-roberta", "distilbert", "deberta-v2", "modernbert")
 """Encoder families that :func:`tiny_model` and :func:`tiny_tokenizer` build, by Hugging Face's ``model_type``."""
 

@@ -14,31 +14,21 @@ from safetensors.torch import save_file
 from isoglot.align.embedding.aligner import EmbeddingAligner
 from isoglot.align.options import Gold, scoring_of
 from isoglot.align.score_file import score_layers
-from isoglot.analysis.analyse import (
+from isoglot.analysis.analyse import Job, analyse_alignment, asked_layers, corpus_rows
+from isoglot.analysis.analyse_correlation import analyse_correlation
+from isoglot.analysis.analyse_links import analyse_alignments, analyse_layers
+from isoglot.analysis.analyse_vectors import analyse_geometry, analyse_similarity
+from isoglot.analysis.options import (
     AlignmentRequest,
-    Job,
-    analyse_alignment,
-    asked_layers,
-    corpus_rows,
-)
-from isoglot.analysis.analyse_correlation import (
-    CorrelationRequest,
-    analyse_correlation,
-)
-from isoglot.analysis.analyse_links import (
     AlignmentsRequest,
-    LayersRequest,
-    analyse_alignments,
-    analyse_layers,
-)
-from isoglot.analysis.analyse_map import MapRequest
-from isoglot.analysis.analyse_vectors import (
+    CorrelationRequest,
     GeometryRequest,
+    LayersRequest,
+    MapRequest,
+    ScoreOptions,
     SimilarityRequest,
-    analyse_geometry,
-    analyse_similarity,
+    Subset,
 )
-from isoglot.analysis.options import ScoreOptions, Subset
 from isoglot.analysis.similarity import linear_cka
 from isoglot.analysis.vectors import sentence_vectors
 from isoglot.derive.vocabulary import VocabularyCopy

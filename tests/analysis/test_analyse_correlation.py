@@ -6,12 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from isoglot.analysis.analyse_correlation import (
-    CorrelationRequest,
-    analyse_correlation,
-    paper_points,
-    study_points,
-)
+from isoglot.analysis.analyse_correlation import analyse_correlation, paper_points, study_points
+from isoglot.analysis.options import CorrelationRequest
 from isoglot.errors import ConfigurationError
 from isoglot.report.charts import draw
 from isoglot.report.figure_files import Scatter, read_figure

@@ -11,8 +11,8 @@ import pytest
 
 from isoglot.analysis import analyse_map as analyse_map_module
 from isoglot.analysis.analyse import Job
-from isoglot.analysis.analyse_map import MapRequest, analyse_map
-from isoglot.analysis.word_map import Projection
+from isoglot.analysis.analyse_map import analyse_map
+from isoglot.analysis.options import MapRequest, Projection
 from isoglot.errors import ConfigurationError
 from isoglot.report.figure_files import EmbeddingMap
 from isoglot.report.figure_files import read_figure as figure

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from isoglot.align.embedding.word_pieces import cut_words
+from isoglot.analysis.options import Projection
 from isoglot.analysis.vectors import word_vectors
 from isoglot.analysis.word_map import (
-    Projection,
     WordPair,
     contextual_vectors,
     english_stop_words,

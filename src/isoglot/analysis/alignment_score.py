@@ -21,8 +21,6 @@ from torch import Tensor
 from isoglot.analysis.options import Subset
 from isoglot.errors import ConfigurationError
 
-__all__ = ["EmbeddingScore", "Subset", "alignment_score", "draw", "nearest_both_ways", "score_vectors"]
-
 _CELLS = 1 << 24
 """Similarities held at a time by default: 64 MB in float32."""
 

@@ -41,17 +41,6 @@ from isoglot.runs.reporter import Reporter, Silent
 from isoglot.schema import LEXICON
 from isoglot.tasks.lexicon_induction import LexiconInductionTask
 
-__all__ = [
-    "ALIGNMENT",
-    "AlignmentRequest",
-    "Job",
-    "Subject",
-    "analyse_alignment",
-    "asked_layers",
-    "corpus_rows",
-    "open_encoder",
-]
-
 ALIGNMENT = "embedding_alignment"
 """Task of the alignment score's rows; their metrics are ``alignment_score`` and what follows from it."""
 

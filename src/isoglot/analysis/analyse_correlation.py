@@ -17,8 +17,6 @@ from isoglot.report.scores import run_label
 from isoglot.report.stats import Correlation, rank_correlation
 from isoglot.results import Result, read
 
-__all__ = ["CorrelationRequest", "Point", "analyse_correlation", "paper_points", "study_points"]
-
 _SCORE, _DELTA = "alignment_score", "_delta"
 _PAPER_TASKS = ("xnli", "ner", "pos")
 _PAPER = "align_mlm"

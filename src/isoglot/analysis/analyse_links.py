@@ -20,8 +20,6 @@ from isoglot.analysis.options import AlignmentsRequest, LayersRequest
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.report.figure_files import Lines, LineSeries
 
-__all__ = ["AlignmentsRequest", "LayersRequest", "analyse_alignments", "analyse_layers"]
-
 _PAIR = re.compile(r"(?<![A-Za-z])([a-z]{2,3})-([a-z]{2,3})(?![A-Za-z])")
 
 

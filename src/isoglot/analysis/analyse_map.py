@@ -19,8 +19,6 @@ from isoglot.derive.gold import word_pairs
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.report.figure_files import EmbeddingMap, MapPanel, MapPoint
 
-__all__ = ["MapRequest", "analyse_map"]
-
 
 def analyse_map(job: Job, request: MapRequest) -> list[Path]:
     """A map of frequent aligned words, a panel each checkpoint (WEAM, Fig. 2: before and after).

@@ -20,13 +20,6 @@ from isoglot.errors import ConfigurationError, InputError
 from isoglot.report.figure_files import Lines, LineSeries
 from isoglot.seeding import generator_for
 
-__all__ = [
-    "GeometryRequest",
-    "SimilarityRequest",
-    "analyse_geometry",
-    "analyse_similarity",
-]
-
 
 def analyse_similarity(job: Job, request: SimilarityRequest) -> list[Path]:
     """How alike two languages are by layer: linear CKA, shared neighbours, retrieval; a line each checkpoint."""

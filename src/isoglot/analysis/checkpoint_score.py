@@ -23,14 +23,6 @@ from isoglot.modules.encoder import input_embeddings
 from isoglot.objectives.embedding_alignment import lexicon_pairs
 from isoglot.runs.checkpoint import checkpoint_folder
 
-__all__ = [
-    "CheckpointScore",
-    "ScoreOptions",
-    "checkpoint_alignment_score",
-    "mean_pieces",
-    "trained_pairs",
-]
-
 _OBJECTIVES = "objectives.safetensors"
 Pieces = tuple[int, ...]
 

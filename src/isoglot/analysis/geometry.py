@@ -10,8 +10,6 @@ from torch import Tensor
 from isoglot.errors import ConfigurationError
 from isoglot.modules.neighbours import top_neighbours, unit
 
-__all__ = ["Hubness", "anisotropy", "hubness", "top_component_share"]
-
 _ROWS = 1024
 
 

@@ -8,19 +8,6 @@ from pydantic import Field
 
 from isoglot.options import Options, option
 
-__all__ = [
-    "AlignmentRequest",
-    "AlignmentsRequest",
-    "CorrelationRequest",
-    "GeometryRequest",
-    "LayersRequest",
-    "MapRequest",
-    "Projection",
-    "ScoreOptions",
-    "SimilarityRequest",
-    "Subset",
-]
-
 _Id = Annotated[int, Field(ge=0)]
 _GOLD = "Gold links with their words (JSON lines: src, tgt, sure, possible)"
 _PAIRS = (

@@ -12,8 +12,6 @@ from isoglot.analysis.alignment_score import nearest_both_ways
 from isoglot.errors import ConfigurationError
 from isoglot.modules.neighbours import unit
 
-__all__ = ["linear_cka", "neighbour_overlap", "own_neighbours", "retrieval"]
-
 _ROWS = 1024
 
 

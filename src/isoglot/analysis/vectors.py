@@ -15,8 +15,6 @@ from isoglot.align.embedding.word_pieces import cut_words
 from isoglot.errors import ConfigurationError
 from isoglot.recipe.signatures import require_choices
 
-__all__ = ["Unit", "linked_vectors", "sentence_vectors", "unit_vectors", "word_vectors"]
-
 Unit = Literal["sentence", "word", "piece"]
 Progress = Callable[[int, int], None]
 

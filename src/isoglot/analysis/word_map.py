@@ -26,18 +26,6 @@ from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import input_embeddings
 from isoglot.seeding import seed_for
 
-__all__ = [
-    "Projection",
-    "WordPair",
-    "contextual_vectors",
-    "english_stop_words",
-    "frequent_pairs",
-    "frequent_words",
-    "one_piece",
-    "project",
-    "static_vectors",
-]
-
 Array = NDArray[np.float64]
 
 _OCCURRENCES = 100

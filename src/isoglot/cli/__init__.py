@@ -32,8 +32,6 @@ from isoglot.cli.help import add_commands, name_of
 from isoglot.errors import IsoglotError
 from isoglot.runs.disk import disk_problem
 
-__all__ = ["app", "main"]
-
 _COMMANDS: dict[Any, str] = {
     corpora.prepare: "raw parallel or plain text -> filtered corpus",
     trimming.trim: "encoder, text -> encoder with the pieces the text needs",

@@ -31,8 +31,6 @@ from isoglot.options import Options, option
 if TYPE_CHECKING:
     from isoglot.align.scoring import AlignmentScore
 
-__all__ = ["align", "aligner_settings", "score", "tune"]
-
 Settings = Annotated[
     list[str] | None,
     typer.Option(

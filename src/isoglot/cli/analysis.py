@@ -23,8 +23,6 @@ from isoglot.cli.running import Running
 from isoglot.cli.task_options import Checkpoints
 from isoglot.options import Options, option
 
-__all__ = ["analyse"]
-
 Results = Annotated[
     list[str] | None,
     typer.Argument(

@@ -11,8 +11,6 @@ from typing import Any
 
 import typer
 
-__all__ = ["Console", "print_table"]
-
 _SECONDS_BETWEEN_LINES = 10.0
 _QUIET = {
     "TOKENIZERS_PARALLELISM": "true",

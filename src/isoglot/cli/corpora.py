@@ -17,8 +17,6 @@ from isoglot.options import Options, option
 if TYPE_CHECKING:
     from isoglot.corpus.prepare import PrepareSummary
 
-__all__ = ["prepare"]
-
 
 class Languages(Options):
     """Languages of the inputs; ``de,fr`` divides them into as many equal parts, in that order."""

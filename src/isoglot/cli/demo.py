@@ -15,8 +15,6 @@ from isoglot.options import Options, option
 if TYPE_CHECKING:
     from isoglot.studies.demo import Demo
 
-__all__ = ["demo"]
-
 _STORY = """\
 Four ways to train an encoder on two languages that share no word and no word order: English of a small made-up
 world, and its copy in other letters with each sentence's words reversed (ALIGN-MLM, Tang et al. 2022).

@@ -14,8 +14,6 @@ from isoglot.corpus.read.sources import READING
 from isoglot.derive.options import DeriveRequest, OrderFitRequest
 from isoglot.options import Options, flag_of, option
 
-__all__ = ["derive", "fit_order"]
-
 
 class DerivedFrom(Options):
     """What the input is."""

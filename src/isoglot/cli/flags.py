@@ -16,8 +16,6 @@ from isoglot.checks import Mistake, is_number, mistakes_of
 from isoglot.errors import ConfigurationError
 from isoglot.options import extra_of, flag_of, models_in
 
-__all__ = ["given_fields", "needs_of", "with_flags"]
-
 _WIDEST_METAVAR = 30
 
 

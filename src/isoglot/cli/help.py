@@ -11,8 +11,6 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
-__all__ = ["GroupedCommand", "add_commands", "help_text", "name_of"]
-
 _WIDEST = 74  # columns of an example, between the margin and the backslash
 
 

@@ -7,8 +7,6 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["constructor_list", "described", "filled"]
-
 _WIDEST = 80
 
 

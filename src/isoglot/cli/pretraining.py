@@ -12,8 +12,6 @@ from isoglot.cli.flags import with_flags
 from isoglot.cli.running import Reporting, Running
 from isoglot.options import Options, option
 
-__all__ = ["inspect", "pretrain"]
-
 
 class Chosen(Options):
     """Changes of a recipe."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import typer
 
-__all__ = ["recipes"]
-
 
 def recipes(
     name: str | None = typer.Argument(None, metavar="[NAME]", help="Print this recipe instead of the list."),

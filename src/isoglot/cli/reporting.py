@@ -16,8 +16,6 @@ from isoglot.report.options import CompareOptions, ReportOptions
 if TYPE_CHECKING:
     from isoglot.report.papers import PaperColumn, PaperRow, PaperTable
 
-__all__ = ["report"]
-
 Runs = Annotated[
     list[str], typer.Argument(help="Run folders, folders of them, study folders, or files of results.")
 ]

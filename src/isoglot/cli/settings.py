@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["parse_settings"]
-
 
 def parse_settings(given: Sequence[str] | None, *, example: str, lists: bool = False) -> dict[str, Any]:
     """Texts as values, by YAML 1.2: ``5e-5`` a float, ``no`` a string, ``null`` nothing, ``[1, 2]`` a tuple.

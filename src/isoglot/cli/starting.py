@@ -10,8 +10,6 @@ import typer
 from isoglot.cli.flags import with_flags
 from isoglot.corpus.read.sources import Reading
 
-__all__ = ["init"]
-
 
 @with_flags
 def init(

@@ -17,8 +17,6 @@ from isoglot.options import Options, option
 if TYPE_CHECKING:
     from isoglot.studies.program import Inspection, Program
 
-__all__ = ["study"]
-
 _SHOWN = 3
 Form = Literal["text", "csv", "latex"]
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from isoglot.cli.option_list import described, filled
 
-__all__ = ["settings_list", "task_list"]
-
 
 def task_list() -> str:
     """Every task: what it is, how it is measured, and its options with their defaults and meanings."""

@@ -10,9 +10,6 @@ from pydantic import Field
 from isoglot.cli.settings import parse_settings
 from isoglot.options import Options, option
 
-__all__ = ["Checkpoints", "TaskData", "Training", "values_of"]
-
-
 Checkpoints = Annotated[
     list[str], typer.Argument(metavar="CHECKPOINT", help="Folders of checkpoints or runs, or hub names.")
 ]

@@ -19,8 +19,6 @@ from isoglot.options import Options, option
 if TYPE_CHECKING:
     from isoglot.results import Result
 
-__all__ = ["evaluate", "finetune"]
-
 
 def _list_tasks(context: typer.Context, wanted: bool) -> None:
     if not wanted:

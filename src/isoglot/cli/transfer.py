@@ -9,8 +9,6 @@ from isoglot.cli.running import Running
 from isoglot.cli.task_options import Checkpoints, TaskData, Training
 from isoglot.options import Options, option
 
-__all__ = ["transfer"]
-
 
 class Transferred(Options):
     """Languages and what becomes of the runs."""

@@ -11,8 +11,6 @@ from isoglot.cli.flags import with_flags
 from isoglot.cli.running import Replacing
 from isoglot.pretraining.trim_options import TrimRequest
 
-__all__ = ["trim"]
-
 
 @with_flags
 def trim(

@@ -11,8 +11,6 @@ from isoglot.cli.flags import with_flags
 from isoglot.cli.running import Replacing
 from isoglot.synthetic.options import WorldRequest
 
-__all__ = ["world"]
-
 
 @with_flags
 def world(

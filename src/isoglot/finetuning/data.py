@@ -17,8 +17,6 @@ from isoglot.tasks.base import TrainableTask, group_column
 from isoglot.tasks.code_switching import ORIGINAL, code_switch, numbered
 from isoglot.tasks.features import EncodedRows
 
-__all__ = ["Grouped", "LengthOrder", "dev_sets", "grouped", "hold_out", "training_rows"]
-
 
 class Grouped(torch.utils.data.Dataset[list[dict[str, Any]]]):
     """Rows that stay in one batch together: an item is a list of rows."""

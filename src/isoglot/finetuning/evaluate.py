@@ -31,8 +31,6 @@ from isoglot.tasks.facts import Facts
 from isoglot.tasks.features import RowCollator, Step, predict_rows
 from isoglot.tasks.language_vectors import attach, attached, chosen_vectors, number_rows
 
-__all__ = ["EvaluateOptions", "evaluate", "require_one_process"]
-
 _OWN = {"language_ids", "precision"}
 """Options of an evaluation that change its figures."""
 

@@ -40,8 +40,6 @@ from isoglot.runs.reporter import Reporter, Silent
 from isoglot.tasks.base import Probe, Task, TrainableTask, check_places
 from isoglot.tasks.language_vectors import attach, chosen_vectors
 
-__all__ = ["TASK_FILE", "finetune", "finetune_key", "origin"]
-
 TASK_FILE = "isoglot_task.json"
 """Beside a fine-tuned model: what it was made from."""
 

@@ -14,8 +14,6 @@ from isoglot.corpus.manifest import hash_file
 from isoglot.tasks.base import Task, places_of
 from isoglot.tasks.facts import Facts
 
-__all__ = ["changed_options", "describe_task", "identify"]
-
 _NOT_OPTIONS = ("data", "allowed")
 _REMEMBERED = 1024
 

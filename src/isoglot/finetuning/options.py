@@ -15,9 +15,6 @@ from isoglot.options import Options, Precision, option
 from isoglot.tasks import build_task, task_class, task_options
 from isoglot.tasks.facts import Facts
 
-__all__ = ["PRESETS", "EvaluateOptions", "FinetuneOptions", "Measuring", "preset", "task_with_settings"]
-
-
 _Positive = Annotated[float, Field(gt=0)]
 _Count = Annotated[int, Field(ge=1)]
 

@@ -34,8 +34,6 @@ from isoglot.tasks.language_vectors import attached, number_rows, write_vectors
 from isoglot.training.checkpoints import checkpoints_in, discard, why_incomplete
 from isoglot.training.saving import StagedTrainer
 
-__all__ = ["Outcome", "TrainingData", "train_head"]
-
 _DONE = "outcome.json"
 _WORK = "work"
 _EVALUATION_FACTOR = 2

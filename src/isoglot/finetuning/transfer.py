@@ -25,8 +25,6 @@ from isoglot.runs.lock import occupied
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.tasks.base import TrainableTask, check_places
 
-__all__ = ["TransferOptions", "run_folders", "transfer"]
-
 _MEASURED = "measured.jsonl"
 """Beside each fine-tuned model; not called results.jsonl, as a report would show it a second time."""
 

@@ -24,8 +24,6 @@ from isoglot.tasks.base import TrainableTask
 from isoglot.tasks.features import EncodedRows
 from isoglot.tasks.language_vectors import attached, number_rows
 
-__all__ = ["LOWER", "Chooser", "Watcher"]
-
 LOWER = "lower the learning rate (--set learning_rate=1e-5) or use --set precision=float32"
 """What to do about a training that diverged."""
 

@@ -13,8 +13,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from isoglot.checks import is_number, mistakes_of
 from isoglot.errors import InputError
 
-__all__ = ["AlignedPair", "LinkClass", "Quality", "Sentence", "quality", "read_alignments"]
-
 LinkClass = Literal["sure", "possible", "error", "missed", "plain"]
 """A link in the gold's sure links, in its possible ones, in neither; a sure one not found; one without gold."""
 

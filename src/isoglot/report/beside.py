@@ -12,8 +12,6 @@ from isoglot.report.languages import transformation
 from isoglot.report.papers import PaperColumn, PaperRow, PaperTable, paper_table, paper_tables
 from isoglot.report.scores import Measure, Scores, common_task
 
-__all__ = ["Place", "beside_cells"]
-
 _MBERT, _XLMR = "bert-base-multilingual-cased", "xlm-roberta-base"
 _ENCODERS = {
     "mbert": _MBERT, "tlm": _MBERT, "weam": _MBERT, "cao2020": _MBERT, "ppa": _MBERT, "ppa_no_moco": _MBERT,

@@ -34,8 +34,6 @@ from isoglot.report.table import Column, Row, Table, TableCell, slug
 if TYPE_CHECKING:
     import altair
 
-__all__ = ["Drawn", "draw", "series_numbers"]
-
 _COLOURS = 7
 """Colours of the Okabe–Ito palette (``--c0`` to ``--c6`` of the style sheet); then they repeat with another dash."""
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down")

@@ -13,8 +13,6 @@ from isoglot.report.papers import PAPERS, PaperColumn, PaperRow, PaperTable, Pap
 from isoglot.report.stats import Score, margin
 from isoglot.report.table import Column, Row, Table, TableCell, decimals, figure, slug
 
-__all__ = ["Ordering", "compare", "orderings"]
-
 _TOGETHER = ("transformation", "setting", "pairs")
 """Rows are ordered among rows that have these attributes in common."""
 

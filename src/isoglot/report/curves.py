@@ -13,8 +13,6 @@ from typing import Any
 from isoglot.report.figure_files import Lines, LineSeries
 from isoglot.runs.files import read_json
 
-__all__ = ["Curve", "curve_figures", "read_curves"]
-
 _STATE = "trainer_state.json"
 _SKIPPED = frozenset({"epoch", "step", "total_flos", "train_loss", "train_runtime"})
 _SIDE = ("learning_rate", "grad_norm", "tokens_per_second", "_runtime", "_per_second", "scale", "temperature")

@@ -10,8 +10,6 @@ from pathlib import Path
 from isoglot.report.table import Row, Table, TableCell
 from isoglot.runs.files import write_text
 
-__all__ = ["FORMS", "to_csv", "to_latex", "to_text", "write_tables"]
-
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",

@@ -23,20 +23,6 @@ from pydantic import (
 from isoglot.checks import mistakes_of
 from isoglot.errors import InputError, IsoglotError
 
-__all__ = [
-    "Bar",
-    "Bars",
-    "EmbeddingMap",
-    "Figure",
-    "LineSeries",
-    "Lines",
-    "MapPanel",
-    "MapPoint",
-    "Scatter",
-    "ScatterPoint",
-    "read_figure",
-]
-
 _Title = Annotated[str, Field(min_length=1)]
 
 

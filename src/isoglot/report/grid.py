@@ -10,8 +10,6 @@ from isoglot.report.scores import Measure, Scores, lower_is_better, main_measure
 from isoglot.report.stats import Score
 from isoglot.report.table import Column, Row, Table, TableCell, decimals, figure, slug
 
-__all__ = ["average_sets", "metric_name", "overview", "result_tables"]
-
 _QUANTITIES = ("zs", "sup", "delta")
 _QUANTITY_NAMES = {"zs": "ZS", "sup": "SUP", "delta": "Δ"}
 _METRICS = {"em": "EM", "exact_match": "EM", "f1": "F1", "aer": "AER", "mrr": "MRR"}

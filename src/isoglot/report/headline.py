@@ -11,9 +11,6 @@ from isoglot.report.scores import Measure, Scores, lower_is_better, main_measure
 from isoglot.report.stats import Score, margin
 from isoglot.report.table import figure
 
-__all__ = ["Headline", "headlines", "summary"]
-
-
 _LISTED = 8
 """More languages are counted, not named."""
 

@@ -7,8 +7,6 @@ from pathlib import Path
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options, option
 
-__all__ = ["CompareOptions", "ReportOptions"]
-
 
 class CompareOptions(Options):
     """Which runs stand beside the papers, and what they are called."""

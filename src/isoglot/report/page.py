@@ -21,8 +21,6 @@ from isoglot.report.languages import language_name
 from isoglot.report.table import Table, figure
 from isoglot.report.viewer import KEYS, Viewer
 
-__all__ = ["Page", "to_html"]
-
 _FILTERED = 5
 """So many of the first columns of all results have a list to filter by."""
 

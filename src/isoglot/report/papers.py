@@ -18,18 +18,6 @@ from typing import Any
 from isoglot.checks import closest
 from isoglot.errors import ConfigurationError
 
-__all__ = [
-    "PAPERS",
-    "Correction",
-    "PaperColumn",
-    "PaperRow",
-    "PaperTable",
-    "PaperValue",
-    "corrections",
-    "paper_table",
-    "paper_tables",
-]
-
 PAPERS: Mapping[str, str] = {
     "weam": "Yang et al. 2021 (WEAM)",
     "ppa": "Pan et al. 2021 (post-pretraining alignment)",

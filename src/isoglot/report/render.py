@@ -20,8 +20,6 @@ from isoglot.report.table import Column, Row, Table, TableCell, slug
 from isoglot.report.viewer import Viewer, alignment_table
 from isoglot.runs.files import refuse_overwriting, write_text
 
-__all__ = ["comparison_tables", "render"]
-
 
 def render(runs: Sequence[str | Path], *, out: str | Path, options: ReportOptions | None = None) -> Path:
     """Write one self-contained HTML page on the runs.

@@ -18,8 +18,6 @@ from isoglot.report.scores import Combination, row_labels, run_label
 from isoglot.results import Result
 from isoglot.runs.files import read_json
 
-__all__ = ["Material", "RunInfo", "gather"]
-
 _FIGURES = "figures"
 
 

@@ -12,19 +12,6 @@ from isoglot.errors import ConfigurationError
 from isoglot.report.stats import Score
 from isoglot.results import Result
 
-__all__ = [
-    "Combination",
-    "Measure",
-    "Scores",
-    "collect",
-    "common_task",
-    "lower_is_better",
-    "main_measures",
-    "percentage",
-    "row_labels",
-    "run_label",
-]
-
 _SHARES = frozenset(
     ["accuracy", "f1", "em", "exact_match", "aer", "precision", "recall", "mrr", "map", "p@1", "p@5", "p@10",
      "chunk_f1", "token_accuracy"]

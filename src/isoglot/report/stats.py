@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-__all__ = ["Correlation", "Score", "margin", "rank_correlation"]
-
 _EXACT_BELOW = 8
 
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Literal
 
-__all__ = ["Column", "Row", "Table", "TableCell", "decimals", "figure", "slug"]
-
 RowKind = Literal["ours", "paper", "difference", "reference", "plain"]
 
 

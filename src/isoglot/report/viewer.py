@@ -10,8 +10,6 @@ from isoglot.report.alignment_files import LinkClass, Sentence, quality
 from isoglot.report.languages import direction
 from isoglot.report.table import Column, Row, Table, TableCell, figure, slug
 
-__all__ = ["KEYS", "Side", "Viewer", "Word", "alignment_table"]
-
 KEYS: Mapping[LinkClass, tuple[str, str]] = {
     "sure": ("✓", "found, a sure gold link"),
     "possible": ("○", "found, a possible gold link"),

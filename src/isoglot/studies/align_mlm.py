@@ -18,8 +18,6 @@ from isoglot.studies.lab import Lab
 from isoglot.studies.steps import Pairs
 from isoglot.studies.training_steps import AlignmentScore
 
-__all__ = ["ABOUT", "SIZES", "SYSTEMS", "alignment_of", "encoder_of", "measured", "row_of"]
-
 SYSTEMS = {"mlm": "MLM", "xlm": "XLM", "dict_mlm": "DICT-MLM", "align_mlm": "ALIGN-MLM"}
 WITH_LANGUAGE_IDS = ("xlm", "dict_mlm")
 ORDERS = ("trans", "trans+inv", "trans+syn")

@@ -8,9 +8,6 @@ from isoglot.studies.calls import Call
 from isoglot.studies.lab import Lab, Task
 from isoglot.studies.steps import Derive, Text, Tokenizer, World
 
-__all__ = ["authors", "derived", "language_of", "task_of"]
-
-
 DATA, CORPORA = "${ISOGLOT_DATA}", "${ISOGLOT_CORPORA}"
 
 

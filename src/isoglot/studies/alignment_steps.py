@@ -10,8 +10,6 @@ from typing import Any, ClassVar
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.calls import Input, Step, outside
 
-__all__ = ["BestLinks", "StatisticalAlignment"]
-
 Facts = Mapping[str, Any]
 Options = dict[str, Any]
 _MEASURED = ("aer", "precision", "recall", "f1")

@@ -16,22 +16,6 @@ from isoglot.errors import ConfigurationError
 from isoglot.runs.folder import key_of
 from isoglot.runs.reporter import Reporter
 
-__all__ = [
-    "TOKEN",
-    "Call",
-    "Input",
-    "Step",
-    "Unavailable",
-    "Value",
-    "expanded",
-    "mean",
-    "outside",
-    "resolve",
-    "spearman",
-    "texts",
-    "unset",
-]
-
 TOKEN = re.compile(r"<([0-9a-f]{16})(?:\.(\w+))?>")
 """How a text names the folder of another call, or a fact that the call will record."""
 _VARIABLE = re.compile(r"\$\{(\w+)\}")

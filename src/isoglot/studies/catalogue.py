@@ -17,8 +17,6 @@ from isoglot.checks import did_you_mean
 from isoglot.errors import ConfigurationError
 from isoglot.studies.lab import Lab, Sizes
 
-__all__ = ["PAPERS", "Study", "builtin_studies", "find_studies"]
-
 PAPERS = ("align_mlm", "ppa", "weam", "xlm_align", "real")
 
 

@@ -26,8 +26,6 @@ from isoglot.studies.program import Program, build_programs, inspect_programs, w
 from isoglot.studies.steps import write_gold
 from isoglot.studies.training_steps import TRAINER_STATE, AlignmentScore, Evaluate, Finetune, Pretrain
 
-__all__ = ["SIZES", "TASKS", "Demo", "DemoRow", "run_demo"]
-
 ORDER = "trans+inv"
 TASKS = {"pos": "POS", "xnli": "NLI"}
 SIZES: dict[str, Any] = {  # in place of ALIGN-MLM's at scale tiny
@@ -217,13 +215,9 @@ def _texts(store: Store, copy: Call) -> Path:
 def _figures(encoders: Mapping[str, Path], store: Store, copy: Call, folder: Path) -> None:
     """Links by layer, sentences with their links, and a map of words: input of the report."""
     from isoglot.analysis.analyse import Job  # noqa: PLC0415 - loads the libraries
-    from isoglot.analysis.analyse_links import (  # noqa: PLC0415
-        AlignmentsRequest,
-        LayersRequest,
-        analyse_alignments,
-        analyse_layers,
-    )
-    from isoglot.analysis.analyse_map import MapRequest, analyse_map  # noqa: PLC0415
+    from isoglot.analysis.analyse_links import analyse_alignments, analyse_layers  # noqa: PLC0415
+    from isoglot.analysis.analyse_map import analyse_map  # noqa: PLC0415
+    from isoglot.analysis.options import AlignmentsRequest, LayersRequest, MapRequest  # noqa: PLC0415
 
     texts, gold, labels = _texts(store, copy), store.root / "gold.en-xx.jsonl", ["MLM", "ALIGN-MLM"]
     write_gold(texts / "pos.dev" / "aligned", gold, limit=_GOLD)

@@ -22,8 +22,6 @@ from isoglot.runs.lock import locked
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.studies.calls import Call, Step, resolve
 
-__all__ = ["MANIFEST", "Done", "Engine", "Store", "do_calls"]
-
 MANIFEST = "call.json"
 """A call's manifest, written last."""
 Engine = Literal["local", "ray"]

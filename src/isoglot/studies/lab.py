@@ -17,8 +17,6 @@ from isoglot.errors import ConfigurationError
 from isoglot.studies.calls import TOKEN, Call, Step, Unavailable, Value, mean
 from isoglot.studies.training_steps import Evaluate, Finetune, Pretrain, TaskData
 
-__all__ = ["SCALES", "Drawing", "External", "Handle", "Lab", "Place", "Scores", "Sizes", "Task"]
-
 Scale = Literal["tiny", "small", "paper"]
 SCALES: tuple[Scale, ...] = ("tiny", "small", "paper")
 Sizes = Mapping[str, tuple[Any, Any, Any]]

@@ -15,26 +15,6 @@ from isoglot.studies.calls import Call, Value
 from isoglot.studies.lab import External, Handle, Lab, Scores, Task
 from isoglot.studies.steps import Align, Derive, World
 
-__all__ = [
-    "ABSENT",
-    "CHECKPOINTS",
-    "CORPORA",
-    "DATA",
-    "METRICS",
-    "SIZES",
-    "aligned",
-    "bitext",
-    "cao2020",
-    "continued",
-    "fill",
-    "real_data",
-    "side",
-    "start",
-    "task_data",
-    "world",
-    "zero_shot",
-]
-
 DATA, CORPORA, CHECKPOINTS = "${ISOGLOT_DATA}", "${ISOGLOT_CORPORA}", "${ISOGLOT_CHECKPOINTS}"
 ABSENT = "another paper's checkpoint"
 METRICS = {"em": "exact_match", "acc": "accuracy"}

@@ -25,8 +25,6 @@ from isoglot.studies.languages import (
     zero_shot,
 )
 
-__all__ = ["ABOUT", "SIZES"]
-
 #        name: (tiny, small, paper)
 SIZES: dict[str, tuple[Any, Any, Any]] = {
     "seeds": ([1, 2, 3], [1, 2, 3], [1]),  # not given

@@ -22,15 +22,6 @@ from isoglot.studies.lab import Drawing, Lab, Place
 if TYPE_CHECKING:
     from isoglot.report.table import Table
 
-__all__ = [
-    "Inspection",
-    "Program",
-    "build_programs",
-    "inspect_programs",
-    "matches",
-    "write_program",
-]
-
 _QUANTITIES = {
     "sup": "_supervised",
     "zs": "_zero_shot",

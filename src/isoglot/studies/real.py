@@ -16,8 +16,6 @@ from isoglot.studies.lab import External, Lab, Scores, Task
 from isoglot.studies.languages import DATA, continued, real_data, start, task_data, world, zero_shot
 from isoglot.studies.steps import Align, Gold, Prepare
 
-__all__ = ["ABOUT", "SIZES"]
-
 #        name: (tiny, small, paper)
 SIZES: dict[str, tuple[Any, Any, Any]] = {
     "seeds": ([1], [1], [1, 2, 3]),

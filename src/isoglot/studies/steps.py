@@ -15,8 +15,6 @@ from isoglot.runs.files import write_text
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.calls import Step
 
-__all__ = ["Align", "Derive", "Gold", "Pairs", "Prepare", "Text", "Tokenizer", "World", "write_gold"]
-
 Facts = Mapping[str, Any]
 Options = dict[str, Any]
 

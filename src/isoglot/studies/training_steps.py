@@ -19,16 +19,6 @@ from isoglot.runs.folder import CHECKPOINT, MANIFEST
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.calls import Input, Step, expanded, outside, texts, unset
 
-__all__ = [
-    "TRAINER_STATE",
-    "AlignmentScore",
-    "Evaluate",
-    "Figure",
-    "Finetune",
-    "Pretrain",
-    "TaskData",
-]
-
 TRAINER_STATE = "trainer_state.json"
 """Where the trainer keeps what it logged."""
 _OUTSIDE = ("no such file", "is not set")
@@ -209,7 +199,8 @@ class Evaluate(Step):
 
     def run(self, folder: Path, report: Reporter) -> Facts:
         """Measure."""
-        from isoglot.finetuning.evaluate import EvaluateOptions, evaluate  # noqa: PLC0415 - loads the libraries
+        from isoglot.finetuning.evaluate import evaluate  # noqa: PLC0415 - loads the libraries
+        from isoglot.finetuning.options import EvaluateOptions  # noqa: PLC0415 - loads the libraries
 
         task = self.task.build()
         options = EvaluateOptions(run=self.label or None, precision=self.precision)

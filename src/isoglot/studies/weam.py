@@ -15,8 +15,6 @@ from isoglot.studies.lab import Lab, Scores, Task
 from isoglot.studies.languages import METRICS, aligned, cao2020, continued, fill, start, task_data, zero_shot
 from isoglot.studies.training_steps import Figure
 
-__all__ = ["ABOUT", "SIZES"]
-
 #        name: (tiny, small, paper)
 SIZES: dict[str, tuple[Any, Any, Any]] = {
     "seeds": ([1, 2, 3], [1, 2, 3], [1]),  # not given

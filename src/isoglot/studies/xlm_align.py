@@ -32,8 +32,6 @@ from isoglot.studies.languages import (
 from isoglot.studies.steps import Gold
 from isoglot.studies.training_steps import Figure
 
-__all__ = ["ABOUT", "SIZES"]
-
 #        name: (tiny, small, paper)
 SIZES: dict[str, tuple[Any, Any, Any]] = {
     "seeds": ([1, 2, 3], [1, 2, 3], [1, 2, 3, 4, 5]),  # Table 1: five runs, of fine-tuning (inferred)

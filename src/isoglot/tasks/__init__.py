@@ -10,8 +10,6 @@ from typing import Any
 from isoglot.checks import did_you_mean, resolve
 from isoglot.errors import ConfigurationError
 
-__all__ = ["ALIASES", "TASKS", "TaskOption", "build_task", "is_probe", "task_class", "task_options"]
-
 TASKS: dict[str, str] = {
     "pos": "isoglot.tasks.tagging:PartsOfSpeech",
     "ner": "isoglot.tasks.tagging:NamedEntities",

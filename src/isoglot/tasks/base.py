@@ -16,18 +16,6 @@ from isoglot.corpus.labelled.places import DataSource, Place
 from isoglot.errors import ConfigurationError
 from isoglot.tasks.features import Array, EncodedRows, Step
 
-__all__ = [
-    "Predictions",
-    "Probe",
-    "Task",
-    "TrainableTask",
-    "check_places",
-    "group_column",
-    "load_places",
-    "places_of",
-    "take_part",
-]
-
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}([-_+][A-Za-z0-9]+)*")
 
 Predictions = list[Any] | dict[str, Any]

@@ -18,8 +18,6 @@ from isoglot.errors import ConfigurationError
 from isoglot.schema import PAIR, SPAN
 from isoglot.tasks.features import FIRST_LANGUAGE
 
-__all__ = ["ORIGINAL", "code_switch", "numbered"]
-
 ORIGINAL = "original"
 """Column: number of the original that a copy was made from."""
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
-__all__ = ["Facts"]
-
 
 @dataclass(frozen=True)
 class Facts:

@@ -15,17 +15,6 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from isoglot.modules.finite import require_finite
 from isoglot.options import Precision
 
-__all__ = [
-    "FIRST_LANGUAGE",
-    "EncodedRows",
-    "RowCollator",
-    "Step",
-    "device_batches",
-    "length_batches",
-    "predict_rows",
-    "takes_segments",
-]
-
 Array = NDArray[Any]
 Step = Callable[[int, int], None]
 """Told how far a long step is: done, and in all."""

@@ -16,8 +16,6 @@ from isoglot.corpus.labelled.tables import is_table, read_table
 from isoglot.tasks.base import load_places
 from isoglot.tasks.heads import model_labels, new_head, trained_head
 
-__all__ = ["HeadTask"]
-
 
 @dataclass
 class HeadTask:

@@ -12,8 +12,6 @@ from transformers import PreTrainedModel
 from isoglot.modules.checkpoint import load_checkpoint, load_config
 from isoglot.seeding import seed_for
 
-__all__ = ["model_labels", "new_head", "trained_head"]
-
 
 def new_head(
     auto: Any,

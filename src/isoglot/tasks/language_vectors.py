@@ -27,16 +27,6 @@ from isoglot.modules.language_embeddings import add_language_embeddings
 from isoglot.recipe.source import read_document
 from isoglot.tasks.features import FIRST_LANGUAGE, EncodedRows
 
-__all__ = [
-    "LanguageVectors",
-    "attach",
-    "attached",
-    "chosen_vectors",
-    "number_rows",
-    "read_vectors",
-    "write_vectors",
-]
-
 _TABLE = "language_embeddings"
 _WEIGHT = f"{_TABLE}.weight"
 _OWN_FILE = "language_embeddings.safetensors"

@@ -19,8 +19,6 @@ from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import Step
 from isoglot.tasks.text_vectors import TextEncoder
 
-__all__ = ["LexiconInductionTask"]
-
 _RANGE = re.compile(r"\.(\d+)-(\d+)\.")
 _PRECISIONS = (1, 5)
 _MUSE_RANGES = {"train": (0, 5000), "test": (5000, 6500), "dev": (5000, 6500)}

@@ -24,8 +24,6 @@ from isoglot.tasks.head_task import HeadTask
 from isoglot.tasks.heads import model_labels
 from isoglot.tasks.presets import ALIGN_MLM, PPA, XLM_ALIGN, XTREME
 
-__all__ = ["PAWSX", "XNLI", "PairTask"]
-
 _COLUMNS = {"first": "premise", "second": "hypothesis", "label": "label"}
 _PAWS = {"first": "sentence1", "second": "sentence2", "label": "label"}
 _ENCODED_AT_ONCE = 10_000

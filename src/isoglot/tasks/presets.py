@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["ALIGN_MLM", "PPA", "XLM_ALIGN", "XTREME", "XTREME_QUESTIONS"]
-
 XTREME: Mapping[str, Any] = {"learning_rate": 2e-5, "max_length": 128}
 """Tags and pairs in XTREME's scripts (Hu et al. 2020, appendix B)."""
 

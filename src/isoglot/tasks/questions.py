@@ -23,8 +23,6 @@ from isoglot.tasks.metrics.answers import MLQA_LANGUAGES, answer_score
 from isoglot.tasks.presets import PPA, XLM_ALIGN, XTREME_QUESTIONS
 from isoglot.tasks.spans import SpanOptions, Window, best_answer
 
-__all__ = ["MLQA", "QuestionTask", "SQuAD", "TyDiQA", "XQuAD"]
-
 _ANSWERS = {"answers": "answers"}
 _ENCODED_AT_ONCE = 2_000
 _PPA = {**PPA, "learning_rate": 3e-5, "max_length": 386}  # as the paper prints it

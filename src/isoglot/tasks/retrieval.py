@@ -19,8 +19,6 @@ from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import Step
 from isoglot.tasks.text_vectors import Pooling, TextEncoder
 
-__all__ = ["NTREX", "Flores", "RetrievalTask", "Tatoeba"]
-
 
 @dataclass
 class RetrievalTask:

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from isoglot.tasks.features import Array
 
-__all__ = ["SpanOptions", "Window", "best_answer", "maximal_context"]
-
 
 @dataclass(frozen=True, slots=True)
 class SpanOptions:

@@ -15,8 +15,6 @@ from isoglot.runs.files import write_text
 from isoglot.tasks.base import Predictions, Task
 from isoglot.tasks.facts import Facts
 
-__all__ = ["write", "written"]
-
 
 def write(folder: Path, task: Task, language: str, split: str, predictions: Predictions) -> Path:
     """Write predictions for submission."""

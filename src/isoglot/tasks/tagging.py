@@ -24,8 +24,6 @@ from isoglot.tasks.heads import model_labels
 from isoglot.tasks.metrics.chunks import ChunkScore, entity_score, pos_chunk_score, tag_accuracy
 from isoglot.tasks.presets import ALIGN_MLM, XLM_ALIGN, XTREME
 
-__all__ = ["NamedEntities", "PartsOfSpeech", "TaggingTask"]
-
 
 @dataclass
 class TaggingTask(HeadTask):

@@ -20,8 +20,6 @@ from isoglot.modules.finite import require_finite
 from isoglot.recipe.signatures import require_choices
 from isoglot.tasks.features import RowCollator, Step, device_batches
 
-__all__ = ["Pooling", "TextEncoder"]
-
 Pooling = Literal["mean", "cls"]
 
 

@@ -18,8 +18,6 @@ from isoglot.errors import InputError
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import Step
 
-__all__ = ["WordAlignmentTask"]
-
 _WINDOW = 256
 
 

@@ -15,8 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 
-__all__ = ["MLQA_LANGUAGES", "AnswerScore", "answer_score", "normalise_mlqa", "normalise_squad"]
-
 _ARTICLES = {
     "en": r"\b(a|an|the)\b",
     "es": r"\b(un|una|unos|unas|el|la|los|las)\b",

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 
 from isoglot.errors import ConfigurationError
 
-__all__ = ["ChunkScore", "chunks", "entity_score", "pos_chunk_score", "tag_accuracy"]
-
 Chunk = tuple[int, str, int, int]
 """Sentence, type, first and last token."""
 
