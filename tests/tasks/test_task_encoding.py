@@ -15,7 +15,7 @@ from isoglot.schema import PAIR, SPAN, TAGGED
 from isoglot.tasks import build_task
 from isoglot.tasks.code_switching import ORIGINAL, code_switch
 from isoglot.tasks.features import RowCollator, length_batches
-from isoglot.tasks.spans import SpanOptions, Window, best_answer, maximal_context
+from isoglot.tasks.spans import Window, best_answer, maximal_context
 from isoglot.tasks.tagging import TaggingTask, _windows
 from isoglot.testing import tiny_model, tiny_tokenizer
 
@@ -106,23 +106,20 @@ def test_null_and_longest_answer() -> None:
     offsets = np.array([[0, 1], [2, 3], [4, 5], [6, 7]], np.int32)
     window = Window(first=1, offsets=offsets, null=0)
     scores = np.array([[3.0, 5, 0, 0, 0], [3.0, 0, 0, 0, 5]])
-    assert best_answer("a b c d", [window], [scores], SpanOptions())[0] == "a b c d"
-    assert best_answer("a b c d", [window], [scores], SpanOptions(max_answer_length=2))[0] == "a"
-    assert (
-        best_answer("a b c d", [window], [scores], SpanOptions(max_answer_length=2, null_threshold=0.5))[0]
-        == ""
-    )
-    assert best_answer("", [Window(1, offsets[:0], 0)], [scores], SpanOptions()) == ("", 6.0)
+    assert best_answer("a b c d", [window], [scores])[0] == "a b c d"
+    assert best_answer("a b c d", [window], [scores], max_answer_length=2)[0] == "a"
+    assert best_answer("a b c d", [window], [scores], max_answer_length=2, null_threshold=0.5)[0] == ""
+    assert best_answer("", [Window(1, offsets[:0], 0)], [scores]) == ("", 6.0)
 
 
 def test_only_the_best_starts_and_ends_are_considered() -> None:
     window = Window(first=1, offsets=np.array([[0, 1], [2, 3], [4, 5]], np.int32), null=0)
     scores = np.array([[0.0, 4, 1, 5], [0.0, 5, 1, 3]])
-    assert best_answer("a b c", [window], [scores], SpanOptions(n_best=1)) == (
+    assert best_answer("a b c", [window], [scores], n_best=1) == (
         "",
         0.0,
     )  # it ends before it begins
-    assert best_answer("a b c", [window], [scores], SpanOptions(n_best=2)) == ("a", 9.0)
+    assert best_answer("a b c", [window], [scores], n_best=2) == ("a", 9.0)
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=4), st.integers(1, 6))
@@ -152,13 +149,13 @@ def test_the_answer_is_the_best_of_all_windows(seed: int) -> None:
         for e in range(b, min(a + n, b + 3))
         if allowed[w][b - a]
     ]
-    answer, score = best_answer(text, windows, outputs, SpanOptions(max_answer_length=3))
+    answer, score = best_answer(text, windows, outputs, max_answer_length=3)
     assert (answer, score) == (max(every)[1], pytest.approx(max(every)[0]))
     null = min(o[0, 0] + o[1, 0] for o in outputs)
-    options = SpanOptions(max_answer_length=3, null_threshold=null - score - 0.01)
-    assert best_answer(text, windows, outputs, options) == ("", null)
-    options = SpanOptions(max_answer_length=3, null_threshold=null - score + 0.01)
-    assert best_answer(text, windows, outputs, options)[0] == answer
+    options: Any = {"max_answer_length": 3, "null_threshold": null - score - 0.01}
+    assert best_answer(text, windows, outputs, **options) == ("", null)
+    options: Any = {"max_answer_length": 3, "null_threshold": null - score + 0.01}
+    assert best_answer(text, windows, outputs, **options)[0] == answer
 
 
 def test_code_switched_pairs() -> None:

@@ -14,7 +14,6 @@ from transformers import (
     AutoModel,
     AutoModelForMaskedLM,
     AutoModelForPreTraining,
-    AutoModelForSequenceClassification,
     PreTrainedModel,
     TrainerCallback,
 )
@@ -22,7 +21,7 @@ from transformers import (
 from isoglot.modules.checkpoint import left_out
 from isoglot.modules.load import load_masked_lm
 from isoglot.objectives.masked_lm import MaskedLM
-from isoglot.tasks.heads import new_head
+from isoglot.tasks import build_task
 from isoglot.testing import tiny_model
 from isoglot.training.export import export_encoder
 from isoglot.training.model import AlignmentModel
@@ -75,10 +74,7 @@ def test_an_exported_encoder_has_the_tensors_it_came_with(family: str, tmp_path:
 def test_a_new_head_finds_the_pooler_that_the_checkpoint_had(tmp_path: Path) -> None:
     before = whole_checkpoint("bert", tmp_path / "before")
     export_encoder(load_masked_lm(tmp_path / "before"), tmp_path / "after", card={})
-    heads = [
-        new_head(AutoModelForSequenceClassification, tmp_path / "after", labels=["a", "b"], seed=seed)
-        for seed in (1, 2)
-    ]
+    heads = [build_task("xnli", []).head(tmp_path / "after", labels=["a", "b"], seed=seed) for seed in (1, 2)]
     for model in heads:
         assert torch.equal(model.bert.pooler.dense.weight, before["bert.pooler.dense.weight"])
     assert not torch.equal(heads[0].classifier.weight, heads[1].classifier.weight)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def _list_tasks(context: typer.Context, wanted: bool) -> None:
     if not wanted:
         return
-    from isoglot.cli.task_list import settings_list, task_list
+    from isoglot.cli.option_list import settings_list, task_list
 
     typer.echo(task_list())
     if context.info_name == "finetune":

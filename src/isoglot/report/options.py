@@ -28,13 +28,15 @@ class CompareOptions(Options):
         Raises:
             ConfigurationError: A text has another form.
         """
-        pairs = {text: tuple(part.strip() for part in text.split("=", 1)) for text in self.rename}
-        for text, parts in pairs.items():
-            if len(parts) < 2 or not all(parts):
+        found = {}
+        for text in self.rename:
+            run, _, name = (part.strip() for part in text.partition("="))
+            if not run or not name:
                 raise ConfigurationError(
                     f"--rename {text!r} given; it needs RUN=NAME, for example --rename mlm_small=mlm"
                 )
-        return dict(pairs.values())
+            found[run] = name
+        return found
 
 
 class ReportOptions(CompareOptions):

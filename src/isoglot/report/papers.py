@@ -161,9 +161,9 @@ class PaperTable:
         """The one column that has all these labels: its id, or its task, metric, language, quantity and system."""
         exact = [column for column in self.columns if labels == (column.id,)]
         found = exact or [column for column in self.columns if set(labels) <= column.labels]
-        if len(found) == 1:
-            return found[0]
-        raise self._unknown("column", labels, [c.id for c in found or self.columns], several=bool(found))
+        if len(found) != 1:
+            raise self._unknown("column", labels, [c.id for c in found or self.columns], several=bool(found))
+        return found[0]
 
     def row(self, *labels: str) -> PaperRow:
         """The one row that has all these labels: as printed, with its setting, or values of its attributes.
@@ -171,12 +171,12 @@ class PaperTable:
         Where rows of several settings have them, the zero-shot one is meant.
         """
         found = self.rows_of(*labels)
-        zero_shot = [row for row in found if row.setting == "zero-shot"]
-        for one in (found, zero_shot):
-            if len(one) == 1:
-                return one[0]
-        names = [self.address(row) for row in found or self.rows]
-        raise self._unknown("row", labels, names, several=bool(found))
+        if len(found) > 1:
+            found = [row for row in found if row.setting == "zero-shot"] or found
+        if len(found) != 1:
+            names = [self.address(row) for row in self.rows_of(*labels) or self.rows]
+            raise self._unknown("row", labels, names, several=bool(found))
+        return found[0]
 
     def address(self, row: PaperRow) -> str:
         """A row's name, with what tells it from others of its name: ``zero-shot / - MoCo / 250k``."""
@@ -213,24 +213,18 @@ class PaperTable:
         printed = row.values.get(column.id)
         if not isinstance(printed, int | float):
             return None
-        known = next((c for c in self.corrections if self._is_of(c, row, column)), None)
+        places = {(row.label, setting, column.id) for setting in ("", row.setting)}
+        known = next((c for c in self.corrections if (c.row, c.setting, c.column) in places), None)
         if known is not None and not column.average:
             return PaperValue(known.recomputed, float(printed), known.reason)
         mean = self.mean(row.values, column) if column.average else None
-        place = 1.0 if self._whole(row) else 0.1
+        numbers = [v for v in row.values.values() if isinstance(v, int | float)]
+        place = 1.0 if all(float(v).is_integer() for v in numbers) else 0.1
         if mean is None or abs(mean - printed) <= _ROUNDING * place:
             return PaperValue(float(printed), float(printed))
         return PaperValue(
             mean, float(printed), known.reason if known else "not the mean of the printed columns"
         )
-
-    def _is_of(self, correction: Correction, row: PaperRow, column: PaperColumn) -> bool:
-        same_row = correction.row == row.label and correction.setting in ("", row.setting)
-        return same_row and correction.column == column.id
-
-    @staticmethod
-    def _whole(row: PaperRow) -> bool:
-        return all(float(v).is_integer() for v in row.values.values() if isinstance(v, int | float))
 
     def mean(
         self, values: Mapping[str, float | str | None], column: PaperColumn, *, partial: bool = False
@@ -291,24 +285,19 @@ def _data() -> dict[str, Any]:
 
 
 def _table(entry: Mapping[str, Any], wrong: Sequence[Correction]) -> PaperTable:
-    columns = tuple(_column(c) for c in entry["columns"])
+    columns = []
+    for given in entry["columns"]:
+        own = {k: v for k, v in given.items() if k in PaperColumn.__dataclass_fields__}
+        columns.append(PaperColumn(**{**own, "language": given.get("language") or given.get("pair") or ""}))
     rows = []
     for given in entry["rows"]:
         attributes = {k: v for k, v in given.items() if k not in ("label", "values")}
         values = dict(zip((c.id for c in columns), given["values"], strict=True))
         rows.append(PaperRow(given["label"], values, attributes))
     paper, number = entry["paper"], entry["table"].removeprefix("text.")
-    own = tuple(c for c in wrong if (c.paper, c.table) == (paper, number))
-    return PaperTable(
-        paper, number, entry["title"], entry["kind"], columns, tuple(rows),
-        split=entry.get("split", ""), note=entry.get("note", ""), corrections=own,
-        duplicate_of=entry.get("duplicate_of", ""),
-    )  # fmt: skip
-
-
-def _column(entry: Mapping[str, Any]) -> PaperColumn:
-    known = {k: v for k, v in entry.items() if k in PaperColumn.__dataclass_fields__}
-    return PaperColumn(**{**known, "language": entry.get("language") or entry.get("pair") or ""})
+    told = {name: entry.get(name, "") for name in ("split", "note", "duplicate_of")}
+    told["corrections"] = tuple(c for c in wrong if (c.paper, c.table) == (paper, number))
+    return PaperTable(paper, number, entry["title"], entry["kind"], tuple(columns), tuple(rows), **told)
 
 
 def _unknown(what: str, given: str, known: Sequence[str]) -> ConfigurationError:

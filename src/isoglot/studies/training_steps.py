@@ -274,11 +274,13 @@ class Figure(Step):
         return {"files": [path.name for path in draw(job, request)]}
 
     def _drawing(self) -> tuple[Any, Any]:
-        from isoglot.analysis import analyse_links, analyse_map  # noqa: PLC0415 - loads the libraries
+        from isoglot.analysis.analyse_links import analyse_layers  # noqa: PLC0415 - loads the libraries
+        from isoglot.analysis.analyse_map import analyse_map  # noqa: PLC0415
+        from isoglot.analysis.options import LayersRequest, MapRequest  # noqa: PLC0415
 
         kinds: dict[str, tuple[Any, Any]] = {
-            "map": (analyse_map.analyse_map, analyse_map.MapRequest),
-            "layers": (analyse_links.analyse_layers, analyse_links.LayersRequest),
+            "map": (analyse_map, MapRequest),
+            "layers": (analyse_layers, LayersRequest),
         }
         draw, request = kinds[self.type]
         return draw, validated(

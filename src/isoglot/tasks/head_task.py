@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+import torch
 from datasets import Dataset, Features
 from transformers import PreTrainedModel
 
 from isoglot.corpus.labelled.hub import HubSpec
 from isoglot.corpus.labelled.places import DataSource, Place
 from isoglot.corpus.labelled.tables import is_table, read_table
+from isoglot.modules.checkpoint import load_checkpoint, load_config
+from isoglot.seeding import seed_for
 from isoglot.tasks.base import load_places
-from isoglot.tasks.heads import model_labels, new_head, trained_head
 
 
 @dataclass
@@ -76,12 +78,38 @@ class HeadTask:
         seed: int,
         dropout: float | None = None,
     ) -> PreTrainedModel:
-        """The pre-trained encoder with a new head."""
+        """The pre-trained encoder with a new head.
+
+        The seed is of the head's weights, and of a pooler that the checkpoint lacks.
+        """
         self.know(labels)
-        return new_head(self.auto, checkpoint, labels=labels, seed=seed, dropout=dropout)
+        named = (
+            {}
+            if labels is None
+            else {
+                "num_labels": len(labels),
+                "id2label": dict(enumerate(labels)),
+                "label2id": {name: i for i, name in enumerate(labels)},
+            }
+        )
+        config = load_config(checkpoint, **named)
+        if dropout is not None:
+            rates = [k for k, v in config.to_dict().items() if "dropout" in k and isinstance(v, int | float)]
+            config.update(dict.fromkeys(rates, dropout))
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed_for(seed, "head"))
+            return load_checkpoint(self.auto, checkpoint, config=config, new_head=True)
 
     def trained(self, checkpoint: str | Path) -> PreTrainedModel:
         """A fine-tuned model."""
-        model = trained_head(self.auto, checkpoint, task=self.kind)
+        task = self.kind
+        told = f"has no head for {task}; run `isoglot finetune {checkpoint} --task {task} ...` first and "
+        model = load_checkpoint(self.auto, checkpoint, without_head=f"{told}evaluate what it writes")
         self.know(model_labels(model))
         return model
+
+
+def model_labels(model: PreTrainedModel) -> list[str]:
+    """Names of the head's outputs, in order."""
+    names: dict[Any, Any] = dict(model.config.id2label or {})
+    return [str(names[i]) for i in sorted(names, key=int)]

@@ -20,8 +20,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.schema import PAIR
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import FIRST_LANGUAGE, Array, EncodedRows, takes_segments
-from isoglot.tasks.head_task import HeadTask
-from isoglot.tasks.heads import model_labels
+from isoglot.tasks.head_task import HeadTask, model_labels
 from isoglot.tasks.presets import ALIGN_MLM, PPA, XLM_ALIGN, XTREME
 
 _COLUMNS = {"first": "premise", "second": "hypothesis", "label": "label"}

@@ -21,7 +21,7 @@ from isoglot.tasks.features import FIRST_LANGUAGE, Array, EncodedRows, takes_seg
 from isoglot.tasks.head_task import HeadTask
 from isoglot.tasks.metrics.answers import MLQA_LANGUAGES, answer_score
 from isoglot.tasks.presets import PPA, XLM_ALIGN, XTREME_QUESTIONS
-from isoglot.tasks.spans import SpanOptions, Window, best_answer
+from isoglot.tasks.spans import Window, best_answer
 
 _ANSWERS = {"answers": "answers"}
 _ENCODED_AT_ONCE = 2_000
@@ -143,14 +143,16 @@ class QuestionTask(HeadTask):
 
     def decode(self, dataset: Dataset, rows: EncodedRows, outputs: Sequence[Array]) -> Predictions:
         """Question to answer."""
-        options = SpanOptions(self.n_best, self.max_answer_length, self.null_threshold)
+        options: dict[str, Any] = {
+            name: getattr(self, name) for name in ("n_best", "max_answer_length", "null_threshold")
+        }
         order = sorted(range(len(rows)), key=lambda i: (rows.examples[i], i))
         predicted = dict.fromkeys(dataset["id"], "")
         names, contexts = list(dataset["id"]), list(dataset["context"])
         for example, several in groupby(order, key=lambda i: rows.examples[i]):
             own = sorted(several, key=lambda i: int(rows.details[i].offsets[:1, 0].sum()))
             windows = [rows.details[i] for i in own]
-            answer, _ = best_answer(contexts[example], windows, [outputs[i] for i in own], options)
+            answer, _ = best_answer(contexts[example], windows, [outputs[i] for i in own], **options)
             predicted[names[example]] = answer
         return predicted
 

@@ -12,15 +12,6 @@ from isoglot.tasks.features import Array
 
 
 @dataclass(frozen=True, slots=True)
-class SpanOptions:
-    """How an answer is chosen."""
-
-    n_best: int = 20
-    max_answer_length: int = 30
-    null_threshold: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Window:
     """The part of a context that one row holds.
 
@@ -55,9 +46,15 @@ def maximal_context(windows: Sequence[Window]) -> list[NDArray[np.bool_]]:
 
 
 def best_answer(
-    context: str, windows: Sequence[Window], outputs: Sequence[Array], options: SpanOptions
+    context: str,
+    windows: Sequence[Window],
+    outputs: Sequence[Array],
+    *,
+    n_best: int = 20,
+    max_answer_length: int = 30,
+    null_threshold: float | None = None,
 ) -> tuple[str, float]:
-    """The answer with the highest start + end score, and that score.
+    """The answer with the highest start + end score, and that score; the options are those of the tasks.
 
     ``outputs`` are start and end scores of each window. **Shape**: (2, length of the row).
     """
@@ -66,18 +63,18 @@ def best_answer(
     starts_allowed = maximal_context(windows) if len(windows) > 1 else [None] * len(windows)
     for window, output, allowed in zip(windows, outputs, starts_allowed, strict=True):
         null = min(null, float(output[0, window.null] + output[1, window.null]))
-        found = _best_in(window, output, allowed, options)
+        found = _best_in(window, output, allowed, n_best, max_answer_length)
         if found is not None and (best is None or found[0] > best[0]):
             best = found
     if best is None:
         return "", float(null)
-    if options.null_threshold is not None and null - best[0] > options.null_threshold:
+    if null_threshold is not None and null - best[0] > null_threshold:
         return "", float(null)
     return context[best[1] : best[2]].strip(), best[0]
 
 
 def _best_in(
-    window: Window, output: Array, allowed: NDArray[np.bool_] | None, options: SpanOptions
+    window: Window, output: Array, allowed: NDArray[np.bool_] | None, n_best: int, longest: int
 ) -> tuple[float, int, int] | None:
     """Score, first and last character of a window's best span."""
     count = len(window.offsets)
@@ -87,12 +84,12 @@ def _best_in(
     begin, end = output[0, part].astype(np.float64), output[1, part].astype(np.float64)
     if allowed is not None:
         begin = np.where(allowed, begin, -np.inf)
-    top = min(options.n_best, count)
+    top = min(n_best, count)
     starts = np.argsort(-begin, kind="stable")[:top]
     ends = np.argsort(-end, kind="stable")[:top]
     starts = starts[np.isfinite(begin[starts])]
     length = ends[None, :] - starts[:, None] + 1
-    fits = (length >= 1) & (length <= options.max_answer_length)
+    fits = (length >= 1) & (length <= longest)
     if not fits.any():
         return None
     scores = np.where(fits, begin[starts][:, None] + end[ends][None, :], -np.inf)

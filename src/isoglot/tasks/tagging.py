@@ -19,8 +19,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.schema import TAGGED
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import IGNORED, Array, EncodedRows, takes_segments
-from isoglot.tasks.head_task import HeadTask
-from isoglot.tasks.heads import model_labels
+from isoglot.tasks.head_task import HeadTask, model_labels
 from isoglot.tasks.metrics.chunks import ChunkScore, entity_score, pos_chunk_score, tag_accuracy
 from isoglot.tasks.presets import ALIGN_MLM, XLM_ALIGN, XTREME
 
