@@ -14,16 +14,11 @@ import torch
 from datasets import Dataset
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import (
+    AutoConfig,
     AutoModelForMaskedLM,
-    BertConfig,
-    DebertaV2Config,
-    DistilBertConfig,
-    ModernBertConfig,
     PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerFast,
-    RobertaConfig,
-    XLMRobertaConfig,
 )
 
 from isoglot.errors import ConfigurationError
@@ -307,41 +302,26 @@ def _pair_template(core: Tokenizer, cls: str, sep: str, *, doubled: bool) -> Any
 def _configuration(
     family: str, tokenizer: PreTrainedTokenizerFast, overrides: dict[str, Any]
 ) -> PreTrainedConfig:
-    sizes = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 64}
     common = {
         "vocab_size": len(tokenizer),
         "pad_token_id": tokenizer.pad_token_id,
         "bos_token_id": tokenizer.cls_token_id,
         "eos_token_id": tokenizer.sep_token_id,
     }
-    if family == "bert":
-        return BertConfig(**(common | sizes | overrides))
-    if family == "roberta":
-        return RobertaConfig(
-            **(common | sizes | {"max_position_embeddings": 514, "type_vocab_size": 1} | overrides)
-        )
-    if family == "xlm-roberta":
-        positions = {"max_position_embeddings": 514, "type_vocab_size": 1}
-        return XLMRobertaConfig(**(common | sizes | positions | overrides))
-    if family == "distilbert":
-        renamed = {"dim": 32, "n_layers": 3, "n_heads": 4, "hidden_dim": 64}
-        return DistilBertConfig(**(common | renamed | overrides))
-    if family == "deberta-v2":
-        relative = {
-            "relative_attention": True,
-            "position_buckets": 32,
-            "pos_att_type": ["p2c", "c2p"],
-            "share_att_key": True,
-            "norm_rel_ebd": "layer_norm",
-            "position_biased_input": False,
-            "type_vocab_size": 0,
-        }
-        return DebertaV2Config(**(common | sizes | relative | overrides))
-    windows = {
-        "global_attn_every_n_layers": 3,
-        "local_attention": 64,
-        "max_position_embeddings": 512,
-        "cls_token_id": tokenizer.cls_token_id,
-        "sep_token_id": tokenizer.sep_token_id,
-    }
-    return ModernBertConfig(**(common | sizes | windows | overrides))
+    sizes = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 64}
+    positions = {"max_position_embeddings": 514, "type_vocab_size": 1}
+    own: dict[str, dict[str, Any]] = {
+        "bert": sizes,
+        "roberta": sizes | positions,
+        "xlm-roberta": sizes | positions,
+        "distilbert": {"dim": 32, "n_layers": 3, "n_heads": 4, "hidden_dim": 64},
+        "deberta-v2": sizes | {
+            "relative_attention": True, "position_buckets": 32, "pos_att_type": ["p2c", "c2p"], "share_att_key": True,
+            "norm_rel_ebd": "layer_norm", "position_biased_input": False, "type_vocab_size": 0,
+        },
+        "modernbert": sizes | {
+            "global_attn_every_n_layers": 3, "local_attention": 64, "max_position_embeddings": 512,
+            "cls_token_id": tokenizer.cls_token_id, "sep_token_id": tokenizer.sep_token_id,
+        },
+    }  # fmt: skip
+    return AutoConfig.for_model(family, **(common | own[family] | overrides))

@@ -51,12 +51,12 @@ def test_points_of_a_study_are_means_over_seeds_of_one_run_and_language() -> Non
         result("lonely", "chunk_f1_delta", 3.0),
     ]
     found = study_points(rows)
-    assert {task: [(p.alignment, p.delta) for p in points] for task, points in found.items()} == {
+    assert {task: [(p.x, p.y) for p in points] for task, points in found.items()} == {
         "pos": [(20.0, 6.0), (1.0, 3.0)],
         "nli": [(91.0, 2.0)],
     }
     seeds = study_points(rows, each_seed=True)["pos"]
-    assert [(p.alignment, p.delta) for p in seeds] == [(10.0, 5.0), (30.0, 7.0), (1.0, 3.0)]
+    assert [(p.x, p.y) for p in seeds] == [(10.0, 5.0), (30.0, 7.0), (1.0, 3.0)]
     for part, message in (
         (rows[:2], "no drops"),
         (rows[2:4], "no alignment_score"),

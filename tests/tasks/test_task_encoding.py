@@ -152,9 +152,9 @@ def test_the_answer_is_the_best_of_all_windows(seed: int) -> None:
     answer, score = best_answer(text, windows, outputs, max_answer_length=3)
     assert (answer, score) == (max(every)[1], pytest.approx(max(every)[0]))
     null = min(o[0, 0] + o[1, 0] for o in outputs)
-    options: Any = {"max_answer_length": 3, "null_threshold": null - score - 0.01}
+    options = {"max_answer_length": 3, "null_threshold": null - score - 0.01}
     assert best_answer(text, windows, outputs, **options) == ("", null)
-    options: Any = {"max_answer_length": 3, "null_threshold": null - score + 0.01}
+    options = {"max_answer_length": 3, "null_threshold": null - score + 0.01}
     assert best_answer(text, windows, outputs, **options)[0] == answer
 
 

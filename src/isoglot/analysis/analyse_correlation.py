@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
@@ -21,16 +20,6 @@ _SCORE, _DELTA = "alignment_score", "_delta"
 _PAPER_TASKS = ("xnli", "ner", "pos")
 _PAPER = "align_mlm"
 _OURS, _THEIRS = "ours", PAPERS[_PAPER]
-
-
-@dataclass(frozen=True)
-class Point:
-    """A run on a derived language."""
-
-    alignment: float
-    delta: float
-    label: str
-    group: str = _OURS
 
 
 def analyse_correlation(
@@ -62,12 +51,15 @@ def analyse_correlation(
                 f"{', '.join(ours) or 'none'}"
             )
         groups = list(dict.fromkeys(point.group for point in points))
-        found[task] = {group: _correlation([p for p in points if p.group == group]) for group in groups}
+        apart = {group: [p for p in points if p.group == group] for group in groups}
+        found[task] = {
+            g: rank_correlation([p.x for p in own], [-p.y for p in own]) for g, own in apart.items()
+        }
         job.figure(f"{request.name}-{task}", _scatter(task, points, several=len(groups) > 1))
     return found
 
 
-def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str, list[Point]]:
+def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str, list[ScatterPoint]]:
     """The points of a study's own results, by task.
 
     A drop belongs to the alignment score of the same run (or of the run of the same recipe) and language; where a run
@@ -87,7 +79,7 @@ def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str
     if not scores or not drops:
         lacking = f"{_SCORE} (isoglot analyse alignment)" if not scores else "drops (isoglot transfer)"
         raise ConfigurationError(f"the results have no {lacking}; both are needed to correlate them")
-    found: dict[str, list[Point]] = defaultdict(list)
+    found: dict[str, list[ScatterPoint]] = defaultdict(list)
     for (task, label, language, recipe), values in drops.items():
         own = _matching(scores, label, language) or _matching(scores, recipes.get(recipe, ""), language)
         if own is None:
@@ -95,14 +87,13 @@ def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str
         name = f"{label}, {language}"
         if each_seed:
             # Seeds of pre-training and of fine-tuning need not be the same numbers.
-            found[task] += [
-                Point(
-                    own.get(seed, fmean(own.values())), drop, name if seed is None else f"{name}, seed {seed}"
-                )
-                for seed, drop in values.items()
-            ]
+            for seed, drop in values.items():
+                told = name if seed is None else f"{name}, seed {seed}"
+                x = own.get(seed, fmean(own.values()))
+                found[task].append(ScatterPoint(x=x, y=drop, label=told, group=_OURS))
         else:
-            found[task].append(Point(fmean(own.values()), fmean(values.values()), name))
+            x, y = fmean(own.values()), fmean(values.values())
+            found[task].append(ScatterPoint(x=x, y=y, label=name, group=_OURS))
     if not any(found.values()):
         raise ConfigurationError(
             f"no drop belongs to an alignment score: drops are of {', '.join(sorted({k[1] for k in drops}))}, "
@@ -111,7 +102,7 @@ def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str
     return dict(found)
 
 
-def paper_points(task: str) -> list[Point]:
+def paper_points(task: str) -> list[ScatterPoint]:
     """ALIGN-MLM's twelve points of a task: four systems, three transformations (Tables 3 and 8)."""
     if task not in _PAPER_TASKS:
         raise ConfigurationError(f"task {task!r} given; the paper has {', '.join(_PAPER_TASKS)}")
@@ -122,7 +113,7 @@ def paper_points(task: str) -> list[Point]:
     for row in drops.rows:
         drop, score = drops.value(row, column), score_of[row.system, row.attributes["transformation"]]
         if drop is not None and score is not None:
-            points.append(Point(score.value, drop.value, row.label, _THEIRS))
+            points.append(ScatterPoint(x=score.value, y=drop.value, label=row.label, group=_THEIRS))
     return points
 
 
@@ -144,23 +135,15 @@ def _sides(pair: str) -> set[str]:
     return {"-".join(part) for k in range(1, len(parts)) for part in (parts[:k], parts[k:])}
 
 
-def _correlation(points: Sequence[Point]) -> Correlation | None:
-    return rank_correlation([p.alignment for p in points], [-p.delta for p in points])
-
-
-def _scatter(task: str, points: Sequence[Point], *, several: bool) -> Scatter:
+def _scatter(task: str, points: Sequence[ScatterPoint], *, several: bool) -> Scatter:
     """Groups are studies where there are two, else the systems."""
-    drawn = [
-        ScatterPoint(x=p.alignment, y=p.delta, label=p.label, group=p.group if several else _system(p.label))
-        for p in points
-    ]
+    drawn = list(points)
+    if not several:
+        systems = [p.label.replace(" / ", ", ").partition(", ")[0] for p in points]
+        drawn = [p.model_copy(update={"group": s}) for p, s in zip(points, systems, strict=True)]
     return Scatter(
         kind="scatter", title=f"Alignment and transfer: {task}", x_label="alignment score (%)",
         y_label=f"Δ = SUP − ZS, {task} (points)", points=drawn, correlate="-y", each_group=several,
         note="A point is a run on a derived language."
         + (f" Points of {_THEIRS}: its Tables 3 and 8." if any(p.group == _THEIRS for p in points) else ""),
     )  # fmt: skip
-
-
-def _system(label: str) -> str:
-    return label.replace(" / ", ", ").partition(", ")[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +136,7 @@ class _Measure:
 
     def __call__(self, language: str, split: str, dataset: Dataset) -> list[Result]:
         self.report.note(f"{self.task.name} {language} {split}")
-        step = self._step(f"{self.task.name} {language}")
+        step = partial(self.report.progress, f"{self.task.name} {language}")
         if isinstance(self.task, TrainableTask):
             predictions = self._predict(self.task, dataset, step)
             scores = self.task.score(dataset, predictions, language=language)
@@ -146,7 +147,20 @@ class _Measure:
                 f"task {self.task.name} can neither be trained nor measured; see Task in isoglot.tasks.base"
             )
         rows = [
-            self._result(language, split, metric, value, len(predictions)) for metric, value in scores.items()
+            Result(
+                run=self.run,
+                task=self.task.name,
+                language=language,
+                split=split,
+                metric=metric,
+                value=value,
+                seed=self.about.get("seed"),
+                examples=len(predictions),
+                checkpoint_hash=self.hash,
+                recipe_hash=str(self.about.get("recipe_hash", "")),
+                options=self._changed,
+            )
+            for metric, value in scores.items()
         ]
         if self.options.predictions is not None:
             submission.write(self.options.predictions, self.task, language, split, predictions)
@@ -155,7 +169,9 @@ class _Measure:
     def known(self, language: str, split: str) -> list[Result]:
         """Rows that an earlier call wrote for the same checkpoint, task options and data."""
         out = self.options.out
-        if out is None or self._key(language, split) not in _lines(_journal(out)):
+        if out is None or not _journal(out).is_file():
+            return []
+        if self._key(language, split) not in _journal(out).read_text(encoding="utf-8").split():
             return []
         wanted = (self.run, self.task.name, language, split, self.hash, self._changed)
         latest = {
@@ -206,24 +222,6 @@ class _Measure:
         )
         return task.decode(dataset, rows, outputs)
 
-    def _step(self, label: str) -> Step:
-        return lambda done, total: self.report.progress(label, done, total)
-
-    def _result(self, language: str, split: str, metric: str, value: float, examples: int) -> Result:
-        return Result(
-            run=self.run,
-            task=self.task.name,
-            language=language,
-            split=split,
-            metric=metric,
-            value=value,
-            seed=self.about.get("seed"),
-            examples=examples,
-            checkpoint_hash=self.hash,
-            recipe_hash=str(self.about.get("recipe_hash", "")),
-            options=self._changed,
-        )
-
     def _key(self, language: str, split: str) -> str:
         return key_of(
             {
@@ -267,7 +265,3 @@ def require_one_process(command: str, work: str) -> None:
 def _journal(out: Path) -> Path:
     """Beside the results: which evaluations they are whole of."""
     return out.with_name(f".{out.name}.done")
-
-
-def _lines(path: Path) -> set[str]:
-    return set(path.read_text(encoding="utf-8").split()) if path.is_file() else set()

@@ -75,7 +75,12 @@ def transfer(
         ConfigurationError: fewer than two languages or one given twice, several processes, or as :func:`finetune`.
     """
     require_one_process("transfer", "tests and deletes weights")
-    source, targets = _divided(languages)
+    if len(languages) < 2 or len(set(languages)) < len(languages):
+        raise ConfigurationError(
+            f"languages {', '.join(languages) or 'none'} given; two or more different ones are needed, the source "
+            "first: --languages en,en-x-trans-inv"
+        )
+    source, *targets = languages
     settings = options or TransferOptions()
     check_places(task, [(code, split) for code in languages for split in ("train", settings.split)])
     folder = Path(out)
@@ -90,9 +95,15 @@ def transfer(
             rows = work.tested(place, trained_on, tested)
         found |= {(setting, row.language): row for row in rows}
     for target in targets:
-        known += _three(found["zero_shot", target], found["supervised", target])
-    results = folder / FILE_NAME
-    append(results, known, only_new=True)
+        zero_shot, supervised = found["zero_shot", target], found["supervised", target]
+        gap = {"value": supervised.value - zero_shot.value, "checkpoint_hash": ""}
+        for row, what, more in (
+            (zero_shot, "zero_shot", {}),
+            (supervised, "supervised", {}),
+            (supervised, "delta", gap),
+        ):
+            known.append(row.model_copy(update={"metric": f"{row.metric}_{what}", **more}))
+    append(folder / FILE_NAME, known, only_new=True)
     return known
 
 
@@ -160,22 +171,3 @@ def run_folders(checkpoints: Sequence[str | Path], names: Sequence[str] = ()) ->
             )
         found[name] = checkpoint
     return found
-
-
-def _divided(languages: Sequence[str]) -> tuple[str, list[str]]:
-    if len(languages) < 2 or len(set(languages)) < len(languages):
-        raise ConfigurationError(
-            f"languages {', '.join(languages) or 'none'} given; two or more different ones are needed, the source "
-            "first: --languages en,en-x-trans-inv"
-        )
-    return languages[0], list(languages[1:])
-
-
-def _three(zero_shot: Result, supervised: Result) -> list[Result]:
-    metric = zero_shot.metric
-    gap = {"metric": f"{metric}_delta", "value": supervised.value - zero_shot.value, "checkpoint_hash": ""}
-    return [
-        zero_shot.model_copy(update={"metric": f"{metric}_zero_shot"}),
-        supervised.model_copy(update={"metric": f"{metric}_supervised"}),
-        supervised.model_copy(update=gap),
-    ]
