@@ -1,20 +1,19 @@
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Any
 
 import activation_checkpointing
 import pytest
 import torch
-from rich.console import Console
 from training_fakes import differing, make_model, make_trainer, tokenizer, weights
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from isoglot.errors import ConfigurationError
+from isoglot.runs.reporter import Silent
 from isoglot.training import checkpoints
 from isoglot.training.batches import BatchOptions
-from isoglot.training.callbacks import ProgressLines
+from isoglot.training.callbacks import Told
 from isoglot.training.compiling import compile_encoder
 from isoglot.training.export import export_encoder, model_card
 
@@ -141,17 +140,23 @@ def test_tensorboard(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("terminal", [True, False])
-def test_progress(tmp_path: Path, terminal: bool) -> None:
-    text = io.StringIO()
-    console = Console(file=text, force_terminal=terminal, width=250)
-    make_trainer(
-        tmp_path, epochs=1, save_strategy="no", callbacks=[ProgressLines(console)], disable_tqdm=terminal
-    ).train()
-    shown = text.getvalue()
-    assert "masked_lm accuracy" in shown and "tokens/s" in shown
-    assert ("step 12/12 loss" in shown) != terminal
-    assert "left" in shown
+def test_losses_are_told(tmp_path: Path) -> None:
+    class Kept(Silent):
+        def __init__(self) -> None:
+            self.lines: list[str] = []
+            self.steps: list[tuple[int, int]] = []
+
+        def note(self, text: str) -> None:
+            self.lines.append(text)
+
+        def progress(self, label: str, done: int, total: int) -> None:
+            self.steps.append((done, total))
+
+    kept = Kept()
+    make_trainer(tmp_path, epochs=1, save_strategy="no", callbacks=[Told(kept)]).train()
+    assert kept.steps[-1] == (12, 12) and len(kept.steps) == 12
+    assert kept.lines[-1].startswith("step 12/12 loss ") and kept.lines[-1].endswith("left 0:00:00")
+    assert "masked_lm accuracy" in kept.lines[-1] and "tokens/s" in kept.lines[-1]
 
 
 def test_export(tmp_path: Path) -> None:

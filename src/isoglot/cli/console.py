@@ -46,6 +46,9 @@ class Console:
         """One line."""
         if self.quiet:
             return
+        if self._bar is not None and not self._bar.finished:
+            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)  # above the bar
+            return
         self._close()
         typer.echo(text, err=True)
 

@@ -24,6 +24,7 @@ from isoglot.runs.folder import CHECKPOINT
 from isoglot.runs.lock import occupied
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.training.batches import BatchOptions, bucket_positions
+from isoglot.training.callbacks import Told
 from isoglot.training.checkpoints import checkpoints_in, save_objectives, why_incomplete
 from isoglot.training.collate import Collator
 from isoglot.training.export import export_encoder
@@ -58,7 +59,7 @@ def pretrain(
         recipe: from :func:`isoglot.pretraining.check.load_recipe`.
         out: the run's folder.
         resume: go on with an unfinished run; starts one where there is none.
-        progress: Receives progress reports; with one, losses are shown on standard error while training.
+        progress: Receives progress reports, losses among them.
         cache: where prepared corpora, tokenizers and streams are kept;
             :func:`~isoglot.pretraining.streams.cache_folder` by default.
 
@@ -71,7 +72,7 @@ def pretrain(
         TrainingError: training cannot go on.
     """
     out, existed = Path(out), Path(out).exists()
-    args = training_arguments(recipe, out, silent=progress is None)
+    args = training_arguments(recipe, out)
     main = args.process_index == 0
     report = (progress or Silent()) if main else Silent()
     place = cache_folder() if cache is None else Path(cache)
@@ -115,6 +116,7 @@ def _pretrained(
             about = {"name": recipe.name, **wanted, "seed": recipe.seed, "inputs": inputs, "values": values}
             run_folder.begin(out, about)
         trainer = build_trainer(recipe, built, streams, tokenizer, args)
+        trainer.add_callback(Told(report))
         report.note(f"training {recipe.name}: {trainer.batches.steps:,} steps, run folder {out}")
         outcome = trainer.train(resume_from_checkpoint=state == "unfinished" or None)
     except BaseException:
@@ -131,7 +133,7 @@ def _pretrained(
     return checkpoint
 
 
-def training_arguments(recipe: Recipe, out: Path, *, silent: bool = True) -> TrainingArguments:
+def training_arguments(recipe: Recipe, out: Path) -> TrainingArguments:
     """The recipe's ``train`` section as the library's arguments.
 
     Raises:
@@ -140,7 +142,7 @@ def training_arguments(recipe: Recipe, out: Path, *, silent: bool = True) -> Tra
     settings: dict[str, Any] = {
         "report_to": "none",
         "ddp_timeout": _PATIENCE,
-        "disable_tqdm": silent,  # the library would decide by its log level
+        "disable_tqdm": True,
         **recipe.train,
     }
     if not torch.accelerator.is_available():

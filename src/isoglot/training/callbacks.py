@@ -5,16 +5,14 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Task, TextColumn
-from rich.progress import Progress as Bar
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
+from isoglot.runs.reporter import Reporter
 from isoglot.training.batches import TokenBudgetBatches
 from isoglot.training.meter import Meter
 
-__all__ = ["ProgressLines", "StepHooks"]
+__all__ = ["StepHooks", "Told"]
 
 
 class StepHooks(TrainerCallback):
@@ -52,45 +50,18 @@ class StepHooks(TrainerCallback):
         return control
 
 
-class ProgressLines(TrainerCallback):
-    """A bar with losses, tokens a second and time left on a terminal, plain lines elsewhere.
+class Told(TrainerCallback):
+    """Tells a reporter of steps, and of what is logged: losses, tokens a second, time left."""
 
-    Args:
-        console: where to; standard error by default.
-    """
-
-    def __init__(self, console: Console | None = None) -> None:
-        self.console = console or Console(stderr=True)
-        self._bar: Bar | None = None
-        self._task: Any = None
+    def __init__(self, report: Reporter) -> None:
+        self.report = report
         self._began = (0, 0.0)
 
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        """Open the bar."""
+        """Start the clock."""
         self._began = (state.global_step, time.perf_counter())
-        if not state.is_world_process_zero or not self.console.is_terminal:
-            return
-        self._bar = Bar(
-            TextColumn("step"),
-            MofNCompleteColumn(),
-            BarColumn(),
-            _TimeLeft("{task.percentage:3.0f}%"),
-            TextColumn("{task.fields[text]}"),
-            console=self.console,
-        )
-        self._task = self._bar.add_task(
-            "", total=state.max_steps, completed=state.global_step, text="", left=""
-        )
-        self._bar.start()
-
-    def on_step_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
-    ) -> None:
-        """Move the bar."""
-        if self._bar is not None:
-            self._bar.update(self._task, completed=state.global_step, left=self._left(state))
 
     def on_log(
         self,
@@ -100,39 +71,20 @@ class ProgressLines(TrainerCallback):
         logs: dict[str, float] | None = None,
         **_: Any,
     ) -> None:
-        """Show what was logged."""
-        if not state.is_world_process_zero or not logs or "loss" not in logs:
-            return
-        text = describe(logs)
-        if self._bar is not None:
-            self._bar.update(self._task, text=text)
-        else:
-            line = f"step {state.global_step}/{state.max_steps} {text}  left {self._left(state)}"
-            self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+        """One line."""
+        first, began = self._began
+        if logs and "loss" in logs and state.global_step > first:
+            done, left = state.global_step - first, state.max_steps - state.global_step
+            hours, rest = divmod(round((time.perf_counter() - began) / done * left), 3600)
+            time_left = f"{hours}:{rest // 60:02d}:{rest % 60:02d}"
+            place = f"step {state.global_step}/{state.max_steps}"
+            self.report.note(f"{place} {describe(logs)}  left {time_left}")
 
-    def on_train_end(
+    def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        """Close the bar."""
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
-
-    def _left(self, state: TrainerState) -> str:
-        first, began = self._began
-        done = state.global_step - first
-        if done <= 0:
-            return "?"
-        seconds = (time.perf_counter() - began) / done * (state.max_steps - state.global_step)
-        hours, rest = divmod(round(seconds), 3600)
-        return f"{hours}:{rest // 60:02d}:{rest % 60:02d}"
-
-
-class _TimeLeft(TextColumn):
-    """Percentage and time left, counted from where this process began."""
-
-    def render(self, task: Task) -> Any:
-        return super().render(task).append(f" {task.fields['left']} left")
+        """Move the bar."""
+        self.report.progress("train", state.global_step, state.max_steps)
 
 
 def describe(logs: dict[str, float]) -> str:

@@ -13,7 +13,7 @@ from transformers.trainer_callback import PrinterCallback, ProgressCallback
 from isoglot.recipe.sections import PartsSection
 from isoglot.training.arguments import adapt
 from isoglot.training.batches import BatchOptions, TokenBudgetBatches
-from isoglot.training.callbacks import ProgressLines, StepHooks
+from isoglot.training.callbacks import StepHooks
 from isoglot.training.collate import Collator
 from isoglot.training.compiling import compile_encoder
 from isoglot.training.meter import Meter, real_tokens
@@ -39,8 +39,7 @@ class AlignmentTrainer(CheckpointingTrainer):
         batch: how large a batch of one device is.
         collator: makes views of examples and pads them.
         tokenizer: saved beside the encoder.
-        callbacks: besides the library's; a :class:`~isoglot.training.callbacks.ProgressLines` of your own replaces
-            the default one.
+        callbacks: besides the library's; a :class:`~isoglot.training.callbacks.Told` reports losses.
         parts: learning rate of each part of the model, and for how long the encoder stays frozen.
 
     Raises:
@@ -87,8 +86,6 @@ class AlignmentTrainer(CheckpointingTrainer):
         args.max_steps = self.batches.steps
         for callback in (ProgressCallback, PrinterCallback):
             self.remove_callback(callback)
-        if not args.disable_tqdm and not any(isinstance(c, ProgressLines) for c in callbacks or []):
-            self.add_callback(ProgressLines())
         self.add_callback(StepHooks(self.batches, self.meter))
         if parts is not None and parts.freeze_encoder_steps:
             self.add_callback(FreezeFirst(model, parts))
