@@ -66,7 +66,7 @@ def test_compare_shows_the_tables_of_a_study(tmp_path: Path) -> None:
     [
         (["compare", "RUN"], "add --beside RUN=TABLE:ROW"),
         (["compare", "RUN", "--beside", "weam=ppa:4:Ours (2M)"], "no task, metric and language"),
-        (["compare", "RUN", "--beside", "weam=weam:2:weam", "--format", "pdf"], "text, csv, latex"),
+        (["compare", "RUN", "--beside", "weam=weam:2:weam", "--format", "pdf"], "csv, latex, text"),
         (["RUN", "--beside", "weam=weam:99:weam"], "weam:99"),
         (["RUN", "--combine", "x"], "NAME=LANGUAGE:RUN"),
         (["RUN", "--rename", "weam"], "RUN=NAME"),

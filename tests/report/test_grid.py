@@ -79,12 +79,6 @@ def test_all_tasks_are_one_table_from_two_tasks_and_two_runs_on() -> None:
     assert [[cell.best for cell in row.cells] for row in table.rows] == [[True, False], [False, True]]
 
 
-def test_tables_whose_names_fold_into_one_get_ids_of_their_own() -> None:
-    rows = [*results("a", {"en": 1.0}, task="x y"), *results("a", {"en": 1.0}, task="x-y")]
-    tables = result_tables(collect(rows), "en")
-    assert len({table.id for table in tables}) == 2
-
-
 @pytest.mark.parametrize(
     ("metric", "percent"),
     [

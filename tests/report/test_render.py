@@ -250,3 +250,11 @@ def test_evaluations_that_differ_in_options_are_lines_of_their_own(tmp_path: Pat
         )
         assert row is not None and value in row[0], label
     assert ">layer=3 pooling=cls<" in page  # in the table of all results
+
+
+def test_tables_whose_names_fold_into_one_get_ids_of_their_own(tmp_path: Path) -> None:
+    base = {"run": "tlm", "language": "de", "metric": "accuracy", "value": 70.0, "examples": 10}
+    append(tmp_path / "results.jsonl", [Result(**base, task="x y"), Result(**base, task="x-y")])
+    page = render([tmp_path / "results.jsonl"], out=tmp_path / "r.html").read_text(encoding="utf-8")
+    ids = [given["id"] for _, given in read(page).elements if "x-y" in (given.get("id") or "")]
+    assert len(ids) == len(set(ids)) == 2
