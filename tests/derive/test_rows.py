@@ -154,8 +154,6 @@ def test_gold_lexicon_parts_are_exact_and_seeded() -> None:
 def test_mistakes_are_named() -> None:
     with pytest.raises(ValidationError, match="'entities', 'consistent'"):
         DeriverOptions(repair="all")  # type: ignore[arg-type]
-    with pytest.raises(ConfigurationError, match="kind 'video'"):
-        list(Deriver(TRANS, "x").rows("video", []))
     for bad in ("rot13", "trans+trans", "inv+", ""):
         with pytest.raises(ConfigurationError, match=r"trans\+inv"):
             build(bad)

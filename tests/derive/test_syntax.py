@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from isoglot.corpus.read.readers import read
 from isoglot.corpus.read.sources import Source
-from isoglot.derive.base import Sentence, Underivable
-from isoglot.derive.labels import carry_heads
+from isoglot.derive.base import Sentence, Underivable, moved
 from isoglot.derive.order_fit import fit, observed_groups
 from isoglot.derive.order_model import OrderModel
 from isoglot.derive.parses import Parses
@@ -79,7 +78,7 @@ def test_derived_trees_are_projective_and_the_same(size: int, data: st.DataObjec
         return
     assert is_projective(heads)
     assert sorted(derived.origin) == list(range(size))
-    assert is_projective(tuple(carry_heads(heads, derived.origin)))
+    assert is_projective(moved(tree, derived).heads or ())
 
 
 def naive_projective(heads: tuple[int, ...]) -> bool:
@@ -175,14 +174,7 @@ def test_a_fit_recovers_the_model_that_made_the_data() -> None:
     trees = []
     for key in range(2500):
         derived = syntax(phrase, key=key)
-        trees.append(
-            Sentence(
-                derived.words,
-                tuple((phrase.upos or ())[o] for o in derived.origin),
-                tuple(carry_heads(phrase.heads or (), derived.origin)),
-                tuple((phrase.deprels or ())[o] for o in derived.origin),
-            )
-        )
+        trees.append(moved(phrase, derived))
     counts = observed_groups(trees, "N")
     assert sum(sum(c.values()) for c in counts.values()) == 2500
     found = fit(counts, l2=0.1)
@@ -299,7 +291,7 @@ def test_real_trees_take_french_order() -> None:
             derived = syntax(tree, key=key)
         except Underivable:
             continue
-        heads = carry_heads(row["heads"], derived.origin)
+        heads = moved(tree, derived).heads or ()
         for i, o in enumerate(derived.origin):
             if row["deprels"][o] == "amod" and row["upos"][row["heads"][o] - 1] == "NOUN":
                 after, before = after + (heads[i] - 1 < i), before + (heads[i] - 1 > i)

@@ -113,7 +113,6 @@ def test_shared_ids_stay_and_are_an_exact_part(algorithm: str, overlap: float, t
         assert copy.decode(found) == original.decode(ids, skip_special_tokens=True)
         shared_seen += len(set(found) & set(copy.shared))
     assert shared_seen > 10
-    assert len(copy.pairs()) == eligible - len(copy.shared)
     assert VocabularyCopy.load(tmp_path).shared == copy.shared
 
 
@@ -185,7 +184,6 @@ def test_specials_frame_both_languages_alike() -> None:
     assert copy.shift(frame).tolist() == frame
     others = [original.mask_token_id, original.unk_token_id]
     assert copy.shift(others).tolist() == [i + len(original) for i in others]
-    assert all(i not in original.all_special_ids for i, _ in copy.pairs())
 
 
 def test_inverted_pieces_can_be_written() -> None:

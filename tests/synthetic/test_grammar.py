@@ -138,7 +138,7 @@ def test_present_tense_agrees(trees: list[dict]) -> None:
 
 
 def test_articles_capitals_and_spacing() -> None:
-    for text in WORLD.text(3000, split="all")["text"]:
+    for text in WORLD.text(3000)["text"]:
         assert text[0].isupper() or text[0].isdigit()
         assert text[-1] in ".?"
         assert not re.search(r" [,.?]|  | 's", text), text

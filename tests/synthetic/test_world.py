@@ -76,12 +76,6 @@ def test_bad_arguments_name_the_remedy(bad: dict) -> None:
         WORLD.text(**bad)
 
 
-@pytest.mark.parametrize("bad", [{"size": 10}])
-def test_bad_worlds(bad: dict) -> None:
-    with pytest.raises(ConfigurationError, match=r"use World"):
-        World(**bad)
-
-
 @pytest.mark.parametrize("task", ["pos", "ner"])
 def test_trees_of_tagged_sentences(task: str) -> None:
     tagged, trees = getattr(WORLD, task)(50), WORLD.treebank(50, of=task)

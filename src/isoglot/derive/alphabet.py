@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import string
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 
+from isoglot.checks import did_you_mean
 from isoglot.derive.base import Derived, Sentence, in_place
 from isoglot.derive.sharing import draw_shared
 from isoglot.errors import ConfigurationError
 
-__all__ = ["ALPHABETS", "Transliteration", "alphabet_table"]
+__all__ = ["ALPHABETS", "Transliteration"]
 
 ALPHABETS: dict[str, tuple[int, int]] = {
     "armenian": (0x0531, 0x0561),
@@ -27,20 +28,13 @@ _MARKS = 0x2E00  # 32 punctuation marks in a row, as many as ASCII has
 _PRECOMPOSED = (*range(0x00C0, 0x0250), *range(0x1E00, 0x1F00))
 
 
-def alphabet_table(name: str, *, marks: bool = True) -> dict[int, str]:
+def _table(name: str) -> dict[int, str]:
     """A ``str.translate`` table from Latin letters to another script, case kept, letters with accents included.
 
-    Args:
-        name: one of :data:`ALPHABETS`.
-        marks: also give digits and ASCII punctuation copies of their own (which stay digits and punctuation).
-
-    Raises:
-        ConfigurationError: an unknown name.
+    Digits and ASCII punctuation get copies of their own, which stay digits and punctuation.
     """
     if name not in ALPHABETS:
-        raise ConfigurationError(
-            f"alphabet {name!r} given; there are {', '.join(ALPHABETS)}; or give a mapping of characters"
-        )
+        raise ConfigurationError(f"unknown alphabet {name!r}; {did_you_mean(name, ALPHABETS)}")
     upper, lower = ALPHABETS[name]
     table: dict[int, str] = {}
     for i, letter in enumerate(_LATIN):
@@ -50,22 +44,16 @@ def alphabet_table(name: str, *, marks: bool = True) -> dict[int, str]:
         parts = unicodedata.normalize("NFD", chr(code))
         if len(parts) > 1 and ord(parts[0]) in table:
             table[code] = table[ord(parts[0])] + parts[1:]
-    if marks:
-        table |= {ord(c): chr(_DIGITS + i) for i, c in enumerate(string.digits)}
-        table |= {ord(c): chr(_MARKS + i) for i, c in enumerate(string.punctuation)}
-    return table
+    table |= {ord(c): chr(_DIGITS + i) for i, c in enumerate(string.digits)}
+    return table | {ord(c): chr(_MARKS + i) for i, c in enumerate(string.punctuation)}
 
 
 class Transliteration:
     """Every word letter by letter in another alphabet: a copy of the vocabulary, word for word.
 
     Args:
-        alphabet: a name of :data:`ALPHABETS` (for text in Latin letters), or a mapping of single characters.
+        alphabet: a name of :data:`ALPHABETS`, for text in Latin letters.
         shared: words that both languages write alike.
-        marks: also copy digits and punctuation (named alphabets).
-
-    Raises:
-        ConfigurationError: a mapping that cannot be reversed.
 
     Source: Tang et al. 2022, T_trans ("we create a copy of the vocabulary"), for users of plain text. For a copy of
     a tokenizer's pieces, exact in ids, use :class:`isoglot.derive.vocabulary.VocabularyCopy`.
@@ -75,20 +63,9 @@ class Transliteration:
         ('ա', 'գաբ')
     """
 
-    def __init__(
-        self,
-        alphabet: str | Mapping[str, str] = "armenian",
-        *,
-        shared: Collection[str] = (),
-        marks: bool = True,
-    ) -> None:
-        if isinstance(alphabet, str):
-            self._table = alphabet_table(alphabet, marks=marks)
-        else:
-            self._table = _checked(alphabet)
-        self.shared = frozenset(shared)
-        self._back = {ord(v): chr(k) for k, v in self._table.items() if len(v) == 1}
-        self._known: dict[str, str] = {w: w for w in self.shared}
+    def __init__(self, alphabet: str = "armenian", *, shared: Collection[str] = ()) -> None:
+        self._table = _table(alphabet)
+        self._known: dict[str, str] = {w: w for w in shared}
 
     @classmethod
     def draw(
@@ -98,13 +75,12 @@ class Transliteration:
         overlap: float,
         seed: int = 0,
         with_replacement: bool = False,
-        alphabet: str | Mapping[str, str] = "armenian",
-        marks: bool = True,
+        alphabet: str = "armenian",
     ) -> Transliteration:
         """One with a part of the word types unchanged: see :func:`isoglot.derive.sharing.draw_shared`."""
         words = sorted(set(vocabulary))
         chosen = draw_shared(len(words), overlap=overlap, seed=seed, with_replacement=with_replacement)
-        return cls(alphabet, shared=[words[i] for i in chosen], marks=marks)
+        return cls(alphabet, shared=[words[i] for i in chosen])
 
     def word(self, word: str) -> str:
         """One word in the derived language."""
@@ -113,37 +89,12 @@ class Transliteration:
             known = self._known[word] = unicodedata.normalize("NFC", word).translate(self._table)
         return known
 
-    def original(self, word: str) -> str:
-        """The word that was transliterated; exact for NFC text that has no letter of the other alphabet itself."""
-        if word in self.shared:
-            return word
-        return unicodedata.normalize("NFC", word.translate(self._back))
-
     def __call__(self, sentence: Sentence, *, key: int = 0) -> Derived:
         """The same words in the same order, written in the other alphabet; ``key`` has no effect."""
         del key
-        words = sentence.words
+        words, known = sentence.words, self._known
         try:
-            known = self._known
             out = [known[w] for w in words]
         except KeyError:
             out = [self.word(w) for w in words]
         return Derived(tuple(out), in_place(len(words)))
-
-
-def _checked(mapping: Mapping[str, str]) -> dict[int, str]:
-    problems = [
-        f"alphabet: {k!r} → {v!r}; single characters are needed"
-        for k, v in mapping.items()
-        if len(k) != 1 or len(v) != 1
-    ]
-    targets = list(mapping.values())
-    if len(set(targets)) != len(targets):
-        twice = sorted({v for v in targets if targets.count(v) > 1})
-        problems.append(
-            f"alphabet: several characters become {', '.join(map(repr, twice))}, which cannot be read back; give each "
-            "its own"
-        )
-    if problems:
-        raise ConfigurationError(problems)
-    return {ord(k): v for k, v in mapping.items()}

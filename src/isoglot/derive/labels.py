@@ -5,26 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 __all__ = [
-    "carry",
     "carry_entities",
-    "carry_heads",
     "first_match",
     "flip_runs",
     "make_tags_consistent",
 ]
-
-
-def carry(labels: Sequence[str], origin: Sequence[int]) -> list[str]:
-    """Each derived word's label is its original's."""
-    return [labels[o] for o in origin]
-
-
-def carry_heads(heads: Sequence[int], origin: Sequence[int]) -> list[int]:
-    """Heads of a re-ordered tree, 1-based, 0 for the root; ``origin`` is a permutation."""
-    place = [0] * len(heads)
-    for new, old in enumerate(origin):
-        place[old] = new + 1
-    return [place[heads[o] - 1] if heads[o] else 0 for o in origin]
 
 
 def carry_entities(tags: Sequence[str], origin: Sequence[int]) -> list[str]:
@@ -90,20 +75,13 @@ def make_tags_consistent(tags: Sequence[str]) -> list[str]:
 
 def first_match(
     words: Sequence[str], labels: Sequence[str], derived: Sequence[str], *, unmatched: str
-) -> tuple[list[str], int]:
+) -> list[str]:
     """ALIGN-MLM's way: each derived word gets the label of the first original word of the same form.
 
-    Args:
-        words: original words.
-        labels: their labels.
-        derived: derived words, spelled as in the original.
-        unmatched: label of a form that the original does not have (``O`` for NER, ``X`` for POS).
-
-    Returns:
-        The labels, and how many forms were unmatched.
+    ``derived`` is spelled as in the original; a form that the original does not have is labelled ``unmatched`` (``O``
+    for NER, ``X`` for POS).
     """
     first: dict[str, str] = {}
     for word, label in zip(words, labels, strict=True):
         first.setdefault(word, label)
-    found = [first.get(word) for word in derived]
-    return [unmatched if f is None else f for f in found], found.count(None)
+    return [first.get(word, unmatched) for word in derived]

@@ -27,7 +27,7 @@ class TransformOptions(Options):
     tokenizer: Any = option(
         None, "Fast tokenizer, loaded: trans copies its pieces.", flags=None, exclude=True
     )
-    alphabet: str | Mapping[str, str] = option(
+    alphabet: str = option(
         "armenian",
         "Letters without a tokenizer: armenian, georgian, cherokee or deseret.",
         group=_SCRIPT,

@@ -14,7 +14,7 @@ from isoglot.seeding import seed_for
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-__all__ = ["END_MARKS", "Inversion", "Permutation", "invert_xnli", "sentence_bounds"]
+__all__ = ["END_MARKS", "Inversion", "Permutation", "sentence_bounds"]
 
 END_MARKS = frozenset({".", "!", "?"})
 """Tokens that end a sentence. The paper says "the period token"; its code has all three."""
@@ -68,11 +68,11 @@ class Inversion:
             ``Sentence.ends``). Off for NLI, NER and POS, where the whole string is one sentence.
         attached: a final mark may hang on the last word (``mat.``); it moves to the new last word. On for running
             text, off where words carry labels (an abbreviation's period stays with it).
-        literal: ALIGN-MLM's XNLI code as it is: see :func:`invert_xnli`. Words are those between single spaces.
+        literal: ALIGN-MLM's XNLI code as it is: words are those between single spaces.
         tokenizer: for ``level="token"``.
 
     Raises:
-        ConfigurationError: an unknown level, or level token without a tokenizer.
+        ConfigurationError: level token without a tokenizer.
 
     Source: Tang et al. 2022, App. F and its code.
     """
@@ -86,8 +86,6 @@ class Inversion:
         literal: bool = False,
         tokenizer: PreTrainedTokenizerBase | None = None,
     ) -> None:
-        if level not in ("word", "token"):
-            raise ConfigurationError(f"inversion level {level!r} given; it is 'word' or 'token'")
         if level == "token" and tokenizer is None:
             raise ConfigurationError(
                 "inversion of tokens needs the tokenizer that makes them; give tokenizer=..."
@@ -159,23 +157,16 @@ def _inverted_order(tokens: Sequence[str]) -> list[int]:
     return list(range(last, -1, -1))
 
 
-def invert_xnli(text: str) -> str:
+def _literal(words: tuple[str, ...]) -> Derived:
     """ALIGN-MLM's inversion of XNLI sentences with all its quirks.
 
-    The string is one sentence, however many it holds. One final *character* of ``. ! ?`` is split off and comes back
-    without a space, so ``really ?`` becomes `` really?``; a single word without one gets a space before it, and a
-    mark that begins a string without a final one joins the word that comes before it: ``? who`` becomes ``who?``.
+    The words, cut at single spaces, are one sentence, however many they hold. One final *character* of ``. ! ?`` is
+    split off and comes back without a space, so ``really ?`` becomes `` really?``; a single word without one gets a
+    space before it, and a mark that begins a string without a final one joins the word that comes before it: ``? who``
+    becomes ``who?``.
 
     Source: the paper's code, ``invert_xnli_data``.
-
-    Example:
-        >>> invert_xnli("Hello, world! I am here.")
-        'here am I world! Hello,.'
     """
-    return " ".join(_literal(tuple(text.split(" "))).words) if text else text
-
-
-def _literal(words: tuple[str, ...]) -> Derived:
     if not words or words == ("",):
         return Derived(words, tuple(range(len(words))))
     order = range(len(words) - 1, -1, -1)

@@ -7,24 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from isoglot.derive.base import Derived, Sentence, Transform, Underivable
-from isoglot.derive.labels import (
-    carry,
-    carry_entities,
-    carry_heads,
-    first_match,
-    flip_runs,
-    make_tags_consistent,
-)
+from isoglot.derive.base import Derived, Sentence, Transform, Underivable, moved
+from isoglot.derive.labels import carry_entities, first_match, flip_runs, make_tags_consistent
 from isoglot.derive.options import DeriverOptions
 from isoglot.derive.order import sentence_bounds
 from isoglot.derive.spans import Passage, moved_answers
 from isoglot.errors import ConfigurationError
 
-__all__ = ["KINDS", "Deriver", "DeriverOptions", "Image"]
-
-KINDS = ("text", "bitext", "aligned", "treebank", "tagged", "pair", "span")
-"""Schemas of :mod:`isoglot.schema` whose rows can be derived."""
+__all__ = ["Deriver", "DeriverOptions", "Image"]
 
 Row = Mapping[str, Any]
 
@@ -65,15 +55,13 @@ class Deriver:
         """The rows' images, in order.
 
         Args:
-            kind: one of :data:`KINDS`.
+            kind: a schema of :mod:`isoglot.derive.input.INPUT_KINDS`.
             rows: rows with the columns of that schema; with ``upos``, ``heads`` and ``deprels`` beside ``words``
                 where there are trees.
 
         Raises:
-            ConfigurationError: an unknown kind, or a transform that does not fit it.
+            ConfigurationError: a transform that does not fit the rows.
         """
-        if kind not in KINDS:
-            raise ConfigurationError(f"kind {kind!r} given; what can be derived is {', '.join(KINDS)}")
         derive: Callable[[Row, int], Image] = getattr(self, f"_{kind}")
         parts = (part for row in rows for part in self._cut(row)) if kind == "text" else rows
         for key, row in enumerate(parts):
@@ -110,50 +98,31 @@ class Deriver:
         pair = self._pair_of(sentence, self.transform(sentence, key=key), row["language"])
         return Image({"text": pair["target"], "language": pair["target_language"]}, [pair])
 
-    def _sides(self) -> tuple[str, ...]:
-        return ("source", "target") if self.options.side == "both" else (self.options.side,)
-
     def _bitext(self, row: Row, key: int) -> Image:
         out, pairs = dict(row), []
-        for side in self._sides():
-            sentence = self._read(row[side])
-            pair = self._pair_of(sentence, self.transform(sentence, key=key), row[f"{side}_language"])
+        for side in ("source", "target") if self.options.side == "both" else (self.options.side,):
+            words = row.get(f"{side}_words")
+            sentence = self._read(row[side]) if words is None else Sentence(tuple(words))
+            derived = self.transform(sentence, key=key)
+            pair = self._pair_of(sentence, derived, row[f"{side}_language"])
             out |= {side: pair["target"], f"{side}_language": pair["target_language"]}
+            if words is not None:
+                out |= {
+                    f"{side}_words": list(derived.words),
+                    "links": _moved_links(out["links"], derived, side),
+                }
             pairs.append(pair)
         return Image(out, pairs)
 
-    def _aligned(self, row: Row, key: int) -> Image:
-        out, pairs = dict(row), []
-        for side in self._sides():
-            sentence = Sentence(tuple(row[f"{side}_words"]))
-            derived = self.transform(sentence, key=key)
-            pair = self._pair_of(sentence, derived, row[f"{side}_language"])
-            out |= {side: pair["target"], f"{side}_words": list(derived.words)}
-            out |= {f"{side}_language": pair["target_language"]}
-            number = 0 if side == "source" else 1
-            renders: dict[int, list[int]] = {}
-            for new, old in enumerate(derived.origin):
-                renders.setdefault(old, []).append(new)
-            out["links"] = sorted(
-                [new, link[1]] if number == 0 else [link[0], new]
-                for link in out["links"]
-                for new in renders.get(link[number], ())
-            )
-            pairs.append(pair)
-        return Image(out, pairs)
+    _aligned = _bitext
 
     def _treebank(self, row: Row, key: int) -> Image:
         sentence = _tree(row)
         derived = self._reordered(sentence, key)
-        pair = self._pair_of(sentence, derived, row["language"])
-        out = {
-            "words": list(derived.words),
-            "upos": carry(row["upos"], derived.origin),
-            "heads": carry_heads(row["heads"], derived.origin),
-            "deprels": carry(row["deprels"], derived.origin),
-            "language": pair["target_language"],
-        }
-        return Image(out, [pair])
+        pair, tree = self._pair_of(sentence, derived, row["language"]), moved(sentence, derived)
+        out = {"words": tree.words, "upos": tree.upos, "heads": tree.heads, "deprels": tree.deprels}
+        out = {name: list(values or ()) for name, values in out.items()}
+        return Image({**out, "language": pair["target_language"]}, [pair])
 
     def _tagged(self, row: Row, key: int) -> Image:
         sentence = _tree(row)
@@ -173,14 +142,14 @@ class Deriver:
         entities = any(t[:2] in ("B-", "I-") for t in tags)
         if self.options.labels == "first_match":
             spelled = [sentence.words[o] for o in derived.origin]
-            moved, _ = first_match(sentence.words, tags, spelled, unmatched="O" if entities else "X")
+            carried = first_match(sentence.words, tags, spelled, unmatched="O" if entities else "X")
         elif entities and self.options.repair == "entities":
             return carry_entities(tags, derived.origin)
         else:
-            moved = carry(tags, derived.origin)
+            carried = [tags[o] for o in derived.origin]
         if not entities or self.options.repair == "none":
-            return moved
-        return flip_runs(moved) if self.options.repair == "flip" else make_tags_consistent(moved)
+            return carried
+        return flip_runs(carried) if self.options.repair == "flip" else make_tags_consistent(carried)
 
     def _pair(self, row: Row, key: int) -> Image:
         out, pairs = dict(row), []
@@ -252,6 +221,16 @@ class Deriver:
             "target_words": list(out),
             "links": links,
         }
+
+
+def _moved_links(links: list[list[int]], derived: Derived, side: str) -> list[list[int]]:
+    """Word links after the words of one side have moved."""
+    renders: dict[int, list[int]] = {}
+    for new, old in enumerate(derived.origin):
+        renders.setdefault(old, []).append(new)
+    if side == "source":
+        return sorted([new, target] for source, target in links for new in renders.get(source, ()))
+    return sorted([source, new] for source, target in links for new in renders.get(target, ()))
 
 
 def _tree(row: Row) -> Sentence:

@@ -19,7 +19,7 @@ from isoglot.derive.ud1 import reattach, to_ud1
 from isoglot.errors import ConfigurationError
 from isoglot.seeding import seed_for
 
-__all__ = ["HEAD_CLASSES", "Group", "Syntax", "SyntaxSpec", "groups", "is_projective"]
+__all__ = ["HEAD_CLASSES", "Syntax", "SyntaxSpec", "groups", "is_projective"]
 
 HEAD_CLASSES = {"NOUN": "N", "PROPN": "N", "PRON": "N", "VERB": "V"}
 """Which model orders the dependents of which heads: ``N`` of nouns, names and pronouns, ``V`` of verbs."""
@@ -53,18 +53,6 @@ class SyntaxSpec(NamedTuple):
                 f"syntax {text!r} given; SUBSTRATE~LANGUAGE@N~LANGUAGE@V is needed, for example en~fr@N~fr@V or en~hi@V"
             )
         return cls(match[1], classes)
-
-
-class Group(NamedTuple):
-    """A head and its dependents.
-
-    Attributes:
-        head: 0-based number of the head.
-        members: the head and its dependents, from left to right.
-    """
-
-    head: int
-    members: tuple[int, ...]
 
 
 def groups(heads: tuple[int, ...]) -> list[list[int]]:
@@ -125,7 +113,6 @@ class Syntax:
         best: take the most probable order instead of drawing.
 
     Raises:
-        ConfigurationError: an option that is not one of those named.
         Underivable: (when called) no tree, a non-projective one, or one with too large a group.
 
     Source: Wang and Eisner 2016; Tang et al. 2022, App. F, ``en~fr@N~fr@V``, λ = 0.05.
@@ -141,14 +128,6 @@ class Syntax:
         oversize: Literal["skip", "keep"] = "skip",
         best: bool = False,
     ) -> None:
-        if labels not in ("ud2", "literal"):
-            raise ConfigurationError(f"labels {labels!r} given; it is 'ud2' or 'literal'")
-        if oversize not in ("skip", "keep"):
-            raise ConfigurationError(f"oversize {oversize!r} given; it is 'skip' or 'keep'")
-        if not models or set(models) - {"N", "V"}:
-            raise ConfigurationError(
-                f"models for {', '.join(models) or 'no class'} given; N, V or both are needed"
-            )
         self.models = dict(models)
         self.seed, self.labels, self.reattach = seed, labels, reattach
         self.oversize, self.best = oversize, best

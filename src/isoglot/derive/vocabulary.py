@@ -122,11 +122,6 @@ class VocabularyCopy:
         """The original's spelling of ids of either language, specials left out."""
         return str(self.original.decode(self.unshift(ids).tolist(), skip_special_tokens=True))
 
-    def pairs(self) -> list[tuple[int, int]]:
-        """The gold lexicon of tokens: ``(id, copy)`` of every id that is shifted and not special."""
-        special = set(self.original.all_special_ids)
-        return [(i, int(c)) for i, c in enumerate(self._table) if c != i and i not in special]
-
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:
         """The doubled tokenizer, of size 2V: original text gives ids below V, derived text the copies' ids.

@@ -11,20 +11,36 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from hashlib import blake2b
+from importlib import resources
 from itertools import permutations
 from random import Random
 
 import numpy as np
 import numpy.typing as npt
 
-from isoglot.synthetic.patterns import Pattern, Token
-from isoglot.synthetic.weights import cue_free_weights, stored_weights
+from isoglot.synthetic.patterns import Pattern
 from isoglot.synthetic.wordings import parse_wording, plain
 
-__all__ = ["Family", "Statement", "balanced", "entailment_patterns", "paraphrase_patterns"]
+__all__ = [
+    "WEIGHTS_FILE",
+    "Family",
+    "Pair",
+    "Statement",
+    "balanced",
+    "entailment_pairs",
+    "entailment_patterns",
+    "pair_key",
+    "paraphrase_pairs",
+    "paraphrase_patterns",
+    "stored_weights",
+]
 
 Pair = tuple[str, str, str]
 Floats = npt.NDArray[np.float64]
+
+WEIGHTS_FILE = "weights.txt"
+"""Weights of each family's pairs; ``python benchmarks/world_weights.py`` writes them anew."""
 
 MOST = 900
 """Pairs kept of a family: enough variety, and quick to balance."""
@@ -89,6 +105,20 @@ def paraphrase_pairs(family: Family, *, least: float = 0.6) -> list[Pair]:
     return _thinned(pairs, Random(family.name))
 
 
+def pair_key(pairs: Sequence[Pair]) -> str:
+    """A short name for labelled pairs, from their text."""
+    texts = [(plain(first), plain(second), label) for first, second, label in pairs]
+    return blake2b(repr(texts).encode(), digest_size=8).hexdigest()
+
+
+@cache
+def stored_weights() -> dict[str, Floats]:
+    """The weights of every family's pairs, by :func:`pair_key`; they do not add up to one."""
+    text = resources.files("isoglot.synthetic").joinpath(WEIGHTS_FILE).read_text(encoding="utf-8")
+    rows = (line.split() for line in text.splitlines())
+    return {key: np.array(values, dtype=np.float64) for key, *values in rows}
+
+
 def entailment_patterns(family: Family) -> list[Pattern]:
     """All labelled, balanced premise-hypothesis patterns of a family."""
     return balanced(family, entailment_pairs(family))
@@ -99,23 +129,14 @@ def paraphrase_patterns(family: Family) -> list[Pattern]:
     return balanced(family, paraphrase_pairs(family))
 
 
-def solve(family: Family, pairs: Sequence[Pair]) -> Floats:
-    """Weights of a family's pairs, computed anew."""
-    read = partial(parse_wording, variables=family.variables)
-    cues = [_cues(read(first), read(second), family) for first, second, _ in pairs]
-    return cue_free_weights(cues, [label for _, _, label in pairs])
-
-
 def balanced(family: Family, pairs: Sequence[Pair]) -> list[Pattern]:
     """Patterns of the pairs, weighted so that labels are equally frequent and independent of every single cue."""
     read = cache(partial(parse_wording, variables=family.variables))
-    weights = stored_weights(pairs)
-    if weights is None:
-        weights = solve(family, pairs)
+    weights = stored_weights()[pair_key(pairs)]
     pools = tuple(family.variables.values())
     return [
         Pattern(pools, (read(first), read(second)), label, round(weight, 9))
-        for (first, second, label), weight in zip(pairs, weights.tolist(), strict=True)
+        for (first, second, label), weight in zip(pairs, (weights / weights.sum()).tolist(), strict=True)
         if weight > 1e-7
     ]
 
@@ -137,31 +158,3 @@ def _thinned(pairs: list[Pair], random: Random) -> list[Pair]:
         mine = [p for p in pairs if p[2] == label]
         found += random.sample(mine, min(len(mine), MOST // len(labels)))
     return found
-
-
-def _cues(first: tuple[Token, ...], second: tuple[Token, ...], family: Family) -> set[str]:
-    """What a reader of single words sees: words on either side, words that come and go."""
-    pools = list(family.variables.values())
-
-    def kind(token: Token) -> str:
-        return token.text if token.variable < 0 else f"{pools[token.variable]}.{token.text}"
-
-    def bag(tokens: tuple[Token, ...]) -> dict[str, int]:
-        counts: dict[str, int] = {}
-        for token in tokens:
-            counts[kind(token)] = counts.get(kind(token), 0) + 1
-        return counts
-
-    one, two = bag(first), bag(second)
-    cues = {
-        f"{side} {word} {n}" for side, words in (("first", one), ("second", two)) for word, n in words.items()
-    }
-    cues.add(f"opens {kind(second[0])}")
-    if not family.overlap:
-        return cues
-    own, other = ({(t.text, t.variable) for t in tokens} for tokens in (first, second))
-    cues |= {f"new {kind(t)}" for t in second if (t.text, t.variable) not in own}
-    cues |= {f"lost {kind(t)}" for t in first if (t.text, t.variable) not in other}
-    cues.add(f"same opening {first[0][:2] == second[0][:2]}")
-    cues.add(f"length {np.sign(len(first) - len(second))}")
-    return cues

@@ -18,10 +18,9 @@ import numpy.typing as npt
 
 from isoglot.synthetic.lexicon import Lexicon
 
-__all__ = ["Compiled", "Pattern", "Token", "Vocabulary"]
+__all__ = ["Arrays", "Compiled", "Pattern", "Token", "Vocabulary"]
 
 Ints = npt.NDArray[np.int64]
-_Arrays = tuple[Ints, npt.NDArray[np.bool_], npt.NDArray[np.object_], npt.NDArray[np.uint64]]
 
 NO_SPACE_BEFORE = {",", ".", "?", "!", ";", ":", "'s", "n't"}
 """Tokens that attach to the word before them."""
@@ -36,6 +35,19 @@ class Token(NamedTuple):
     head: int = 0
     deprel: str = "dep"
     entity: str = "O"
+
+
+class Arrays(NamedTuple):
+    """What is known of each string, by its id."""
+
+    capitals: Ints
+    """The id of the capitalised string."""
+    vowel_flags: npt.NDArray[np.bool_]
+    """Whether *an* goes before it."""
+    pieces: npt.NDArray[np.object_]
+    """The string with the space before it, if any."""
+    hashes: npt.NDArray[np.uint64]
+    """A number that depends on the string alone, not on when it got its id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +69,7 @@ class Vocabulary:
         self.strings: list[str] = []
         self._ids: dict[str, int] = {}
         self._capital: list[int] = []
-        self._cache: _Arrays | None = None
+        self._cache: Arrays | None = None
         self.pools = list(lexicon.pools)
         self.pool_number = {name: i for i, name in enumerate(self.pools)}
         self._base: dict[tuple[str, str], int] = {}
@@ -87,30 +99,12 @@ class Vocabulary:
         return self._base[pool, form]
 
     @property
-    def hashes(self) -> npt.NDArray[np.uint64]:
-        """For each id a number that depends on the string alone, not on when it got its id."""
-        return self._arrays()[3]
-
-    @property
-    def capitals(self) -> Ints:
-        """For each id the id of its capitalised string."""
-        return self._arrays()[0]
-
-    @property
-    def vowel_flags(self) -> npt.NDArray[np.bool_]:
-        """For each id whether *an* goes before it."""
-        return self._arrays()[1]
-
-    @property
-    def pieces(self) -> npt.NDArray[np.object_]:
-        """For each id the string with the space before it, if any."""
-        return self._arrays()[2]
-
-    def _arrays(self) -> _Arrays:
+    def arrays(self) -> Arrays:
+        """The strings' properties as arrays."""
         # Compiling patterns adds fixed words, so the arrays are made anew when the table has grown.
         if self._cache is None or len(self._cache[0]) != len(self.strings):
             pieces = [s if s in NO_SPACE_BEFORE else " " + s for s in self.strings]
-            self._cache = (
+            self._cache = Arrays(
                 np.array(self._capital),
                 np.array([_takes_an(s) for s in self.strings]),
                 np.array(pieces, dtype=object),

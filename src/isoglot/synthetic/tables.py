@@ -11,7 +11,7 @@ import pyarrow as pa
 from datasets import Dataset, DatasetInfo, Features
 from datasets.table import InMemoryTable
 
-__all__ = ["dataset", "list_column", "string_column", "text_column"]
+__all__ = ["dataset", "list_column"]
 
 
 def list_column(
@@ -22,16 +22,6 @@ def list_column(
     if names is not None:
         flat = pa.array(list(names), pa.string()).take(flat)
     return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), flat)
-
-
-def string_column(value: str, count: int) -> pa.Array:
-    """One string, ``count`` times."""
-    return pa.repeat(pa.scalar(value, pa.string()), count)
-
-
-def text_column(values: Sequence[str]) -> pa.Array:
-    """Strings."""
-    return pa.array(list(values), pa.string())
 
 
 def dataset(columns: Mapping[str, Any], features: Features) -> Dataset:

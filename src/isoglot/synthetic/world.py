@@ -21,7 +21,7 @@ from isoglot.synthetic.lexicon import Lexicon, build_lexicon
 from isoglot.synthetic.paraphrases import wording_patterns
 from isoglot.synthetic.patterns import Compiled, Ints, Pattern
 from isoglot.synthetic.stories import story_patterns
-from isoglot.synthetic.tables import dataset, list_column, string_column, text_column
+from isoglot.synthetic.tables import dataset, list_column
 
 __all__ = ["World"]
 
@@ -44,9 +44,6 @@ class World:
         seed: frequencies, names, themes, grammar and draws depend on it.
         size: about how many lexemes to keep; all (some 3,800) by default.
 
-    Raises:
-        ConfigurationError: ``size`` below 200.
-
     Example:
         >>> world = World(seed=1)
         >>> world.text(3)["text"] == world.text(5)["text"][:3]
@@ -54,10 +51,6 @@ class World:
     """
 
     def __init__(self, seed: int = 0, size: int | None = None) -> None:
-        if size is not None and size < 200:
-            raise ConfigurationError(
-                f"size={size} given; the grammar needs at least 200 lexemes; use World(size=200) or --size 200"
-            )
         self.seed = seed
         self.lexicon: Lexicon = build_lexicon(seed, size=size)
         self.engine = Engine(self.lexicon, seed)
@@ -82,18 +75,18 @@ class World:
 
         Args:
             n: rows.
-            split: train, dev, test, or all.
+            split: train, dev or test.
         """
         chunks = self._chunks("text", self._sentences, split, n)
-        texts = text_column([text for rows in chunks for text in self._texts(rows)])
-        return dataset({"text": texts, "language": string_column("en", n)}, TEXT)
+        texts = [text for rows in chunks for text in self._texts(rows)]
+        return dataset({"text": texts, "language": ["en"] * n}, TEXT)
 
     def treebank(self, n: int, *, split: str = "train", of: str = "text") -> Dataset:
         """Dependency trees (TREEBANK) with the further columns ``entities`` (IOB2) and ``text`` (detokenised).
 
         Args:
             n: rows of the data set whose sentences these are.
-            split: train, dev, test, or all.
+            split: train, dev or test.
             of: whose sentences, in their order: those of :meth:`text`, :meth:`pos` or :meth:`ner`, one a row, or of
                 :meth:`nli` and :meth:`paws` (two a row) or :meth:`qa` (the story's, then the question).
 
@@ -114,9 +107,9 @@ class World:
             "upos": words(compiled.upos),
             "heads": list_column(sentences, compiled.heads[rows.token_index], None),
             "deprels": words(compiled.deprels),
-            "language": string_column("en", len(sentences) - 1),
+            "language": ["en"] * (len(sentences) - 1),
             "entities": words(compiled.entities),
-            "text": text_column(self._sentence_texts(rows)),
+            "text": self._sentence_texts(rows),
         }
         return dataset(columns, _TREEBANK)
 
@@ -131,7 +124,7 @@ class World:
     def _tagged(self, key: str, compiled: Compiled, tags: list[str], split: str, n: int) -> Dataset:
         rows = self._collect(key, compiled, split, n)
         words = list_column(rows.row_offset, rows.ids, self.engine.vocabulary.strings)
-        columns = {"words": words, "tags": self._token_column(rows, tags), "language": string_column("en", n)}
+        columns = {"words": words, "tags": self._token_column(rows, tags), "language": ["en"] * n}
         return dataset(columns, TAGGED)
 
     @cached_property
@@ -173,17 +166,17 @@ class World:
         starts, ends = self._characters(rows, spans)
         answers = [c[a:b] for c, a, b in zip(contexts, starts, ends, strict=True)]
         columns = {
-            "id": text_column([f"{self.seed}-{split}-{i}" for i in range(n)]),
-            "question": text_column(questions),
-            "context": text_column(contexts),
+            "id": [f"{self.seed}-{split}-{i}" for i in range(n)],
+            "question": questions,
+            "context": contexts,
             "answers": pa.array([{"text": [a], "start": [s]} for a, s in zip(answers, starts, strict=True)]),
-            "language": string_column("en", n),
+            "language": ["en"] * n,
         }
         return dataset(columns, SPAN)
 
     def _characters(self, rows: WorldRows, spans: Ints) -> tuple[list[int], list[int]]:
         """Character offsets of token spans: each token is as long as its piece, with the space before it."""
-        pieces = self.engine.vocabulary.pieces[rows.ids]
+        pieces = self.engine.vocabulary.arrays.pieces[rows.ids]
         lengths = np.fromiter((len(p) for p in pieces), dtype=np.int64, count=len(pieces))
         ends = np.cumsum(lengths)
         # The first piece of a row has lost its space: hence the one less in what lies before.
@@ -197,10 +190,10 @@ class World:
         rows = self._collect(key, compiled, split, n)
         sentences = self._sentence_texts(rows)
         columns = {
-            "first": text_column(sentences[::2]),
-            "second": text_column(sentences[1::2]),
-            "label": text_column([compiled.patterns[i].label for i in rows.pattern.tolist()]),
-            "language": string_column("en", n),
+            "first": sentences[::2],
+            "second": sentences[1::2],
+            "label": [compiled.patterns[i].label for i in rows.pattern.tolist()],
+            "language": ["en"] * n,
         }
         return dataset(columns, PAIR)
 
@@ -217,7 +210,7 @@ class World:
 
     def _texts(self, rows: WorldRows, offsets: Ints | None = None) -> list[str]:
         """The rows, or what lies between other offsets, as plain text."""
-        pieces = self.engine.vocabulary.pieces[rows.ids].tolist()
+        pieces = self.engine.vocabulary.arrays.pieces[rows.ids].tolist()
         at = (rows.row_offset if offsets is None else offsets).tolist()
         return ["".join(pieces[a:b])[1:] for a, b in pairwise(at)]
 
@@ -242,7 +235,7 @@ class World:
     def _check(n: int, split: str) -> None:
         if n < 1:
             raise ConfigurationError(f"{n} rows given; needed is at least 1; use n=1000")
-        if split not in {*SPLITS, "all"}:
+        if split not in SPLITS:
             raise ConfigurationError(
-                f"split {split!r} given; needed is one of {', '.join(SPLITS)} or all; use split='train'"
+                f"split {split!r} given; needed is one of {', '.join(SPLITS)}; use split='train'"
             )
