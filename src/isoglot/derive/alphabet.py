@@ -52,7 +52,6 @@ class Transliteration:
     """Every word letter by letter in another alphabet: a copy of the vocabulary, word for word.
 
     Args:
-        alphabet: a name of :data:`ALPHABETS`, for text in Latin letters.
         shared: words that both languages write alike.
 
     Source: Tang et al. 2022, T_trans ("we create a copy of the vocabulary"), for users of plain text. For a copy of

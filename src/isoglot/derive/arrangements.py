@@ -98,12 +98,7 @@ def streams(children: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
 
 
 def pair_names(children: Sequence[str], pairs: NDArray[np.int64]) -> list[tuple[str, str, str]]:
-    """The features of each pair column: over ``UPOS&deprel``, over tags and over relations.
-
-    Args:
-        children: member strings, the head first.
-        pairs: see :class:`Arrangements`.
-    """
+    """The features of each pair column: over ``UPOS&deprel``, over tags and over relations."""
     kinds = (*_PAIRS, "BI")
     named = [[*stream, BOS, EOS] for stream in streams(children)]
     one, two, three = named

@@ -13,7 +13,6 @@ class Sentence(NamedTuple):
     """A sentence as words, with as much of its analysis as is known.
 
     Attributes:
-        words: its words.
         upos: universal part-of-speech tag of each word.
         heads: 1-based number of each word's head, 0 for the root.
         deprels: relation of each word to its head.
@@ -37,7 +36,6 @@ class Derived(NamedTuple):
     """A sentence of the derived language.
 
     Attributes:
-        words: its words.
         origin: for each word, the 0-based number of the word of the original that it renders. Gold word links, labels
             and heads follow from it.
     """
@@ -58,7 +56,6 @@ class Transform(Protocol):
     """A map from a language to a derived one.
 
     Args:
-        sentence: the original.
         key: number of the sentence; all randomness depends on it and on the transform's seed alone.
 
     Raises:

@@ -57,13 +57,6 @@ articles after it.
 def built_in_model(language: str, kind: str) -> OrderModel:
     """A built-in model: ``PRE`` weights of all pairs of relations whose order it prefers.
 
-    Args:
-        language: a name of :data:`BUILT_IN_MODELS`.
-        kind: head class, ``N`` or ``V``.
-
-    Raises:
-        ConfigurationError: there is no such model.
-
     Example:
         >>> model = built_in_model("head-final", "N")
         >>> found = model.distribution(["DET&det", "ADJ&amod", "@NOUN&@"])

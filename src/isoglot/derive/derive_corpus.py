@@ -38,13 +38,9 @@ class DeriveSummary:
     """What became of the input.
 
     Attributes:
-        path: the folder.
-        rows: derived rows.
         pairs: rows of the ALIGNED corpus.
-        entries: entries of the lexicon.
         counts: rows and answers by what became of them.
         language: tag of the derived language.
-        seconds: time taken.
         skipped: nothing was done: the folder was there already, made from the same.
     """
 
@@ -74,16 +70,7 @@ def derive_corpus(
     original sentence to its image with gold links; ``lexicon/`` and ``lexicon.txt``; with a tokenizer ``tokenizer/``,
     its doubled form; and a manifest. It appears when it is complete, and is left alone if the same is there already.
 
-    Args:
-        paths: the input: one file or folder; two files for a bitext, three with word links.
-        out: the folder.
-        request: what to do.
-        overwrite: replace a folder that was made otherwise.
-        progress: object with ``progress(label, done, total)``.
-
-    Raises:
-        ConfigurationError: what was asked does not fit together, ``out`` is in use, or nothing can be derived.
-        InputError: a file cannot be read.
+    ``paths``: the input: one file or folder; two files for a bitext, three with word links.
     """
     began = time.monotonic()
     names = [str(p) for p in paths]
@@ -105,11 +92,7 @@ def derive_corpus(
 
 
 def _require_trees(name: str, kind: str, request: DeriveRequest) -> None:
-    """Transformations of syntax need trees: said before anything is read.
-
-    Raises:
-        ConfigurationError: there will be none.
-    """
+    """Transformations of syntax need trees: said before anything is read."""
     if "syn" not in parse_names(request.transform) or kind == "treebank":
         return
     if kind == "aligned":

@@ -23,20 +23,7 @@ _HEADS = {"N": "noun, name or pronoun", "V": "verb"}
 def fit_order_models(
     paths: Sequence[str | Path], out: str | Path, request: OrderFitRequest
 ) -> list[tuple[Path, OrderFit]]:
-    """Fit the models of nouns and of verbs; both are written once both are there.
-
-    Args:
-        paths: CoNLL-U files.
-        out: folder for the models.
-        request: how.
-
-    Returns:
-        Each model's file and the fit.
-
-    Raises:
-        ConfigurationError: nothing to fit to.
-        InputError: a file cannot be read.
-    """
+    """Fit the models of nouns and of verbs; both are written once both are there."""
     trees: list[Sentence] = []
     for path in paths:
         for row in read_rows([str(path)], "treebank", languages=(request.language,), options={}):

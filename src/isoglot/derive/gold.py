@@ -27,17 +27,12 @@ def gold_lexicon(
 ) -> list[tuple[str, str]]:
     """The word pairs, or a drawn part of them.
 
-    Args:
-        pairs: word pairs with their counts, see :func:`word_pairs`. Words that are alike in both languages are left
-            out: they teach nothing.
-        share: the part that is drawn: 0.25, 0.5 and 1 in the paper.
-        seed: Seed of the draw, apart from every other seed.
+    ``pairs``: word pairs with their counts, see :func:`word_pairs`. Words that are alike in both languages are left
+    out: they teach nothing.
+    ``share``: the part that is drawn: 0.25, 0.5 and 1 in the paper.
 
     Returns:
         Words and their translations, the most frequent first.
-
-    Raises:
-        ConfigurationError: a share outside (0, 1].
 
     Source: Tang et al. 2022, Tables 4 and 5.
     """

@@ -42,11 +42,7 @@ _PACKED = (".gz", ".xz", ".zst", ".bz2")
 
 
 def kind_of(path: str) -> str:
-    """What a file holds, told from its manifest, name or columns.
-
-    Raises:
-        ConfigurationError: it cannot be told.
-    """
+    """What a file holds, told from its manifest, name or columns."""
     manifest = read_manifest(path) if Path(path).is_dir() else None
     if manifest is not None and manifest.kind in INPUT_KINDS:
         return manifest.kind
@@ -71,15 +67,8 @@ def read_rows(
 ) -> Iterator[dict[str, Any]]:
     """Rows of the schema that belongs to a kind.
 
-    Args:
-        paths: one file or folder; two files for a bitext, three with word links.
-        kind: one of :data:`INPUT_KINDS`.
-        languages: Languages of the rows, two for pairs.
-        options: further keys of :class:`isoglot.corpus.read.sources.Source`.
-
-    Raises:
-        ConfigurationError: no language given, or several files where one is meant.
-        InputError: bad content, as ``file:line``.
+    ``paths``: one file or folder; two files for a bitext, three with word links.
+    ``options``: further keys of :class:`isoglot.corpus.read.sources.Source`.
     """
     if len(paths) == 1 and read_manifest(paths[0]) is not None:
         yield from load_corpus(paths[0])

@@ -18,9 +18,7 @@ def carry_entities(tags: Sequence[str], origin: Sequence[int]) -> list[str]:
     Each word keeps its entity; words of one entity that stand together in the new order are one entity there, whose
     first word is ``B``. Entities that meet stay apart, and an entity that is torn apart becomes several.
 
-    Args:
-        tags: IOB2 tags of the original. An ``I`` without an entity before it begins one.
-        origin: the original word of each derived one.
+    ``tags``: IOB2 tags of the original. An ``I`` without an entity before it begins one.
     """
     entity: list[int] = []
     kinds: list[str] = []

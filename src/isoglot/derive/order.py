@@ -69,10 +69,6 @@ class Inversion:
         attached: a final mark may hang on the last word (``mat.``); it moves to the new last word. On for running
             text, off where words carry labels (an abbreviation's period stays with it).
         literal: ALIGN-MLM's XNLI code as it is: words are those between single spaces.
-        tokenizer: for ``level="token"``.
-
-    Raises:
-        ConfigurationError: level token without a tokenizer.
 
     Source: Tang et al. 2022, App. F and its code.
     """
@@ -186,8 +182,6 @@ class Permutation:
     """The words of a sentence in a random order.
 
     Args:
-        seed: the order depends on it and on the sentence's key alone.
-        split: permute each sentence of the input for itself.
         keep_final: a final ``. ! ?`` token stays last.
 
     Source: Deshpande et al. 2021; Tang et al. 2022, caption of Table 9.

@@ -39,8 +39,6 @@ class OrderFit(NamedTuple):
     """A fitted model.
 
     Attributes:
-        model: the model.
-        groups: observed groups that it was fit to.
         bits_before: bits an order under uniform orders.
         bits: bits an order under the model (on the data it was fit to).
         slope: largest component of the objective's gradient, per observed order.
@@ -61,9 +59,7 @@ class OrderFit(NamedTuple):
 def observed_groups(trees: Iterable[Sentence], kind: str) -> Counts:
     """The orders that heads of a class and their dependents have in projective trees.
 
-    Args:
-        trees: sentences with their analysis, in the labels that the model is to have.
-        kind: ``N`` or ``V``.
+    ``trees``: sentences with their analysis, in the labels that the model is to have.
     """
     found: Counts = defaultdict(Counter)
     for tree in trees:
@@ -93,14 +89,7 @@ def fit(counts: Counts, *, l2: float = 1.0, high_order: float = 0.1, iterations:
     Features of two members are those that any order of an observed group has; runs of three to five are those
     observed, and of them only the commonest part.
 
-    Args:
-        counts: see :func:`observed_groups`.
-        l2: weight of the squared norm.
-        high_order: the part of the observed runs that is kept; 10 % in the original.
-        iterations: most steps of the optimiser.
-
-    Raises:
-        ConfigurationError: no group, or options out of range.
+    ``high_order``: the part of the observed runs that is kept; 10 % in the original.
 
     Source: Wang and Eisner 2016, §4.
     """

@@ -26,7 +26,6 @@ class Distribution(NamedTuple):
     Attributes:
         orders: (n!, n), places in the children as they were given.
         scores: log-linear score of each.
-        probabilities: their softmax.
     """
 
     orders: NDArray[np.int64]
@@ -56,11 +55,7 @@ class OrderModel:
 
     @classmethod
     def load(cls, path: str | Path) -> OrderModel:
-        """Read an ``.orm`` file: ``FEATURE value`` lines.
-
-        Raises:
-            InputError: the file is missing, or a line is no such thing.
-        """
+        """Read an ``.orm`` file: ``FEATURE value`` lines."""
         file = Path(path)
         if not file.is_file():
             raise InputError(
@@ -101,9 +96,6 @@ class OrderModel:
 
         Args:
             children: ``UPOS&deprel`` of each dependent and ``@UPOS&@`` of the head, in any order.
-
-        Raises:
-            ConfigurationError: no head or several, or more than :data:`MAX_GROUP` members.
 
         Example:
             >>> model = OrderModel({"BI_ADJ_@NOUN": 1.0})

@@ -22,13 +22,7 @@ _ALIGNED = ".aligned.jsonl"
 
 
 class DerivedFolder:
-    """The files of a derived corpus, written as its rows come.
-
-    Args:
-        folder: an empty folder.
-        kind: schema of the rows.
-        lexicon: count word pairs for a lexicon.
-    """
+    """The files of a derived corpus, written as its rows come."""
 
     def __init__(self, folder: Path, kind: str, *, lexicon: bool) -> None:
         self.folder, self.kind = folder, kind

@@ -22,7 +22,6 @@ class Parses:
     disk, so that memory does not grow with their number. Use as a context manager.
 
     Args:
-        trees: TREEBANK rows.
         file: Where the trees are kept meanwhile; by default a temporary file of the system.
         first_only: Take only the first sentence of a text, as ALIGN-MLM's code does.
     """
@@ -47,11 +46,7 @@ class Parses:
             self._file.unlink()
 
     def __call__(self, text: str) -> Sentence:
-        """The tree of a text, or the trees of its sentences as one forest.
-
-        Raises:
-            Underivable: there is none.
-        """
+        """The tree of a text, or the trees of its sentences as one forest."""
         rest = _compact(text)
         parts: list[Sentence] = []
         while rest:

@@ -23,7 +23,6 @@ class Image(NamedTuple):
     """A derived row.
 
     Attributes:
-        row: the row, in the schema of the original.
         pairs: ALIGNED rows from the original's sentences to the derived ones, with gold links.
     """
 
@@ -36,10 +35,8 @@ class Deriver:
     """Derives rows one by one and counts those that cannot be.
 
     Args:
-        transform: the change of language.
         name: what the derived language is called: ``inv`` makes ``en-x-inv`` of ``en``.
         language: its tag, instead.
-        options: everything else.
 
     Attributes:
         counts: ``derived`` rows, and rows or answers dropped, by reason.
@@ -58,9 +55,6 @@ class Deriver:
             kind: a schema of :mod:`isoglot.derive.input.INPUT_KINDS`.
             rows: rows with the columns of that schema; with ``upos``, ``heads`` and ``deprels`` beside ``words``
                 where there are trees.
-
-        Raises:
-            ConfigurationError: a transform that does not fit the rows.
         """
         derive: Callable[[Row, int], Image] = getattr(self, f"_{kind}")
         parts = (part for row in rows for part in self._cut(row)) if kind == "text" else rows

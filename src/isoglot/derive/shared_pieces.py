@@ -66,9 +66,6 @@ def spellings(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[str]) -> list
     """How each piece is written; ``None`` for those that have no characters of their own.
 
     These are fragments of a character (byte-level), and the bare space.
-
-    Raises:
-        ConfigurationError: the tokenizer's pieces do not tell where words begin.
     """
     mark = marks_spaces(tokenizer)
     if mark is None:
@@ -87,13 +84,7 @@ def spellings(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[str]) -> list
 
 
 def spell(spelling: Spelling, mark: str, *, first: bool) -> str:
-    """A shared piece in a derived word.
-
-    Args:
-        spelling: of the piece.
-        mark: see :func:`marks_spaces`.
-        first: whether it is the word's first piece.
-    """
+    """A shared piece in a derived word."""
     if spelling.initial:
         # A normaliser may put a space inside a word (NFKC of an acute accent); Metaspace's letter stands for it.
         return spelling.text if first else f"{mark}{spelling.text}"
@@ -126,13 +117,7 @@ def cut_at_separators(tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizer
 def readable_alone(
     tokenizer: PreTrainedTokenizerBase, written: Sequence[Spelling | None], *, special: set[int]
 ) -> frozenset[int]:
-    """Ids whose written form is read back as that one piece, and which can therefore be shared.
-
-    Args:
-        tokenizer: the original's.
-        written: of each id.
-        special: ids that are never shared.
-    """
+    """Ids whose written form is read back as that one piece, and which can therefore be shared."""
     backend = cut_at_separators(tokenizer).backend_tokenizer
     backend.encode_special_tokens = True
     # Each is read after a word, as in running text: a text's first word has no space before it in some tokenizers.

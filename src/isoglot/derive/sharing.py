@@ -25,16 +25,10 @@ def draw_shared(
 ) -> list[int]:
     """Positions that both languages share, sorted.
 
-    Args:
-        size: how many there are to choose from.
-        overlap: the part that is shared, from 0 to 1; exact up to rounding.
-        seed: Seed of the draw.
-        with_replacement: as the paper's code: ``overlap · size`` draws with replacement, so that 25 % and 50 % really
-            are 1 − e^−overlap = 22.1 % and 39.4 %.
-        eligible: positions that can be shared at all; the part still refers to ``size``, as far as they go.
-
-    Raises:
-        ConfigurationError: an overlap outside [0, 1].
+    ``overlap``: the part that is shared, from 0 to 1; exact up to rounding.
+    ``with_replacement``: as the paper's code: ``overlap · size`` draws with replacement, so that 25 % and 50 % really
+    are 1 − e^−overlap = 22.1 % and 39.4 %.
+    ``eligible``: positions that can be shared at all; the part still refers to ``size``, as far as they go.
 
     Source: Tang et al. 2022, Table 7 (0, 25 and 50 %).
     """

@@ -41,10 +41,8 @@ class Passage(NamedTuple):
     def parsed(cls, text: str, tree: Sentence) -> Passage:
         """The passage of a text as a parser has cut it.
 
-        Args:
-            text: the text.
-            tree: its words and their analysis; the words' letters are those of the text, blanks aside, or of its
-                beginning (where the first sentence of several was taken).
+        ``tree``: its words and their analysis; the words' letters are those of the text, blanks aside, or of its
+        beginning (where the first sentence of several was taken).
         """
         places = [i for i, c in enumerate(text) if not c.isspace()]
         spans, at = [], 0
@@ -60,12 +58,8 @@ def moved_answers(
 ) -> list[tuple[str, int]]:
     """Answers as they stand in the derived context, whose words are joined by single blanks.
 
-    Args:
-        passage: the context.
-        derived: its image.
-        answers: text and first character of each.
-        counts: dropped answers are counted here: those that begin or end inside a word, that are not in the context
-            as told, or whose words the new order parts.
+    ``counts``: dropped answers are counted here: those that begin or end inside a word, that are not in the context
+    as told, or whose words the new order parts.
 
     Returns:
         Text and first character of each answer that is still in one piece.

@@ -28,11 +28,7 @@ TRANSFORMS = {
 
 
 def parse_names(text: str) -> tuple[str, ...]:
-    """The names in ``trans+inv`` (or ``trans∘inv``), as written: the last is applied first.
-
-    Raises:
-        ConfigurationError: an unknown name, or one given twice.
-    """
+    """The names in ``trans+inv`` (or ``trans∘inv``), as written: the last is applied first."""
     names = tuple(n.strip() for n in re.split(r"[+∘]", text))
     unknown = [n for n in names if n not in TRANSFORMS]
     if unknown or len(set(names)) != len(names):
@@ -53,15 +49,8 @@ def build(
 ) -> Transform:
     """The transformation of a name.
 
-    Args:
-        text: ``trans+inv`` is T_trans ∘ T_inv: inversion first.
-        options: Options of all of them.
-        vocabulary: trans: use this copy instead of one drawn from ``options.tokenizer``.
-        words: trans of letters with overlap: gives the words of the corpus, of which a part is shared.
-
-    Raises:
-        ConfigurationError: an unknown name, or options that do not fit together.
-        InputError: a model of syntax that cannot be read.
+    ``vocabulary``: trans: use this copy instead of one drawn from ``options.tokenizer``.
+    ``words``: trans of letters with overlap: gives the words of the corpus, of which a part is shared.
 
     Example:
         >>> from isoglot.derive.base import Sentence

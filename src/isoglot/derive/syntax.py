@@ -28,23 +28,14 @@ _SPEC = re.compile(r"([\w-]+)((?:~[\w-]+@[NV])+)")
 
 
 class SyntaxSpec(NamedTuple):
-    """What is mixed with what.
-
-    Attributes:
-        substrate: the language of the trees.
-        superstrates: by head class, the language whose order is taken.
-    """
+    """What is mixed with what."""
 
     substrate: str
     superstrates: dict[str, str]
 
     @classmethod
     def parse(cls, text: str) -> SyntaxSpec:
-        """Read ``en~fr@N~fr@V``: English, its nouns and verbs in French order.
-
-        Raises:
-            ConfigurationError: it cannot be read, or names a class twice.
-        """
+        """Read ``en~fr@N~fr@V``: English, its nouns and verbs in French order."""
         match = _SPEC.fullmatch(text)
         parts = re.findall(r"~([\w-]+)@([NV])", match[2]) if match else []
         classes = {kind: language for language, kind in parts}
@@ -105,12 +96,10 @@ class Syntax:
 
     Args:
         models: by head class (``N``, ``V``), as mixed: see :meth:`load`.
-        seed: Seed of the draws, with the sentence's key.
         labels: ``ud2``: trees are of version 2 and are read with version 1.2 labels; ``literal``: as they are.
         reattach: hang ``cc`` and ``punct`` of later conjuncts on the first, as version 1 does.
         oversize: a head with over six dependents: ``skip`` the sentence, as the original does, or ``keep`` that
             head's order.
-        best: take the most probable order instead of drawing.
 
     Raises:
         Underivable: (when called) no tree, a non-projective one, or one with too large a group.
@@ -139,15 +128,8 @@ class Syntax:
     ) -> Syntax:
         """Read the models of a specification, ``LANGUAGE@N.orm`` and ``LANGUAGE@V.orm`` in a folder.
 
-        Args:
-            spec: for example ``en~fr@N~fr@V``.
-            folder: where the models are; ``built-in``: those of :mod:`isoglot.derive.built_in`, which need no file.
-            rate: λ, the substrate's share; 0.05 in the paper.
-            **options: of :class:`Syntax`.
-
-        Raises:
-            ConfigurationError: a specification that cannot be read, or λ outside [0, 1].
-            InputError: a model is missing or broken.
+        ``folder``: where the models are; ``built-in``: those of :mod:`isoglot.derive.built_in`, which need no file.
+        ``rate``: λ, the substrate's share; 0.05 in the paper.
         """
         if not 0 <= rate <= 1:
             raise ConfigurationError(f"λ = {rate!r} given; it is a part from 0 to 1, 0.05 in the paper")

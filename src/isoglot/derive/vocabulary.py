@@ -43,13 +43,9 @@ class VocabularyCopy:
     original word has, whatever its algorithm.
 
     Args:
-        tokenizer: the original's fast tokenizer, of size V.
         shared: ids that have no copy (vocabulary overlap). In text each stands for itself: with ``##`` (WordPiece), or
             after a separator (see :mod:`isoglot.derive.shared_pieces`).
         script: ``tangut`` (no living language writes it) or ``hangul``.
-
-    Raises:
-        ConfigurationError: ids with gaps, or a tokenizer that knows letters of the script.
 
     Source: Tang et al. 2022, T_trans: all ids but ``<s>``, ``</s>`` and ``<pad>`` are shifted by V. ``<mask>`` is
     shared in effect: masking comes after the shift.
@@ -87,12 +83,8 @@ class VocabularyCopy:
         BPE's and Unigram's bare space, fragments of characters, and pieces that their own letters never give are not
         shared: no text would be read back as them.
 
-        Args:
-            tokenizer: the original's.
-            overlap: the part, exact: 0, 0.25 and 0.5 in the paper.
-            seed: Seed of the draw.
-            with_replacement: the paper's code, whose 25 % and 50 % are 22.1 % and 39.4 %.
-            script: see the class.
+        ``overlap``: the part, exact: 0, 0.25 and 0.5 in the paper.
+        ``with_replacement``: the paper's code, whose 25 % and 50 % are 22.1 % and 39.4 %.
         """
         special = set(tokenizer.all_special_ids)
         ids = [i for i in range(len(tokenizer)) if i not in special]
@@ -124,11 +116,7 @@ class VocabularyCopy:
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:
-        """The doubled tokenizer, of size 2V: original text gives ids below V, derived text the copies' ids.
-
-        Raises:
-            ConfigurationError: ids with gaps, or shared ids that cannot be written.
-        """
+        """The doubled tokenizer, of size 2V: original text gives ids below V, derived text the copies' ids."""
         if self._doubled is None:
             wordpiece = _is_wordpiece(self.original)
             if self.shared and not wordpiece:
@@ -199,11 +187,7 @@ class VocabularyCopy:
 
     @classmethod
     def load(cls, folder: str | Path) -> VocabularyCopy:
-        """Open what :meth:`save` wrote.
-
-        Raises:
-            InputError: the folder holds none.
-        """
+        """Open what :meth:`save` wrote."""
         path = Path(folder) / COPY_FILE
         if not path.is_file():
             raise InputError(
@@ -226,7 +210,6 @@ class TokenTransliteration:
     """Every word as the copies of its pieces.
 
     Args:
-        vocabulary: the doubled vocabulary.
         pieces: the words of the input are pieces themselves (after an inversion of tokens).
     """
 

@@ -41,12 +41,7 @@ _NO_WEIGHTS = ("position_ids", "token_type_ids", "inv_freq")
 def load_config(checkpoint: str | Path, **settings: Any) -> PreTrainedConfig:
     """A checkpoint's configuration.
 
-    Args:
-        checkpoint: a folder, a run's folder, or a hub name.
-        **settings: ``revision`` and ``local_files_only`` of a hub name; any other replaces a value of the file.
-
-    Raises:
-        ConfigurationError: it does not exist or cannot be read, or a value in it does not fit.
+    ``**settings``: ``revision`` and ``local_files_only`` of a hub name; any other replaces a value of the file.
     """
     place = checkpoint_folder(checkpoint)
     with reading(place, "config.json"), quiet():
@@ -67,16 +62,10 @@ def load_checkpoint(
 ) -> PreTrainedModel:
     """A model whose every weight comes from the checkpoint's files.
 
-    Args:
-        auto: ``AutoModel``, ``AutoModelForMaskedLM`` or one of their kin.
-        checkpoint: a folder, a run's folder, or a hub name.
-        config: the configuration to use; by default the checkpoint's own.
-        new_head: start a new head, and a new pooler, where the checkpoint has none that fits. ``AutoModel`` has no
-            head, so that only a pooler may be new.
-        keep_left_out: keep the tensors that this class of model has no place for, see :func:`left_out`.
-        without_head: the error where the checkpoint has no head.
-        dtype: of the weights.
-        **options: ``revision`` and ``local_files_only`` of a hub name, ``attn_implementation``.
+    ``new_head``: start a new head, and a new pooler, where the checkpoint has none that fits. ``AutoModel`` has no
+    head, so that only a pooler may be new.
+    ``keep_left_out``: keep the tensors that this class of model has no place for, see :func:`left_out`.
+    ``**options``: ``revision`` and ``local_files_only`` of a hub name, ``attn_implementation``.
 
     Returns:
         The model in evaluation mode on the CPU.
@@ -108,11 +97,7 @@ def load_checkpoint(
 
 
 def require_finite_weights(weights: Iterable[tuple[str, Tensor]], source: str | Path) -> None:
-    """Refuse weights that are NaN or infinite.
-
-    Raises:
-        ConfigurationError: names the tensors.
-    """
+    """Refuse weights that are NaN or infinite."""
     wrong = non_finite(weights)
     if wrong:
         raise ConfigurationError(
@@ -123,11 +108,7 @@ def require_finite_weights(weights: Iterable[tuple[str, Tensor]], source: str | 
 def require_room_for(
     tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, source: str | Path, *, hint: str = ""
 ) -> None:
-    """Refuse a tokenizer with more entries than the model has word embeddings; ``hint`` ends the error.
-
-    Raises:
-        ConfigurationError: names both numbers.
-    """
+    """Refuse a tokenizer with more entries than the model has word embeddings; ``hint`` ends the error."""
     rows = input_embeddings(model).num_embeddings
     if len(tokenizer) > rows:
         raise ConfigurationError(

@@ -18,11 +18,7 @@ class ProjectionHead(nn.Module):
     matrix (InfoXLM).
 
     Args:
-        hidden_size: of h.
-        size: Size of z.
-        kind: as above.
         bias: whether the maps have biases, which start at 0. The papers write none.
-        std: standard deviation of the initial weights; encoders use 0.02.
         generator: where they are drawn from; the global generator by default.
     """
 
@@ -81,13 +77,10 @@ def key_queue_loss(
     The bracketed term is there with ``positive_in_denominator`` (MoCo's code); PPA's Eq. 3 sums over the
     queue alone, which can make the loss negative.
 
-    Args:
-        queries: with gradient.
-        keys: the positives, without gradient; they need not be in the queue.
-        negatives: the queue as it is before this batch's keys enter.
-        temperature: τ.
-        positive_in_denominator: see above. Without it a query with no negative at all has loss 0.
-        excluded: negatives that do not count for a query (translations of the same sentence, empty slots).
+    ``keys``: the positives, without gradient; they need not be in the queue.
+    ``negatives``: the queue as it is before this batch's keys enter.
+    ``positive_in_denominator``: see above. Without it a query with no negative at all has loss 0.
+    ``excluded``: negatives that do not count for a query (translations of the same sentence, empty slots).
 
     Returns:
         Loss of each query, and whether its positive scores at least as high as every negative.
@@ -120,15 +113,7 @@ def in_batch_loss(
 
     .. math:: \tfrac12 [\mathrm{CE}(q_i K^\top / \tau, i) + \mathrm{CE}(k_i Q^\top / \tau, i)]
 
-    Args:
-        queries: Queries of all ranks.
-        keys: Keys of all ranks; the i-th is the translation of the i-th query.
-        start: index of this rank's first pair.
-        count: number of this rank's pairs.
-        temperature: τ.
-
-    Returns:
-        Loss of each of this rank's pairs, and whether its query ranks its key first.
+    ``keys``: Keys of all ranks; the i-th is the translation of the i-th query.
 
     **Shape**: queries and keys (all pairs, size); results (count,).
     """
@@ -151,11 +136,9 @@ def mixed_inputs(
     The second of two loses its first token ([CLS]); an odd last sentence is joined with the first of the
     batch.
 
-    Args:
-        inputs: encoder inputs, padded on the right. Position ids are left to the encoder.
-        swap: bool (instances,): the odd sentence stands first.
-        padding_id: Padding of ``input_ids``.
-        longest: the encoder's longest input; what goes beyond is cut.
+    ``inputs``: encoder inputs, padded on the right. Position ids are left to the encoder.
+    ``swap``: bool (instances,): the odd sentence stands first.
+    ``longest``: the encoder's longest input; what goes beyond is cut.
 
     Returns:
         Inputs of ⌈batch / 2⌉ instances.

@@ -17,9 +17,6 @@ def resolve_device(name: str = "auto") -> torch.device:
     Args:
         name: ``auto`` (the first CUDA GPU, or the CPU), ``cpu``, ``cuda``, ``cuda:1``, ``mps`` or ``xpu``.
 
-    Raises:
-        ConfigurationError: PyTorch does not know such a device, or this machine does not have it.
-
     Example:
         >>> resolve_device("cpu")
         device(type='cpu')

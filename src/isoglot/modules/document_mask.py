@@ -35,9 +35,7 @@ def document_mask(document_ids: Tensor, attention_mask: Tensor | None = None) ->
 
     The diagonal stays allowed, because a query with nothing to read would turn into NaN.
 
-    Args:
-        document_ids: number of each position's document, 1-based; 0 is padding.
-        attention_mask: 0 at padding inside documents, 1 elsewhere.
+    ``document_ids``: number of each position's document, 1-based; 0 is padding.
 
     **Shape**: inputs (batch, length); result (batch, 1, length, length), bool.
     """
@@ -92,9 +90,6 @@ def attention_inputs(model: PreTrainedModel, mask: Tensor, dtype: torch.dtype) -
 
     ModernBERT gets one mask a layer type, the local one cut to its window: given a single 4-D mask it would
     silently lose its local attention.
-
-    Returns:
-        A tensor, or for ModernBERT a dict of tensors.
     """
     if model.config.model_type != "modernbert":
         return _for_kernel(model, mask, dtype)

@@ -97,17 +97,10 @@ def encode(
 ) -> dict[int, Tensor]:
     """Hidden states of the layers asked for, from one forward up to the highest of them, with its gradient graph.
 
-    Args:
-        model: encoder with a masked-LM head; only its base model is run.
-        inputs: ``input_ids``, ``attention_mask`` and, where there are any, ``token_type_ids``,
-            ``position_ids`` (0-based), ``language_ids``, ``document_ids`` (1-based, 0 padding: several
-            sequences in a row, attention confined to each). What the family does not take (segment ids in
-            DistilBERT) is left out. No rows give no rows, connected to the parameters all the same.
-        layers: layer numbers, each from 0 to ``num_layers(model)``.
-        language_embeddings: table added to the word embeddings where the input has ``language_ids``.
-
-    Returns:
-        Layer number to hidden states.
+    ``inputs``: ``input_ids``, ``attention_mask`` and, where there are any, ``token_type_ids``,
+    ``position_ids`` (0-based), ``language_ids``, ``document_ids`` (1-based, 0 padding: several
+    sequences in a row, attention confined to each). What the family does not take (segment ids in
+    DistilBERT) is left out. No rows give no rows, connected to the parameters all the same.
 
     **Shape**: inputs (batch, length); results (batch, length, hidden).
 
@@ -151,18 +144,10 @@ def encode_to_layer(
 ) -> Tensor:
     """Hidden states of one layer as :func:`encode` gives them, without gradient.
 
-    Args:
-        model: encoder with a masked-LM head.
-        inputs: as for :func:`encode`.
-        layer: layer number, 0 to ``num_layers(model)``.
-        training: False turns dropout off and puts every module's mode back afterwards; True leaves modes as
-            they are.
-        language_embeddings: as for :func:`encode`.
+    ``training``: False turns dropout off and puts every module's mode back afterwards; True leaves modes as
+    they are.
 
     **Shape**: (batch, length, hidden).
-
-    Raises:
-        ConfigurationError: as :func:`encode`.
     """
     with torch.no_grad(), nullcontext() if training else dropout_off(model.base_model):
         return encode(model, inputs, layers=(layer,), language_embeddings=language_embeddings)[layer]

@@ -18,14 +18,8 @@ def entmax15(scores: Tensor, *, dim: int = -1, mask: Tensor | None = None) -> Te
     :math:`\tau = \mu - \sqrt{(1 - s)/k}`; the support is the largest k for which τ does not exceed the k-th
     value.
 
-    Args:
-        scores: any shape.
-        dim: the axis that sums to 1.
-        mask: real entries, of the shape of ``scores``; the others get 0. A slice without a real entry is all
-            0.
-
-    Returns:
-        Probabilities of the shape of ``scores``, float32 or float64.
+    ``mask``: real entries, of the shape of ``scores``; the others get 0. A slice without a real entry is all
+    0.
     """
     x = scores if scores.dtype == torch.float64 else scores.float()
     if mask is not None:

@@ -39,12 +39,7 @@ def pair_mask(source_mask: Tensor, target_mask: Tensor) -> Tensor:
 def first_argmax(scores: Tensor, dim: int) -> Tensor:
     """Index of the maximum along ``dim``, the first where several are equal, on every device.
 
-    Args:
-        scores: any shape with at least one element along ``dim``; no NaN.
-        dim: the axis.
-
-    Returns:
-        int64 indices, the shape of ``scores`` without ``dim``.
+    ``scores``: any shape with at least one element along ``dim``; no NaN.
     """
     size = scores.shape[dim]
     shape = [1] * scores.dim()
@@ -77,11 +72,9 @@ def backward_links(similarity: Tensor, mask: Tensor) -> Tensor:
 def intersection_links(similarity: Tensor, mask: Tensor, columns: Tensor | None = None) -> Tensor:
     """Links that both directions choose: SimAlign's Argmax; with two matrices XLM-Align's released aligner.
 
-    Args:
-        similarity: (batch, n, m) scores whose rows are searched (π of a Sinkhorn plan).
-        mask: (batch, n, m) real cells.
-        columns: (batch, n, m) scores whose columns are searched (ξ of a Sinkhorn plan); default
-            ``similarity``.
+    ``similarity``: (batch, n, m) scores whose rows are searched (π of a Sinkhorn plan).
+    ``columns``: (batch, n, m) scores whose columns are searched (ξ of a Sinkhorn plan); default
+    ``similarity``.
     """
     return forward_links(similarity, mask) & backward_links(similarity if columns is None else columns, mask)
 
@@ -115,21 +108,13 @@ def itermax_links(
     row or no column is free, and gets no second pass at all where one side has two tokens or fewer. (XLM-Align's
     Eq. 9 as printed discounts whole rows and columns, so no word could get a second link.)
 
-    Args:
-        similarity: (batch, n, m), non-negative (the discount would *raise* a negative one): SimAlign takes
-            ``(cosine + 1) / 2``, XLM-Align a Sinkhorn plan. A row of zeros chooses its first column, as in
-            SimAlign.
-        mask: (batch, n, m) real cells.
-        alpha: discount, 0.9 in both papers' code.
-        max_count: passes in all, the first included. Two in both; three trade precision for recall.
-        double: compute in float64, which makes links equal to SimAlign's (whose masks are float64) to the
-            last one; else in the dtype of ``similarity``.
-
-    Returns:
-        bool (batch, n, m).
-
-    Raises:
-        ConfigurationError: ``max_count`` below 1.
+    ``similarity``: (batch, n, m), non-negative (the discount would *raise* a negative one): SimAlign takes
+    ``(cosine + 1) / 2``, XLM-Align a Sinkhorn plan. A row of zeros chooses its first column, as in
+    SimAlign.
+    ``alpha``: discount, 0.9 in both papers' code.
+    ``max_count``: passes in all, the first included. Two in both; three trade precision for recall.
+    ``double``: compute in float64, which makes links equal to SimAlign's (whose masks are float64) to the
+    last one; else in the dtype of ``similarity``.
     """
     if max_count < 1:
         raise ConfigurationError(
@@ -178,11 +163,9 @@ def distort(similarity: Tensor, mask: Tensor, *, ratio: float = 0.5) -> Tensor:
 
     .. math:: S'_{ij} = S_{ij} \left(1 - \kappa \left(\tfrac{i}{n-1} - \tfrac{j}{m-1}\right)^2\right)
 
-    Args:
-        similarity: (batch, n, m).
-        mask: (batch, n, m); i, j, n and m count real rows and columns. A pair with a side below two tokens is
-            kept as is.
-        ratio: κ, 0.5 in SimAlign's experiments; 0 changes nothing.
+    ``mask``: (batch, n, m); i, j, n and m count real rows and columns. A pair with a side below two tokens is
+    kept as is.
+    ``ratio``: κ, 0.5 in SimAlign's experiments; 0 changes nothing.
     """
     if ratio == 0.0:
         return similarity

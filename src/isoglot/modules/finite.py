@@ -26,15 +26,7 @@ def non_finite(named: Iterable[tuple[str, Tensor]]) -> list[str]:
 
 
 def require_finite(values: Tensor, what: str) -> Tensor:
-    """The values themselves.
-
-    Args:
-        values: hidden states, logits or similarities.
-        what: their name in the error.
-
-    Raises:
-        IsoglotError: a value is NaN or infinite.
-    """
+    """The values themselves."""
     if not all_finite(values):
         raise IsoglotError(
             f"{what}: NaN or infinite values, from which no result can be made; use float32 (--precision float32 or "

@@ -30,9 +30,6 @@ def gather_rows_with_gradient(rows: Tensor) -> tuple[Tensor, int]:
     Where each rank's loss is a sum over its own items, the gradient of the sum over ranks results: each rank
     adds what its own loss says about every row.
 
-    Returns:
-        The rows in rank order and the index of this rank's first.
-
     **Shape**: (own rows, ...) -> (all rows, ...).
     """
     if not _several_ranks():

@@ -18,10 +18,6 @@ _LOW = 0xFFFFFFFF
 def hashed_uniform(key: Tensor, *parts: Tensor | int) -> Tensor:
     """Numbers in [0, 1) from integers; equal integers give equal numbers on every device.
 
-    Args:
-        key: int64.
-        *parts: integers or int64 tensors that broadcast with ``key``; their order counts.
-
     Returns:
         float32 multiples of 2⁻²⁴, of the broadcast shape.
     """

@@ -18,16 +18,11 @@ class KeyQueue(nn.Module):
 
     Args:
         size: number of keys K; 0 is a queue that holds nothing.
-        dimension: Size of a key.
         generator: for the random unit vectors that are the keys at first, as in MoCo.
 
     Attributes:
-        keys: (size, dimension).
         source_ids: what each key is a translation of, −1 where unknown, (size,).
         pointer: where the next key goes.
-
-    Raises:
-        ConfigurationError: a negative size.
     """
 
     keys: Tensor

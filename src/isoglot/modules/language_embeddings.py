@@ -15,15 +15,9 @@ def language_embeddings(
 ) -> nn.Embedding:
     """A table of language vectors, normally distributed.
 
-    Args:
-        languages: how many language ids there are (ids 0 … ``languages − 1``).
-        size: the encoder's *embedding* size (``input_embeddings(model).embedding_dim``; hidden size in most
-            families).
-        std: standard deviation of the initial vectors; encoders use 0.02.
-        seed: draw from a generator of its own; ``None`` draws from the global one.
-
-    Raises:
-        ConfigurationError: fewer than one language.
+    ``size``: the encoder's *embedding* size (``input_embeddings(model).embedding_dim``; hidden size in most
+    families).
+    ``seed``: draw from a generator of its own; ``None`` draws from the global one.
     """
     if languages < 1:
         raise ConfigurationError(
@@ -39,15 +33,9 @@ def language_embeddings(
 def add_language_embeddings(embedded: Tensor, language_ids: Tensor, table: nn.Embedding) -> Tensor:
     """Input embeddings plus the vector of each position's language: E[x] + L[language(x)].
 
-    Args:
-        embedded: word embeddings.
-        language_ids: one id a position, or one a sequence.
-        table: language vectors, as wide as ``embedded``.
+    ``language_ids``: one id a position, or one a sequence.
 
     **Shape**: embedded (batch, length, size); language_ids (batch, length) or (batch,); result as embedded.
-
-    Raises:
-        ConfigurationError: the widths differ.
     """
     if table.embedding_dim != embedded.shape[-1]:
         raise ConfigurationError(

@@ -20,9 +20,6 @@ _SHARED: WeakKeyDictionary[PreTrainedModel, LiteralTransform]
 class LiteralTransform(nn.Module):
     """``linear(GELU(W h + b))``: Eq. 3–4 of WEAM, where BERT's own head has a LayerNorm in the place of ``linear``.
 
-    Args:
-        size: hidden size.
-
     **Shape**: (items, hidden) → (items, hidden).
     """
 

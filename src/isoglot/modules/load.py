@@ -130,15 +130,7 @@ def load_masked_lm(
 
 
 def masked_lm_config(path: str | Path, **where: Any) -> PreTrainedConfig:
-    """A checkpoint's configuration, of a family that has a masked-LM head, whether the checkpoint holds one or not.
-
-    Args:
-        path: Folder or hub name.
-        **where: ``revision`` and ``local_files_only`` of a hub name.
-
-    Raises:
-        ConfigurationError: It cannot be read, or there is no masked-LM head for such a model.
-    """
+    """A checkpoint's configuration, of a family that has a masked-LM head, whether the checkpoint holds one or not."""
     config = load_config(path, **where)
     kind = config.model_type
     if kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES or getattr(config, "is_encoder_decoder", False):
@@ -167,12 +159,7 @@ def model_config(
 ) -> PreTrainedConfig:
     """The configuration of an encoder from scratch.
 
-    Args:
-        settings: ``architecture`` and the configuration's own arguments; see :func:`load_masked_lm`.
-        tokenizer: gives ``vocab_size`` and the special ids; without one, give ``vocab_size``.
-
-    Raises:
-        ConfigurationError: all mistakes found, together.
+    ``tokenizer``: gives ``vocab_size`` and the special ids; without one, give ``vocab_size``.
     """
     name = str(settings["architecture"])
     if name not in ARCHITECTURES:

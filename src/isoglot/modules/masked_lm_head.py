@@ -28,9 +28,6 @@ _Finder = Callable[[Any], _Parts]
 class HeadTransform(nn.Module):
     """The part of a masked-LM head before the vocabulary: dense, activation, normalisation.
 
-    Args:
-        layers: the modules and functions to go through, in order; modules are registered here.
-
     **Shape**: (N, hidden) → (N, h'), where h' is the width of the output rows.
     """
 
@@ -54,9 +51,7 @@ class MaskedLMHead:
     again.
 
     Args:
-        transform: dense, activation and normalisation of the family.
         weight: output rows (V, h'), in most models the word embedding table itself.
-        bias: (V,), or ``None``.
     """
 
     transform: nn.Module = field(repr=False)
@@ -92,12 +87,7 @@ def masked_lm_head(model: PreTrainedModel, *, check: bool = False) -> MaskedLMHe
     The call is
     cheap: read the head anew each step instead of keeping it, so that it is never stale.
 
-    Args:
-        model: encoder with a masked-LM head.
-        check: also run the model on four tokens and compare the head's logits with its own.
-
-    Raises:
-        ConfigurationError: there is no such head, or with ``check``, it does not give the model's logits.
+    ``check``: also run the model on four tokens and compare the head's logits with its own.
     """
     found = next((find(model) for fits, find in _FAMILIES if fits(model)), None) or _generic(model)
     head = MaskedLMHead(*found)
@@ -114,9 +104,7 @@ def start_new_head(model: PreTrainedModel, counts: Tensor) -> bool:
     that the output embeddings meet the encoder's own states. The output embeddings, and a head that was loaded, stay
     as they are.
 
-    Args:
-        model: An encoder from :func:`isoglot.modules.load.load_masked_lm`.
-        counts: How often each piece occurs, (pieces); rows of the output layer without a piece count as 0.
+    ``counts``: How often each piece occurs, (pieces); rows of the output layer without a piece count as 0.
 
     Returns:
         Whether the head is new.

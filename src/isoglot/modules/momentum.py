@@ -25,14 +25,7 @@ class MomentumCopy(nn.Module, Generic[M]):
     the state dict.
 
     Args:
-        online: the module to follow; it is copied, not kept.
         momentum: m, from 0 (an exact copy at each update) to 1 (never changes).
-
-    Attributes:
-        module: the copy.
-
-    Raises:
-        ConfigurationError: m outside [0, 1].
 
     Source: Pan et al. 2021 (PPA), Eq. 1.
     """

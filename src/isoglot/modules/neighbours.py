@@ -41,19 +41,13 @@ def similarity_blocks(
 ) -> Iterator[tuple[int, Tensor]]:
     """Similarities of all queries to all keys, some rows at a time.
 
-    Args:
-        queries: unit vectors. Shape: (n, hidden).
-        keys: unit vectors. Shape: (m, hidden).
-        similarity: one of :data:`SIMILARITIES`.
-        neighbours: k of the means; by default :data:`NEIGHBOURS`.
-        others: unit vectors of the queries' language among which the keys' neighbours are; by default the queries.
-            Shape: (o, hidden).
+    ``queries``: unit vectors. Shape: (n, hidden).
+    ``keys``: unit vectors. Shape: (m, hidden).
+    ``others``: unit vectors of the queries' language among which the keys' neighbours are; by default the queries.
+    Shape: (o, hidden).
 
     Yields:
         Number of the first query and its block. Shape: (rows, m).
-
-    Raises:
-        ConfigurationError: no such similarity.
     """
     if similarity not in SIMILARITIES:
         raise ConfigurationError(f"similarity {similarity!r} given; it is one of {', '.join(SIMILARITIES)}")
@@ -77,12 +71,6 @@ def gold_ranks(
     """Rank of key i for query i (1 the best), and the best key of each query.
 
     Of equally similar keys the first counts as the nearer one.
-
-    Args:
-        queries: unit vectors. Shape: (n, hidden).
-        keys: as many.
-        similarity: see :func:`similarity_blocks`.
-        neighbours: see :func:`similarity_blocks`.
     """
     ranks, best = [], []
     for start, block in similarity_blocks(queries, keys, similarity=similarity, neighbours=neighbours):

@@ -20,7 +20,6 @@ class Pointer(nn.Module):
     Two separate linear maps, each with bias and each shared by both directions, as in the released code.
 
     Args:
-        hidden_size: d_h.
         generator: where the initial weights are drawn from (PyTorch's default for linear layers, uniform in
             ±1/√d_h); the global generator by default.
     """
@@ -37,11 +36,9 @@ class Pointer(nn.Module):
     def forward(self, hidden: Tensor, rows: Tensor, positions: Tensor, allowed: Tensor) -> Tensor:
         """Scores of the query positions alone, in float32.
 
-        Args:
-            hidden: states of the whole batch.
-            rows: batch row of each query, ascending.
-            positions: position of each query in its row; a position may come more than once.
-            allowed: which positions may be chosen for each query; at least one.
+        ``rows``: batch row of each query, ascending.
+        ``positions``: position of each query in its row; a position may come more than once.
+        ``allowed``: which positions may be chosen for each query; at least one.
 
         Returns:
             Scores, −inf where not allowed.
@@ -68,13 +65,6 @@ def pointer_alignment(
     pointer: Pointer, source: Tensor, target: Tensor, source_mask: Tensor, target_mask: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Alignment probabilities of a trained pointer for whole sentences, both directions.
-
-    Args:
-        pointer: the pointer network.
-        source: states of the source tokens, from one encoding of the (unmasked) pair.
-        target: states of the target tokens.
-        source_mask: real source tokens.
-        target_mask: real target tokens.
 
     Returns:
         Forward probabilities, whose real rows sum to 1 (each source token over the target), and backward

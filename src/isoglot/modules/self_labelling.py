@@ -67,9 +67,6 @@ class Sides:
     Attributes:
         source: positions of the source tokens, (batch, n); past a row's own count they are any other
             positions.
-        target: the same for the target, (batch, m).
-        source_mask: real ones, (batch, n).
-        target_mask: real ones, (batch, m).
     """
 
     source: Tensor
@@ -99,12 +96,7 @@ class Sides:
 
 @dataclass(frozen=True)
 class LinkGrid:
-    """Links between the two sentences of each row.
-
-    Attributes:
-        sides: where the sentences stand.
-        links: bool (batch, n, m).
-    """
+    """Links between the two sentences of each row."""
 
     sides: Sides
     links: Tensor
@@ -113,9 +105,6 @@ class LinkGrid:
         """One linked position for each position, −1 where there is none: int64 (batch, length).
 
         Of several links the last one in the other sentence counts, as in XLM-Align's code.
-
-        Args:
-            length: of the rows.
         """
         links, sides = self.links, self.sides
         partner = torch.full((links.shape[0], length), -1, dtype=torch.int64, device=links.device)
@@ -148,11 +137,6 @@ def self_label(states: Tensor, side_ids: Tensor, options: SelfLabelling | None =
     the sentence that stands first, as in the released code, whose data hold every pair in both orders: a plan
     after a few iterations, and so its links, depend on which side is which.
 
-    Args:
-        states: hidden states of the labelling layer.
-        side_ids: 1 source, 2 target, 0 otherwise.
-        options: default: the paper's.
-
     **Shape**: states (batch, length, hidden), side_ids (batch, length); links (batch, n, m) for the longest
     first and second sentence.
     """
@@ -182,9 +166,7 @@ def self_label(states: Tensor, side_ids: Tensor, options: SelfLabelling | None =
 def corpus_grid(link_ids: Tensor, side_ids: Tensor) -> LinkGrid:
     """Links that came with the corpus, on the same grid as :func:`self_label`.
 
-    Args:
-        link_ids: [source position, target position] in the row, padded with −1.
-        side_ids: 1 source, 2 target, 0 otherwise; links that touch another position are left out.
+    ``link_ids``: [source position, target position] in the row, padded with −1.
 
     **Shape**: link_ids (batch, links, 2), side_ids (batch, length).
     """

@@ -36,24 +36,17 @@ def sinkhorn(
     similarities that are not positive; ``order="paper"`` (Eq. 6) normalises rows, then columns, and takes
     max(ε, ·). After a few iterations neither is doubly stochastic.
 
-    Args:
-        similarity: (batch, n, m) raw dot products.
-        mask: (batch, n, m) real cells.
-        iterations: k; 2 in the paper, 0 returns K twice (plain argmax alignment).
-        mu: μ of the entropic term; 1 in the paper. Other values are computed in log space.
-        order: which side is normalised first.
-        epsilon: ε, 1e-6 in the code; ``None``: no floor, as XLM-Align's released aligner runs (its floor is set in
-            a copy and lost), so that the plan keeps the signs of the similarities. It takes μ = 1.
-        double: compute and return float64. Sums then do not depend on how far a batch is padded, to the
-            precision that decides an argmax; else float32.
+    ``similarity``: (batch, n, m) raw dot products.
+    ``iterations``: k; 2 in the paper, 0 returns K twice (plain argmax alignment).
+    ``mu``: μ of the entropic term; 1 in the paper. Other values are computed in log space.
+    ``epsilon``: ε, 1e-6 in the code; ``None``: no floor, as XLM-Align's released aligner runs (its floor is set in
+    a copy and lost), so that the plan keeps the signs of the similarities. It takes μ = 1.
+    ``double``: compute and return float64. Sums then do not depend on how far a batch is padded, to the
+    precision that decides an argmax; else float32.
 
     Returns:
         π, whose real rows were normalised last, and ξ, whose real columns were normalised last. The plan of
         the last half-step is π for ``official`` and ξ for ``paper``. Both are 0 outside the mask.
-
-    Raises:
-        ConfigurationError: μ or ε not positive, no ε with another μ than 1, a negative number of iterations, an
-            unknown order.
     """
     _check(iterations=iterations, mu=mu, order=order, epsilon=epsilon)
     kernel = scores = similarity.double() if double else similarity.float()

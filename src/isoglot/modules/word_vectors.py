@@ -42,10 +42,6 @@ class WordIndex:
 def word_index(word_ids: Tensor, input_ids: Tensor) -> WordIndex:
     """Index the words of a batch.
 
-    Args:
-        word_ids: 0-based word of each position, −1 where there is none.
-        input_ids: the pieces, for the fingerprints.
-
     **Shape**: both (batch, length).
     """
     batch, length = word_ids.shape
@@ -98,12 +94,8 @@ def word_links(
 ) -> Tensor:
     """Piece links of a sentence pair as distinct word links.
 
-    Args:
-        links: [query position, key position], −1 pads.
-        query: words of the query side.
-        key: words of the key side.
-        one_to_one: leave out words that take part in several links.
-        drop_identical: leave out pairs of equal words (names, numbers, punctuation).
+    ``links``: [query position, key position], −1 pads.
+    ``drop_identical``: leave out pairs of equal words (names, numbers, punctuation).
 
     Returns:
         (links, 3): row of the batch, query word, key word; sorted.

@@ -103,11 +103,7 @@ class ContextualAlignment(Objective):
 
 
 def side_words(batch: Batch, view: str, side: str) -> WordIndex:
-    """The words of one side of a sentence-pair view.
-
-    Raises:
-        ConfigurationError: the view gives no word ids.
-    """
+    """The words of one side of a sentence-pair view."""
     tensors = batch[view]
     if f"{side}_word_ids" not in tensors:
         raise ConfigurationError(

@@ -29,8 +29,6 @@ class Queries:
     """Which positions ask, and what they should find.
 
     Attributes:
-        rows: batch rows, ascending, (queries,).
-        positions: positions in the row, (queries,).
         targets: positions that are right, bool (queries, length), at least one a query, all in the other
             sentence.
     """
@@ -237,12 +235,6 @@ def pointer_loss(
 
     Each query's keys are all tokens of the other sentence, masked or not; a query with several targets has
     its probability mass spread uniformly over them, and is right if its best key is any of them.
-
-    Args:
-        pointer: the pointer network.
-        hidden: states of the masked pairs.
-        side_ids: 1 source, 2 target, 0 otherwise.
-        queries: who asks and what is right.
 
     Returns:
         The sum over the queries, 0 with its graph intact for none, and the detached number of right answers.

@@ -155,12 +155,8 @@ def exchange(
 ) -> tuple[Tensor, Tensor]:
     """The rows of ``Aᵀ H`` at the masked positions.
 
-    Args:
-        hidden: encoder states.
-        links: position pairs in the concatenated sequence, −1 pads.
-        masked: positions to predict.
-        many: see :class:`WordExchange`.
-        keep_unaligned: give masked positions without a link a row of zeros instead of leaving them out.
+    ``links``: position pairs in the concatenated sequence, −1 pads.
+    ``keep_unaligned``: give masked positions without a link a row of zeros instead of leaving them out.
 
     Returns:
         The exchanged states (items, hidden) and each one's index into the flattened (batch × length) positions,

@@ -46,12 +46,7 @@ _COUNTED = 10_000
 
 @dataclass(frozen=True)
 class Built:
-    """What a recipe's sections became.
-
-    Args:
-        model: encoder, objectives, weights.
-        views: view name to the stream it reads and the view.
-    """
+    """What a recipe's sections became."""
 
     model: AlignmentModel
     views: dict[str, tuple[str, View]]
@@ -72,14 +67,8 @@ def build_views(
 ) -> dict[str, tuple[str, View]]:
     """The views of a recipe.
 
-    Args:
-        recipe: checked.
-        tokenizer: Tokenizer of the streams.
-        corpora: prepared corpora by stream name, for views that take one (a lexicon).
-        longest: tokens that the encoder has positions for; a view's ``max_length`` by default.
-
-    Raises:
-        ConfigurationError: options that views refuse, of all views together.
+    ``corpora``: prepared corpora by stream name, for views that take one (a lexicon).
+    ``longest``: tokens that the encoder has positions for; a view's ``max_length`` by default.
     """
     views: dict[str, tuple[str, View]] = {}
     problems: list[str] = []
@@ -101,11 +90,7 @@ def build_model(
     tokenizer: PreTrainedTokenizerFast,
     corpora: Mapping[str, Dataset],
 ) -> Built:
-    """Encoder, views, objectives and language embeddings of a recipe; all new weights follow from its seed.
-
-    Raises:
-        ConfigurationError: what the encoder, the views or the objectives refuse, each group's mistakes together.
-    """
+    """Encoder, views, objectives and language embeddings of a recipe; all new weights follow from its seed."""
     spec = {**recipe.model.model_dump(), "path": recipe.model.checkpoint}
     spec = {k: v for k, v in spec.items() if v is not None}
     encoder = load_masked_lm(spec, tokenizer=tokenizer, seed=recipe.seed)
@@ -124,11 +109,7 @@ def build_model(
 
 
 def encoder_config(recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> PreTrainedConfig:
-    """The configuration of the recipe's encoder, without its weights.
-
-    Raises:
-        ConfigurationError: it cannot be read, or the family does not take these sizes.
-    """
+    """The configuration of the recipe's encoder, without its weights."""
     path = recipe.model.checkpoint
     if path is None:
         settings = {"architecture": recipe.model.architecture, **recipe.model.options}
@@ -193,11 +174,8 @@ def batch_options(
 ) -> BatchOptions:
     """Batch size with what one example of each stream costs in tokens.
 
-    Args:
-        recipe: gives the size.
-        views: view name to the stream it reads and the view. Its ``special_tokens`` says how many it adds (a view of
-            your own that does not say: 3); packed blocks hold theirs already.
-        streams: encoded.
+    ``views``: view name to the stream it reads and the view. Its ``special_tokens`` says how many it adds (a view of
+    your own that does not say: 3); packed blocks hold theirs already.
     """
     costs = {}
     for stream in dict.fromkeys(name for name, _ in views.values()):
@@ -215,11 +193,7 @@ def batch_options(
 
 
 def require_columns(views: Mapping[str, tuple[str, View]], streams: Mapping[str, Dataset]) -> None:
-    """Every view finds the columns that it reads.
-
-    Raises:
-        ConfigurationError: the views that do not, together.
-    """
+    """Every view finds the columns that it reads."""
     problems = []
     for name, (stream, view) in views.items():
         present = streams[stream].column_names

@@ -65,9 +65,7 @@ def load_recipe(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Reci
 def explicit(recipe: Recipe, made: Mapping[Location, Any] | None = None) -> dict[str, Any]:
     """The recipe with the values that will be used: defaults of views and objectives filled in, what is unset left out.
 
-    Args:
-        recipe: checked.
-        made: the views and objectives of a run by section and name; stand-ins by default.
+    ``made``: the views and objectives of a run by section and name; stand-ins by default.
     """
     values = recipe.model_dump(mode="json")
     if made is None:

@@ -47,7 +47,6 @@ class Constructor:
     """How a view or an objective is made from its section of a recipe.
 
     Args:
-        name: the section's ``type``.
         make: takes the tokenizer (a view) or the encoder (an objective) first, then options by name.
         supplied: parameters that isoglot fills in by name where the recipe does not
             (:data:`isoglot.views.base.SUPPLIED`, :data:`isoglot.objectives.base.SUPPLIED`).
@@ -112,17 +111,7 @@ class Constructor:
     def build(
         self, first: Any, given: Mapping[str, Any], corpora: Mapping[str, Dataset], **supplied: Any
     ) -> Any:
-        """Call it.
-
-        Args:
-            first: the tokenizer or the encoder.
-            given: the recipe's options.
-            corpora: prepared corpora by stream name.
-            **supplied: values of :attr:`supplied`; those that it does not take are left out.
-
-        Raises:
-            ConfigurationError: it refuses the options.
-        """
+        """Call it."""
         names = {p.name for p in self._parameters}
         values = {k: v for k, v in supplied.items() if k in names and k in self.supplied}
         for name, value in given.items():
@@ -137,11 +126,7 @@ class Constructor:
 
 
 def constructor(section: str, name: str) -> Constructor:
-    """The constructor of a ``type`` in ``views`` or ``objectives``.
-
-    Raises:
-        ConfigurationError: there is none; the message has the closest name.
-    """
+    """The constructor of a ``type`` in ``views`` or ``objectives``."""
     registry, supplied = _REGISTRIES[section]
     return Constructor(name, resolve(registry, name, kind=section.removesuffix("s")), supplied)
 
@@ -158,18 +143,7 @@ def make_view(
     corpora: Mapping[str, Dataset],
     longest: int | None,
 ) -> View:
-    """A view from its options.
-
-    Args:
-        made_by: its constructor.
-        options: as the recipe gives them.
-        tokenizer: Tokenizer of the streams.
-        corpora: prepared corpora by stream name.
-        longest: tokens that the encoder has positions for.
-
-    Raises:
-        ConfigurationError: it refuses the options, or its inputs are longer than the encoder takes.
-    """
+    """A view from its options."""
     given = options.get("max_length")
     if "max_length" in made_by.options and longest is not None and isinstance(given, int) and given > longest:
         raise ConfigurationError(f"max_length: {given} given, the encoder has {longest} positions; lower it")

@@ -23,12 +23,8 @@ class InspectedInstance:
     """What one view makes of the example at one position of the run.
 
     Args:
-        view: the view's name.
-        type: the view's type.
-        stream: the stream that it reads.
         position: 0-based, as training counts.
         coin: the example's coin, which orders its sides in views that shuffle.
-        rows: one a piece.
     """
 
     view: str

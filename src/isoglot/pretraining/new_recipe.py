@@ -38,17 +38,8 @@ def new_recipe(
 ) -> Path:
     """Write a recipe that continues an encoder on a bitext.
 
-    Args:
-        paths: Two files, of which line i translates line i, or files with both sides.
-        out: The YAML file to write.
-        encoder: Folder or hub name.
-        languages: Source and target language.
-        reading: Options of :class:`isoglot.corpus.read.sources.Reading`, where the files need any.
-        overwrite: Replace a file that is there.
-
-    Raises:
-        ConfigurationError: An input or the encoder cannot be used, the file is there, or a mistake that
-            :func:`isoglot.pretraining.check.load_recipe` finds.
+    ``paths``: Two files, of which line i translates line i, or files with both sides.
+    ``reading``: Options of :class:`isoglot.corpus.read.sources.Reading`, where the files need any.
     """
     out = Path(out)
     if out.exists() and not overwrite:

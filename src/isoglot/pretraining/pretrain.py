@@ -134,11 +134,7 @@ def _pretrained(
 
 
 def training_arguments(recipe: Recipe, out: Path) -> TrainingArguments:
-    """The recipe's ``train`` section as the library's arguments.
-
-    Raises:
-        ConfigurationError: the library refuses them, or this machine cannot do what they ask for.
-    """
+    """The recipe's ``train`` section as the library's arguments."""
     settings: dict[str, Any] = {
         "report_to": "none",
         "ddp_timeout": _PATIENCE,
@@ -171,11 +167,7 @@ def build_trainer(
     tokenizer: PreTrainedTokenizerFast,
     args: TrainingArguments,
 ) -> AlignmentTrainer:
-    """The trainer of a run, ready to train.
-
-    Raises:
-        ConfigurationError: batches that the streams cannot fill.
-    """
+    """The trainer of a run, ready to train."""
     batch = batch_options(recipe, built.views, streams)
     mixture = build_mixture(recipe, streams, batch, group=args.world_size * args.gradient_accumulation_steps)
     collator = Collator(
@@ -199,14 +191,7 @@ def build_trainer(
 def build_mixture(
     recipe: Recipe, streams: Mapping[str, Dataset], batch: BatchOptions, *, group: int
 ) -> Mixture:
-    """Which example stands where: the epochs of the named stream, or of the first one where steps are counted.
-
-    Args:
-        recipe: checked.
-        streams: encoded.
-        batch: the size of a batch.
-        group: batches in one optimiser step: ranks times accumulation.
-    """
+    """Which example stands where: the epochs of the named stream, or of the first one where steps are counted."""
     primary = recipe.epochs.stream if recipe.epochs is not None else next(iter(streams))
     if primary not in streams:
         raise ConfigurationError(

@@ -54,13 +54,7 @@ def stream_sources(stream: StreamSection) -> list[Source]:
 
 
 def prepare_values(recipe_values: Mapping[str, Any], kind: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-    """A stream's keys that are options of preparing; filters by pieces measure with the run's tokenizer by default.
-
-    Args:
-        recipe_values: the whole recipe's values, to find its tokenizer.
-        kind: Kind of the stream.
-        options: the stream's keys.
-    """
+    """A stream's keys that are options of preparing; filters by pieces measure with the run's tokenizer by default."""
     values = {"kind": kind, **{k: v for k, v in options.items() if k in PrepareOptions.model_fields}}
     if values.get("tokenizer") is None and any(values.get(name) is not None for name in _MEASURED):
         for section in ("tokenizer", "model"):

@@ -56,11 +56,7 @@ def cache_folder() -> Path:
 
 
 def prepared(recipe: Recipe, cache: Path, report: Reporter) -> dict[str, Dataset]:
-    """Each stream's corpus: opened where it is prepared already, else prepared into the cache.
-
-    Raises:
-        ConfigurationError, InputError: as :func:`isoglot.corpus.prepare.prepare`; the message names the stream.
-    """
+    """Each stream's corpus: opened where it is prepared already, else prepared into the cache."""
     found = {}
     for name, stream in recipe.streams.items():
         if len(stream.paths) == 1 and is_prepared(stream.paths[0]):
@@ -109,15 +105,7 @@ def load_tokenizer(
 ) -> PreTrainedTokenizerFast:
     """The run's tokenizer: the one named, the model's own, or one trained on the streams' text.
 
-    Args:
-        recipe: checked.
-        corpora: prepared, by stream.
-        cache: keeps trained tokenizers.
-        report: Receives progress reports.
-        kept: folder of a checkpoint of this run, whose tokenizer is used instead of training one again.
-
-    Raises:
-        ConfigurationError: it cannot be loaded or trained, or is not a fast one.
+    ``kept``: folder of a checkpoint of this run, whose tokenizer is used instead of training one again.
     """
     options = tokenizer_options(recipe)
     if options is not None and kept is not None:

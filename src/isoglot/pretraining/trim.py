@@ -50,11 +50,9 @@ class Trimmed:
     """What became of an encoder.
 
     Attributes:
-        path: The folder.
         pieces: Entries of the tokenizer, before and after.
         parameters: Numbers in the weights, before and after.
         held_out: Tokens of held-out text, and how many of these are cut differently; ``None`` without such text.
-        skipped: Whether the folder was there already, made from the same.
     """
 
     path: Path
@@ -77,16 +75,7 @@ def trim(
     Special tokens and the characters seen stay. With ``min_count`` 1 the text is cut into the same pieces as before;
     the hidden states of these pieces, and their masked-LM logits, are the same too.
 
-    Args:
-        encoder: A checkpoint's folder, a run's folder, or a hub name; with a masked-LM head or without.
-        out: The folder to write.
-        request: What to keep.
-        overwrite: Replace a folder that was made otherwise.
-        progress: Object with ``progress(label, done, total)``.
-
-    Raises:
-        ConfigurationError: No text, an encoder that cannot be trimmed, or ``out`` is in use.
-        InputError: A file cannot be read.
+    ``encoder``: A checkpoint's folder, a run's folder, or a hub name; with a masked-LM head or without.
     """
     if not request.text:
         raise ConfigurationError("no text given; name the text to keep the pieces of: --text corpus.tsv")

@@ -101,11 +101,7 @@ class Document:
 
 
 def parse_value(text: str) -> Any:
-    """One value as YAML 1.2 types it: ``5e-5`` a float, ``no`` a string, ``[1, 2]`` a list.
-
-    Raises:
-        InputError: the text is not YAML.
-    """
+    """One value as YAML 1.2 types it: ``5e-5`` a float, ``no`` a string, ``[1, 2]`` a list."""
     document = Document()
     node = compose(io.StringIO(text), "value")
     return None if node is None else construct(node, (), "value", document)
@@ -124,11 +120,7 @@ def dump_yaml(values: Any) -> str:
 
 
 def compose(stream: Any, name: str) -> Node | None:
-    """A YAML text as ruamel's nodes.
-
-    Raises:
-        InputError: It is not YAML, or nested too deeply; with its line.
-    """
+    """A YAML text as ruamel's nodes."""
     yaml = YAML(typ="safe", pure=True)
     text = stream.read()
     try:

@@ -30,9 +30,6 @@ def load(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Recipe:
         path_or_name: a YAML file, or the name of a built-in recipe (``tlm``).
         overrides: ``section.key=value`` each (``train.learning_rate=5e-5``).
 
-    Returns:
-        The recipe.
-
     Raises:
         ConfigurationError: its mistakes, all listed, each with its line.
         InputError: the file is not YAML.

@@ -95,15 +95,7 @@ def mismatch(hint: Any, value: Any) -> str | None:
 
 
 def require_choices(maker: Callable[..., Any], **values: Any) -> None:
-    """Refuse values that their parameter's ``Literal`` does not list.
-
-    Args:
-        maker: The class or function that takes them.
-        **values: What was given, by parameter.
-
-    Raises:
-        ConfigurationError: All that are not listed, each with the closest choice.
-    """
+    """Refuse values that their parameter's ``Literal`` does not list."""
     hints, problems = hints_of(maker), []
     for name, value in values.items():
         parts = (hints[name], *typing.get_args(hints[name]))

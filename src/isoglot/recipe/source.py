@@ -31,11 +31,7 @@ def builtin_recipes() -> dict[str, Path]:
 
 
 def find(path_or_name: str | Path) -> Path:
-    """A recipe file, given its path or the name of a built-in recipe.
-
-    Raises:
-        ConfigurationError: there is neither; the message lists the closest name.
-    """
+    """A recipe file, given its path or the name of a built-in recipe."""
     path = Path(path_or_name)
     if path.is_file():
         return path
@@ -54,17 +50,11 @@ def read_document(
 ) -> Document:
     """Read a recipe, what it extends, and the overrides.
 
-    Args:
-        path_or_name: YAML file, or the name of a built-in recipe.
-        overrides: ``section.key=value`` each, the value typed as YAML types it.
-        variables: Whether an environment variable that is not set is a mistake.
+    ``overrides``: ``section.key=value`` each, the value typed as YAML types it.
+    ``variables``: Whether an environment variable that is not set is a mistake.
 
     Returns:
         The document; its ``problems`` hold the mistakes so far.
-
-    Raises:
-        ConfigurationError: There is no such recipe.
-        InputError: The file cannot be read or is not YAML.
     """
     document = _read_file(find(path_or_name), seen=())
     for override in overrides:

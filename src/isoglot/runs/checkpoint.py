@@ -20,12 +20,7 @@ _TOKENIZER_FILES = ("tokenizer*.json", "vocab.*", "*.model")
 def checkpoint_folder(checkpoint: str | Path, *, file: str = "config.json") -> Path | str:
     """A checkpoint's own folder, from it or the run's folder around it; a hub name stays as it is.
 
-    Args:
-        checkpoint: as the user gave it.
-        file: what the folder must hold; ``tokenizer`` stands for any file of a tokenizer.
-
-    Raises:
-        ConfigurationError: a path that does not exist, or a folder without the file.
+    ``file``: what the folder must hold; ``tokenizer`` stands for any file of a tokenizer.
     """
     folder, name = Path(checkpoint).expanduser(), str(checkpoint)
     for place in (folder, folder / CHECKPOINT):
@@ -43,10 +38,6 @@ def checkpoint_folder(checkpoint: str | Path, *, file: str = "config.json") -> P
 @contextmanager
 def reading(checkpoint: str | Path, file: str) -> Iterator[None]:
     """Turn whatever a library raises while it reads a checkpoint into one line that names the broken file.
-
-    Args:
-        checkpoint: folder or hub name.
-        file: what is being read: ``config.json``, ``tokenizer.json`` or ``model.safetensors``.
 
     Raises:
         ConfigurationError: in place of any exception of the block that is not isoglot's own.

@@ -52,11 +52,7 @@ def disk_problem(error: BaseException | None) -> str | None:
 
 @contextmanager
 def full_disk_named(path: str | Path) -> Iterator[None]:
-    """Turn whatever a library raises on a full or broken disk into one line that names the output.
-
-    Raises:
-        DiskError: In place of the library's exception.
-    """
+    """Turn whatever a library raises on a full or broken disk into one line that names the output."""
     try:
         yield
     except IsoglotError:

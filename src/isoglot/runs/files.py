@@ -121,9 +121,6 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
 
     What stands there is replaced; it goes only when the new folder is complete.
 
-    Args:
-        path: Where the folder goes; its parents are made where they are missing.
-
     Raises:
         ConfigurationError: The path is a file, or its parents cannot be made.
         OSError: The folder cannot be written; what stood there before is unchanged.
@@ -157,11 +154,7 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
 
 
 def make_folder(path: str | Path) -> Path:
-    """Make a folder and its parents.
-
-    Raises:
-        ConfigurationError: It cannot be made.
-    """
+    """Make a folder and its parents."""
     folder = Path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -180,12 +173,7 @@ def make_folder(path: str | Path) -> Path:
 def refuse_overwriting(output: str | Path, inputs: Iterable[str | Path | None]) -> None:
     """Refuse an output that is one of the inputs, or a folder that holds one.
 
-    Args:
-        output: A file or folder that is going to be written; ``-`` is standard output.
-        inputs: Paths that are going to be read; names that are not paths, ``-`` and ``None`` are skipped.
-
-    Raises:
-        ConfigurationError: Writing the output would destroy an input.
+    ``inputs``: Paths that are going to be read; names that are not paths, ``-`` and ``None`` are skipped.
     """
     out = Path(output)
     if not out.is_file() and not out.is_dir():

@@ -73,20 +73,14 @@ def state_of(
 ) -> State:
     """What a folder holds, compared with what it should be made from.
 
-    Args:
-        folder: The folder.
-        wanted: Inputs by name; every one must be as the folder's manifest (or, unfinished, its ``run.json``) has it.
-        what: What such a folder is called in messages: ``fine-tuning run``.
-        overwrite: Take a folder of the same kind with other inputs as new; ``None`` where that is not offered.
-        resume: Whether an unfinished run may be continued.
-        name: Name of the manifest.
-        told_by: More recorded values that name the differences where ``wanted`` is a hash.
+    ``wanted``: Inputs by name; every one must be as the folder's manifest (or, unfinished, its ``run.json``) has it.
+    ``what``: What such a folder is called in messages: ``fine-tuning run``.
+    ``overwrite``: Take a folder of the same kind with other inputs as new; ``None`` where that is not offered.
+    ``resume``: Whether an unfinished run may be continued.
+    ``told_by``: More recorded values that name the differences where ``wanted`` is a hash.
 
     Returns:
         ``new`` (missing, empty, or to be overwritten), ``unfinished`` or ``finished``.
-
-    Raises:
-        ConfigurationError: It holds something else; the message names what differs.
     """
     place = Path(folder)
     if place.exists() and not place.is_dir():
@@ -147,19 +141,11 @@ def make_once(
 ) -> tuple[dict[str, Any], bool]:
     """Make a folder, unless it is there already; of several processes one makes it and the others wait.
 
-    Args:
-        folder: The folder; it appears when it is complete.
-        wanted: What it is made from, as the manifest records it.
-        make: Writes into the folder it is given and returns what else the manifest should record.
-        what: What such a folder is called in messages.
-        overwrite: As for :func:`state_of`.
-        name: Name of the manifest.
+    ``wanted``: What it is made from, as the manifest records it.
+    ``make``: Writes into the folder it is given and returns what else the manifest should record.
 
     Returns:
         The manifest, and whether the folder was made now.
-
-    Raises:
-        ConfigurationError: The folder holds something else.
     """
 
     def finished() -> dict[str, Any] | None:
@@ -180,9 +166,7 @@ def make_once(
 def clear(out: Path, *, existed: bool) -> None:
     """Take back a folder in which nothing has been trained.
 
-    Args:
-        out: the run's folder.
-        existed: whether it was there (empty) before; then it stays, empty.
+    ``existed``: whether it was there (empty) before; then it stays, empty.
     """
     shutil.rmtree(out, ignore_errors=True)
     if existed:

@@ -63,11 +63,7 @@ def locked(path: str | Path, *, wait: bool = True) -> Iterator[None]:
 
 @contextmanager
 def occupied(folder: str | Path) -> Iterator[None]:
-    """Make a run's folder and keep other processes out of it; a folder that stays empty is removed again.
-
-    Raises:
-        ConfigurationError: Another process is at work in it, or it cannot be made.
-    """
+    """Make a run's folder and keep other processes out of it; a folder that stays empty is removed again."""
     place = Path(folder)
     existed = place.exists()
     make_folder(place)

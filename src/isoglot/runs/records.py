@@ -19,13 +19,7 @@ Record = TypeVar("Record", bound=BaseModel)
 def parse_json(text: str, *, path: str | Path, line: int | None = None) -> Any:
     """A JSON value from a user's file.
 
-    Args:
-        text: The value.
-        path: Its file, for the message.
-        line: Its line; by default the line in ``text`` where it is wrong.
-
-    Raises:
-        InputError: It is not JSON, is nested too deeply, has a number of too many digits, or half a surrogate pair.
+    ``line``: Its line; by default the line in ``text`` where it is wrong.
     """
     try:
         value = json.loads(text)
@@ -42,11 +36,7 @@ def parse_json(text: str, *, path: str | Path, line: int | None = None) -> Any:
 
 
 def parse_object(text: str, *, path: str | Path, line: int) -> dict[str, Any]:
-    """One line of a file of JSON lines.
-
-    Raises:
-        InputError: It is not a JSON object.
-    """
+    """One line of a file of JSON lines."""
     value = parse_json(text, path=path, line=line)
     if not isinstance(value, dict):
         raise InputError(
@@ -60,14 +50,8 @@ def parse_object(text: str, *, path: str | Path, line: int) -> dict[str, Any]:
 def read_records(path: Path, model: type[Record], *, what: str, wrong: str) -> list[Record]:
     """The records of a file; blank lines are skipped.
 
-    Args:
-        path: File of JSON lines.
-        model: What each line must be.
-        what: What a line is called (``row``), for the message.
-        wrong: What a line that is none is called (``no result row``).
-
-    Raises:
-        InputError: A line is not such a record (``file:line``).
+    ``what``: What a line is called (``row``), for the message.
+    ``wrong``: What a line that is none is called (``no result row``).
     """
     records = []
     with path.open("rb") as lines:

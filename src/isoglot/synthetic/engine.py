@@ -91,12 +91,7 @@ def offsets(count: Ints) -> Ints:
 
 
 class Engine:
-    """Draws words for patterns.
-
-    Args:
-        lexicon: the world's lexicon.
-        seed: the world's seed.
-    """
+    """Draws words for patterns."""
 
     def __init__(self, lexicon: Lexicon, seed: int) -> None:
         self.lexicon = lexicon
@@ -137,12 +132,8 @@ class Engine:
     ) -> WorldRows:
         """Draw one row for each entry of ``topics``.
 
-        Args:
-            compiled: the patterns.
-            rng: where the numbers come from.
-            split: one of :data:`SPLITS`; rows of another split come back not accepted.
-            topics: theme of each row.
-            whole: split by the row as a whole, not by each of its sentences (stories have too many).
+        ``split``: one of :data:`SPLITS`; rows of another split come back not accepted.
+        ``whole``: split by the row as a whole, not by each of its sentences (stories have too many).
         """
         pattern = np.searchsorted(compiled.cdf, rng.random(len(topics)), side="right")
         pattern = np.minimum(pattern, len(compiled.patterns) - 1)

@@ -48,12 +48,7 @@ class SubjectPhrase:
 
 
 class Grammar(Phrases):
-    """Random derivations.
-
-    Args:
-        random: where choices come from.
-        depth: how deeply clauses may nest.
-    """
+    """Random derivations."""
 
     def __init__(self, random: Random, *, depth: int = 2) -> None:
         super().__init__(random)

@@ -93,9 +93,7 @@ def entailment_pairs(family: Family) -> list[Pair]:
 def paraphrase_pairs(family: Family, *, least: float = 0.6) -> list[Pair]:
     """Two wordings and ``"1"`` if they mean the same, else ``"0"``.
 
-    Args:
-        family: wordings with their meanings.
-        least: smallest word overlap of a pair, ``|words of both| / |words of either|``.
+    ``least``: smallest word overlap of a pair, ``|words of both| / |words of either|``.
     """
     pairs = [
         (a.text, b.text, "1" if a.truth == b.truth else "0")

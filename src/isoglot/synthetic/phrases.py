@@ -38,11 +38,7 @@ PLACE_PREPOSITIONS = ("in", "near", "behind", "at", "outside", "inside", "beside
 
 
 class Phrases:
-    """Builds noun phrases and adverbials.
-
-    Args:
-        random: where choices come from.
-    """
+    """Builds noun phrases and adverbials."""
 
     def __init__(self, random: Random) -> None:
         self.random = random

@@ -16,10 +16,8 @@ class Finite:
 
     Args:
         pool: the verb's pool; without one it is a copula, and ``predicate`` is the head.
-        tense: past, present, future, perfect, progressive or modal.
         plural: whether the subject is a plural (also *I* and *you*).
         first_person: whether the subject is *I*.
-        negative: with *not*.
         question: the first auxiliary stands before the subject.
         passive: participle with *be*.
         existential: the subject is *there*; the predicate is what agrees.

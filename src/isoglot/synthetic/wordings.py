@@ -56,10 +56,6 @@ def parse_wording(line: str, variables: Mapping[str, str]) -> tuple[Token, ...]:
 
     A word ``NAME.form`` whose ``NAME`` is a variable is that variable in that form; any other word stands as it is,
     with the part of speech that it usually has or the one that is written behind it (``that/DET``).
-
-    Args:
-        line: words and groups in brackets, set apart by spaces.
-        variables: name → pool of each variable.
     """
     numbers = {name: number for number, name in enumerate(variables)}
     tokens: list[Token] = []

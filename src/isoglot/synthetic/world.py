@@ -71,12 +71,7 @@ class World:
         return Compiled.of(patterns, self.engine.vocabulary)
 
     def text(self, n: int, *, split: str = "train") -> Dataset:
-        """Plain text (TEXT), punctuation attached.
-
-        Args:
-            n: rows.
-            split: train, dev or test.
-        """
+        """Plain text (TEXT), punctuation attached."""
         chunks = self._chunks("text", self._sentences, split, n)
         texts = [text for rows in chunks for text in self._texts(rows)]
         return dataset({"text": texts, "language": ["en"] * n}, TEXT)
@@ -84,14 +79,9 @@ class World:
     def treebank(self, n: int, *, split: str = "train", of: str = "text") -> Dataset:
         """Dependency trees (TREEBANK) with the further columns ``entities`` (IOB2) and ``text`` (detokenised).
 
-        Args:
-            n: rows of the data set whose sentences these are.
-            split: train, dev or test.
-            of: whose sentences, in their order: those of :meth:`text`, :meth:`pos` or :meth:`ner`, one a row, or of
-                :meth:`nli` and :meth:`paws` (two a row) or :meth:`qa` (the story's, then the question).
-
-        Raises:
-            ConfigurationError: ``of`` is something else.
+        ``n``: rows of the data set whose sentences these are.
+        ``of``: whose sentences, in their order: those of :meth:`text`, :meth:`pos` or :meth:`ner`, one a row, or of
+        :meth:`nli` and :meth:`paws` (two a row) or :meth:`qa` (the story's, then the question).
         """
         if of not in _TREES:
             raise ConfigurationError(f"trees of {of!r} asked for; there are those of {', '.join(_TREES)}")

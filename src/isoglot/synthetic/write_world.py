@@ -30,9 +30,7 @@ class WorldSummary:
     """What was written.
 
     Attributes:
-        path: the folder.
         files: rows by file, relative to the folder.
-        seconds: time taken.
         skipped: the folder held the same already.
     """
 
@@ -72,15 +70,6 @@ def write_world(
     ======== ============================= ==================================================
 
     No sentence is in two splits. The folder appears when it is complete; the same is not made again.
-
-    Args:
-        out: the folder.
-        request: how much.
-        overwrite: replace a world that was made otherwise.
-        progress: object with ``progress(label, done, total)``.
-
-    Raises:
-        ConfigurationError: counts out of range, or ``out`` is in use.
     """
     began = time.monotonic()
     request = request or WorldRequest()

@@ -19,9 +19,6 @@ def adapt(args: TrainingArguments) -> dict[str, Any] | None:
 
     Returns:
         Options of :func:`torch.compile` for the encoder, or ``None``.
-
-    Raises:
-        ConfigurationError: the arguments ask for evaluation during training, or for sharding that cannot be.
     """
     if args.eval_strategy != IntervalStrategy.NO or args.load_best_model_at_end:
         raise ConfigurationError(

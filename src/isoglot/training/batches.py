@@ -49,13 +49,9 @@ class BatchOptions:
     """How large a batch of one device is; exactly one of the two sizes.
 
     Args:
-        examples: a fixed number of examples.
         tokens: at most so many tokens, padding and special tokens included: for each stream, examples times the
             longest of them. An example that is longer all by itself makes a batch of one.
         costs: per stream; a stream that is not named costs its pieces and three specials.
-
-    Raises:
-        ConfigurationError: both sizes, none, or one below 1.
     """
 
     examples: int | None = None
@@ -85,12 +81,9 @@ def bucket_positions(
 ) -> int:
     """How many positions make a window of about ``batches`` optimiser steps.
 
-    Args:
-        lengths: each stream's example lengths (``Mixture.lengths``, or any array of that column).
-        options: the size of a batch.
-        batches: steps per window (``bucket`` in a recipe; usually 50).
-        group: batches per optimiser step: ranks times accumulation steps.
-        concatenate: whether a position has one example of one stream, rather than one of each.
+    ``batches``: steps per window (``bucket`` in a recipe; usually 50).
+    ``group``: batches per optimiser step: ranks times accumulation steps.
+    ``concatenate``: whether a position has one example of one stream, rather than one of each.
     """
     if options.examples is not None:
         return options.examples * group * max(1, batches)
@@ -110,14 +103,7 @@ class TokenBudgetBatches(torch.utils.data.Sampler[Sequence[int]]):
 
     Args:
         mixture: gives the lengths; its ``length`` ends the run unless ``steps`` does.
-        options: the size of a batch.
-        rank: this process.
-        world_size: number of processes.
-        accumulation: micro-batches per rank and optimiser step.
         steps: optimiser steps of the run; ``None``: as many as the mixture's ``length`` gives.
-
-    Attributes:
-        steps: optimiser steps of the run.
 
     Raises:
         ConfigurationError: a window with fewer examples than a step has batches, or neither ``steps`` nor a length.

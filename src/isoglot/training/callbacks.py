@@ -16,12 +16,7 @@ __all__ = ["StepHooks", "Told"]
 
 
 class StepHooks(TrainerCallback):
-    """Checks the loss before each optimiser step, and tells the objectives and the epoch-wise settings after it.
-
-    Args:
-        batches: know which steps end an epoch of the primary stream.
-        meter: knows the losses.
-    """
+    """Checks the loss before each optimiser step, and tells the objectives and the epoch-wise settings after it."""
 
     def __init__(self, batches: TokenBudgetBatches, meter: Meter) -> None:
         self.batches, self.meter = batches, meter

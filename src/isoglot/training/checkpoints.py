@@ -65,16 +65,7 @@ def checkpoints_in(output: str | Path) -> list[Path]:
 
 
 def commit(name: str, output: str | Path, *, plan: Mapping[str, Any]) -> Path:
-    """Write the manifest of a staged checkpoint, flush everything to disk and give it its name.
-
-    Args:
-        name: ``checkpoint-N``, a folder under :func:`staging`.
-        output: the run's output folder.
-        plan: what the order of batches depends on.
-
-    Raises:
-        OSError: the disk is full, or not writable.
-    """
+    """Write the manifest of a staged checkpoint, flush everything to disk and give it its name."""
     source, target = staging(output) / name, Path(output) / name
     files = {str(f.relative_to(source)): _digest(f) for f in sorted(source.rglob("*")) if f.is_file()}
     manifest = source / MANIFEST
@@ -106,13 +97,6 @@ def room_for(
 
     Every rank enters; a problem of one is a problem of all. Where the run keeps ``keep`` checkpoints and has them, the
     oldest is given up, unless it is the only one, so that the next has a chance.
-
-    Args:
-        name: ``checkpoint-N``.
-        output: the run's output folder.
-        main: whether this process writes.
-        keep: how many checkpoints the run keeps.
-        best: step of the checkpoint that must stay.
     """
     attempt, problem = Attempt(), None
     try:
@@ -184,17 +168,11 @@ def chosen(
 ) -> str | None:
     """The checkpoint to resume from, the same on every rank.
 
-    Args:
-        asked: a folder; ``True``: the newest complete one; ``None`` or ``False``: none.
-        output: the run's output folder.
-        plan: what the order of batches of this run depends on; a difference to the checkpoint's is warned of.
-        main: whether this process decides.
+    ``asked``: a folder; ``True``: the newest complete one; ``None`` or ``False``: none.
+    ``plan``: what the order of batches of this run depends on; a difference to the checkpoint's is warned of.
 
     Returns:
         A folder, or ``None`` to start at step 0.
-
-    Raises:
-        TrainingError: no checkpoint can be used.
     """
     if not asked:
         return None
@@ -240,14 +218,7 @@ def _damage(path: Path, size: int, digest: str) -> str | None:
 
 
 def newest(output: str | Path) -> Path | None:
-    """The newest complete checkpoint; incomplete or damaged ones are passed over with a warning.
-
-    Returns:
-        Its folder, or ``None`` if the run has not saved any checkpoint yet.
-
-    Raises:
-        TrainingError: there are checkpoints, and none can be used.
-    """
+    """The newest complete checkpoint; incomplete or damaged ones are passed over with a warning."""
     reasons: list[str] = []
     for path in reversed(checkpoints_in(output)):
         reason = why_incomplete(path)
@@ -278,10 +249,7 @@ def save_objectives(
 ) -> None:
     """Write what training needs beside the encoder: objectives with their buffers, and language embeddings.
 
-    Args:
-        model: has the objectives.
-        folder: where to.
-        state: weights of the whole model, gathered from shards; ``None``: the model's own.
+    ``state``: weights of the whole model, gathered from shards; ``None``: the model's own.
     """
     rest, file = _rest(model), str(Path(folder) / OBJECTIVES)
     if state is None:
@@ -294,9 +262,6 @@ def load_weights(model: AlignmentModel, folder: str | Path) -> None:
     """Read encoder and objectives of a checkpoint into a model, in place.
 
     The encoder is read as any user would read it, so that the library's renamed and tied weights come out right.
-
-    Raises:
-        TrainingError: the checkpoint was made with another encoder or other objectives.
     """
     try:
         loaded = load_checkpoint(type(model.model), folder)

@@ -24,8 +24,6 @@ class Collator:
 
     Args:
         views: view name → (name of the stream it reads, view).
-        seed: the run's seed.
-        pad_token_id: the tokenizer's padding id.
         pad_to_multiple_of: round lengths up, 8 for tensor cores or 64 for few compiled shapes; ``None``: the
             longest example's length.
         samples: stream name → an example of it, for mixtures whose items do not all have every stream
@@ -33,9 +31,6 @@ class Collator:
             batch of no rows, with the keys that this example gives.
 
     **Shape**: each tensor (batch, length); link ids (batch, links, 2); one value an example (batch, 1). All int64.
-
-    Raises:
-        ConfigurationError: no view, or a multiple below 1.
 
     Example:
         >>> from isoglot.testing import tiny_tokenizer
@@ -72,14 +67,7 @@ class Collator:
         self.samples = samples
 
     def __call__(self, items: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Tensor]]:
-        """The batch: view name → batch key → padded tensor.
-
-        Args:
-            items: ``{"position": int, stream: example, …}`` each, as a mixture gives them.
-
-        Raises:
-            ConfigurationError: an item lacks a view's stream, or its example a column.
-        """
+        """The batch: view name → batch key → padded tensor."""
         return {name: self._batch(name, stream, view, items) for name, (stream, view) in self.views.items()}
 
     def _batch(
@@ -124,15 +112,8 @@ def pad(
     Keys that run along the tokens (as long as the input ids of their side) are rounded up to ``multiple``; others,
     such as links or one value an example, are not.
 
-    Args:
-        examples: one example's tensors each, all with the same keys.
-        pad_token_id: pads ``input_ids`` and ``original_ids``.
-        multiple: round token lengths up to a multiple of this.
-        view: the view's name, for the error.
-
-    Raises:
-        ConfigurationError: the examples' keys differ.
-        ValueError: a key's suffix is unknown.
+    ``pad_token_id``: pads ``input_ids`` and ``original_ids``.
+    ``multiple``: round token lengths up to a multiple of this.
     """
     keys = list(examples[0])
     for example in examples:

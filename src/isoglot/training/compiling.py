@@ -14,9 +14,6 @@ def take_compile_options(args: TrainingArguments) -> dict[str, Any] | None:
     """``torch_compile*`` out of the training arguments, so that the library does not compile the whole model.
 
     Objectives branch on their data (how many links, how many masked tokens); the encoder does not.
-
-    Returns:
-        Keyword arguments of :func:`torch.compile`, or ``None`` where compiling was not asked for.
     """
     if not args.torch_compile:
         return None
@@ -30,10 +27,6 @@ def compile_encoder(model: PreTrainedModel, **options: Any) -> None:
 
     A forward that reads inner layers or stops early hangs hooks on them. Compiled code would not see these, so such
     a forward runs uncompiled.
-
-    Args:
-        model: encoder with its masked-LM head.
-        **options: of :func:`torch.compile` (``backend``, ``mode``).
     """
     base = model.base_model
     plain = base.forward

@@ -38,14 +38,7 @@ def save_encoder(
 
     What the checkpoint that the encoder was loaded from held beside it (a pooler, another head) is written with it.
 
-    Args:
-        model: encoder with its masked-LM head.
-        folder: where to.
-        tokenizer: written beside it.
-        state: weights of the whole alignment model, gathered from shards; ``None``: the model's own.
-
-    Raises:
-        TrainingError: weights are NaN or infinite.
+    ``state``: weights of the whole alignment model, gathered from shards; ``None``: the model's own.
     """
     Path(folder).mkdir(parents=True, exist_ok=True)
     if state is None:
@@ -73,21 +66,13 @@ def export_encoder(
 ) -> Path:
     """Extract the encoder of a finished run: weights, tokenizer and a model card, nothing that needs isoglot.
 
-    Args:
-        trained: an :class:`~isoglot.training.trainer.AlignmentTrainer`, an
-            :class:`~isoglot.training.model.AlignmentModel` or the encoder itself.
-        out: a new folder.
-        card: ``name``, and what else is known of the run: ``base_model``, ``languages`` (ISO codes), ``license``,
-            ``data`` (stream name to a mapping), ``objectives`` (name to a mapping), ``recipe`` (the resolved recipe),
-            ``steps``, ``seed``, ``results``. Any other key becomes a section of its own.
-        tokenizer: the trainer's by default.
-        state: weights of the whole alignment model, gathered from shards; ``None``: the model's own.
-
-    Returns:
-        The folder.
-
-    Raises:
-        ConfigurationError: ``out`` is a folder with something in it.
+    ``trained``: an :class:`~isoglot.training.trainer.AlignmentTrainer`, an
+    :class:`~isoglot.training.model.AlignmentModel` or the encoder itself.
+    ``card``: ``name``, and what else is known of the run: ``base_model``, ``languages`` (ISO codes), ``license``,
+    ``data`` (stream name to a mapping), ``objectives`` (name to a mapping), ``recipe`` (the resolved recipe),
+    ``steps``, ``seed``, ``results``. Any other key becomes a section of its own.
+    ``tokenizer``: the trainer's by default.
+    ``state``: weights of the whole alignment model, gathered from shards; ``None``: the model's own.
     """
     out = Path(out)
     if out.exists() and any(out.iterdir()):
@@ -114,12 +99,7 @@ def export_encoder(
 
 
 def model_card(card: Mapping[str, Any], *, model: PreTrainedModel) -> str:
-    """The model card of :func:`export_encoder` as Markdown with the Hub's YAML header.
-
-    Args:
-        card: as for :func:`export_encoder`.
-        model: the encoder, for its architecture and size.
-    """
+    """The model card of :func:`export_encoder` as Markdown with the Hub's YAML header."""
     rest = dict(card)
     name = str(rest.pop("name", "aligned encoder"))
     header = {

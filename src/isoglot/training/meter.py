@@ -52,9 +52,6 @@ class Meter:
 
         Args:
             wait: check the newest step too; without it a GPU need not be waited for.
-
-        Raises:
-            TrainingError: a loss is not a finite number; names objective and step.
         """
         newest = self._unchecked[-1][0] if self._unchecked else 0
         ready = [item for item in self._unchecked if wait or item[0] < newest]

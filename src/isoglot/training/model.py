@@ -30,7 +30,6 @@ class WeightSchedule:
     """A weight that is 0 up to a step and then grows linearly to its value.
 
     Args:
-        value: the final weight.
         start_step: first optimiser step (0-based) at which the objective counts.
         ramp_steps: steps from ``start_step`` over which the weight grows to ``value``; 0: at once.
     """

@@ -21,11 +21,7 @@ _WAITS = "waits"
 
 
 def part_rates(model: AlignmentModel, parts: PartsSection) -> dict[nn.Parameter, tuple[bool, float]]:
-    """Of each parameter whether it is the encoder's, and its rate as a multiple of the run's.
-
-    Raises:
-        ConfigurationError: ``layer_decay`` is given, and the encoder's layers cannot be told apart.
-    """
+    """Of each parameter whether it is the encoder's, and its rate as a multiple of the run's."""
     found: dict[nn.Parameter, tuple[bool, float]] = {}
 
     def claim(module: nn.Module, rate: float, *, encoder: bool) -> None:
@@ -52,11 +48,7 @@ def part_rates(model: AlignmentModel, parts: PartsSection) -> dict[nn.Parameter,
 
 
 def freeze(model: AlignmentModel, parts: PartsSection) -> None:
-    """Let the parts of rate 0 need no gradient, so that neither gradients nor optimiser states are made for them.
-
-    Raises:
-        ConfigurationError: Nothing else is left to train.
-    """
+    """Let the parts of rate 0 need no gradient, so that neither gradients nor optimiser states are made for them."""
     for parameter, (_, rate) in part_rates(model, parts).items():
         if rate == 0:
             parameter.requires_grad_(False)
@@ -102,12 +94,7 @@ def warm_up_late(scheduler: LRScheduler, parts: PartsSection, warmup: int) -> No
 
 
 class FreezeFirst(TrainerCallback):
-    """Keeps the encoder without gradient for the first steps.
-
-    Args:
-        model: what is trained.
-        parts: say for how long.
-    """
+    """Keeps the encoder without gradient for the first steps."""
 
     def __init__(self, model: AlignmentModel, parts: PartsSection) -> None:
         self.model, self.parts = model, parts

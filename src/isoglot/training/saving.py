@@ -20,11 +20,7 @@ __all__ = ["CheckpointingTrainer", "StagedTrainer"]
 
 
 class StagedTrainer(Trainer):
-    """A Trainer that writes checkpoints aside, renames them when they are whole, and resumes from whole ones.
-
-    Attributes:
-        folder: where the checkpoints are.
-    """
+    """A Trainer that writes checkpoints aside, renames them when they are whole, and resumes from whole ones."""
 
     folder: Path
     _staging: Path | None = None
@@ -66,13 +62,7 @@ class StagedTrainer(Trainer):
 
 
 class CheckpointingTrainer(StagedTrainer):
-    """What :class:`~isoglot.training.trainer.AlignmentTrainer` does about checkpoints; not used by itself.
-
-    Attributes:
-        batches: say what the order of batches depends on.
-        meter: says whether the losses up to here are finite.
-        tokenizer: saved beside the encoder.
-    """
+    """What :class:`~isoglot.training.trainer.AlignmentTrainer` does about checkpoints; not used by itself."""
 
     batches: TokenBudgetBatches
     meter: Meter

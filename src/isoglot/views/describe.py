@@ -20,14 +20,8 @@ class DescribedRow:
     Args:
         input: ``""``, or ``query`` or ``key`` for a view with two inputs.
         position: 0-based position in the sequence; what ``links`` count.
-        piece: the original piece.
-        input_piece: what the encoder sees.
         label: the piece to predict; ``None`` where nothing is.
-        position_id: ``None`` where the model counts itself.
-        segment_id: ``None`` where the view makes none.
-        language_id: ``None`` where the view makes none.
         side: 1 source, 2 target, 0 neither; ``None`` where the view has no sides.
-        document: number of the packed document; ``None`` where not packed.
         attended: whether the position is attended to; false for padding.
         links: positions of the other side (of the other input) that this one is linked to.
     """
@@ -57,9 +51,6 @@ def describe(tensors: Mapping[str, Tensor], tokenizer: PreTrainedTokenizerBase) 
     Args:
         tensors: what a view's ``build`` returned, or one row of its batch.
         tokenizer: names the ids; an id that it does not have (a copied vocabulary) is written ``<id>``.
-
-    Raises:
-        ValueError: the tensors have a batch axis, or no input ids.
     """
     inputs = [p for p in ("", "query_", "key_") if f"{p}input_ids" in tensors]
     if not inputs:

@@ -42,10 +42,8 @@ class Instance:
     """One encoder input before masking.
 
     Args:
-        ids: token ids with specials.
         word_ids: word number of each token, −1 for none; ``None`` where the stream has none.
         attention: 1 where there is a token; ``None`` where there is one everywhere.
-        extras: further arrays of the result, by batch key.
 
     **Shape**: every array (length,), but ``link_ids`` (links, 2).
     """
@@ -105,12 +103,7 @@ def side_prefix(side: Side | None, example: Mapping[str, Any]) -> str:
 
 
 def side_columns(side: Side | None, names: Sequence[str]) -> tuple[str, ...]:
-    """Columns that a view of one side (of either, where the coin decides) needs.
-
-    Args:
-        side: ``None`` for a text stream.
-        names: columns without their prefix (``word_ids``, ``language``) beside the ids.
-    """
+    """Columns that a view of one side (of either, where the coin decides) needs."""
     if side is None:
         return ("input_ids", *names)
     prefixes = [f"{side}_"] if side in ("source", "target") else ["source_", "target_"]
@@ -127,13 +120,9 @@ def text_instance(
 ) -> Instance:
     """One sentence or document with its specials, cut to ``max_length``.
 
-    Args:
-        example: **Columns** ``input_ids``, or ``<prefix>ids``; ``<prefix>word_ids`` where present;
-            ``<prefix>language`` with ``language_ids``.
-        template: the specials.
-        language_ids: ids by language; ``None``: the instance has no language ids.
-        max_length: most tokens with specials.
-        prefix: ``source_`` or ``target_`` for a side of a bitext stream.
+    ``example``: **Columns** ``input_ids``, or ``<prefix>ids``; ``<prefix>word_ids`` where present;
+    ``<prefix>language`` with ``language_ids``.
+    ``prefix``: ``source_`` or ``target_`` for a side of a bitext stream.
     """
     room = max_length - template.size
     ids = as_array(example[f"{prefix}ids" if prefix else "input_ids"])[:room]
@@ -157,15 +146,10 @@ def packed_instance(
 
     Padding may stand inside (XLM's 256+256). ``position_ids`` are taken over as they are, 0 at padding.
 
-    Args:
-        example: **Columns** ``input_ids``; read where present: ``attention_mask``, ``document_ids`` (0: padding),
-            ``position_ids``, ``language_ids``, ``side_ids``, ``word_ids``, ``language``.
-        language_ids: ids by language, for a block of one ``language``; a stream's own ``language_ids`` column is
-            used as it is.
-        max_length: the most tokens a block may have.
-
-    Raises:
-        ConfigurationError: the block is longer than ``max_length``, or its columns differ in length.
+    ``example``: **Columns** ``input_ids``; read where present: ``attention_mask``, ``document_ids`` (0: padding),
+    ``position_ids``, ``language_ids``, ``side_ids``, ``word_ids``, ``language``.
+    ``language_ids``: ids by language, for a block of one ``language``; a stream's own ``language_ids`` column is
+    used as it is.
     """
     ids = as_array(example["input_ids"])
     if ids.size > max_length:
@@ -208,15 +192,7 @@ def instance_of(
     max_length: int,
     side: Side | None,
 ) -> Instance:
-    """The input of a text stream's example, a packed block as it is, before anything is masked.
-
-    Args:
-        example: an example of a text stream, or of a bitext of which ``side`` is read.
-        template: special tokens around a text.
-        language_ids: language to number, or none.
-        max_length: longest input.
-        side: which side of a bitext; ``None`` for text.
-    """
+    """The input of a text stream's example, a packed block as it is, before anything is masked."""
     if is_packed(example):
         return packed_instance(example, language_ids=language_ids, max_length=max_length)
     return text_instance(

@@ -31,11 +31,6 @@ IntArray = NDArray[np.int64]
 class Template:
     """The special tokens around one sentence (``middle`` empty) or two.
 
-    Args:
-        prefix: ids before the first sentence.
-        middle: ids between the two.
-        suffix: ids after the last.
-
     A sentence owns the specials that close it: the first half of ``middle`` (rounded up) belongs to the first
     sentence, the rest to the second. Segments, languages and restarting positions follow that border.
     """
@@ -72,11 +67,7 @@ class Template:
 
 
 def single_template(tokenizer: PreTrainedTokenizerBase) -> Template:
-    """The specials that the tokenizer puts around one sentence.
-
-    Raises:
-        ConfigurationError: the tokenizer is not a fast one.
-    """
+    """The specials that the tokenizer puts around one sentence."""
     ids, sides = _probe(tokenizer, pair=False)
     inside = [i for i, side in enumerate(sides) if side == 0]
     prefix, suffix = ids[: inside[0]], ids[inside[-1] + 1 :]
@@ -93,13 +84,8 @@ def single_template(tokenizer: PreTrainedTokenizerBase) -> Template:
 def pair_template(tokenizer: PreTrainedTokenizerBase, kind: Literal["hf", "single"] | str = "hf") -> Template:
     """The specials around a sentence pair.
 
-    Args:
-        tokenizer: a fast tokenizer.
-        kind: ``hf``: the tokenizer's own pair (XLM-R: ``<s> S </s></s> T </s>``); ``single``: one separator between
-            the sides (``<s> S </s> T </s>``), as XLM-Align's and InfoXLM's code has it. The same for BERT.
-
-    Raises:
-        ConfigurationError: another kind, or a tokenizer with no separator.
+    ``kind``: ``hf``: the tokenizer's own pair (XLM-R: ``<s> S </s></s> T </s>``); ``single``: one separator between
+    the sides (``<s> S </s> T </s>``), as XLM-Align's and InfoXLM's code has it. The same for BERT.
     """
     if kind not in ("hf", "single"):
         raise ConfigurationError(f"pair_template: {kind!r} given; write 'hf' or 'single'")
@@ -121,11 +107,7 @@ def pair_template(tokenizer: PreTrainedTokenizerBase, kind: Literal["hf", "singl
 
 
 def length_limit(tokenizer: PreTrainedTokenizerBase, max_length: int | None, template: Template) -> int:
-    """The most tokens an input may have, specials included: ``max_length``, or the tokenizer's own limit.
-
-    Raises:
-        ConfigurationError: no room for any piece.
-    """
+    """The most tokens an input may have, specials included: ``max_length``, or the tokenizer's own limit."""
     limit = int(min(tokenizer.model_max_length, 1 << 30)) if max_length is None else max_length
     if limit <= template.size:
         raise ConfigurationError(
@@ -147,11 +129,7 @@ def truncated_lengths(first: int, second: int, budget: int) -> tuple[int, int]:
 
 
 def target_first(order: str, example: Mapping[str, Any]) -> bool:
-    """Whether the target side comes first (is the query) under an order option.
-
-    Raises:
-        ConfigurationError: ``shuffle`` for an example without a coin.
-    """
+    """Whether the target side comes first (is the query) under an order option."""
     if order != "shuffle":
         return order.startswith("target")
     if "coin" not in example:
@@ -163,11 +141,7 @@ def target_first(order: str, example: Mapping[str, Any]) -> bool:
 
 
 def language_id(language_ids: Mapping[str, int], language: Any) -> int:
-    """The id of a language.
-
-    Raises:
-        ConfigurationError: the mapping lacks it, or the stream names none.
-    """
+    """The id of a language."""
     if language is None:
         raise ConfigurationError(
             f"language_ids: {dict(language_ids)} given, but the stream has no 'language' column; encode it with its "

@@ -29,7 +29,6 @@ class SynonymTable:
     Args:
         starts: where an id's synonyms begin in ``synonyms``.
         counts: how many it has; the last entry, 0, stands for every larger id.
-        synonyms: token ids.
         languages: index into :attr:`TokenLexicon.languages` of each synonym, −1 if unknown.
     """
 
@@ -50,10 +49,6 @@ class SynonymTable:
         self, ids: IntArray, uniform: NDArray[np.float64]
     ) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
         """One synonym for each id, all of an id's equally likely.
-
-        Args:
-            ids: token ids.
-            uniform: a number in [0, 1) for each.
 
         Returns:
             Synonym (the id itself where it has none), index of its language (−1 where it has none), and whether
@@ -98,14 +93,9 @@ def token_lexicon(
 
     Entries with an unknown or special piece and entries whose sides are the same piece are left out.
 
-    Args:
-        lexicon: a LEXICON data set (MUSE and the like), of one or several language pairs.
-        tokenizer: cuts the entries into pieces, as words inside a sentence.
-        share: part of the usable entries that is drawn; 0.25 and 0.5 in ALIGN-MLM's comparison.
-        seed: Seed of that draw.
-
-    Raises:
-        ConfigurationError: no entry can be used, or a column is missing.
+    ``lexicon``: a LEXICON data set (MUSE and the like), of one or several language pairs.
+    ``tokenizer``: cuts the entries into pieces, as words inside a sentence.
+    ``share``: part of the usable entries that is drawn; 0.25 and 0.5 in ALIGN-MLM's comparison.
     """
     require(lexicon, LEXICON, role="lexicon")
     _check_share(share)
@@ -143,15 +133,6 @@ def copied_lexicon(
     vocabulary_size: int, *, special: Iterable[int] = (), share: float = 0.25, seed: int = 0
 ) -> TokenLexicon:
     """The lexicon of a derived language whose token ``id`` is written ``id + vocabulary_size``, in both directions.
-
-    Args:
-        vocabulary_size: ids of the original language, V.
-        special: ids that have no copy.
-        share: part of the other ids that is in the lexicon.
-        seed: Seed of the draw.
-
-    Raises:
-        ConfigurationError: nothing is left to draw from.
 
     Source: Tang et al. 2022, §G.4: 25 % by default.
     """

@@ -175,11 +175,7 @@ class MaskedPair(MaskingOptions):
 
 
 def _second_half(instance: Instance) -> IntArray:
-    """1 from where the second half of a packed instance begins, 0 before.
-
-    Raises:
-        ConfigurationError: nothing in the instance tells the halves apart.
-    """
+    """1 from where the second half of a packed instance begins, 0 before."""
     extras = instance.extras
     present = np.ones(instance.ids.size, dtype=bool) if instance.attention is None else instance.attention > 0
     if "language_ids" in extras:

@@ -49,11 +49,7 @@ class MaskingOptions:
     select_special: bool = False
 
     def masking(self, tokenizer: PreTrainedTokenizerBase) -> Masking:
-        """The options settled for a tokenizer.
-
-        Raises:
-            ConfigurationError: an option is out of range, or the tokenizer has no mask token.
-        """
+        """The options settled for a tokenizer."""
         problems = [
             f"{name}: {value!r} given; it is a share between 0 and 1"
             for name, value in (
@@ -121,15 +117,6 @@ class Masking:
     """Masking options settled for one tokenizer; made by :meth:`MaskingOptions.masking`, cheap to pickle.
 
     Args:
-        probability: share of selected tokens or words.
-        mask_share: part of them that becomes ``mask_token_id``.
-        random_share: part of them that is drawn from ``pool``.
-        exact: a fixed number of tokens rather than a draw for each.
-        whole_word: the unit is a word.
-        at_least_one: never an empty selection where there is a candidate.
-        select_special: specials are candidates.
-        mask_token_id: the mask token.
-        pool: ids of random tokens.
         specials: boolean table, id → special; its last entry stands for every larger id.
     """
 
@@ -178,22 +165,14 @@ def mask_tokens(
     All numbers come from one draw of ``3 · length + 1`` uniforms, so the result depends on the generator and the
     arguments alone.
 
-    Args:
-        ids: token ids.
-        candidates: positions that may be selected.
-        masking: the settled options.
-        generator: the only source of randomness.
-        word_ids: word number of each token, −1 for a token of no word; needed with ``whole_word``. A word is a run
-            of equal numbers.
+    ``word_ids``: word number of each token, −1 for a token of no word; needed with ``whole_word``. A word is a run
+    of equal numbers.
 
     **Shape**: ``ids``, ``candidates``, ``word_ids`` (length,).
 
     Returns:
         The ids after replacement, the labels (the original id where selected, −100 elsewhere) and the selection,
         which includes the random and the kept tokens.
-
-    Raises:
-        ConfigurationError: ``whole_word`` without ``word_ids``.
 
     Source: Devlin et al. 2019, §3.1; ``exact`` as in fairseq's masking, which XLM-Align trains with.
 
