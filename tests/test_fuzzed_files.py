@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_recipes import load
 
 from isoglot.align.files.formats import read_links
 from isoglot.cells import read_cells
@@ -24,7 +25,6 @@ from isoglot.corpus.read.readers import read
 from isoglot.corpus.read.sources import Kind, Source
 from isoglot.derive.order_model import OrderModel
 from isoglot.errors import IsoglotError
-from isoglot.recipe.load import load
 from isoglot.results import read as read_results
 from isoglot.schema import LEXICON, TAGGED
 

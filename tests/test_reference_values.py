@@ -24,7 +24,6 @@ from isoglot.derive.labels import flip_runs, make_tags_consistent
 from isoglot.derive.order import Inversion, sentence_bounds
 from isoglot.modules.contrast import key_queue_loss
 from isoglot.modules.extraction import (
-    argmax_links,
     backward_links,
     distort,
     forward_links,
@@ -84,7 +83,7 @@ def test_matchers(golden: Any, extra: int) -> None:
     found = {
         "fwd": forward_links,
         "rev": backward_links,
-        "inter": argmax_links,
+        "inter": intersection_links,
         "itermax2": itermax_links,
         "itermax3": partial(itermax_links, max_count=3),
         "mwmf": max_weight_links,

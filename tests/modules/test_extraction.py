@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.extraction import (
-    argmax_links,
     backward_links,
     distort,
     first_argmax,
@@ -111,7 +110,6 @@ def reference_itermax(similarity, *, alpha=0.9, max_count=2):
 
 
 EXTRACTORS = {
-    "argmax": argmax_links,
     "forward": forward_links,
     "backward": backward_links,
     "intersection": intersection_links,
@@ -269,7 +267,7 @@ def test_padding_may_stand_anywhere():
 def test_directions_combine():
     batch, mask = pack(random_matrices(100, seed=31))
     forward, backward = forward_links(batch, mask), backward_links(batch, mask)
-    assert torch.equal(argmax_links(batch, mask), forward & backward)
+    assert torch.equal(intersection_links(batch, mask), forward & backward)
     assert torch.equal(union_links(batch, mask), forward | backward)
     other = batch.flip(1).masked_fill(~mask, 0.0)
     assert torch.equal(intersection_links(batch, mask, other), forward & backward_links(other, mask))

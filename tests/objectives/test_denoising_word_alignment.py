@@ -342,7 +342,7 @@ def test_mistakes_are_named():
         DenoisingWordAlignment(shell(), unmasked_share=15)
     batch, hidden, _ = make_batch()
     del batch["pair"]["link_ids"]
-    with pytest.raises(ConfigurationError, match=r"no link_ids; .*isoglot align"):
+    with pytest.raises(ConfigurationError, match=r"no word links; .*isoglot align"):
         DenoisingWordAlignment(shell(), labels="corpus")(Given(hidden), batch)
     del batch["pair"]["side_ids"]
     with pytest.raises(ConfigurationError, match=r"side_ids is needed; .*masked_pair"):

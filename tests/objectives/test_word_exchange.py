@@ -266,5 +266,5 @@ def test_a_view_without_links_is_a_clear_error(model):
     batch = make_batch(model, links=False)
     with pytest.raises(ConfigurationError, match=r"no word links.*isoglot align"):
         WordExchange(model)(Encodings(model, batch), batch)
-    with pytest.raises(ConfigurationError, match="many='most'"):
+    with pytest.raises(ConfigurationError, match="many: 'most' given"):
         WordExchange(model, many="most")

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from plain_recipes import load
 from safetensors.torch import load_file
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from isoglot.errors import ConfigurationError, InputError, TrainingError
 from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.pretrain import pretrain
-from isoglot.recipe.load import load
 from isoglot.training.checkpoints import _digest
 
 

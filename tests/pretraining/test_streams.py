@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from plain_recipes import load
 
 from isoglot.errors import ConfigurationError
 from isoglot.pretraining.stream_options import (
@@ -15,7 +16,6 @@ from isoglot.pretraining.stream_options import (
     tokenizer_options,
 )
 from isoglot.pretraining.streams import cache_folder, encoded, input_hashes, load_tokenizer, prepared
-from isoglot.recipe.load import load
 from isoglot.recipe.sections import StreamSection
 from isoglot.runs.lock import locked
 from isoglot.runs.reporter import Silent

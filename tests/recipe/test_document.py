@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plain_recipes import load
 
 from isoglot.errors import InputError, IsoglotError
-from isoglot.recipe.load import load
 from isoglot.recipe.source import read_document
 
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(

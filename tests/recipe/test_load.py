@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plain_recipes import load
 from pydantic import ValidationError
 
 from isoglot.checks import did_you_mean
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.recipe import load as recipes
 from isoglot.recipe.document import dump_yaml, parse_value
 from isoglot.recipe.source import builtin_recipes
 
@@ -52,7 +52,7 @@ def write(tmp_path: Path, text: str, name: str = "x.yaml") -> Path:
 
 def complaints(path: Path, *overrides: str) -> list[str]:
     with pytest.raises(ConfigurationError) as caught:
-        recipes.load(path, overrides)
+        load(path, overrides)
     return caught.value.problems
 
 
@@ -109,7 +109,7 @@ def test_dumped_yaml_reads_back_equal(tree: dict[str, Any]) -> None:
 
 
 def test_a_good_recipe_keeps_norwegian_and_numbers(good: Path) -> None:
-    recipe = recipes.load(good)
+    recipe = load(good)
     assert recipe.streams["bitext"].options["target_language"] == "no"
     assert recipe.train == {"learning_rate": 5e-5}
     assert recipe.views["pair"].options == {"probability": 0.15}
@@ -120,10 +120,10 @@ def test_a_good_recipe_keeps_norwegian_and_numbers(good: Path) -> None:
 
 
 def test_resolved_yaml_is_the_same_recipe_with_defaults_spelled_out(good: Path, tmp_path: Path) -> None:
-    recipe = recipes.load(good)
+    recipe = load(good)
     text = recipe.resolved()
     assert "normalisation: token" in text and "weight: 1.0" in text
-    again = recipes.load(write(tmp_path, text, "resolved.yaml"))
+    again = load(write(tmp_path, text, "resolved.yaml"))
     assert again == recipe
     assert again.hash == recipe.hash
 
@@ -173,21 +173,21 @@ def test_length_and_batch_are_each_given_once(good: Path) -> None:
     assert any(
         "exactly one of examples | tokens" in c for c in complaints(good, "batch={examples: 1, tokens: 9}")
     )
-    recipe = recipes.load(good, ["steps=null", "epochs={stream: bitext, count: 2}"])
+    recipe = load(good, ["steps=null", "epochs={stream: bitext, count: 2}"])
     assert recipe.epochs is not None and recipe.epochs.count == 2 and recipe.steps is None
 
 
 def test_a_later_choice_replaces_the_other_one(good: Path, tmp_path: Path) -> None:
-    recipe = recipes.load(good, ["epochs={stream: bitext, count: 2}", "batch.tokens=4096"])
+    recipe = load(good, ["epochs={stream: bitext, count: 2}", "batch.tokens=4096"])
     assert (recipe.steps, recipe.batch.examples, recipe.batch.tokens) == (None, None, 4096)
-    recipe = recipes.load(good, ["epochs={stream: bitext, count: 2}", "steps=10"])
+    recipe = load(good, ["epochs={stream: bitext, count: 2}", "steps=10"])
     assert (recipe.steps, recipe.epochs) == (10, None)
     child = tmp_path / "child.yaml"
     sources = "sources: [{path: a.tsv, target_language: de}, {path: b.tsv, target_language: fr}]"
     child.write_text(
         f"extends: good.yaml\nepochs: {{stream: bitext, count: 3}}\nstreams: {{bitext: {{{sources}}}}}\n"
     )
-    recipe = recipes.load(child)
+    recipe = load(child)
     assert recipe.steps is None and recipe.epochs is not None and recipe.epochs.count == 3
     assert recipe.streams["bitext"].path is None and recipe.streams["bitext"].sources is not None
     child.write_text("extends: good.yaml\nsteps: 5\nepochs: {stream: bitext, count: 3}\n")
@@ -195,9 +195,7 @@ def test_a_later_choice_replaces_the_other_one(good: Path, tmp_path: Path) -> No
 
 
 def test_overrides_are_typed_named_and_checked(good: Path) -> None:
-    recipe = recipes.load(
-        good, ["train.learning_rate=1e-4", "train.fp16=no", "views.pair.new=[1, 2]", "seed=7"]
-    )
+    recipe = load(good, ["train.learning_rate=1e-4", "train.fp16=no", "views.pair.new=[1, 2]", "seed=7"])
     assert recipe.train == {"learning_rate": 1e-4, "fp16": "no"}
     assert recipe.views["pair"].options["new"] == [1, 2]
     assert recipe.seed == 7
@@ -205,7 +203,7 @@ def test_overrides_are_typed_named_and_checked(good: Path) -> None:
     assert "type for example" in complaints(good, "seed")[0]
     assert "name is a str, no section" in complaints(good, "name.deep=1")[0]
     with pytest.raises(ConfigurationError, match="quote it"):
-        recipes.load(good, ["name=a: [b"])
+        load(good, ["name=a: [b"])
 
 
 def test_environment_variables_expand_and_an_unset_one_is_named(
@@ -215,7 +213,7 @@ def test_environment_variables_expand_and_an_unset_one_is_named(
     monkeypatch.setenv("SOME_STEPS", "12")
     monkeypatch.delenv("NOT_SET_ANYWHERE", raising=False)
     overrides = ["streams.bitext.path=${SOME_DATA}/x.tsv", "steps=${SOME_STEPS}"]
-    recipe = recipes.load(good, overrides)
+    recipe = load(good, overrides)
     assert recipe.streams["bitext"].paths == ["/data dir/x.tsv"]
     assert recipe.steps == 12
     assert "/data dir/x.tsv" in recipe.resolved()
@@ -225,7 +223,7 @@ def test_environment_variables_expand_and_an_unset_one_is_named(
 
 def test_hash_follows_the_experiment_and_not_the_machine(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def digest(*overrides: str) -> str:
-        return recipes.load(good, overrides).hash
+        return load(good, overrides).hash
 
     base = digest()
     assert (
@@ -250,7 +248,7 @@ def test_extends_merges_sections_replaces_values_and_deletes_by_null(good: Path,
         "epochs: {stream: bitext, count: 1}\n",
         "child.yaml",
     )
-    recipe = recipes.load(child)
+    recipe = load(child)
     assert recipe.name == "child"
     assert recipe.views["pair"].options == {"probability": 0.3}
     assert recipe.steps is None and recipe.epochs is not None
@@ -282,27 +280,27 @@ def test_extends_in_a_circle_or_nowhere_is_a_mistake(good: Path, tmp_path: Path)
 )
 def test_a_file_that_is_no_mapping_is_located(tmp_path: Path, text: str, place: str) -> None:
     with pytest.raises(InputError, match=place):
-        recipes.load(write(tmp_path, text))
+        load(write(tmp_path, text))
 
 
 def test_a_variable_in_braces_is_told_to_want_quotes(good: Path) -> None:
     good.write_text(good.read_text() + "\nx: {path: ${DATA}/a.tsv}\n")
     with pytest.raises(InputError, match="needs quotes"):
-        recipes.load(good)
+        load(good)
 
 
 def test_a_binary_file_is_no_recipe(tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match="UTF-8"):
-        recipes.load(path)
+        load(path)
 
 
 def test_a_byte_that_is_no_utf8_has_its_line(good: Path) -> None:
     good.write_bytes(good.read_bytes() + b"# caf\xe9\n")
     line = good.read_bytes().count(b"\n")
     with pytest.raises(InputError, match=rf":{line}: byte 0xe9 is not valid UTF-8"):
-        recipes.load(good)
+        load(good)
 
 
 @pytest.mark.parametrize("text", ["name: [1,\n", "name: [1,", "a: {b: ", "'"])
@@ -310,12 +308,12 @@ def test_a_bracket_that_is_never_closed_is_told_with_its_line(tmp_path: Path, te
     path = tmp_path / "x.yaml"
     path.write_text(text)
     with pytest.raises(InputError, match=r"x\.yaml:1: not valid YAML"):
-        recipes.load(path)
+        load(path)
 
 
 def test_an_unknown_name_lists_the_closest_recipe() -> None:
     with pytest.raises(ConfigurationError, match=r"did you mean 'tlm'\?"):
-        recipes.load("tlmm")
+        load("tlmm")
 
 
 def test_builtin_recipes_say_what_they_are_for_and_load(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -329,7 +327,7 @@ def test_builtin_recipes_say_what_they_are_for_and_load(monkeypatch: pytest.Monk
         lines = path.read_text().splitlines()
         opening = list(itertools.takewhile(lambda line: line.startswith("#"), lines))
         assert any(f"isoglot pretrain {name} " in line for line in opening), name
-        assert recipes.load(name).name == name.rpartition("/")[2]
+        assert load(name).name == name.rpartition("/")[2]
 
 
 @pytest.mark.parametrize(
@@ -347,5 +345,5 @@ def test_did_you_mean(word: str, known: list[str], answer: str) -> None:
 def test_an_override_of_null_takes_an_entry_out() -> None:
     words = ["objectives.dictionary=null", "streams.words=null"]
     variables = ["streams.text.sources=[{path: text.txt, language: en}]"]
-    recipe = recipes.load("align_mlm", [*words, *variables])
+    recipe = load("align_mlm", [*words, *variables])
     assert set(recipe.objectives) == {"masked_lm"} and set(recipe.streams) == {"text"}

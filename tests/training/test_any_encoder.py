@@ -49,7 +49,7 @@ def batch_of(family: str) -> dict[str, dict[str, Tensor]]:
         None
     )
     views: dict[str, Any] = {
-        "pair": ("bitext", MaskedPair(tokenizer, probability=0.4, at_least_one=True)),
+        "pair": ("bitext", MaskedPair(tokenizer, probability=0.4)),
         "sentences": ("bitext", SentencePair(tokenizer, order="source_is_query")),
     }
     collate = Collator(views, seed=3, pad_token_id=int(tokenizer.pad_token_id))

@@ -11,9 +11,10 @@ from training_fakes import Queue, make_model, make_trainer, tokenizer
 from isoglot.errors import ConfigurationError, TrainingError
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
 from isoglot.objectives.masked_lm import MaskedLM
+from isoglot.recipe.sections import WeightSection
 from isoglot.testing import tiny_model
 from isoglot.training.meter import Meter, real_tokens
-from isoglot.training.model import AlignmentModel, WeightSchedule
+from isoglot.training.model import AlignmentModel
 
 
 @pytest.fixture(scope="module")
@@ -94,14 +95,14 @@ def test_no_item_gives_zero_with_a_graph(batches: list[Any]) -> None:
 
 
 def test_schedules(batches: list[Any]) -> None:
-    schedule = WeightSchedule(2.0, start_step=3, ramp_steps=4)
+    schedule = WeightSection(value=2.0, start_step=3, ramp_steps=4)
     assert [schedule(s) for s in (0, 2, 3, 4, 6, 7, 99)] == [0.0, 0.0, 0.5, 1.0, 2.0, 2.0, 2.0]
-    assert WeightSchedule(start_step=1)(1) == 1.0
+    assert WeightSection(start_step=1)(1) == 1.0
     encoder = tiny_model("bert", tokenizer=tokenizer())
     model = AlignmentModel(
         encoder,
         {"masked_lm": MaskedLM(encoder), "queue": Queue(encoder)},
-        {"queue": WeightSchedule(start_step=2)},
+        {"queue": WeightSection(start_step=2)},
     )
     assert set(model(batches[0])["totals"]) == {"masked_lm"}
     model.step = 2
@@ -127,7 +128,7 @@ def test_a_broken_loss_is_named_with_its_step(batches: list[Any], tmp_path: Path
     model = AlignmentModel(
         encoder,
         {"masked_lm": MaskedLM(encoder), "broken": Broken()},
-        {"broken": WeightSchedule(start_step=4)},
+        {"broken": WeightSection(start_step=4)},
     )
     trainer = make_trainer(tmp_path, model=model)
     with pytest.raises(TrainingError, match=r"'broken' has loss nan at step 5; .*learning_rate"):

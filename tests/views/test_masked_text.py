@@ -101,11 +101,6 @@ def test_packed_block():
     assert selected == [False, True, True, False, False, True, True, True, False, False]
 
 
-def test_specials_of_a_packed_block_may_be_selected_but_padding_never():
-    tensors = build(MaskedText(TOKENIZER, probability=1.0, select_special=True), packed())
-    assert (tensors["labels"] != IGNORE_INDEX).tolist() == [True] * 9 + [False]
-
-
 def test_words_of_different_documents_stay_apart():
     """Two documents without a separator between them, both with a word 0 at the border."""
     block = {

@@ -50,8 +50,6 @@ def loop_reference(ids, candidates, masking, *, generator, word_ids=None):
         chosen = set(eligible[: int(masking.probability * len(eligible) + uniform[-1])])
     else:
         chosen = {u for u in eligible if u < masking.probability}
-    if masking.at_least_one and not chosen and eligible:
-        chosen = {eligible[0]}
     inputs, labels = list(ids), [IGNORE_INDEX] * n
     for i in range(n):
         if not candidates[i] or uniform[units[i]] not in chosen:
@@ -72,7 +70,6 @@ OPTIONS = st.fixed_dictionaries(
         "random_share": st.sampled_from([0.0, 0.1, 0.2]),
         "count": st.sampled_from(["bernoulli", "exact"]),
         "whole_word": st.booleans(),
-        "at_least_one": st.booleans(),
         "random_pool": st.sampled_from(["nonspecial", "all", (20, 30)]),
     }
 )
@@ -105,8 +102,6 @@ def test_labels_are_originals_and_others_are_untouched(options, tokens, seed):
     assert (result.labels[result.selected] == ids[result.selected]).all()
     assert (result.labels[~result.selected] == IGNORE_INDEX).all()
     assert (result.input_ids[~result.selected] == ids[~result.selected]).all()
-    if options["at_least_one"] and candidates.any():
-        assert result.selected.any()
 
 
 @pytest.mark.parametrize("probability", [0.15, 0.3])
@@ -149,15 +144,6 @@ def test_exact_draws_every_position_alike():
     assert all(close(count, 3000, 0.15) for count in total)
 
 
-def test_at_least_one_is_uniform():
-    total = sum(
-        mask(np.full(4, 7), seed=s, probability=0.0, at_least_one=True).selected.astype(int)
-        for s in range(2000)
-    )
-    assert total.sum() == 2000
-    assert all(close(count, 2000, 0.25) for count in total)
-
-
 def test_random_pools():
     options = {"probability": 1.0, "mask_share": 0.0, "random_share": 1.0}
     special = set(TOKENIZER.all_special_ids)
@@ -179,7 +165,7 @@ def test_the_unknown_token_is_text_and_copied_ids_are_not_special():
 
 
 def test_an_empty_sequence():
-    result = mask([], at_least_one=True)
+    result = mask([])
     assert result.input_ids.size == result.labels.size == 0
 
 

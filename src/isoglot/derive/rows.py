@@ -114,9 +114,14 @@ class Deriver:
         sentence = _tree(row)
         derived = self._reordered(sentence, key)
         pair, tree = self._pair_of(sentence, derived, row["language"]), moved(sentence, derived)
-        out = {"words": tree.words, "upos": tree.upos, "heads": tree.heads, "deprels": tree.deprels}
-        out = {name: list(values or ()) for name, values in out.items()}
-        return Image({**out, "language": pair["target_language"]}, [pair])
+        out = {
+            "words": list(tree.words),
+            "upos": list(tree.upos or ()),
+            "heads": list(tree.heads or ()),
+            "deprels": list(tree.deprels or ()),
+            "language": pair["target_language"],
+        }
+        return Image(out, [pair])
 
     def _tagged(self, row: Row, key: int) -> Image:
         sentence = _tree(row)

@@ -17,7 +17,6 @@ from torch import Tensor
 from isoglot.errors import ConfigurationError
 
 __all__ = [
-    "argmax_links",
     "backward_links",
     "distort",
     "first_argmax",
@@ -54,8 +53,6 @@ def forward_links(similarity: Tensor, mask: Tensor) -> Tensor:
 
     **Shape**: (batch, n, m) -> bool (batch, n, m).
     """
-    if not similarity.numel():
-        return torch.zeros_like(mask, dtype=torch.bool)
     return _chosen(similarity.masked_fill(~mask, -torch.inf), dim=2) & mask
 
 
@@ -64,8 +61,6 @@ def backward_links(similarity: Tensor, mask: Tensor) -> Tensor:
 
     **Shape**: (batch, n, m) -> bool (batch, n, m).
     """
-    if not similarity.numel():
-        return torch.zeros_like(mask, dtype=torch.bool)
     return _chosen(similarity.masked_fill(~mask, -torch.inf), dim=1) & mask
 
 
@@ -84,18 +79,12 @@ def union_links(similarity: Tensor, mask: Tensor, columns: Tensor | None = None)
     return forward_links(similarity, mask) | backward_links(similarity if columns is None else columns, mask)
 
 
-def argmax_links(similarity: Tensor, mask: Tensor) -> Tensor:
-    """Mutual argmax of one matrix (SimAlign's ``inter``): :func:`intersection_links` of it with itself."""
-    return intersection_links(similarity, mask)
-
-
 def itermax_links(
     similarity: Tensor,
     mask: Tensor,
     *,
     alpha: float = 0.9,
     max_count: int = 2,
-    double: bool = True,
 ) -> Tensor:
     r"""SimAlign's IterMax: the mutual argmax, repeated on what is left (Jalili Sabet et al. 2020).
 
@@ -113,15 +102,13 @@ def itermax_links(
     SimAlign.
     ``alpha``: discount, 0.9 in both papers' code.
     ``max_count``: passes in all, the first included. Two in both; three trade precision for recall.
-    ``double``: compute in float64, which makes links equal to SimAlign's (whose masks are float64) to the
-    last one; else in the dtype of ``similarity``.
     """
     if max_count < 1:
         raise ConfigurationError(
             f"itermax max_count {max_count} given; at least 1 pass is needed: max_count: 2"
         )
-    scores = similarity.double() if double else similarity
-    links = argmax_links(scores, mask)
+    scores = similarity.double()  # as SimAlign, whose masks are float64: links are then equal to the last one
+    links = intersection_links(scores, mask)
     if max_count == 1 or not similarity.numel():
         return links
     return _grow(scores, mask, links, alpha, max_count)
@@ -180,6 +167,8 @@ def distort(similarity: Tensor, mask: Tensor, *, ratio: float = 0.5) -> Tensor:
 
 def _chosen(scores: Tensor, dim: int) -> Tensor:
     """Boolean one-hot of the first maximum along ``dim`` (1 or 2)."""
+    if not scores.numel():
+        return torch.zeros_like(scores, dtype=torch.bool)
     index = torch.arange(scores.shape[dim], device=scores.device)
     index = index.view(1, -1, 1) if dim == 1 else index
     return index == first_argmax(scores, dim).unsqueeze(dim)
@@ -198,7 +187,7 @@ def _grow(scores: Tensor, mask: Tensor, links: Tensor, alpha: float, max_count: 
         allowed = (free_rows[:, :, None] | free_columns[:, None, :]) & growing[:, None, None]
         # A cell whose row and column are both covered takes part in the argmax with the value 0 (it is not
         # left out): that is what lets a covered row win a free column. Only as a link it is excluded.
-        new = argmax_links(scores * factor.clamp_(max=1.0), mask) & allowed
+        new = intersection_links(scores * factor.clamp_(max=1.0), mask) & allowed
         links = links | new
         # Looking whether anything is new waits for the device, so it is not worth it before the last pass.
         if count + 1 < max_count and not bool(new.any()):

@@ -26,7 +26,6 @@ def sinkhorn(
     mu: float = 1.0,
     order: Order = "official",
     epsilon: float | None = 1e-6,
-    double: bool = True,
 ) -> tuple[Tensor, Tensor]:
     r"""XLM-Align's alignment matrix (Chi et al. 2021, Eq. 1 and 3-6), a fixed number of Sinkhorn iterations.
 
@@ -41,15 +40,16 @@ def sinkhorn(
     ``mu``: μ of the entropic term; 1 in the paper. Other values are computed in log space.
     ``epsilon``: ε, 1e-6 in the code; ``None``: no floor, as XLM-Align's released aligner runs (its floor is set in
     a copy and lost), so that the plan keeps the signs of the similarities. It takes μ = 1.
-    ``double``: compute and return float64. Sums then do not depend on how far a batch is padded, to the
-    precision that decides an argmax; else float32.
 
     Returns:
         π, whose real rows were normalised last, and ξ, whose real columns were normalised last. The plan of
         the last half-step is π for ``official`` and ξ for ``paper``. Both are 0 outside the mask.
     """
-    _check(iterations=iterations, mu=mu, order=order, epsilon=epsilon)
-    kernel = scores = similarity.double() if double else similarity.float()
+    if epsilon is None and mu != 1.0:
+        raise ConfigurationError(
+            f"Sinkhorn epsilon: null given with mu {mu}; without a floor the similarities have no logarithm: mu: 1.0"
+        )
+    kernel = scores = similarity.double()  # sums, and so an argmax, do not depend on padding
     if epsilon is not None:
         floor = torch.full((), epsilon, dtype=scores.dtype, device=scores.device)
         official = order == "official"
@@ -59,24 +59,6 @@ def sinkhorn(
         log_kernel = (kernel.log() / mu).masked_fill(~mask, -torch.inf)
         return _alternate_log(log_kernel, axes, iterations)
     return _alternate(kernel.masked_fill(~mask, 0.0), axes, iterations)
-
-
-def _check(*, iterations: int, mu: float, order: str, epsilon: float | None) -> None:
-    problems = []
-    if iterations < 0:
-        problems.append(f"Sinkhorn iterations {iterations} given; 0 or more are needed: iterations: 2")
-    if mu <= 0:
-        problems.append(f"Sinkhorn mu {mu} given; a positive number is needed: mu: 1.0")
-    if epsilon is None and mu != 1.0:
-        problems.append(
-            f"Sinkhorn epsilon: null given with mu {mu}; without a floor the similarities have no logarithm: mu: 1.0"
-        )
-    if epsilon is not None and epsilon <= 0:
-        problems.append(f"Sinkhorn epsilon {epsilon} given; a positive number is needed: epsilon: 1e-6")
-    if order not in ("official", "paper"):
-        problems.append(f"Sinkhorn order {order!r} given; there are 'official' and 'paper': order: official")
-    if problems:
-        raise ConfigurationError(problems)
 
 
 def _alternate(kernel: Tensor, axes: tuple[int, int], iterations: int) -> tuple[Tensor, Tensor]:

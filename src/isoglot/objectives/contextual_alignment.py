@@ -12,6 +12,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.word_vectors import WordIndex, pool_words, word_index, word_links
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
+from isoglot.objectives.links import link_ids
 from isoglot.recipe.signatures import require_choices
 
 __all__ = ["ContextualAlignment", "side_words"]
@@ -88,17 +89,9 @@ class ContextualAlignment(Objective):
         return ObjectiveOutput(total, count, {"cosine": cosine.sum() / count.clamp(min=1)})
 
     def _links(self, batch: Batch) -> tuple[Tensor, WordIndex, WordIndex]:
-        tensors = batch[self.view]
-        if "link_ids" not in tensors:
-            raise ConfigurationError(
-                f"contextual_alignment: view {self.view!r} carries no word links; it needs a stream of word-aligned "
-                "bitext. Run `isoglot align BITEXT --method fast_align --format corpus --out ALIGNED`, then give the "
-                "stream `kind: aligned` and that path"
-            )
+        links = link_ids(batch, self.view, objective="contextual_alignment")
         query, key = side_words(batch, self.view, "query"), side_words(batch, self.view, "key")
-        found = word_links(
-            tensors["link_ids"], query, key, one_to_one=self.one_to_one, drop_identical=self.drop_identical
-        )
+        found = word_links(links, query, key, one_to_one=self.one_to_one, drop_identical=self.drop_identical)
         return found, query, key
 
 

@@ -16,6 +16,7 @@ from isoglot.modules.hashed_noise import hashed_uniform, sentence_key
 from isoglot.modules.pointer import Pointer
 from isoglot.modules.self_labelling import LinkGrid, SelfLabelling, corpus_grid, self_label
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
+from isoglot.objectives.links import Labels, from_corpus, link_ids, step_problems
 from isoglot.recipe.signatures import require_choices
 from isoglot.seeding import generator_for
 
@@ -96,7 +97,7 @@ class DenoisingWordAlignment(Objective):
         view: str = "pair",
         label_layer: int | None = None,
         layer: int | None = None,
-        labels: Literal["self", "corpus", "corpus_then_self"] = "self",
+        labels: Labels = "self",
         self_after_step: int | None = None,
         iterations: int = 2,
         mu: float = 1.0,
@@ -179,15 +180,10 @@ class DenoisingWordAlignment(Objective):
         return hashed_uniform(key[rows], self.seed, self.step.to(ids.device), *positions)
 
     def _corpus_links(self, batch: Batch) -> LinkGrid:
-        if "link_ids" not in batch[self.view]:
-            raise ConfigurationError(
-                f"denoising_word_alignment: labels: {self.labels} given, but view {self.view!r} has no "
-                "link_ids; "
-                "it needs a stream of word-aligned bitext. Align one with "
-                "`isoglot align BITEXT --method fast_align --format corpus --out ALIGNED` and give the stream "
-                "kind: aligned and that path, or set labels: self"
-            )
-        return corpus_grid(batch[self.view]["link_ids"], self._tensor(batch, "side_ids"))
+        links = link_ids(
+            batch, self.view, objective="denoising_word_alignment", otherwise=", or set labels: self"
+        )
+        return corpus_grid(links, self._tensor(batch, "side_ids"))
 
     def _tensor(self, batch: Batch, key: str) -> Tensor:
         if key not in batch[self.view]:
@@ -199,9 +195,7 @@ class DenoisingWordAlignment(Objective):
         return batch[self.view][key]
 
     def _from_corpus(self) -> bool:
-        if self.labels == "corpus_then_self":
-            return int(self.step) < int(self.self_after_step or 0)
-        return self.labels == "corpus"
+        return from_corpus(self.labels, self.self_after_step, self.step)
 
     def _check(self, last: int) -> None:
         require_choices(DenoisingWordAlignment, queries=self.queries, labels=self.labels)
@@ -214,11 +208,7 @@ class DenoisingWordAlignment(Objective):
             for name, value in layers.items()
             if not 0 <= value <= last
         ]
-        if (self.labels == "corpus_then_self") != (self.self_after_step is not None):
-            problems.append(
-                f"labels: {self.labels} with self_after_step: {self.self_after_step} given; corpus_then_self "
-                "needs a step and the others take none: labels: corpus_then_self, self_after_step: 10000"
-            )
+        problems += step_problems(self.labels, self.self_after_step)
         if not 0 <= self.unmasked_share <= 1:
             problems.append(
                 f"unmasked_share: {self.unmasked_share} given; a share from 0 to 1 is needed: "

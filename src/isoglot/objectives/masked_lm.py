@@ -37,7 +37,6 @@ class MaskedLM(Objective):
             objectives of the model that ask for it: ``share_linear`` of
             :class:`~isoglot.objectives.word_exchange.WordExchange` takes its ``linear``. The exported encoder's own
             head is then not trained.
-        chunk: positions whose logits are held at a time; default by device.
 
     **Metrics**: ``accuracy`` of the masked tokens.
 
@@ -61,14 +60,12 @@ class MaskedLM(Objective):
         *,
         view: str = "pair",
         head: Literal["model", "literal"] = "model",
-        chunk: int | None = None,
     ) -> None:
         super().__init__()
         require_choices(MaskedLM, head=head)
         masked_lm_head(model, check=True)
         self.transform: LiteralTransform | None = literal_transform(model) if head == "literal" else None
         self.view = view
-        self.chunk = chunk
 
     def forward(self, encodings: Encodings, batch: Batch) -> ObjectiveOutput:
         """Sum over the masked tokens of the view, their number, and the accuracy."""
@@ -82,7 +79,7 @@ class MaskedLM(Objective):
             states, bias = head.transform(states), head.bias
         else:
             states, bias = self.transform(states), None
-        total, correct = vocabulary_loss(states, gold, encodings.table(head.weight), bias, chunk=self.chunk)
+        total, correct = vocabulary_loss(states, gold, encodings.table(head.weight), bias)
         count = torch.tensor(rows.numel(), device=total.device)
         return ObjectiveOutput(total, count, {"accuracy": correct / count.clamp(min=1)})
 

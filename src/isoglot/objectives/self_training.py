@@ -14,13 +14,13 @@ from isoglot.modules.encoder import num_layers
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.extraction import pair_mask, softmax_probabilities
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
+from isoglot.objectives.links import Labels, from_corpus, link_ids, step_problems
 from isoglot.recipe.signatures import require_choices
 
 __all__ = ["SelfTraining"]
 
 _LIKELY = 0.4
 """Least probability of a link, the best of 0.2, 0.25, ... 0.45 on XL-WA's development sets."""
-Labels = Literal["self", "corpus", "corpus_then_self"]
 Loss = Literal["probability", "likelihood"]
 Compare = Literal["dot", "cosine"]
 
@@ -30,12 +30,10 @@ class SelfTraining(Objective):
 
     .. math:: P = \mathrm{softmax}_j(S_{ij} / \tau),\quad Q = \mathrm{softmax}_i(S_{ij} / \tau),\qquad
         L = -\sum_{(i,j) \in A} \Bigl(\frac{P_{ij}}{n} + \frac{Q_{ij}}{m}\Bigr)
-        - \beta \frac{\sum_{ij} P_{ij} Q_{ij}}{\min(n, m)}
 
-    for a pair of n and m pieces, each side encoded alone; special tokens take no part. The second term is the
-    consistency objective, which wants both directions to agree. With ``loss: likelihood`` each linked piece i of
-    either side contributes :math:`-\log \sum_{j \in A(i)} P_{ij}` instead, which unlike the probability has a
-    gradient for links that the encoder finds unlikely.
+    for a pair of n and m pieces, each side encoded alone; special tokens take no part. With ``loss: likelihood`` each
+    linked piece i of either side contributes :math:`-\log \sum_{j \in A(i)} P_{ij}` instead, which unlike the
+    probability has a gradient for links that the encoder finds unlikely.
 
     Args:
         model: Encoder with its masked-LM head; only its shape is read.
@@ -49,7 +47,6 @@ class SelfTraining(Objective):
         threshold: Least probability, in both directions, of a link that ``dot`` self-labels (0.001 in awesome-align);
             with ``cosine`` the geometric mean of both has to exceed 0.4.
         loss: ``probability`` (awesome-align) or ``likelihood``.
-        consistency: β; 0 leaves the consistency objective out, awesome-align's option has 1.
 
     **Batch**: ``query_`` and ``key_`` encoder inputs and ``side_ids``; ``link_ids`` for corpus links.
 
@@ -75,14 +72,13 @@ class SelfTraining(Objective):
         temperature: float = 1.0,
         threshold: float = 1e-3,
         loss: Loss = "probability",
-        consistency: float = 0.0,
     ) -> None:
         super().__init__()
         depth = num_layers(model)
         self.view, self.labels, self.self_after_step = view, labels, self_after_step
         self.layer = self.top_layer = round(2 / 3 * depth) if layer is None else layer
         self.compare, self.temperature, self.threshold = compare, temperature, threshold
-        self.loss, self.consistency = loss, consistency
+        self.loss = loss
         self._check(depth)
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
 
@@ -105,11 +101,6 @@ class SelfTraining(Objective):
                 -mass[has].clamp(min=smallest).log().sum() for mass, has in zip(masses, linked, strict=True)
             )
         count = self._count(links)
-        if self.consistency:
-            shorter = torch.minimum(_lengths(mask, 2), _lengths(mask, 1))
-            agreement = ((forward * backward).sum((1, 2)) / shorter).sum()
-            # The consistency of a pair weighs as much as the rest of its loss, whatever that is divided by.
-            total = total - self.consistency * agreement * (count / max(1, len(mask)))
         found = links.sum()
         metrics = {
             "probability": sum(m.detach().sum() for m in masses) / (2 * found.clamp(min=1)),
@@ -163,14 +154,8 @@ class SelfTraining(Objective):
         return (forward > self.threshold) & (backward > self.threshold)
 
     def _corpus_links(self, batch: Batch) -> Tensor:
-        tensors = batch[self.view]
-        if "link_ids" not in tensors:
-            raise ConfigurationError(
-                f"self_training: labels: {self.labels} given, but view {self.view!r} has no word links. Align the "
-                "corpus with `isoglot align BITEXT --method hmm --format corpus --out ALIGNED` and give the stream "
-                "kind: aligned and that path, or set labels: self"
-            )
-        mask, ids = self._mask(batch), tensors["link_ids"]
+        ids = link_ids(batch, self.view, objective="self_training", otherwise=", or set labels: self")
+        mask = self._mask(batch)
         links = torch.zeros_like(mask)
         rows, item = (ids >= 0).all(-1).nonzero(as_tuple=True)
         links[rows, ids[rows, item, 0], ids[rows, item, 1]] = True
@@ -182,28 +167,20 @@ class SelfTraining(Objective):
         return pair_mask(tensors["query_side_ids"] > 0, tensors["key_side_ids"] > 0)
 
     def _from_corpus(self) -> bool:
-        if self.labels == "corpus_then_self":
-            return int(self.step) < int(self.self_after_step or 0)
-        return self.labels == "corpus"
+        return from_corpus(self.labels, self.self_after_step, self.step)
 
     def _check(self, depth: int) -> None:
         require_choices(SelfTraining, labels=self.labels, compare=self.compare, loss=self.loss)
         problems = []
         if not 0 <= self.layer <= depth:
             problems.append(f"layer: {self.layer} given; this encoder has layers 0 (embeddings) to {depth}")
-        if (self.labels == "corpus_then_self") != (self.self_after_step is not None):
-            problems.append(
-                f"labels: {self.labels} with self_after_step: {self.self_after_step} given; corpus_then_self needs "
-                "a step and the others take none: labels: corpus_then_self, self_after_step: 1000"
-            )
+        problems += step_problems(self.labels, self.self_after_step)
         if not self.temperature > 0:
             problems.append(
                 f"temperature: {self.temperature} given; a positive number is needed, such as 0.05"
             )
         if not 0 < self.threshold < 1:
             problems.append(f"threshold: {self.threshold} given; a probability is needed, such as 0.001")
-        if self.consistency < 0:
-            problems.append(f"consistency: {self.consistency} given; 0 or more is needed")
         if problems:
             raise ConfigurationError(problems, heading="self_training:")
 

@@ -15,6 +15,8 @@ from isoglot.modules.literal_head import literal_transform
 from isoglot.modules.masked_lm_head import masked_lm_head
 from isoglot.modules.vocabulary_loss import vocabulary_loss
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
+from isoglot.objectives.links import link_ids
+from isoglot.recipe.signatures import require_choices
 
 __all__ = ["WordExchange", "exchange"]
 
@@ -72,15 +74,9 @@ class WordExchange(Objective):
         init: Literal["identity", "normal"] = "identity",
     ) -> None:
         super().__init__()
-        for name, value, known in (
-            ("unaligned", unaligned, ("exclude", "literal")),
-            ("divide_by", divide_by, ("masked", "linked")),
-            ("many", many, ("sum", "mean", "one_to_one")),
-            ("head", head, ("bert", "literal")),
-            ("init", init, ("identity", "normal")),
-        ):
-            if value not in known:
-                raise ConfigurationError(f"word_exchange: {name}={value!r}; it is one of {', '.join(known)}")
+        require_choices(
+            WordExchange, unaligned=unaligned, divide_by=divide_by, many=many, head=head, init=init
+        )
         if unaligned == "literal" and divide_by == "linked":
             raise ConfigurationError(
                 "word_exchange: unaligned=literal sums over all masked tokens, so divide_by=linked has no meaning; "
@@ -135,14 +131,7 @@ class WordExchange(Objective):
         return torch.tensor(torch.unique(position).numel(), device=masked.device)
 
     def _links(self, batch: Batch) -> Tensor:
-        links = batch[self.view].get("link_ids")
-        if links is None:
-            raise ConfigurationError(
-                f"word_exchange: view {self.view!r} carries no word links; it needs a stream of word-aligned bitext. "
-                "Run `isoglot align BITEXT --method fast_align --format corpus --out ALIGNED`, then give the stream "
-                "`kind: aligned` and that path"
-            )
-        return links
+        return link_ids(batch, self.view, objective="word_exchange")
 
 
 def exchange(

@@ -23,10 +23,10 @@ from isoglot.objectives.base import Objective
 from isoglot.pretraining.constructors import constructor, make_view
 from isoglot.pretraining.streams import TEXT_COLUMNS
 from isoglot.recipe.document import Location
-from isoglot.recipe.sections import Recipe, WeightSection
+from isoglot.recipe.sections import Recipe
 from isoglot.seeding import seed_for
 from isoglot.training.batches import BatchOptions, StreamCost
-from isoglot.training.model import AlignmentModel, Weight, WeightSchedule
+from isoglot.training.model import AlignmentModel, Weight
 from isoglot.views.base import View
 from isoglot.views.instance import is_packed
 
@@ -150,8 +150,7 @@ def _objectives(
                 )
             except ConfigurationError as error:
                 problems.extend(f"objectives.{name}: {text}" for text in error.problems)
-        weight = section.weight
-        weights[name] = WeightSchedule(**weight.model_dump()) if isinstance(weight, WeightSection) else weight
+        weights[name] = section.weight
     if problems:
         raise ConfigurationError(problems)
     return objectives, weights

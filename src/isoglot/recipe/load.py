@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,33 +16,10 @@ from isoglot.checks import did_you_mean
 from isoglot.errors import ConfigurationError
 from isoglot.recipe.document import Document, Location
 from isoglot.recipe.sections import LENGTH_NEEDED, Recipe, validate
-from isoglot.recipe.source import read_document
 
-__all__ = ["load", "mistakes", "problems"]
+__all__ = ["mistakes", "problems"]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-
-
-def load(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Recipe:
-    """Read a recipe and check all that the file alone can tell.
-
-    Args:
-        path_or_name: a YAML file, or the name of a built-in recipe (``tlm``).
-        overrides: ``section.key=value`` each (``train.learning_rate=5e-5``).
-
-    Raises:
-        ConfigurationError: its mistakes, all listed, each with its line.
-        InputError: the file is not YAML.
-
-    Example:
-        >>> load("mlm", ["steps=10", "epochs=null", "streams.text.path=corpus.txt"]).steps
-        10
-    """
-    document = read_document(path_or_name, overrides)
-    recipe = problems(document)
-    if recipe is None or document.problems:
-        raise mistakes(document, path_or_name)
-    return recipe
 
 
 def problems(document: Document) -> Recipe | None:

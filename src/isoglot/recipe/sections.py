@@ -121,6 +121,12 @@ class WeightSection(_Section):
     start_step: Annotated[int, Field(ge=0)] = 0
     ramp_steps: Annotated[int, Field(ge=0)] = 0
 
+    def __call__(self, step: int) -> float:
+        """The weight at an optimiser step, 0-based."""
+        if step < self.start_step:
+            return 0.0
+        return self.value * min(1.0, (step - self.start_step + 1) / max(1, self.ramp_steps))
+
 
 class ObjectiveSection(_OpenSection):
     """One objective: ``type`` names it, ``weight`` scales it, the other keys are its own options."""

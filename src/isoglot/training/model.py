@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
@@ -16,33 +15,13 @@ from isoglot.modules.encoder import layer_modules
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
 
-__all__ = ["NORMALISATIONS", "AlignmentModel", "Normalisation", "Weight", "WeightSchedule"]
+__all__ = ["NORMALISATIONS", "AlignmentModel", "Normalisation", "Weight"]
 
 Normalisation = Literal["token", "joint_token", "batch_mean"]
 NORMALISATIONS: tuple[Normalisation, ...] = ("token", "joint_token", "batch_mean")
 
 Weight = float | Callable[[int], float]
-"""An objective's weight, or a function from the optimiser step (0-based) to it."""
-
-
-@dataclass(frozen=True)
-class WeightSchedule:
-    """A weight that is 0 up to a step and then grows linearly to its value.
-
-    Args:
-        start_step: first optimiser step (0-based) at which the objective counts.
-        ramp_steps: steps from ``start_step`` over which the weight grows to ``value``; 0: at once.
-    """
-
-    value: float = 1.0
-    start_step: int = 0
-    ramp_steps: int = 0
-
-    def __call__(self, step: int) -> float:
-        """The weight at an optimiser step."""
-        if step < self.start_step:
-            return 0.0
-        return self.value * min(1.0, (step - self.start_step + 1) / max(1, self.ramp_steps))
+"""An objective's weight, or a function from the optimiser step (0-based) to it: a ``WeightSection``."""
 
 
 class AlignmentModel(nn.Module):

@@ -63,14 +63,9 @@ def masked_tensors(
         ``input_ids``, ``attention_mask``, ``labels``, ``original_ids``, ``special_mask`` and the instance's extras.
     """
     special = masking.specials.take(instance.ids, mode="clip")
-    present = instance.attention
-    if masking.select_special:
-        candidates = np.ones(instance.ids.size, dtype=bool) if present is None else present > 0
-    else:
-        candidates = ~special if present is None else ~special & (present > 0)
+    present = np.ones(instance.ids.size, dtype=np.int64) if instance.attention is None else instance.attention
+    candidates = ~special & (present > 0)
     masked = mask_tokens(instance.ids, candidates, masking, generator=generator, word_ids=instance.word_ids)
-    if present is None:
-        present = np.ones(instance.ids.size, dtype=np.int64)
     arrays = {
         "input_ids": masked.input_ids,
         "attention_mask": present,

@@ -32,11 +32,9 @@ class MaskingOptions:
             ``exact`` selects ``int(probability · tokens + u)`` tokens, ``u`` uniform in [0, 1) (fairseq, XLM-Align).
         whole_word: select words, from the stream's ``word_ids``, so for any tokenizer. Each piece of a selected word
             makes its own draw among mask, random and kept, as in BERT's own whole-word masking.
-        at_least_one: where nothing was selected, select one token (or word) uniformly.
         random_pool: ids that random tokens are drawn from: ``nonspecial``, ``all`` (specials too, as Hugging Face
             does) or a range ``(low, high)``, ``high`` not included, from which special ids are left out (for a
             vocabulary larger than the tokenizer's).
-        select_special: let separators and the like be selected, as fairseq's ``exact`` does. Padding never is.
     """
 
     probability: float = 0.15
@@ -44,9 +42,7 @@ class MaskingOptions:
     random_share: float = 0.1
     count: Literal["bernoulli", "exact"] = "bernoulli"
     whole_word: bool = False
-    at_least_one: bool = False
     random_pool: str | tuple[int, int] | list[int] = "nonspecial"
-    select_special: bool = False
 
     def masking(self, tokenizer: PreTrainedTokenizerBase) -> Masking:
         """The options settled for a tokenizer."""
@@ -80,8 +76,6 @@ class MaskingOptions:
             random_share=self.random_share,
             exact=self.count == "exact",
             whole_word=self.whole_word,
-            at_least_one=self.at_least_one,
-            select_special=self.select_special,
             mask_token_id=int(tokenizer.mask_token_id),
             pool=pool,
             specials=special_table(tokenizer),
@@ -125,8 +119,6 @@ class Masking:
     random_share: float
     exact: bool
     whole_word: bool
-    at_least_one: bool
-    select_special: bool
     mask_token_id: int
     pool: IntArray
     specials: BoolArray
@@ -200,8 +192,6 @@ def mask_tokens(
         selected = _exactly(scores, candidates, masking.probability, float(uniform[-1]))
     else:
         selected = candidates & (scores < masking.probability)
-    if masking.at_least_one and not selected.any() and candidates.any():
-        selected = candidates & (scores == scores[candidates].min())
 
     inputs = ids.copy()
     masked = selected & (kind < masking.mask_share)

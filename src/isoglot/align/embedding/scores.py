@@ -19,7 +19,6 @@ from isoglot.align.embedding.options import (
 from isoglot.errors import ConfigurationError
 from isoglot.modules.entmax import entmax15
 from isoglot.modules.extraction import (
-    argmax_links,
     backward_links,
     distort,
     forward_links,
@@ -150,7 +149,7 @@ def _read(
     if how == "itermax" and isinstance(options, IterMax | Transport | PointerNetwork):
         return itermax_links(scores, mask, alpha=options.alpha, max_count=options.passes)
     readers: dict[str, Callable[[], Tensor]] = {
-        "argmax": lambda: argmax_links(scores, mask),
+        "argmax": lambda: intersection_links(scores, mask),
         "match": lambda: max_weight_links(scores, mask),
         "forward": lambda: forward_links(rows, mask),
         "backward": lambda: backward_links(columns, mask),
