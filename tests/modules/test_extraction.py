@@ -110,6 +110,7 @@ def reference_itermax(similarity, *, alpha=0.9, max_count=2):
 
 
 EXTRACTORS = {
+    "argmax": intersection_links,
     "forward": forward_links,
     "backward": backward_links,
     "intersection": intersection_links,

@@ -21,7 +21,9 @@ LARGE = 40_000
 
 
 def settle(**options):
-    return MaskingOptions(**options).masking(TOKENIZER)
+    masking = MaskingOptions(**options)
+    masking.settle(TOKENIZER)
+    return masking
 
 
 def mask(ids, *, seed=0, candidates=None, word_ids=None, **options):
@@ -46,7 +48,7 @@ def loop_reference(ids, candidates, masking, *, generator, word_ids=None):
         unit += 0 if same else 1
         units.append(unit)
     eligible = sorted({uniform[units[i]] for i in range(n) if candidates[i]})
-    if masking.exact:
+    if masking.count == "exact":
         chosen = set(eligible[: int(masking.probability * len(eligible) + uniform[-1])])
     else:
         chosen = {u for u in eligible if u < masking.probability}
@@ -57,9 +59,9 @@ def loop_reference(ids, candidates, masking, *, generator, word_ids=None):
         labels[i] = ids[i]
         kind = uniform[n + i]
         if kind < masking.mask_share:
-            inputs[i] = masking.mask_token_id
+            inputs[i] = masking._mask_token_id
         elif kind < masking.mask_share + masking.random_share:
-            inputs[i] = int(masking.pool[int(uniform[2 * n + i] * len(masking.pool))])
+            inputs[i] = int(masking._pool[int(uniform[2 * n + i] * len(masking._pool))])
     return inputs, labels
 
 
@@ -200,4 +202,4 @@ def test_a_tokenizer_without_mask_token():
     tokenizer = tiny_tokenizer("bert")
     tokenizer.mask_token = None
     with pytest.raises(ConfigurationError, match="no mask token"):
-        MaskingOptions().masking(tokenizer)
+        MaskingOptions().settle(tokenizer)

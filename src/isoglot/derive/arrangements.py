@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["BOS", "EOS", "MAX_GROUP", "Arrangements", "arrangements", "pair_names", "streams"]
+__all__ = ["BOS", "EOS", "MAX_GROUP", "Arrangements", "arrangements", "pair_names", "run_names", "streams"]
 
 MAX_GROUP = 7
 """Largest group, head included: 7! = 5,040 orders."""
@@ -110,3 +110,9 @@ def pair_names(children: Sequence[str], pairs: NDArray[np.int64]) -> list[tuple[
         )
         for k, i, j in pairs.tolist()
     ]
+
+
+def run_names(children: Sequence[str], table: Arrangements) -> list[str]:
+    """The feature of each column of runs: over ``UPOS&deprel``."""
+    named = [*children, BOS, EOS]
+    return ["HI_" + "_".join([named[i] for i in run]) for runs in table.runs for run in runs.tolist()]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, sparse
 
-from isoglot.derive.arrangements import BOS, EOS, Arrangements, arrangements, pair_names
+from isoglot.derive.arrangements import Arrangements, arrangements, pair_names, run_names
 from isoglot.derive.base import Sentence, Underivable
 from isoglot.derive.order_model import OrderModel
 from isoglot.derive.syntax import HEAD_CLASSES, groups, is_projective
@@ -121,11 +121,6 @@ def fit(counts: Counts, *, l2: float = 1.0, high_order: float = 0.1, iterations:
     return OrderFit(OrderModel(weights), total, float(start / bits), float(end / bits), slope)
 
 
-def _run_names(members: tuple[str, ...], table: Arrangements) -> list[str]:
-    named = (*members, BOS, EOS)
-    return ["HI_" + "_".join([named[i] for i in run]) for runs in table.runs for run in runs.tolist()]
-
-
 def _seen(table: Arrangements, orders: Counter[tuple[int, ...]]) -> NDArray[np.float64]:
     """How often each of the n! orders was observed."""
     number = {tuple(o): i for i, o in enumerate(table.orders.tolist())}
@@ -141,7 +136,7 @@ def _common_runs(counts: Counts, part: float) -> set[str]:
     for members, orders in counts.items():
         table = arrangements(len(members))
         columns = np.asarray(_seen(table, orders) @ table.counts)[len(table.pairs) :]
-        names = _run_names(members, table) if columns.any() else []
+        names = run_names(members, table) if columns.any() else []
         for i in np.flatnonzero(columns):
             found[names[i]] += int(columns[i])
     ranked = sorted(found, key=lambda name: (-found[name], name))
@@ -176,7 +171,7 @@ class _Design:
             for c, names in enumerate(pair_names(members, table.pairs)):
                 rows.extend([g * width + c] * len(names))
                 columns.extend([ids.setdefault(name, len(ids)) for name in names])
-            for c, name in enumerate(_run_names(members, table), len(table.pairs)):
+            for c, name in enumerate(run_names(members, table), len(table.pairs)):
                 if name in runs:
                     rows.append(g * width + c)
                     columns.append(ids.setdefault(name, len(ids)))

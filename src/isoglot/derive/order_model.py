@@ -11,13 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoglot.corpus.labelled.files import numbered_lines
-from isoglot.derive.arrangements import BOS, EOS, MAX_GROUP, arrangements, pair_names
+from isoglot.derive.arrangements import MAX_GROUP, arrangements, pair_names, run_names
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.files import write_text
 
 __all__ = ["Distribution", "OrderModel"]
-
-_HIGH_ORDER = "HI_"
 
 
 class Distribution(NamedTuple):
@@ -49,9 +47,6 @@ class OrderModel:
 
     def __init__(self, weights: Mapping[str, float]) -> None:
         self.weights = dict(weights)
-        self._numbers: dict[str, int] = {}
-        self._runs: dict[int, tuple[NDArray[np.int64], NDArray[np.float64]]] = {}
-        self._index_runs()
 
     @classmethod
     def load(cls, path: str | Path) -> OrderModel:
@@ -112,41 +107,8 @@ class OrderModel:
         members = [children[i] for i in given]
         table = arrangements(len(members))
         get = self.weights.get
-        values = [
-            np.array(
-                [get(a, 0.0) + get(b, 0.0) + get(c, 0.0) for a, b, c in pair_names(members, table.pairs)]
-            )
-        ]
-        values.extend(self._run_weights(members, runs) for runs in table.runs)
-        scores = table.counts @ np.concatenate(values)
+        values = [get(a, 0.0) + get(b, 0.0) + get(c, 0.0) for a, b, c in pair_names(members, table.pairs)]
+        values += [get(name, 0.0) for name in run_names(members, table)]
+        scores = table.counts @ np.array(values)
         shifted = np.exp(scores - scores.max())
         return Distribution(given[table.orders], scores, shifted / shifted.sum())
-
-    def _index_runs(self) -> None:
-        """HI features as sorted integers, to be looked up all at once."""
-        grams: dict[int, list[tuple[list[int], float]]] = {}
-        for name, value in self.weights.items():
-            if name.startswith(_HIGH_ORDER):
-                members = [self._number(m) for m in name[len(_HIGH_ORDER) :].split("_")]
-                grams.setdefault(len(members), []).append((members, value))
-        base = len(self._numbers) + 1
-        for k, found in grams.items():
-            codes = np.array([m for m, _ in found], dtype=np.int64) @ base ** np.arange(k)
-            order = np.argsort(codes)
-            self._runs[k] = codes[order], np.array([v for _, v in found])[order]
-
-    def _number(self, member: str) -> int:
-        return self._numbers.setdefault(member, len(self._numbers) + 1)
-
-    def _run_weights(self, members: Sequence[str], runs: NDArray[np.int64]) -> NDArray[np.float64]:
-        k = runs.shape[1]
-        if k not in self._runs:
-            return np.zeros(len(runs))
-        numbers = np.array([self._numbers.get(m, 0) for m in (*members, BOS, EOS)], dtype=np.int64)
-        coded = numbers[runs]
-        codes, values = self._runs[k]
-        wanted = coded @ (len(self._numbers) + 1) ** np.arange(k)
-        index = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
-        known = (codes[index] == wanted) & (coded > 0).all(axis=1)
-        result: NDArray[np.float64] = np.where(known, values[index], 0.0)
-        return result

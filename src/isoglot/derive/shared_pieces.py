@@ -10,11 +10,11 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Sequence
-from functools import cache
 from typing import NamedTuple
 
 from tokenizers import Regex, pre_tokenizers
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
+from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 from isoglot.errors import ConfigurationError
 
@@ -33,6 +33,8 @@ SEPARATOR = "\U00016fe0"
 
 _METASPACE = "▁"
 _BYTE_SPACE = "Ġ"
+_BYTES = {letter: byte for byte, letter in bytes_to_unicode().items()}
+"""Byte-level's letters and the bytes that they stand for."""
 
 
 class Spelling(NamedTuple):
@@ -133,17 +135,7 @@ def readable_alone(
 
 def _from_bytes(piece: str) -> str | None:
     """The text of a byte-level piece, or none if it begins or ends inside a character."""
-    table = _byte_table()
     try:
-        return bytes(table[c] for c in piece).decode("utf-8")
+        return bytes(_BYTES[c] for c in piece).decode("utf-8")
     except (KeyError, UnicodeDecodeError):
         return None
-
-
-@cache
-def _byte_table() -> dict[str, int]:
-    """Byte-level's letters and the bytes that they stand for."""
-    plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    table = {chr(b): b for b in plain}
-    others = [b for b in range(256) if b not in set(plain)]
-    return table | {chr(0x100 + n): b for n, b in enumerate(others)}

@@ -7,7 +7,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from isoglot.derive.ud1 import reattach, to_ud1
 from isoglot.errors import ConfigurationError
 from isoglot.seeding import seed_for
 
-__all__ = ["HEAD_CLASSES", "Syntax", "SyntaxSpec", "groups", "is_projective"]
+__all__ = ["HEAD_CLASSES", "Syntax", "groups", "is_projective", "parse_spec"]
 
 HEAD_CLASSES = {"NOUN": "N", "PROPN": "N", "PRON": "N", "VERB": "V"}
 """Which model orders the dependents of which heads: ``N`` of nouns, names and pronouns, ``V`` of verbs."""
@@ -27,23 +27,16 @@ HEAD_CLASSES = {"NOUN": "N", "PROPN": "N", "PRON": "N", "VERB": "V"}
 _SPEC = re.compile(r"([\w-]+)((?:~[\w-]+@[NV])+)")
 
 
-class SyntaxSpec(NamedTuple):
-    """What is mixed with what."""
-
-    substrate: str
-    superstrates: dict[str, str]
-
-    @classmethod
-    def parse(cls, text: str) -> SyntaxSpec:
-        """Read ``en~fr@N~fr@V``: English, its nouns and verbs in French order."""
-        match = _SPEC.fullmatch(text)
-        parts = re.findall(r"~([\w-]+)@([NV])", match[2]) if match else []
-        classes = {kind: language for language, kind in parts}
-        if match is None or len(classes) != len(parts):
-            raise ConfigurationError(
-                f"syntax {text!r} given; SUBSTRATE~LANGUAGE@N~LANGUAGE@V is needed, for example en~fr@N~fr@V or en~hi@V"
-            )
-        return cls(match[1], classes)
+def parse_spec(text: str) -> tuple[str, dict[str, str]]:
+    """The substrate, and by head class the language whose order is taken, of ``en~fr@N~fr@V``."""
+    match = _SPEC.fullmatch(text)
+    parts = re.findall(r"~([\w-]+)@([NV])", match[2]) if match else []
+    classes = {kind: language for language, kind in parts}
+    if match is None or len(classes) != len(parts):
+        raise ConfigurationError(
+            f"syntax {text!r} given; SUBSTRATE~LANGUAGE@N~LANGUAGE@V is needed, for example en~fr@N~fr@V or en~hi@V"
+        )
+    return match[1], classes
 
 
 def groups(heads: tuple[int, ...]) -> list[list[int]]:
@@ -123,9 +116,7 @@ class Syntax:
         self._known: dict[tuple[str, ...], tuple[list[list[int]], list[float]]] = {}
 
     @classmethod
-    def load(
-        cls, spec: str | SyntaxSpec, folder: str | Path, *, rate: float = 0.05, **options: object
-    ) -> Syntax:
+    def load(cls, spec: str, folder: str | Path, *, rate: float = 0.05, **options: object) -> Syntax:
         """Read the models of a specification, ``LANGUAGE@N.orm`` and ``LANGUAGE@V.orm`` in a folder.
 
         ``folder``: where the models are; ``built-in``: those of :mod:`isoglot.derive.built_in`, which need no file.
@@ -133,7 +124,7 @@ class Syntax:
         """
         if not 0 <= rate <= 1:
             raise ConfigurationError(f"λ = {rate!r} given; it is a part from 0 to 1, 0.05 in the paper")
-        read = SyntaxSpec.parse(spec) if isinstance(spec, str) else spec
+        substrate, superstrates = parse_spec(spec)
 
         def model(language: str, kind: str) -> OrderModel:
             if str(folder) == BUILT_IN:
@@ -141,8 +132,8 @@ class Syntax:
             return OrderModel.load(Path(folder) / f"{language}@{kind}.orm")
 
         models = {
-            kind: model(language, kind).mixed(model(read.substrate, kind), rate)
-            for kind, language in read.superstrates.items()
+            kind: model(language, kind).mixed(model(substrate, kind), rate)
+            for kind, language in superstrates.items()
         }
         return cls(models, **options)  # type: ignore[arg-type]
 

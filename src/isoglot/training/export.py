@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.align.embedding.choice import ALIGNER_FILE, keep_choice
@@ -17,6 +15,7 @@ from isoglot.errors import ConfigurationError, TrainingError
 from isoglot.modules.checkpoint import few, left_out, quiet
 from isoglot.modules.finite import non_finite
 from isoglot.objectives.base import Objective
+from isoglot.recipe.document import dump_yaml
 from isoglot.runs.files import whole_folder
 from isoglot.runs.folder import versions
 from isoglot.training.model import AlignmentModel
@@ -150,9 +149,4 @@ def _cell(value: Any) -> str:
 
 
 def _yaml(value: Any) -> str:
-    plain = json.loads(json.dumps(value, default=str))
-    writer = YAML(typ="safe")
-    writer.default_flow_style = False
-    stream = StringIO()
-    writer.dump(plain, stream)
-    return stream.getvalue()
+    return dump_yaml(json.loads(json.dumps(value, default=str)))

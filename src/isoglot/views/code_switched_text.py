@@ -32,7 +32,7 @@ from isoglot.views.layout import (
     single_template,
 )
 from isoglot.views.lexicon import SynonymTable, TokenLexicon, copied_lexicon, token_lexicon
-from isoglot.views.masking import Masking, MaskingOptions
+from isoglot.views.masking import MaskingOptions
 
 __all__ = ["CodeSwitchedText"]
 
@@ -91,7 +91,6 @@ class CodeSwitchedText(MaskingOptions):
     max_length: int | None = field(default=None, kw_only=True)
     _lexicon: TokenLexicon = field(init=False, repr=False)
     _language_numbers: IntArray = field(init=False, repr=False)
-    _masking: Masking = field(init=False, repr=False)
     _template: Template = field(init=False, repr=False)
     _limit: int = field(init=False, repr=False)
 
@@ -111,7 +110,7 @@ class CodeSwitchedText(MaskingOptions):
             problems.append(f"synonym_probability: {self.synonym_probability!r} given; it is between 0 and 1")
         if problems:
             raise ConfigurationError(problems)
-        self._masking = self.masking(tokenizer)
+        self.settle(tokenizer)
         self._template = single_template(tokenizer)
         self._limit = length_limit(tokenizer, self.max_length, self._template)
         self._lexicon = self._settle(tokenizer, lexicon)
@@ -134,7 +133,7 @@ class CodeSwitchedText(MaskingOptions):
     def build(self, example: Mapping[str, Any], *, generator: torch.Generator) -> dict[str, Tensor]:
         """One example's tensors."""
         instance = self._instance(example)
-        arrays, masked = masked_tensors(instance, self._masking, generator=generator)
+        arrays, masked = masked_tensors(instance, self, generator=generator)
         size = instance.ids.size
         uniform = torch.rand(2 * size, generator=generator, dtype=torch.float64).numpy()
         chosen = masked.selected & (uniform[:size] < self.synonym_probability)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from isoglot.errors import ConfigurationError
 from isoglot.views.layout import Template, as_array, language_id, target_first
-from isoglot.views.masking import Masked, Masking, mask_tokens
+from isoglot.views.masking import Masked, MaskingOptions, mask_tokens
 
 __all__ = [
     "Instance",
@@ -24,7 +24,6 @@ __all__ = [
     "packed_instance",
     "side_columns",
     "side_prefix",
-    "text_instance",
     "to_tensors",
 ]
 
@@ -55,14 +54,14 @@ class Instance:
 
 
 def masked_tensors(
-    instance: Instance, masking: Masking, *, generator: torch.Generator
+    instance: Instance, masking: MaskingOptions, *, generator: torch.Generator
 ) -> tuple[dict[str, IntArray], Masked]:
     """Mask an instance: the arrays of its batch keys, and the selection.
 
     Returns:
         ``input_ids``, ``attention_mask``, ``labels``, ``original_ids``, ``special_mask`` and the instance's extras.
     """
-    special = masking.specials.take(instance.ids, mode="clip")
+    special = masking._specials.take(instance.ids, mode="clip")
     present = np.ones(instance.ids.size, dtype=np.int64) if instance.attention is None else instance.attention
     candidates = ~special & (present > 0)
     masked = mask_tokens(instance.ids, candidates, masking, generator=generator, word_ids=instance.word_ids)
@@ -103,32 +102,6 @@ def side_columns(side: Side | None, names: Sequence[str]) -> tuple[str, ...]:
         return ("input_ids", *names)
     prefixes = [f"{side}_"] if side in ("source", "target") else ["source_", "target_"]
     return tuple(prefix + name for prefix in prefixes for name in ("ids", *names))
-
-
-def text_instance(
-    example: Mapping[str, Any],
-    *,
-    template: Template,
-    language_ids: Mapping[str, int] | None,
-    max_length: int,
-    prefix: str = "",
-) -> Instance:
-    """One sentence or document with its specials, cut to ``max_length``.
-
-    ``example``: **Columns** ``input_ids``, or ``<prefix>ids``; ``<prefix>word_ids`` where present;
-    ``<prefix>language`` with ``language_ids``.
-    ``prefix``: ``source_`` or ``target_`` for a side of a bitext stream.
-    """
-    room = max_length - template.size
-    ids = as_array(example[f"{prefix}ids" if prefix else "input_ids"])[:room]
-    instance = Instance(template.place(ids))
-    words = example.get(f"{prefix}word_ids")
-    if words is not None:
-        instance.word_ids = template.surround(as_array(words)[:room], fill=-1)
-    if language_ids is not None:
-        number = language_id(language_ids, example.get(f"{prefix}language"))
-        instance.extras["language_ids"] = np.full(instance.ids.size, number, dtype=np.int64)
-    return instance
 
 
 def packed_instance(
@@ -187,13 +160,19 @@ def instance_of(
     max_length: int,
     side: Side | None,
 ) -> Instance:
-    """The input of a text stream's example, a packed block as it is, before anything is masked."""
+    """One text with its specials, cut to ``max_length``, or a packed block as it is, before anything is masked.
+
+    **Columns** ``input_ids`` of a text stream, ``<side>_ids`` of a bitext; ``word_ids`` where present; ``language``
+    with ``language_ids``.
+    """
     if is_packed(example):
         return packed_instance(example, language_ids=language_ids, max_length=max_length)
-    return text_instance(
-        example,
-        template=template,
-        language_ids=language_ids,
-        max_length=max_length,
-        prefix=side_prefix(side, example),
-    )
+    prefix, room = side_prefix(side, example), max_length - template.size
+    instance = Instance(template.place(as_array(example[f"{prefix}ids" if prefix else "input_ids"])[:room]))
+    words = example.get(f"{prefix}word_ids")
+    if words is not None:
+        instance.word_ids = template.surround(as_array(words)[:room], fill=-1)
+    if language_ids is not None:
+        number = language_id(language_ids, example.get(f"{prefix}language"))
+        instance.extras["language_ids"] = np.full(instance.ids.size, number, dtype=np.int64)
+    return instance

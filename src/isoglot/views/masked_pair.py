@@ -24,7 +24,7 @@ from isoglot.views.layout import (
     target_first,
     truncated_lengths,
 )
-from isoglot.views.masking import Masking, MaskingOptions
+from isoglot.views.masking import MaskingOptions
 
 __all__ = ["MaskedPair"]
 
@@ -79,13 +79,12 @@ class MaskedPair(MaskingOptions):
     language_ids: Mapping[str, int] | None = field(default=None, kw_only=True)
     order: Literal["source_first", "target_first", "shuffle"] = field(default="source_first", kw_only=True)
     max_length: int | None = field(default=None, kw_only=True)
-    _masking: Masking = field(init=False, repr=False)
     _template: Template = field(init=False, repr=False)
     _limit: int = field(init=False, repr=False)
 
     def __post_init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         require_choices(MaskedPair, segment_ids=self.segment_ids, order=self.order)
-        self._masking = self.masking(tokenizer)
+        self.settle(tokenizer)
         self._template = pair_template(tokenizer, self.pair_template)
         self._limit = length_limit(tokenizer, self.max_length, self._template)
 
@@ -108,7 +107,7 @@ class MaskedPair(MaskingOptions):
 
     def build(self, example: Mapping[str, Any], *, generator: torch.Generator) -> dict[str, Tensor]:
         """One example's tensors."""
-        arrays, _ = masked_tensors(self.instance(example), self._masking, generator=generator)
+        arrays, _ = masked_tensors(self.instance(example), self, generator=generator)
         return to_tensors(arrays)
 
     def instance(self, example: Mapping[str, Any]) -> Instance:
@@ -162,7 +161,7 @@ class MaskedPair(MaskingOptions):
         extras = instance.extras
         second = _second_half(instance)
         if "side_ids" not in extras:
-            special = self._masking.specials.take(instance.ids, mode="clip")
+            special = self._specials.take(instance.ids, mode="clip")
             extras["side_ids"] = np.where(special | (instance.attention == 0), 0, 1 + second)
         if self.language_ids is not None and example.get("source_language") is not None:
             numbers = as_array(

@@ -23,7 +23,7 @@ from isoglot.views.layout import (
     length_limit,
     single_template,
 )
-from isoglot.views.masking import Masking, MaskingOptions
+from isoglot.views.masking import MaskingOptions
 
 __all__ = ["MaskedText"]
 
@@ -60,13 +60,12 @@ class MaskedText(MaskingOptions):
     language_ids: Mapping[str, int] | None = field(default=None, kw_only=True)
     side: Literal["source", "target", "first", "second"] | None = field(default=None, kw_only=True)
     max_length: int | None = field(default=None, kw_only=True)
-    _masking: Masking = field(init=False, repr=False)
     _template: Template = field(init=False, repr=False)
     _limit: int = field(init=False, repr=False)
 
     def __post_init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         require_choices(MaskedText, side=self.side)
-        self._masking = self.masking(tokenizer)
+        self.settle(tokenizer)
         self._template = single_template(tokenizer)
         self._limit = length_limit(tokenizer, self.max_length, self._template)
 
@@ -84,7 +83,7 @@ class MaskedText(MaskingOptions):
 
     def build(self, example: Mapping[str, Any], *, generator: torch.Generator) -> dict[str, Tensor]:
         """One example's tensors."""
-        arrays, _ = masked_tensors(self.instance(example), self._masking, generator=generator)
+        arrays, _ = masked_tensors(self.instance(example), self, generator=generator)
         return to_tensors(arrays)
 
     def instance(self, example: Mapping[str, Any]) -> Instance:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerBase
 from isoglot.errors import ConfigurationError
 from isoglot.views.base import IGNORE_INDEX
 
-__all__ = ["Masked", "Masking", "MaskingOptions", "mask_tokens", "special_table"]
+__all__ = ["Masked", "MaskingOptions", "mask_tokens", "special_table"]
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -44,8 +44,12 @@ class MaskingOptions:
     whole_word: bool = False
     random_pool: str | tuple[int, int] | list[int] = "nonspecial"
 
-    def masking(self, tokenizer: PreTrainedTokenizerBase) -> Masking:
-        """The options settled for a tokenizer."""
+    _mask_token_id: int = field(init=False, repr=False)
+    _pool: IntArray = field(init=False, repr=False)
+    _specials: BoolArray = field(init=False, repr=False)
+
+    def settle(self, tokenizer: PreTrainedTokenizerBase) -> None:
+        """Check the options, and take from a tokenizer what masking needs of it."""
         problems = [
             f"{name}: {value!r} given; it is a share between 0 and 1"
             for name, value in (
@@ -67,21 +71,13 @@ class MaskingOptions:
                 "the tokenizer has no mask token; give the tokenizer of a masked-language model, or "
                 "tokenizer.add_special_tokens({'mask_token': '[MASK]'})"
             )
-        pool = self._pool(tokenizer, problems)
+        self._pool = self._drawn_from(tokenizer, problems)
         if problems:
             raise ConfigurationError(problems, heading="masking options:" if len(problems) > 1 else None)
-        return Masking(
-            probability=self.probability,
-            mask_share=self.mask_share,
-            random_share=self.random_share,
-            exact=self.count == "exact",
-            whole_word=self.whole_word,
-            mask_token_id=int(tokenizer.mask_token_id),
-            pool=pool,
-            specials=special_table(tokenizer),
-        )
+        self._mask_token_id = int(tokenizer.mask_token_id)
+        self._specials = special_table(tokenizer)
 
-    def _pool(self, tokenizer: PreTrainedTokenizerBase, problems: list[str]) -> IntArray:
+    def _drawn_from(self, tokenizer: PreTrainedTokenizerBase, problems: list[str]) -> IntArray:
         special = np.asarray(sorted(set(tokenizer.all_special_ids)), dtype=np.int64)
         pool = np.arange(len(tokenizer), dtype=np.int64)
         if self.random_pool == "all":
@@ -104,24 +100,6 @@ class MaskingOptions:
                 f"random_pool: {self.random_pool!r} holds special ids alone; widen the range, or write 'all'"
             )
         return kept
-
-
-@dataclass(frozen=True)
-class Masking:
-    """Masking options settled for one tokenizer; made by :meth:`MaskingOptions.masking`, cheap to pickle.
-
-    Args:
-        specials: boolean table, id → special; its last entry stands for every larger id.
-    """
-
-    probability: float
-    mask_share: float
-    random_share: float
-    exact: bool
-    whole_word: bool
-    mask_token_id: int
-    pool: IntArray
-    specials: BoolArray
 
 
 class Masked(NamedTuple):
@@ -147,7 +125,7 @@ def special_table(tokenizer: PreTrainedTokenizerBase) -> BoolArray:
 def mask_tokens(
     ids: IntArray,
     candidates: BoolArray,
-    masking: Masking,
+    masking: MaskingOptions,
     *,
     generator: torch.Generator,
     word_ids: IntArray | None = None,
@@ -171,7 +149,8 @@ def mask_tokens(
     Example:
         >>> from isoglot.seeding import generator_for
         >>> from isoglot.testing import tiny_tokenizer
-        >>> masking = MaskingOptions(probability=0.5, count="exact").masking(tiny_tokenizer())
+        >>> masking = MaskingOptions(probability=0.5, count="exact")
+        >>> masking.settle(tiny_tokenizer())
         >>> ids = np.arange(10, 20)
         >>> int(mask_tokens(ids, ids >= 0, masking, generator=generator_for(0)).selected.sum())
         5
@@ -188,18 +167,18 @@ def mask_tokens(
                 "whole_word: the stream has no word_ids; encode it anew with word maps, or set whole_word: false"
             )
         scores = scores[_units(word_ids)]
-    if masking.exact:
+    if masking.count == "exact":
         selected = _exactly(scores, candidates, masking.probability, float(uniform[-1]))
     else:
         selected = candidates & (scores < masking.probability)
 
     inputs = ids.copy()
     masked = selected & (kind < masking.mask_share)
-    inputs[masked] = masking.mask_token_id
+    inputs[masked] = masking._mask_token_id
     if masking.random_share:
         where = (selected & ~masked & (kind < masking.mask_share + masking.random_share)).nonzero()[0]
-        drawn = uniform[2 * length + where] * masking.pool.size
-        inputs[where] = masking.pool[drawn.astype(np.int64)]
+        drawn = uniform[2 * length + where] * masking._pool.size
+        inputs[where] = masking._pool[drawn.astype(np.int64)]
     labels = np.where(selected, ids, IGNORE_INDEX)
     return Masked(inputs, labels, selected)
 
