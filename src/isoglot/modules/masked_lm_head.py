@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -89,8 +90,11 @@ def masked_lm_head(model: PreTrainedModel, *, check: bool = False) -> MaskedLMHe
 
     ``check``: also run the model on four tokens and compare the head's logits with its own.
     """
-    found = next((find(model) for fits, find in _FAMILIES if fits(model)), None) or _generic(model)
-    head = MaskedLMHead(*found)
+    found = None
+    for find in _FAMILIES:
+        with suppress(AttributeError):
+            found = found or find(model)
+    head = MaskedLMHead(*(found or _generic(model)))
     if check:
         _compare(model, head)
     return head
@@ -210,33 +214,8 @@ def _electra(model: Any) -> _Parts:
     )
 
 
-def _has(path: str) -> Callable[[Any], bool]:
-    """Whether a model has all the attributes of a dotted path."""
-
-    def test(model: Any) -> bool:
-        for name in path.split("."):
-            if not hasattr(model, name):
-                return False
-            model = getattr(model, name)
-        return True
-
-    return test
-
-
-def _modern(model: Any) -> bool:
-    return _has("head.norm")(model) and _has("decoder.weight")(model)
-
-
-# Told by their parts, not by name, so that relatives (CamemBERT, MPNet, mmBERT) are found too.
-_FAMILIES: tuple[tuple[Callable[[Any], bool], _Finder], ...] = (
-    (_has("cls.predictions.transform.dense"), _bert),
-    (_has("lm_head.layer_norm.normalized_shape"), _roberta),
-    (_has("vocab_projector.weight"), _distilbert),
-    (_has("lm_predictions.lm_head.LayerNorm"), _deberta),
-    (_has("predictions.LayerNorm"), _albert),
-    (_modern, _modernbert),
-    (_has("generator_predictions.LayerNorm"), _electra),
-)
+_FAMILIES: tuple[_Finder, ...] = (_bert, _roberta, _distilbert, _deberta, _albert, _modernbert, _electra)
+"""Each reads the parts of its family, so that relatives (CamemBERT, MPNet, mmBERT) are found too."""
 
 
 class _Reached(Exception):  # noqa: N818 - a signal, not an error

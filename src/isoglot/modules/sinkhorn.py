@@ -55,19 +55,16 @@ def sinkhorn(
         official = order == "official"
         kernel = torch.where(scores > 0, scores, floor) if official else torch.maximum(scores, floor)
     axes = (1, 2) if order == "official" else (2, 1)
-    if mu != 1.0:
-        log_kernel = (kernel.log() / mu).masked_fill(~mask, -torch.inf)
-        return _alternate_log(log_kernel, axes, iterations)
-    return _alternate(kernel.masked_fill(~mask, 0.0), axes, iterations)
-
-
-def _alternate(kernel: Tensor, axes: tuple[int, int], iterations: int) -> tuple[Tensor, Tensor]:
-    """Normalise along the first axis, then the second, ``iterations`` times; returns (π, ξ)."""
-    first = second = kernel
+    logarithms = mu != 1.0
+    first = second = (kernel.log() / mu if logarithms else kernel).masked_fill(
+        ~mask, -torch.inf if logarithms else 0.0
+    )
+    normalised = _log_normalised if logarithms else _normalised
     for _ in range(iterations):
-        first = _normalised(second, axes[0])
-        second = _normalised(first, axes[1])
-    return (second, first) if axes == (1, 2) else (first, second)
+        first = normalised(second, axes[0])
+        second = normalised(first, axes[1])
+    pi, xi = (second, first) if axes == (1, 2) else (first, second)
+    return (pi.exp(), xi.exp()) if logarithms else (pi, xi)
 
 
 def _normalised(plan: Tensor, axis: int) -> Tensor:
@@ -75,16 +72,7 @@ def _normalised(plan: Tensor, axis: int) -> Tensor:
     return plan / total.masked_fill(total == 0, 1.0)  # an empty row or column stays 0
 
 
-def _alternate_log(log_kernel: Tensor, axes: tuple[int, int], iterations: int) -> tuple[Tensor, Tensor]:
-    """The same on logarithms, for μ that would overflow or underflow K."""
-    first = second = log_kernel
-    for _ in range(iterations):
-        first = _log_normalised(second, axes[0])
-        second = _log_normalised(first, axes[1])
-    pi, xi = (second, first) if axes == (1, 2) else (first, second)
-    return pi.exp(), xi.exp()
-
-
 def _log_normalised(plan: Tensor, axis: int) -> Tensor:
+    """The same on logarithms, for μ that would overflow or underflow K."""
     total = plan.logsumexp(axis, keepdim=True)
     return plan - total.masked_fill(total == -torch.inf, 0.0)

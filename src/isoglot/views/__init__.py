@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from isoglot.views.base import IGNORE_INDEX, View, padding_value
+from isoglot.views.base import IGNORE_INDEX, View
 from isoglot.views.code_switched_text import CodeSwitchedText
-from isoglot.views.describe import DescribedRow, describe
-from isoglot.views.lexicon import TokenLexicon, copied_lexicon, token_lexicon
+from isoglot.views.describe import describe
 from isoglot.views.masked_pair import MaskedPair
 from isoglot.views.masked_text import MaskedText
 from isoglot.views.sentence_pair import SentencePair
@@ -16,16 +15,11 @@ __all__ = [
     "IGNORE_INDEX",
     "VIEWS",
     "CodeSwitchedText",
-    "DescribedRow",
     "MaskedPair",
     "MaskedText",
     "SentencePair",
-    "TokenLexicon",
     "View",
-    "copied_lexicon",
     "describe",
-    "padding_value",
-    "token_lexicon",
 ]
 
 VIEWS: dict[str, type[Any]] = {
