@@ -10,23 +10,15 @@ from isoglot.errors import ConfigurationError
 __all__ = ["add_language_embeddings", "language_embeddings"]
 
 
-def language_embeddings(
-    languages: int, size: int, *, std: float = 0.02, seed: int | None = None
-) -> nn.Embedding:
-    """A table of language vectors, normally distributed.
+def language_embeddings(languages: int, size: int, *, seed: int) -> nn.Embedding:
+    """A table of language vectors, normally distributed with the standard deviation 0.02 that encoders use.
 
     ``size``: the encoder's *embedding* size (``input_embeddings(model).embedding_dim``; hidden size in most
     families).
-    ``seed``: draw from a generator of its own; ``None`` draws from the global one.
     """
-    if languages < 1:
-        raise ConfigurationError(
-            f"languages={languages} given, language embeddings need at least 1; count the ids"
-        )
     table = nn.Embedding(languages, size)
-    generator = None if seed is None else torch.Generator().manual_seed(seed)
     with torch.no_grad():
-        table.weight.normal_(0.0, std, generator=generator)
+        table.weight.normal_(0.0, 0.02, generator=torch.Generator().manual_seed(seed))
     return table
 
 

@@ -23,6 +23,8 @@ __all__ = ["Anchor"]
 class Anchor(Objective):
     """``Σ_t ‖f(t) − f₀(t)‖²`` over the pivot language's words, with ``f₀`` the frozen initial encoder.
 
+    A word's vector is the last layer's at its last piece.
+
     Without it :class:`ContextualAlignment` is solved by mapping every word to one point.
 
     Args:
@@ -30,7 +32,6 @@ class Anchor(Objective):
         view: a ``sentence_pair`` view that does not shuffle.
         side: where the pivot language (``pivot`` of the view, the source by default) stands: ``query`` with ``order:
             source_is_query``.
-        pooling: a word's vector: ``last`` piece, ``first``, ``mean``, or ``pieces``: every piece counts.
         reduction: ``mean`` over the dimensions or ``sum``.
 
     **Batch**: ``query_input_ids``, ``query_attention_mask``, ``query_word_ids``.
@@ -51,12 +52,11 @@ class Anchor(Objective):
         *,
         view: str = "sentences",
         side: Literal["query", "key"] = "query",
-        pooling: Literal["last", "first", "mean", "pieces"] = "last",
         reduction: Literal["mean", "sum"] = "mean",
     ) -> None:
         super().__init__()
-        require_choices(Anchor, side=side, pooling=pooling, reduction=reduction)
-        self.view, self.side, self.pooling, self.reduction = view, side, pooling, reduction
+        require_choices(Anchor, side=side, reduction=reduction)
+        self.view, self.side, self.reduction = view, side, reduction
         self.initial = cast(PreTrainedModel, deepcopy(model.base_model).requires_grad_(False).eval())
 
     def train(self, mode: bool = True) -> Anchor:
@@ -66,8 +66,8 @@ class Anchor(Objective):
         return self
 
     def count(self, batch: Batch) -> Tensor | None:
-        """Words (or pieces) of the pivot side."""
-        return self._present(batch).sum()
+        """Words of the pivot side."""
+        return side_words(batch, self.view, self.side).present.sum()
 
     def forward(self, encodings: Encodings, batch: Batch) -> ObjectiveOutput:
         """Summed squared distances from the initial vectors."""
@@ -77,24 +77,17 @@ class Anchor(Objective):
         layer = num_layers(self.initial)
         with torch.no_grad():
             before = encode(self.initial, inputs, layers=(layer,))[layer]
-        now, initial, present = self._pool(hidden, batch), self._pool(before, batch), self._present(batch)
-        now, initial = now[present].float(), initial[present].float()
+        words = side_words(batch, self.view, self.side)
+        present = words.present
+        now, initial = (
+            pool_words(states, words, pooling="last")[present].float() for states in (hidden, before)
+        )
         distance = (now - initial).square()
         per_word = distance.mean(dim=1) if self.reduction == "mean" else distance.sum(dim=1)
         total = per_word.sum() + 0.0 * hidden.sum().float()
         count = present.sum()
         cosine = torch.cosine_similarity(now.detach(), initial, dim=1).sum() / count.clamp(min=1)
         return ObjectiveOutput(total, count, {"cosine": cosine})
-
-    def _pool(self, hidden: Tensor, batch: Batch) -> Tensor:
-        if self.pooling == "pieces":
-            return hidden
-        return pool_words(hidden, side_words(batch, self.view, self.side), pooling=self.pooling)
-
-    def _present(self, batch: Batch) -> Tensor:
-        if self.pooling == "pieces":
-            return batch[self.view][f"{self.side}_attention_mask"].bool()
-        return side_words(batch, self.view, self.side).present
 
     def _check(self, batch: Batch) -> None:
         is_pivot = batch[self.view].get("query_is_pivot_mask")
