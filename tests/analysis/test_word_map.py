@@ -21,7 +21,7 @@ from isoglot.analysis.word_map import (
     project,
     static_vectors,
 )
-from isoglot.derive.gold import word_pairs
+from isoglot.derive.sharing import word_pairs
 from isoglot.errors import ConfigurationError
 from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
 

@@ -59,5 +59,3 @@ def test_words_keep_their_places() -> None:
 def test_mistakes_are_named() -> None:
     with pytest.raises(ConfigurationError, match="armenian"):
         Transliteration("klingon")
-    with pytest.raises(ConfigurationError, match="from 0 to 1"):
-        draw_shared(3, overlap=25, seed=0)

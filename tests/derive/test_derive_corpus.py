@@ -13,7 +13,8 @@ from isoglot.corpus.encode.encode import EncodeOptions, encode_stream
 from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.corpus.manifest import load_corpus
 from isoglot.derive.derive_corpus import DeriveRequest, DeriveSummary, derive_corpus
-from isoglot.derive.fit_order import OrderFitRequest, fit_order_models
+from isoglot.derive.options import OrderFitRequest
+from isoglot.derive.order_fit import fit_order_models
 from isoglot.derive.order_model import OrderModel
 from isoglot.derive.rows import DeriverOptions
 from isoglot.derive.spec import TransformOptions

@@ -64,11 +64,6 @@ def test_a_tokenizer_without_separator_has_no_pairs():
         pair_template(tokenizer)
 
 
-def test_unknown_template():
-    with pytest.raises(ConfigurationError, match="'hf' or 'single'"):
-        pair_template(tiny_tokenizer(), "double")
-
-
 @given(first=st.integers(0, 60), second=st.integers(0, 60), budget=st.integers(0, 80))
 def test_longest_first(first, second, budget):
     a, b = first, second

@@ -15,7 +15,7 @@ from isoglot.analysis.analyse import Job, asked_layers, corpus_rows, open_encode
 from isoglot.analysis.options import MapRequest
 from isoglot.checks import is_number
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
-from isoglot.derive.gold import word_pairs
+from isoglot.derive.sharing import word_pairs
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.report.figure_files import EmbeddingMap, MapPanel, MapPoint
 

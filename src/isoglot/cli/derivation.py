@@ -88,7 +88,7 @@ def fit_order(
     isoglot fit-order fr_gsd-ud-train.conllu --lang fr --out models
     """
     from isoglot.cli.console import Console
-    from isoglot.derive.fit_order import fit_order_models
+    from isoglot.derive.order_fit import fit_order_models
 
     with Console(quiet=running.quiet) as console:
         for path, fit in fit_order_models(treebank, out, request):

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from isoglot.corpus.manifest import InputFile
 from isoglot.derive.base import Composed, Transform
-from isoglot.derive.gold import gold_lexicon
 from isoglot.derive.input import INPUT_KINDS, kind_of, read_rows
 from isoglot.derive.options import DeriveRequest
 from isoglot.derive.output import DerivedFolder
 from isoglot.derive.parses import Parses
 from isoglot.derive.rows import Deriver
-from isoglot.derive.sharing import COPY_FILE
+from isoglot.derive.sharing import COPY_FILE, gold_lexicon
 from isoglot.derive.spec import TransformOptions, build, parse_names
 from isoglot.errors import ConfigurationError
 from isoglot.runs.files import refuse_overwriting

@@ -63,7 +63,9 @@ class TransformOptions(Options):
         group=_SYNTAX,
         needs="syn",
     )
-    rate: float = option(0.05, "Share of the substrate.", flags=["--lambda"], group=_SYNTAX, needs="syn")
+    rate: float = option(
+        0.05, "Share of the substrate.", flags=["--lambda"], group=_SYNTAX, needs="syn", ge=0, le=1
+    )
     ud_labels: Literal["ud2", "literal"] = option("ud2", _LABELS, group=_SYNTAX, needs="syn")
     reattach: bool = option(False, _REATTACH, group=_SYNTAX, needs="syn")
     oversize: Literal["skip", "keep"] = option(

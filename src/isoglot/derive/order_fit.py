@@ -1,11 +1,13 @@
-"""Fitting a model of order to a treebank."""
+"""``isoglot fit-order``: models of word order fitted to a treebank."""
 
 from __future__ import annotations
 
+import logging
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,11 +16,18 @@ from scipy import optimize, sparse
 
 from isoglot.derive.arrangements import Arrangements, arrangements, pair_names, run_names
 from isoglot.derive.base import Sentence, Underivable
+from isoglot.derive.input import read_rows
+from isoglot.derive.options import OrderFitRequest
 from isoglot.derive.order_model import OrderModel
 from isoglot.derive.syntax import HEAD_CLASSES, groups, is_projective
+from isoglot.derive.ud1 import reattach, to_ud1
 from isoglot.errors import ConfigurationError
+from isoglot.runs.files import make_folder
 
-__all__ = ["OrderFit", "fit", "observed_groups"]
+__all__ = ["OrderFit", "fit", "fit_order_models", "observed_groups"]
+
+_LOGGER = logging.getLogger(__name__)
+_HEADS = {"N": "noun, name or pronoun", "V": "verb"}
 
 SMALLEST, LARGEST = 2, 6
 """Sizes of the groups that models are fit to, head included."""
@@ -54,6 +63,45 @@ class OrderFit(NamedTuple):
     def converged(self) -> bool:
         """Whether the fit is at its optimum, see :data:`TOLERANCE`."""
         return self.slope <= TOLERANCE
+
+
+def fit_order_models(
+    paths: Sequence[str | Path], out: str | Path, request: OrderFitRequest
+) -> list[tuple[Path, OrderFit]]:
+    """Fit the models of nouns and of verbs; both are written once both are there."""
+    trees: list[Sentence] = []
+    for path in paths:
+        for row in read_rows([str(path)], "treebank", languages=(request.language,), options={}):
+            tree = Sentence(
+                tuple(row["words"]), tuple(row["upos"]), tuple(row["heads"]), tuple(row["deprels"])
+            )
+            tree = to_ud1(tree) if request.labels == "ud2" else tree
+            trees.append(reattach(tree) if request.reattach else tree)
+    fits = {kind: _fit(trees, kind, request, names=paths) for kind in ("N", "V")}
+    folder = Path(out)
+    make_folder(folder)
+    found = []
+    for kind, fitted in fits.items():
+        path = folder / f"{request.language}@{kind}.orm"
+        fitted.model.save(path)
+        if not fitted.converged:
+            _LOGGER.warning(
+                "%s is not at its optimum after %d iterations; give more iterations", path, request.iterations
+            )
+        found.append((path, fitted))
+    return found
+
+
+def _fit(
+    trees: Sequence[Sentence], kind: str, request: OrderFitRequest, *, names: Sequence[str | Path]
+) -> OrderFit:
+    counts = observed_groups(trees, kind)
+    if not counts:
+        raise ConfigurationError(
+            f"{', '.join(str(n) for n in names)}: no {_HEADS[kind]} with one to five dependents in {len(trees):,} "
+            "trees; give projective UD trees"
+        )
+    return fit(counts, l2=request.l2, high_order=request.high_order, iterations=request.iterations)
 
 
 def observed_groups(trees: Iterable[Sentence], kind: str) -> Counts:

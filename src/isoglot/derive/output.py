@@ -13,8 +13,8 @@ from typing import Any, TextIO
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
 from isoglot.corpus.read.sources import Kind, Source
-from isoglot.derive.gold import word_pairs
 from isoglot.derive.rows import Image
+from isoglot.derive.sharing import word_pairs
 
 __all__ = ["DerivedFolder"]
 

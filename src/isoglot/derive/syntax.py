@@ -122,8 +122,6 @@ class Syntax:
         ``folder``: where the models are; ``built-in``: those of :mod:`isoglot.derive.built_in`, which need no file.
         ``rate``: λ, the substrate's share; 0.05 in the paper.
         """
-        if not 0 <= rate <= 1:
-            raise ConfigurationError(f"λ = {rate!r} given; it is a part from 0 to 1, 0.05 in the paper")
         substrate, superstrates = parse_spec(spec)
 
         def model(language: str, kind: str) -> OrderModel:

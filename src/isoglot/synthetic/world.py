@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-from datasets import Dataset, Features, List, Value
+from datasets import Dataset, DatasetInfo, Features, List, Value
+from datasets.table import InMemoryTable
 
 from isoglot.errors import ConfigurationError
 from isoglot.schema import PAIR, SPAN, TAGGED, TEXT, TREEBANK
@@ -21,7 +24,6 @@ from isoglot.synthetic.lexicon import Lexicon, build_lexicon
 from isoglot.synthetic.paraphrases import wording_patterns
 from isoglot.synthetic.patterns import Compiled, Ints, Pattern
 from isoglot.synthetic.stories import story_patterns
-from isoglot.synthetic.tables import dataset, list_column
 
 __all__ = ["World"]
 
@@ -74,7 +76,7 @@ class World:
         """Plain text (TEXT), punctuation attached."""
         chunks = self._chunks("text", self._sentences, split, n)
         texts = [text for rows in chunks for text in self._texts(rows)]
-        return dataset({"text": texts, "language": ["en"] * n}, TEXT)
+        return _dataset({"text": texts, "language": ["en"] * n}, TEXT)
 
     def treebank(self, n: int, *, split: str = "train", of: str = "text") -> Dataset:
         """Dependency trees (TREEBANK) with the further columns ``entities`` (IOB2) and ``text`` (detokenised).
@@ -93,15 +95,15 @@ class World:
             return self._token_column(rows, values, sentences)
 
         columns = {
-            "words": list_column(sentences, rows.ids, names),
+            "words": _list_column(sentences, rows.ids, names),
             "upos": words(compiled.upos),
-            "heads": list_column(sentences, compiled.heads[rows.token_index], None),
+            "heads": _list_column(sentences, compiled.heads[rows.token_index], None),
             "deprels": words(compiled.deprels),
             "language": ["en"] * (len(sentences) - 1),
             "entities": words(compiled.entities),
             "text": self._sentence_texts(rows),
         }
-        return dataset(columns, _TREEBANK)
+        return _dataset(columns, _TREEBANK)
 
     def pos(self, n: int, *, split: str = "train") -> Dataset:
         """Words with universal part-of-speech tags (TAGGED)."""
@@ -113,9 +115,9 @@ class World:
 
     def _tagged(self, key: str, compiled: Compiled, tags: list[str], split: str, n: int) -> Dataset:
         rows = self._collect(key, compiled, split, n)
-        words = list_column(rows.row_offset, rows.ids, self.engine.vocabulary.strings)
+        words = _list_column(rows.row_offset, rows.ids, self.engine.vocabulary.strings)
         columns = {"words": words, "tags": self._token_column(rows, tags), "language": ["en"] * n}
-        return dataset(columns, TAGGED)
+        return _dataset(columns, TAGGED)
 
     @cached_property
     def _inferences(self) -> Compiled:
@@ -162,7 +164,7 @@ class World:
             "answers": pa.array([{"text": [a], "start": [s]} for a, s in zip(answers, starts, strict=True)]),
             "language": ["en"] * n,
         }
-        return dataset(columns, SPAN)
+        return _dataset(columns, SPAN)
 
     def _characters(self, rows: WorldRows, spans: Ints) -> tuple[list[int], list[int]]:
         """Character offsets of token spans: each token is as long as its piece, with the space before it."""
@@ -185,7 +187,7 @@ class World:
             "label": [compiled.patterns[i].label for i in rows.pattern.tolist()],
             "language": ["en"] * n,
         }
-        return dataset(columns, PAIR)
+        return _dataset(columns, PAIR)
 
     def _sentence_texts(self, rows: WorldRows) -> list[str]:
         """Every sentence of every row."""
@@ -196,7 +198,7 @@ class World:
         names = sorted(set(values))
         number = {name: i for i, name in enumerate(names)}
         codes = np.array([number[v] for v in values])
-        return list_column(rows.row_offset if offsets is None else offsets, codes[rows.token_index], names)
+        return _list_column(rows.row_offset if offsets is None else offsets, codes[rows.token_index], names)
 
     def _texts(self, rows: WorldRows, offsets: Ints | None = None) -> list[str]:
         """The rows, or what lies between other offsets, as plain text."""
@@ -229,3 +231,19 @@ class World:
             raise ConfigurationError(
                 f"split {split!r} given; needed is one of {', '.join(SPLITS)}; use split='train'"
             )
+
+
+def _list_column(
+    offsets: npt.NDArray[np.int64], values: npt.NDArray[np.int64], names: Sequence[str] | None
+) -> pa.Array:
+    """A list column: row ``r`` holds ``values[offsets[r]:offsets[r + 1]]``, as names if names are given, else int32."""
+    flat = pa.array(values.astype(np.int32))
+    if names is not None:
+        flat = pa.array(list(names), pa.string()).take(flat)
+    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), flat)
+
+
+def _dataset(columns: Mapping[str, Any], features: Features) -> Dataset:
+    """A data set of Arrow columns in the order of its features."""
+    table = pa.table({name: columns[name] for name in features}).cast(features.arrow_schema)
+    return Dataset(InMemoryTable(table), info=DatasetInfo(features=features))

@@ -52,14 +52,6 @@ class Collator:
         pad_to_multiple_of: int | None = None,
         samples: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        if not views:
-            raise ConfigurationError(
-                "views: none given; name at least one, for example `pair: {type: masked_pair, stream: bitext}`"
-            )
-        if pad_to_multiple_of is not None and pad_to_multiple_of < 1:
-            raise ConfigurationError(
-                f"pad_to_multiple_of: {pad_to_multiple_of} given; it is at least 1, usually 8"
-            )
         self.views = dict(views)
         self.seed = seed
         self.pad_token_id = pad_token_id

@@ -81,14 +81,12 @@ def single_template(tokenizer: PreTrainedTokenizerBase) -> Template:
     return Template(as_array(prefix), as_array([]), as_array(suffix))
 
 
-def pair_template(tokenizer: PreTrainedTokenizerBase, kind: Literal["hf", "single"] | str = "hf") -> Template:
+def pair_template(tokenizer: PreTrainedTokenizerBase, kind: Literal["hf", "single"] = "hf") -> Template:
     """The specials around a sentence pair.
 
     ``kind``: ``hf``: the tokenizer's own pair (XLM-R: ``<s> S </s></s> T </s>``); ``single``: one separator between
     the sides (``<s> S </s> T </s>``), as XLM-Align's and InfoXLM's code has it. The same for BERT.
     """
-    if kind not in ("hf", "single"):
-        raise ConfigurationError(f"pair_template: {kind!r} given; write 'hf' or 'single'")
     ids, sides = _probe(tokenizer, pair=True)
     first = [i for i, side in enumerate(sides) if side == 0]
     second = [i for i, side in enumerate(sides) if side == 1]

@@ -83,7 +83,9 @@ class MaskedPair(MaskingOptions):
     _limit: int = field(init=False, repr=False)
 
     def __post_init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
-        require_choices(MaskedPair, segment_ids=self.segment_ids, order=self.order)
+        require_choices(
+            MaskedPair, pair_template=self.pair_template, segment_ids=self.segment_ids, order=self.order
+        )
         self.settle(tokenizer)
         self._template = pair_template(tokenizer, self.pair_template)
         self._limit = length_limit(tokenizer, self.max_length, self._template)
