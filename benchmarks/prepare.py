@@ -1,16 +1,20 @@
 """Pairs a second and peak memory of `prepare`, at two sizes: the rate must hold and the memory must not grow.
 
     python benchmarks/prepare.py --pairs 1000000 4000000
+    python benchmarks/prepare.py --pairs 5000000 --no-tokenizer --processes 2 --engines local ray
 
 Generates Moses files of random words, prepares each in a process of its own with a tokenizer (PPA's length filter), a
 length ratio, a script filter and duplicates dropped, and samples the resident memory of the whole process tree. Pages
-that workers share count once for each of them, so the peak is an upper bound; `unique` counts them once.
+that workers share count once for each of them, so the peak is an upper bound; `unique` counts them once. With several
+engines it also says whether their outputs are the same byte for byte.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gzip
+import hashlib
 import json
 import multiprocessing
 import os
@@ -20,6 +24,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
@@ -33,11 +38,11 @@ import json, sys
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
 from isoglot.corpus.read.sources import Source
-folder, out, processes, tokenizer = sys.argv[1:]
+folder, out, processes, tokenizer, engine = sys.argv[1:]
 lengths = dict(tokenizer=tokenizer, min_pieces=10, max_pair_pieces=128) if tokenizer != "none" else {}
 options = PrepareOptions(max_length_ratio=3, min_script_share=0.5, duplicates="pair", **lengths)
 source = Source(path=f"{folder}/c.en.gz", target_path=f"{folder}/c.de.gz", source_language="en", target_language="de")
-summary = prepare(source, out, options=options, processes=int(processes) or None)
+summary = prepare(source, out, options=options, processes=int(processes) or None, engine=engine)
 print(json.dumps({"read": summary.read, "rows": summary.rows, "removed": summary.removed, "seconds": summary.seconds}))
 """
 
@@ -93,38 +98,51 @@ def write_tokenizer(folder: Path) -> Path:
     return path
 
 
-def tree_memory(process: psutil.Process) -> tuple[int, int]:
-    """Resident bytes of a process and all below it: with shared pages counted for each, and once."""
-    resident = unique = 0
+def tree_memory(process: psutil.Process) -> tuple[int, int, int, int]:
+    """Resident bytes of a process tree, with shared pages counted for each and once; of its root; of Ray's workers."""
+    resident = unique = workers = 0
     for one in [process, *process.children(recursive=True)]:
         try:
-            resident += one.memory_info().rss
+            own = one.memory_info().rss
             unique += one.memory_full_info().uss
+            workers += own if one.cmdline()[:1] and one.cmdline()[0].startswith("ray::") else 0
+            resident += own
         except psutil.Error:
             continue
-    return resident, unique
+    return resident, unique, process.memory_info().rss, workers
 
 
-def measure(folder: Path, processes: int, tokenizer: str) -> dict[str, float]:
+def digest(folder: Path) -> str:
+    """A hash of all files of a folder and their names."""
+    found = hashlib.blake2b(digest_size=8)
+    for file in sorted(folder.iterdir()):
+        found.update(file.name.encode() + hashlib.blake2b(file.read_bytes()).digest())
+    return found.hexdigest()
+
+
+def measure(folder: Path, processes: int, tokenizer: str, engine: str) -> dict[str, Any]:
     """Prepare the files of a folder in a subprocess, watching its memory."""
     out = folder / "out"
     child = subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(folder), str(out), str(processes), tokenizer],
+        [sys.executable, "-c", CHILD, str(folder), str(out), str(processes), tokenizer, engine],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
     watched = psutil.Process(child.pid)
-    peak = peak_unique = 0
+    peaks = (0, 0, 0, 0)
     while child.poll() is None:
-        resident, unique = tree_memory(watched)
-        peak, peak_unique = max(peak, resident), max(peak_unique, unique)
+        with contextlib.suppress(psutil.Error):
+            peaks = tuple(map(max, zip(peaks, tree_memory(watched), strict=True)))
         time.sleep(0.1)
     if child.returncode:
         raise SystemExit(f"prepare failed with {child.returncode}")
     result = json.loads(child.stdout.read())
+    names = ("peak_mib", "peak_unique_mib", "driver_mib", "workers_mib")
+    found = {name: peak / 2**20 for name, peak in zip(names, peaks, strict=True)}
+    found["digest"] = digest(out)
     shutil.rmtree(out)
-    return {**result, "peak_mib": peak / 2**20, "peak_unique_mib": peak_unique / 2**20}
+    return {**result, **found}
 
 
 def main() -> None:
@@ -134,23 +152,36 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, nargs="+", default=[1_000_000, 4_000_000])
     parser.add_argument("--processes", type=int, default=0, help="worker processes; 0 for one a core")
     parser.add_argument("--no-tokenizer", action="store_true", help="do not measure lengths in pieces")
+    parser.add_argument("--engines", nargs="+", default=["local"], choices=["local", "ray"])
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     cores = arguments.processes or len(os.sched_getaffinity(0))
     print(f"{cores} processes on {multiprocessing.cpu_count()} cores, load before {os.getloadavg()[0]:.1f}")
-    print(f"{'pairs':>10} {'kept':>10} {'seconds':>8} {'pairs/s':>10} {'peak MiB':>9} {'unique MiB':>10}")
+    print(
+        f"{'pairs':>10} {'kept':>10} engine {'seconds':>8} {'pairs/s':>10} {'peak MiB':>9} {'unique MiB':>10} "
+        "driver MiB workers MiB"
+    )
     for pairs in arguments.pairs:
         with tempfile.TemporaryDirectory(prefix="isoglot-prepare-") as name:
             folder = Path(name)
             write_pairs(folder, pairs, arguments.seed)
             tokenizer = "none" if arguments.no_tokenizer else str(write_tokenizer(folder))
-            found = measure(folder, arguments.processes, tokenizer)
-        rate = found["read"] / found["seconds"]
-        print(
-            f"{int(found['read']):>10,} {int(found['rows']):>10,} {found['seconds']:>8.1f} {rate:>10,.0f} "
-            f"{found['peak_mib']:>9,.0f} {found['peak_unique_mib']:>10,.0f}  {found['removed']}",
-            flush=True,
-        )
+            digests = set()
+            for engine in arguments.engines:
+                found = measure(folder, arguments.processes, tokenizer, engine)
+                digests.add(found["digest"])
+                rate = found["read"] / found["seconds"]
+                print(
+                    f"{found['read']:>10,} {found['rows']:>10,} {engine:>6} {found['seconds']:>8.1f} {rate:>10,.0f} "
+                    f"{found['peak_mib']:>9,.0f} {found['peak_unique_mib']:>10,.0f} {found['driver_mib']:>10,.0f} "
+                    f"{found['workers_mib']:>11,.0f}  {found['removed']}",
+                    flush=True,
+                )
+            if len(arguments.engines) > 1:
+                same = "same byte for byte" if len(digests) == 1 else "DIFFERENT"
+                print(
+                    f"outputs of {' and '.join(arguments.engines)}, manifest included: {same} ({', '.join(digests)})"
+                )
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -31,9 +30,9 @@ from isoglot.align.embedding.loading import model_identity
 from isoglot.align.embedding.memory import keep_few_primitives
 from isoglot.align.embedding.options import EmbeddingOptions
 from isoglot.align.files.pairs import RawPair, is_prepared, prepared_manifest, prepared_pairs
-from isoglot.checks import missing_package
 from isoglot.corpus.encode.words import WordMode
 from isoglot.errors import ConfigurationError, InputError, IsoglotError
+from isoglot.runs.cluster import connected, load_ray
 from isoglot.runs.files import whole_path
 from isoglot.runs.folder import begin, state_of
 from isoglot.runs.lock import occupied
@@ -166,11 +165,10 @@ def _claim(job: RayJob) -> None:
 
 
 def _run(job: RayJob, todo: list[int], workers: int | None, report: Any, total: int) -> None:
-    ray = _ray()
-    own = not ray.is_initialized()
-    if own:
-        ray.init(**_local_settings(workers))
-    try:
+    load_ray()
+    import ray.data  # noqa: PLC0415 - an extra
+
+    with connected(workers) as ray:
         resources = ray.cluster_resources()
         gpus, cpus = int(resources.get("GPU", 0)), int(resources.get("CPU", 1))
         size = min(workers or gpus or max(1, cpus // 2), len(todo))
@@ -192,37 +190,10 @@ def _run(job: RayJob, todo: list[int], workers: int | None, report: Any, total: 
                 raise ConfigurationError(row["mistake"])
             done += row["pairs"]
             report(done)
-    finally:
-        if own:
-            ray.shutdown()
 
 
 def _pairs_of(job: RayJob, number: int, total: int) -> int:
     return min(job.part_pairs, total - number * job.part_pairs)
-
-
-def _ray() -> Any:
-    try:
-        import ray  # noqa: PLC0415 - an extra
-        import ray.data  # noqa: PLC0415
-    except ImportError as error:
-        raise missing_package("--engine ray", "ray", instead="--engine local") from error
-    return ray
-
-
-def _local_settings(workers: int | None) -> dict[str, Any]:
-    """How to start Ray here; with RAY_ADDRESS set it joins that cluster instead, whose settings stand."""
-    settings: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-    if os.environ.get("RAY_ADDRESS"):
-        return settings
-    # One CPU more than actors, so that the pipeline's own tasks always find one. Only part numbers pass through the
-    # object store, so a small one does.
-    return {
-        **settings,
-        "num_cpus": max(os.cpu_count() or 1, (workers or 1) + 1),
-        "include_dashboard": False,
-        "object_store_memory": 100 << 20,
-    }
 
 
 def _read_back(job: RayJob, count: int) -> Found:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -40,6 +40,12 @@ class Preparing(Replacing):
     """How the command runs."""
 
     processes: int | None = option(None, "Worker processes; by default one per core.", group="Running", ge=1)
+    engine: Literal["local", "ray"] = option(
+        "local",
+        "ray: on all machines of a Ray cluster (RAY_ADDRESS; without it on this one). A run that died goes on where it "
+        "stood.",
+        group="Running",
+    )
 
 
 @with_flags
@@ -96,6 +102,7 @@ def prepare(
             out,
             options=options,
             processes=running.processes,
+            engine=running.engine,
             overwrite=running.overwrite,
             progress=show,
         )

@@ -43,11 +43,13 @@ class WorkPool(Generic[Item, Result]):
         self._initializer = initializer
         self._settings = settings
         self._executor: ProcessPoolExecutor | None = None
+        self._ahead = 1
 
     def __enter__(self) -> WorkPool[Item, Result]:
         if self._processes == 1:
             self._initializer(self._settings)
             return self
+        self._ahead = 2 * self._processes + 2
         context = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
         if sys.platform != "win32":
             context.set_forkserver_preload(_PRELOAD)
@@ -89,7 +91,7 @@ class WorkPool(Generic[Item, Result]):
         pending: deque[tuple[Item, Future[Result]]] = deque()
         iterator = iter(items)
         failure: Exception | None = None
-        most = 1 if self._executor is None else 2 * self._processes + 2
+        most = self._ahead
         while True:
             try:
                 while failure is None and len(pending) < most:

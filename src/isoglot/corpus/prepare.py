@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,7 @@ from isoglot.corpus.filter.scripts import scripts_of
 from isoglot.corpus.manifest import InputFile, LanguageCount, Manifest, read_manifest
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.pool import WorkPool, usable_cores
+from isoglot.corpus.pool_ray import RayPool
 from isoglot.corpus.prepare_worker import ChunkTask, Part, Settings, filter_chunk, start
 from isoglot.corpus.read.line_files import ByteCounter, LineFile, decode_lines
 from isoglot.corpus.read.readers import READERS
@@ -36,7 +38,7 @@ from isoglot.corpus.shards import Ledger, ShardWriter
 from isoglot.errors import ConfigurationError, IsoglotError
 from isoglot.runs.checkpoint import reading
 from isoglot.runs.files import refuse_overwriting, whole_folder
-from isoglot.runs.folder import state_of, versions
+from isoglot.runs.folder import RUN, begin, key_of, state_of, versions
 from isoglot.runs.lock import locked
 
 __all__ = ["PrepareSummary", "Progress", "prepare"]
@@ -98,6 +100,7 @@ def prepare(
     progress: Callable[[Progress], None] | None = None,
     processes: int | None = None,
     overwrite: bool = False,
+    engine: Literal["local", "ray"] = "local",
 ) -> PrepareSummary:
     """Read, clean and filter corpora, and write them as one Parquet corpus with a manifest.
 
@@ -111,6 +114,8 @@ def prepare(
         progress: called now and then.
         processes: worker processes; by default one a core, or none for small inputs.
         overwrite: replace a corpus that was made otherwise.
+        engine: ``ray``: on all machines of a Ray cluster (``RAY_ADDRESS``; without it on this one), in a folder
+            ``OUT.parts`` beside the output, in which the same call goes on when it was stopped.
 
     Returns:
         Counts of all that was read, dropped and kept.
@@ -135,8 +140,9 @@ def prepare(
         done = _already_there(target, sources, options, paths, overwrite=overwrite)
         if done is not None:
             return _summary(target, done, time.monotonic() - began, skipped=True)
-        with whole_folder(target) as folder:
-            (folder / "parts").mkdir()
+        wanted = {"digest": key_of(Manifest.wanted(target, sources, options, paths))}
+        with whole_folder(target) if engine == "local" else _kept_folder(target, wanted) as folder:
+            (folder / "parts").mkdir(exist_ok=True)
             settings = Settings(
                 sources=tuple(sources),
                 options=options,
@@ -144,7 +150,8 @@ def prepare(
                 tokenizer=tokenizer,
                 held_out=_held_out(options),
                 folder=str(folder / "parts"),
-                single_threaded=False,
+                single_threaded=engine == "ray",
+                kept=engine == "ray",
             )
             files = [InputFile.of(path) for path in paths]
             with ThreadPoolExecutor(1) as hasher:
@@ -161,6 +168,19 @@ def prepare(
     return _summary(target, manifest, time.monotonic() - began)
 
 
+@contextmanager
+def _kept_folder(target: Path, wanted: Mapping[str, Any]) -> Iterator[Path]:
+    """A folder beside the output that becomes it, and stays where the run ends before."""
+    place = target.with_name(f"{target.name}.parts").resolve()
+    if state_of(place, wanted, what="preparation") == "new":
+        begin(place, wanted)
+    yield place
+    if target.exists():
+        shutil.rmtree(target)
+    place.replace(target)
+    (target / RUN).unlink()
+
+
 class _Run:
     """One run over all sources."""
 
@@ -175,8 +195,13 @@ class _Run:
         sizes = [f.size for f in files]
         self._total = 0 if None in sizes else sum(s or 0 for s in sizes)
         small = None not in sizes and self._total < _SMALL
-        self._processes = processes or (1 if small else usable_cores())
-        self._settings = Settings(**{**vars(settings), "single_threaded": self._processes > 1})
+        local = processes or (1 if small else usable_cores())
+        if settings.kept:
+            self._pool: WorkPool[ChunkTask, Part] = RayPool(processes, start, settings)
+        else:
+            settings = replace(settings, single_threaded=local > 1)
+            self._pool = WorkPool(local, start, settings)
+        self._settings = settings
         self._folder = folder
         self._progress = progress
         self._meter = ByteCounter()
@@ -185,8 +210,7 @@ class _Run:
     def run(self) -> Manifest:
         """Do it all but the manifest's input hashes."""
         options, sources = self._settings.options, self._settings.sources
-        pool: WorkPool[ChunkTask, Part] = WorkPool(self._processes, start, self._settings)
-        with pool:
+        with self._pool as pool:
             writer = ShardWriter(
                 pool, self._folder, options, keep_parts=options.sampling_exponent is not None
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from isoglot.corpus.read.readers import READERS
 from isoglot.corpus.read.records import Chunk
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import IsoglotError
+from isoglot.runs.files import whole_file, whole_path
 
 __all__ = ["ChunkTask", "Part", "Settings", "filter_chunk", "start", "write_shard"]
 
@@ -36,6 +38,7 @@ class Settings:
     held_out: NDArray[np.uint64]
     folder: str
     single_threaded: bool
+    kept: bool = False  # the folder outlives the run, and what is in it is not made again
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,9 @@ def filter_chunk(task: ChunkTask) -> Part:
     if isinstance(task.chunk, IsoglotError):
         raise task.chunk
     settings = _State.settings
+    path = Path(settings.folder) / f"part-{task.number:08d}.arrow"
+    if settings.kept and (found := _noted(path, task.source)) is not None:
+        return found
     source, kind = settings.sources[task.source], settings.options.kind
     records = READERS[source.format or ""].parse(source, kind, task.chunk)
     read = len(records) + records.incomplete
@@ -103,14 +109,35 @@ def filter_chunk(task: ChunkTask) -> Part:
     if outcome.rows:
         languages = dict(zip(_language_columns(kind), source.languages(kind), strict=True))
         table = _table(outcome.columns, languages, outcome.rows, settings.schema)
-        path = Path(settings.folder) / f"part-{task.number:08d}.arrow"
         # compressed: with language sampling all parts lie on disk before the first shard is written
         with pa.ipc.new_file(
             str(path), table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")
         ) as writer:
             writer.write_table(table)
         part.path, part.size = str(path), table.nbytes
+    if settings.kept:
+        _note(path, part)
     return part
+
+
+def _note(path: Path, part: Part) -> None:
+    """Write beside a part, last, what a later run has to know of it."""
+    told = {**vars(part), "flags_seen": sorted(part.flags_seen)}
+    keys = told.pop("keys")
+    with whole_file(path.with_suffix(".npz"), binary=True) as file:
+        np.savez(file, told=json.dumps(told), **({} if keys is None else {"keys": keys}))
+
+
+def _noted(path: Path, source: int) -> Part | None:
+    """A part that an earlier run made; its rows may be in a shard already."""
+    place = path.with_suffix(".npz")
+    if not place.is_file():
+        return None
+    with np.load(place) as found:
+        told = json.loads(str(found["told"]))
+        keys = found.get("keys")
+    removed, flags = Counter(told.pop("removed")), frozenset(told.pop("flags_seen"))
+    return Part(**{**told, "source": source, "removed": removed, "flags_seen": flags, "keys": keys})
 
 
 def write_shard(
@@ -123,10 +150,15 @@ def write_shard(
         out: the file to write.
         delete: remove the parts after.
     """
+    if Path(out).is_file():  # of an earlier run
+        return Path(out).name, pq.read_metadata(out).num_rows
     schema = _State.settings.schema
     waiting: list[pa.Table] = []
     rows = 0
-    with pq.ParquetWriter(out, schema, compression="zstd", use_dictionary=_repeated(schema)) as writer:
+    with (
+        whole_path(out) as place,
+        pq.ParquetWriter(place, schema, compression="zstd", use_dictionary=_repeated(schema)) as writer,
+    ):
         for path, taken in parts:
             with pa.OSFile(path) as file:
                 table = pa.ipc.open_file(file).read_all()
@@ -139,7 +171,7 @@ def write_shard(
             writer.write_table(pa.concat_tables(waiting))
     if delete:
         for path, _ in parts:
-            Path(path).unlink()
+            Path(path).unlink(missing_ok=True)
     return Path(out).name, rows
 
 

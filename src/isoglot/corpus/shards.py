@@ -184,7 +184,7 @@ class ShardWriter:
         count = part.rows if rows is None else len(rows)
         if not count:
             if part.path and not self._keep_parts:
-                Path(part.path).unlink()
+                Path(part.path).unlink(missing_ok=True)
             return
         self._waiting.append((part.path, rows))
         self._rows += count

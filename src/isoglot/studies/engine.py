@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from isoglot.checks import missing_package
 from isoglot.corpus.pool import end_with_parent
 from isoglot.errors import ConfigurationError, IsoglotError
+from isoglot.runs.cluster import load_ray
 from isoglot.runs.files import make_folder, read_json, write_json
 from isoglot.runs.folder import versions
 from isoglot.runs.lock import locked
@@ -224,10 +224,7 @@ class _Ray:
     """A Ray task each, with the results of the calls that it needs as arguments."""
 
     def __init__(self) -> None:
-        try:
-            import ray  # noqa: PLC0415 - an optional dependency
-        except ImportError as error:
-            raise missing_package("--engine ray", "ray", instead="--engine local") from error
+        ray = load_ray()
         if not ray.is_initialized():
             own = {k: v for k, v in os.environ.items() if k.startswith("ISOGLOT_")}
             ray.init(log_to_driver=False, include_dashboard=False, runtime_env={"env_vars": own})

@@ -1,0 +1,50 @@
+"""The Ray cluster that ``RAY_ADDRESS`` names, or one on this machine for as long as it is used."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from isoglot.checks import missing_package
+
+__all__ = ["connected", "load_ray"]
+
+
+def load_ray() -> Any:
+    """Ray, an optional dependency.
+
+    Raises:
+        ConfigurationError: It is not installed.
+    """
+    try:
+        import ray  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise missing_package("--engine ray", "ray", instead="--engine local") from error
+    return ray
+
+
+@contextmanager
+def connected(workers: int | None = None) -> Iterator[Any]:
+    """Ray, connected inside the block.
+
+    Args:
+        workers: how many should find room on this machine; a cluster that is there already decides by itself.
+    """
+    ray = load_ray()
+    if ray.is_initialized():
+        yield ray
+        return
+    settings: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if not os.environ.get("RAY_ADDRESS"):
+        # One CPU more than workers, so that a pipeline's own tasks always find one. Little passes through the object
+        # store at a time, so a small one does.
+        cpus = max(os.cpu_count() or 1, (workers or 1) + 1)
+        settings |= {"num_cpus": cpus, "include_dashboard": False, "object_store_memory": 100 << 20}
+    ray.init(**settings)
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
