@@ -105,7 +105,9 @@ def tree_memory(process: psutil.Process) -> tuple[int, int, int, int]:
         try:
             own = one.memory_info().rss
             unique += one.memory_full_info().uss
-            workers += own if one.cmdline()[:1] and one.cmdline()[0].startswith("ray::") else 0
+            workers += (
+                own if one.cmdline()[:1] and one.cmdline()[0].startswith(("ray::_work", "ray::IDLE")) else 0
+            )
             resident += own
         except psutil.Error:
             continue

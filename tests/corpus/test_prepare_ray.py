@@ -115,9 +115,9 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> tuple[Source, Path]:
 
 
 def workers_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
-    """Ray's processes that are at a piece of work now, and those that wait for one."""
+    """Ray's processes that are at a piece of work, and those that wait for one."""
     below = psutil.Process(process.pid).children(recursive=True)
-    return [p for p in below if p.is_running() and any("ray::" in word for word in p.cmdline()[:1])]
+    return [p for p in below if p.cmdline() and p.cmdline()[0].startswith(("ray::_work", "ray::IDLE"))]
 
 
 def parts(out: Path) -> int:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -168,7 +169,8 @@ def _run(job: RayJob, todo: list[int], workers: int | None, report: Any, total: 
     load_ray()
     import ray.data  # noqa: PLC0415 - an extra
 
-    with connected(workers) as ray:
+    # One CPU more than actors, so that the pipeline's own tasks always find one.
+    with connected(max(os.cpu_count() or 1, (workers or 1) + 1)) as ray:
         resources = ray.cluster_resources()
         gpus, cpus = int(resources.get("GPU", 0)), int(resources.get("CPU", 1))
         size = min(workers or gpus or max(1, cpus // 2), len(todo))

@@ -27,11 +27,11 @@ def load_ray() -> Any:
 
 
 @contextmanager
-def connected(workers: int | None = None) -> Iterator[Any]:
+def connected(cpus: int | None = None) -> Iterator[Any]:
     """Ray, connected inside the block.
 
     Args:
-        workers: how many should find room on this machine; a cluster that is there already decides by itself.
+        cpus: pieces of work at a time on this machine; a cluster that is there already decides by itself.
     """
     ray = load_ray()
     if ray.is_initialized():
@@ -39,9 +39,7 @@ def connected(workers: int | None = None) -> Iterator[Any]:
         return
     settings: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if not os.environ.get("RAY_ADDRESS"):
-        # One CPU more than workers, so that a pipeline's own tasks always find one. Little passes through the object
-        # store at a time, so a small one does.
-        cpus = max(os.cpu_count() or 1, (workers or 1) + 1)
+        # Little passes through the object store at a time, so a small one does.
         settings |= {"num_cpus": cpus, "include_dashboard": False, "object_store_memory": 100 << 20}
     ray.init(**settings)
     try:
