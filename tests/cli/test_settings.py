@@ -3,19 +3,18 @@ from __future__ import annotations
 import pytest
 
 from isoglot.cli.settings import parse_settings
-from isoglot.cli.task_options import values_of
 from isoglot.errors import ConfigurationError
 from isoglot.finetuning.options import FinetuneOptions
 
 
 def test_values_are_typed_as_in_a_recipe() -> None:
-    given = ["a=5e-5", "b=no", "c=null", "d=[1, 2]", "e=3,4", "f=true", "g=0:0", "h=x=y"]
-    assert parse_settings(given, example="a=1") == {
-        "a": 5e-5, "b": "no", "c": None, "d": (1, 2), "e": "3,4", "f": True, "g": "0:0", "h": "x=y"
+    given = ["a=5e-5", "b=no", "c=null", "d=[1, 2]", "f=true", "g=0:0", "h=x=y"]
+    assert parse_settings(given, example="--set a=1") == {
+        "a": 5e-5, "b": "no", "c": None, "d": (1, 2), "f": True, "g": "0:0", "h": "x=y"
     }  # fmt: skip
-    assert parse_settings(["e=3,4e-1", "d=[1, 2]"], example="a=1", lists=True) == {"e": (3, 0.4), "d": (1, 2)}
-    assert values_of(["language_ids={en: 2, xx: 3}"]) == {"language_ids": {"en": 2, "xx": 3}}
-    chosen = FinetuneOptions.build(select="joint", **values_of(["select_languages=de"]))
+    assert parse_settings(["e=3,4e-1", "d=[1, 2]"], example="--set a=1") == {"e": (3, 0.4), "d": (1, 2)}
+    assert parse_settings(["language_ids={en: 2, xx: 3}"], example="") == {"language_ids": {"en": 2, "xx": 3}}
+    chosen = FinetuneOptions.build(select="joint", **parse_settings(["select_languages=de"], example=""))
     assert chosen.select_languages == ("de",), "one language is several too"
 
 
@@ -26,4 +25,4 @@ def test_values_are_typed_as_in_a_recipe() -> None:
 )  # fmt: skip
 def test_mistakes(given: list[str], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        parse_settings(given, example="level=word")
+        parse_settings(given, example="--set level=word")

@@ -15,6 +15,7 @@ _PAIRS = (
     "TSV, JSONL, TMX, `source ||| target`). Repeat the flag for two files."
 )
 _LAYERS = "`all`, or numbers such as 0,4,8,-1: 0 = embeddings, negative from the end."
+_SETTINGS = "Another option of the aligner, as for `isoglot align`: --set level=word; repeatable."
 _BASE = "The gold file counts words from 0 or 1."
 
 
@@ -122,7 +123,7 @@ class LayersRequest(Options):
     metric: Literal["aer", "precision", "recall", "f1"] = option("aer", "Metric of the figures.")
     base: int | None = option(None, _BASE, ge=0, le=1)
     name: str = option("layers", "Name of the figures.")
-    settings: dict[str, Any] = option({}, "Other options of the aligner.", flags=None)
+    settings: dict[str, Any] = option({}, _SETTINGS, flags=["--set"], metavar="KEY=VALUE")
 
 
 class AlignmentsRequest(Options):
@@ -136,7 +137,7 @@ class AlignmentsRequest(Options):
     limit: int | None = option(200, "Show the first so many sentence pairs.", ge=1)
     base: int | None = option(None, _BASE, ge=0, le=1)
     name: str = option("alignments", "Name of the files; the checkpoint's name follows it.")
-    settings: dict[str, Any] = option({}, "Other options of the aligner.", flags=None)
+    settings: dict[str, Any] = option({}, _SETTINGS, flags=["--set"], metavar="KEY=VALUE")
 
 
 class SimilarityRequest(Options):

@@ -24,22 +24,23 @@ from isoglot.align.options import (
 )
 from isoglot.cli.flags import with_flags
 from isoglot.cli.running import Running
-from isoglot.cli.settings import parse_settings
 from isoglot.corpus.read.sources import READING
 from isoglot.options import Options, option
 
 if TYPE_CHECKING:
     from isoglot.align.scoring import AlignmentScore
 
-Settings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="Another option of the method; repeatable: level=word, encode=joint, distortion=0.5, threshold=0.1, "
+
+class Settings(Options):
+    """What no flag says of an aligner."""
+
+    settings: dict[str, Any] = option(
+        {},
+        "Another option of the method: --set level=word; repeatable: encode=joint, distortion=0.5, threshold=0.1, "
         "links=itermax, iterations=2, program=PATH.",
-    ),
-]
+        flags=["--set"],
+        metavar="KEY=VALUE",
+    )
 
 
 class Method(Options):
@@ -99,11 +100,11 @@ def align(
     given: Annotated[dict[str, Any], FastAlign, Hmm, Saved, Eflomal, Encoder],
     request: AlignRequest,
     pairs: Pairs,
+    more: Settings,
     running: Running,
     out: Annotated[
         str, typer.Option("--out", "-o", help="File to write, or a folder with --format corpus.")
     ] = "-",
-    settings: Settings = None,
     methods: Annotated[
         bool, typer.Option("--methods", is_eager=True, callback=_list_methods, help="List the methods.")
     ] = False,
@@ -126,7 +127,7 @@ def align(
     from isoglot.cli.console import Console
 
     chosen = {} if method.method is None else {"method": method.method}
-    aligner = aligner_of(**chosen, **given, **aligner_settings(settings))
+    aligner = aligner_of(**chosen, **given, **more.settings)
     languages = [pairs.source_language or "src", pairs.target_language or "tgt"]
     sources = bitext_sources(inputs, languages=languages, file_format=pairs.input_format)
     with Console(quiet=running.quiet) as console:
@@ -144,10 +145,10 @@ def score(
     gold: Gold,
     given: Annotated[dict[str, Any], FileScoring, LayerScoring],
     method: LinkMethod,
+    more: Settings,
     links: Annotated[
         str | None, typer.Argument(help="File of links, or - for standard input; not with --layers.")
     ] = None,
-    settings: Settings = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Measure links against gold links.
@@ -161,7 +162,7 @@ def score(
 
     named = {"links": links, "method": method.method}
     values = {name: value for name, value in named.items() if value is not None}
-    chosen = scoring_of(**values, **given, **aligner_settings(settings))
+    chosen = scoring_of(**values, **given, **more.settings)
     if isinstance(chosen, LayerScoring):
         _print_layers(score_layers(gold, chosen), as_json)
         return
@@ -195,9 +196,9 @@ def tune(
             "corpus`, whose links then stand in for gold ones.",
         ),
     ],
+    more: Settings,
     running: Running,
     layers: Annotated[str, typer.Option(help="all, or numbers such as 6,7,8.")] = "all",
-    settings: Settings = None,
 ) -> None:
     """Choose an encoder's layer and method for word alignment.
 
@@ -217,7 +218,7 @@ def tune(
     with Console(quiet=running.quiet) as console:
         best, tried = best_choice(
             encoder, pairs, layers=layer_numbers(layers),
-            progress=None if running.quiet else console.progress, **aligner_settings(settings),
+            progress=None if running.quiet else console.progress, **more.settings,
         )  # fmt: skip
     typer.echo("mean AER  layer  method")
     for choice, errors in tried[:5]:
@@ -238,8 +239,3 @@ def _print_layers(rows: Sequence[tuple[int, AlignmentScore]], as_json: bool) -> 
         typer.echo(
             f"{layer:5d} {100 * total.precision:10.2f} {100 * total.recall:7.2f} {100 * total.aer:7.2f}"
         )
-
-
-def aligner_settings(given: Sequence[str] | None) -> dict[str, Any]:
-    """``--set`` of the commands that align with an encoder."""
-    return parse_settings(given, example="level=word")

@@ -30,12 +30,6 @@ Results = Annotated[
         help="Files of results, or folders: rows of `analyse alignment` and of transfers.",
     ),
 ]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set", metavar="KEY=VALUE", help="Any other option of the aligner, as for `isoglot align`."
-    ),
-]
 Request = TypeVar("Request", bound=Options)
 
 
@@ -137,9 +131,7 @@ def map_(checkpoints: Checkpoints, request: MapRequest, sides: Sides, written: W
 
 
 @with_flags
-def layers(
-    checkpoints: Checkpoints, request: LayersRequest, written: Written, settings: Settings = None
-) -> None:
+def layers(checkpoints: Checkpoints, request: LayersRequest, written: Written) -> None:
     """Plot alignment error rate by layer (XLM-Align, Fig. 2).
 
     Each sentence is encoded once for all layers. Several gold files give one figure each, and one of their mean.
@@ -148,7 +140,7 @@ def layers(
     """
     from isoglot.analysis.analyse_links import analyse_layers
 
-    _draw(analyse_layers, checkpoints, _with_settings(request, settings), written)
+    _draw(analyse_layers, checkpoints, request, written)
 
 
 @with_flags
@@ -181,9 +173,7 @@ def geometry(checkpoints: Checkpoints, request: GeometryRequest, sides: Sides, w
 
 
 @with_flags
-def alignments(
-    checkpoints: Checkpoints, request: AlignmentsRequest, written: Written, settings: Settings = None
-) -> None:
+def alignments(checkpoints: Checkpoints, request: AlignmentsRequest, written: Written) -> None:
     """Save word alignments for the report to show.
 
     The report shows each sentence pair with right, wrong and missed links.
@@ -192,7 +182,7 @@ def alignments(
     """
     from isoglot.analysis.analyse_links import analyse_alignments
 
-    _draw(analyse_alignments, checkpoints, _with_settings(request, settings), written)
+    _draw(analyse_alignments, checkpoints, request, written)
 
 
 def _draw(
@@ -206,12 +196,6 @@ def _draw(
         job = Job(checkpoints, out=written.out, labels=written.labels, progress=console)
         for path in analyse(job, request):
             console.note(f"wrote {path}")
-
-
-def _with_settings(request: Request, settings: list[str] | None) -> Request:
-    from isoglot.cli.alignment import aligner_settings
-
-    return request.model_copy(update={"settings": aligner_settings(settings)})
 
 
 analyse = typer.Typer(

@@ -9,7 +9,6 @@ import typer
 
 from isoglot.cli.flags import with_flags
 from isoglot.cli.running import Reporting
-from isoglot.cli.settings import parse_settings
 from isoglot.options import Options, option
 
 if TYPE_CHECKING:
@@ -37,8 +36,8 @@ class DemoOptions(Options):
     workers: int | None = option(
         None, "Processes of one thread each; by default one per core, four at most.", ge=1
     )
-    settings: tuple[str, ...] = option(
-        (), "Change a size: --set alpha=1; repeatable.", flags=["--set"], metavar="SIZE=VALUE"
+    settings: dict[str, Any] = option(
+        {}, "Change a size: --set alpha=1; repeatable.", flags=["--set"], metavar="SIZE=VALUE"
     )
 
 
@@ -55,7 +54,7 @@ def demo(options: DemoOptions, running: Reporting) -> None:
     changes: dict[str, Any] = {"seeds": [options.seed], "world_seed": options.seed}
     if options.steps is not None:
         changes |= {"steps": options.steps, "warmup": options.steps // 10}
-    changes |= parse_settings(options.settings, example="alpha=1")
+    changes |= options.settings
     with Console(quiet=running.quiet) as console:
         console.note(_STORY)
         progress = None if running.quiet else console

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin, get_type_hints
@@ -13,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from isoglot.checks import Mistake, is_number, mistakes_of
+from isoglot.cli.settings import parse_settings
 from isoglot.errors import ConfigurationError
 from isoglot.options import extra_of, flag_of, models_in
 
@@ -177,8 +179,11 @@ def _parsed(field: FieldInfo, flag: str, value: Any) -> Any:
     if extra_of(field).get("commas"):
         return tuple(part.strip() for part in value.split(",") if part.strip())
     if _flag_type(field)[1] == "NAME=VALUE":
-        numbers = int in get_args(get_args(field.annotation)[1])
-        return dict(_pair(text, flag, numbers=numbers) for text in value)
+        kind = get_args(field.annotation)[1]
+        if kind is Any:
+            example = re.search(r"--set \S+=[^\s;:]+", field.description or "")
+            return parse_settings(value, example=example[0] if example else f"{flag} KEY=VALUE")
+        return dict(_pair(text, flag, numbers=int in get_args(kind)) for text in value)
     return value
 
 

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 
-def parse_settings(given: Sequence[str] | None, *, example: str, lists: bool = False) -> dict[str, Any]:
-    """Texts as values, by YAML 1.2: ``5e-5`` a float, ``no`` a string, ``null`` nothing, ``[1, 2]`` a tuple.
-
-    ``example`` is one that fits the command, for the message; with ``lists``, ``1,2`` is a tuple too.
+def parse_settings(given: Sequence[str], *, example: str) -> dict[str, Any]:
+    """Texts as values, by YAML 1.2: ``5e-5`` a float, ``no`` a string, ``null`` nothing, ``[1, 2]`` and ``1,2`` tuples.
 
     Raises:
         ConfigurationError: no ``=``, a key given twice, or a value that is not YAML.
@@ -18,15 +16,13 @@ def parse_settings(given: Sequence[str] | None, *, example: str, lists: bool = F
     from isoglot.recipe.document import parse_value
 
     result: dict[str, Any] = {}
-    for item in given or ():
+    for item in given:
         key, separator, text = item.partition("=")
         if not separator or not key:
-            raise ConfigurationError(
-                f"--set {item!r} given; KEY=VALUE is needed, for example --set {example}"
-            )
+            raise ConfigurationError(f"--set {item!r} given; KEY=VALUE is needed, for example {example}")
         if key in result:
             raise ConfigurationError(f"--set {key}=... given twice; give it once")
-        several = lists and "," in text and not text.startswith(("[", "{"))
+        several = "," in text and not text.startswith(("[", "{"))
         try:
             values = [parse_value(part) for part in (text.split(",") if several else [text])]
         except InputError as error:

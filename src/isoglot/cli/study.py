@@ -11,7 +11,6 @@ from pydantic import Field
 
 from isoglot.cli.flags import with_flags
 from isoglot.cli.running import Reporting
-from isoglot.cli.settings import parse_settings
 from isoglot.options import Options, option
 
 if TYPE_CHECKING:
@@ -34,8 +33,8 @@ class StudyOptions(Options):
     seeds: tuple[Annotated[int, Field(ge=0)], ...] | None = option(
         None, "Seeds in place of the scale's: 1,2,3.", commas=True, min_length=1
     )
-    settings: tuple[str, ...] = option(
-        (), "Change a size of the study: --set steps=200; repeatable.", flags=["--set"], metavar="SIZE=VALUE"
+    settings: dict[str, Any] = option(
+        {}, "Change a size of the study: --set steps=200; repeatable.", flags=["--set"], metavar="SIZE=VALUE"
     )
     listed: bool = option(False, "List the studies.", flags=["--list"])
     dry_run: bool = option(False, "Check everything; print calls, files and what is missing; make nothing.")
@@ -76,7 +75,7 @@ def study(
         raise ConfigurationError("no study given; name one: `isoglot study --list` shows them")
     if options.out is None and not options.dry_run:
         raise ConfigurationError("--out is not given; name a folder: --out runs/study")
-    changes = parse_settings(options.settings, example="steps=200")
+    changes = dict(options.settings)
     if options.seeds is not None:
         changes["seeds"] = options.seeds
     part, patterns = _only(options.only)

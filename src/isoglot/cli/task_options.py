@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 from pydantic import Field
 
-from isoglot.cli.settings import parse_settings
 from isoglot.options import Options, option
 
 Checkpoints = Annotated[
@@ -38,18 +37,13 @@ class Training(Options):
         (1,), "Seed; 1,2,3 for three runs.", flags=["--seed"], commas=True, min_length=1
     )
     epochs: float | None = option(None, "Epochs of training; by default the preset's.")
-    settings: tuple[str, ...] = option(
-        (),
-        "Setting of fine-tuning or option of the task (`finetune --tasks` lists them); repeatable.",
+    settings: dict[str, Any] = option(
+        {},
+        "Setting of fine-tuning or option of the task, see `finetune --tasks`: --set batch_size=16; repeatable.",
         flags=["--set"],
         metavar="KEY=VALUE",
     )
 
     def changes(self) -> dict[str, Any]:
         """Values that replace those of the preset."""
-        return values_of(self.settings) | ({} if self.epochs is None else {"epochs": self.epochs})
-
-
-def values_of(given: tuple[str, ...]) -> dict[str, Any]:
-    """``KEY=VALUE`` texts as values; several with commas are a tuple."""
-    return parse_settings(given, example="batch_size=16", lists=True)
+        return self.settings | ({} if self.epochs is None else {"epochs": self.epochs})

@@ -6,13 +6,13 @@ import os
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from isoglot.cli.flags import with_flags
 from isoglot.cli.running import Running
-from isoglot.cli.task_options import Checkpoints, TaskData, Training, values_of
+from isoglot.cli.task_options import Checkpoints, TaskData, Training
 from isoglot.finetuning.options import EvaluateOptions, Measuring
 from isoglot.options import Options, option
 
@@ -95,8 +95,11 @@ class Tested(Options):
     )
     split: str = option("test", "Split to test on: test, dev or train.")
     name: str | None = option(None, "Name of the task in results, for example pos_pud.")
-    settings: tuple[str, ...] = option(
-        (), "Option of the task (--tasks lists them); repeatable.", flags=["--set"], metavar="KEY=VALUE"
+    settings: dict[str, Any] = option(
+        {},
+        "Option of the task (--tasks lists them): --set layer=8; repeatable.",
+        flags=["--set"],
+        metavar="KEY=VALUE",
     )
 
 
@@ -126,7 +129,7 @@ def evaluate(
     from isoglot.tasks import build_task
 
     require_one_process("evaluate", "runs")
-    values = values_of(tested.settings) | ({} if tested.name is None else {"name": tested.name})
+    values = tested.settings | ({} if tested.name is None else {"name": tested.name})
     options = {**dict(measuring), "out": tested.out, "language_ids": values.pop("language_ids", None)}
     rows = []
     with Console(quiet=running.quiet) as console:
