@@ -27,25 +27,15 @@ _CELLS = 1 << 24
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EmbeddingScore:
-    """How well two vocabularies are aligned.
+    """How well two vocabularies are aligned."""
 
-    Args:
-        score: per cent of source entries whose nearest candidate is a translation.
-        backward: the same from the target side, among the source entries that were asked for.
-        cosine: mean cosine of the gold pairs, from −1 to 1.
-        tokens: source entries that were asked for.
-        candidates: target entries that were searched.
-        asked: their numbers (rows of the table, or of the source vectors), ascending. Shape: (tokens,).
-        correct: whether each was right. Shape: (tokens,), bool.
-    """
-
-    score: float
-    backward: float
-    cosine: float
-    tokens: int
-    candidates: int
-    asked: Tensor
-    correct: Tensor
+    score: float  # per cent of source entries whose nearest candidate is a translation
+    backward: float  # the same from the target side, among the source entries that were asked for
+    cosine: float  # mean cosine of the gold pairs, from −1 to 1
+    tokens: int  # source entries that were asked for
+    candidates: int  # target entries that were searched
+    asked: Tensor  # their numbers (rows of the table, or of the source vectors), ascending. Shape: (tokens,)
+    correct: Tensor  # whether each was right. Shape: (tokens,), bool
 
     def among(self, entries: Collection[int]) -> tuple[float | None, int]:
         """The score of some of the source entries, and how many of them were asked for; ``None`` of none."""

@@ -41,15 +41,11 @@ _EVALUATION_FACTOR = 2
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one run gave.
-
-    Args:
-        value: the metric that the checkpoint was chosen by; ``None`` for the last one.
-    """
+    """What one run gave."""
 
     folder: Path
     options: FinetuneOptions
-    value: float | None
+    value: float | None  # the metric that the checkpoint was chosen by; `None` for the last one
     steps: int
 
     @classmethod

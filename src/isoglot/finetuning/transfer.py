@@ -34,15 +34,11 @@ _TESTED = "tested.json"
 
 @dataclass(frozen=True)
 class TransferOptions:
-    """How models are fine-tuned and tested.
-
-    Args:
-        keep: the fine-tuned weights after their tests; by default they are deleted.
-    """
+    """How models are fine-tuned and tested."""
 
     train: FinetuneOptions | None = None
     split: str = "dev"
-    keep: bool = False
+    keep: bool = False  # the fine-tuned weights after their tests; by default they are deleted
 
 
 def transfer(

@@ -62,14 +62,10 @@ class AlignedPair(BaseModel):
 
 @dataclass(frozen=True)
 class Sentence:
-    """A pair with each link's class.
-
-    Args:
-        classes: link -> class; missed sure links are among them.
-    """
+    """A pair with each link's class."""
 
     pair: AlignedPair
-    classes: dict[tuple[int, int], LinkClass]
+    classes: dict[tuple[int, int], LinkClass]  # link -> class; missed sure links are among them
 
     @property
     def errors(self) -> int:
@@ -79,17 +75,11 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Quality:
-    """Scores of all the pairs of a file together (Och and Ney 2003).
+    """Scores of all the pairs of a file together (Och and Ney 2003)."""
 
-    Args:
-        precision: share of found links that are possible, in percent.
-        recall: share of sure links that are found, in percent.
-        aer: 1 − (|A∩S| + |A∩P|) / (|A| + |S|), in percent.
-    """
-
-    precision: float
-    recall: float
-    aer: float
+    precision: float  # share of found links that are possible, in percent
+    recall: float  # share of sure links that are found, in percent
+    aer: float  # 1 − (|A∩S| + |A∩P|) / (|A| + |S|), in percent
 
 
 def read_alignments(path: str | Path) -> list[Sentence]:

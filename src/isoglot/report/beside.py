@@ -25,17 +25,12 @@ _TOLD_BY_RESULTS = ("transformation", "task")
 
 @dataclass(frozen=True)
 class Place:
-    """Where a run stands.
-
-    Args:
-        rows: one, or those of all transformations or tasks.
-        system: the columns to fill, where a column stands for a system.
-    """
+    """Where a run stands."""
 
     run: str
     table: PaperTable
-    rows: tuple[PaperRow, ...]
-    system: str = ""
+    rows: tuple[PaperRow, ...]  # one, or those of all transformations or tasks
+    system: str = ""  # the columns to fill, where a column stands for a system
 
     @classmethod
     def parse(cls, text: str) -> Place:

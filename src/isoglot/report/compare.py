@@ -24,15 +24,11 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class Ordering:
-    """How one column's pairs of rows are ordered, against the paper.
-
-    Args:
-        close: pairs that are no further apart than noise.
-    """
+    """How one column's pairs of rows are ordered, against the paper."""
 
     kept: int = 0
     broken: int = 0
-    close: int = 0
+    close: int = 0  # pairs that are no further apart than noise
 
     def __add__(self, other: Ordering) -> Ordering:
         return Ordering(self.kept + other.kept, self.broken + other.broken, self.close + other.close)

@@ -21,14 +21,10 @@ _MOST_POINTS = 300
 
 @dataclass(frozen=True)
 class Curve:
-    """One quantity of one run over its steps.
-
-    Args:
-        quantity: the trainer's name of it (``loss``, ``masked_lm/loss``, ``eval_f1``).
-    """
+    """One quantity of one run over its steps."""
 
     run: str
-    quantity: str
+    quantity: str  # the trainer's name of it (`loss`, `masked_lm/loss`, `eval_f1`)
     steps: tuple[float, ...]
     values: tuple[float, ...]
 

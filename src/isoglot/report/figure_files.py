@@ -47,28 +47,20 @@ class _Part(BaseModel):
 
 
 class MapPoint(_Part):
-    """A word on a map.
-
-    Args:
-        language: ISO 639; colour and shape follow it.
-    """
+    """A word on a map."""
 
     x: float
     y: float
     word: str
-    language: str = ""
+    language: str = ""  # ISO 639; colour and shape follow it
 
 
 class MapPanel(_Part):
-    """One projection.
-
-    Args:
-        pairs: indices of two points that are translations; a dotted line joins them.
-    """
+    """One projection."""
 
     title: str
     points: Annotated[list[MapPoint], Field(min_length=1)]
-    pairs: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []  # indices of two points that are translations; a dotted line joins them
 
     @model_validator(mode="after")
     def _pairs_exist(self) -> Self:
@@ -88,49 +80,34 @@ class EmbeddingMap(_Part):
 
 
 class ScatterPoint(_Part):
-    """A point of a scatter.
-
-    Args:
-        group: points of one group have one colour and shape.
-    """
+    """A point of a scatter."""
 
     x: float
     y: float
     label: str = ""
-    group: str = ""
+    group: str = ""  # points of one group have one colour and shape
 
 
 class Scatter(_Part):
-    """``scatter``: one quantity against another with Spearman's rank correlation (ALIGN-MLM, Fig. 3).
-
-    Args:
-        points: at least one; the correlation needs three.
-        correlate: ``-y`` correlates x with −y, as ALIGN-MLM does with drops.
-        each_group: correlate every group by itself, where groups are different studies.
-    """
+    """``scatter``: one quantity against another with Spearman's rank correlation (ALIGN-MLM, Fig. 3)."""
 
     kind: Literal["scatter"]
     title: _Title
     x_label: str
     y_label: str
-    points: Annotated[list[ScatterPoint], Field(min_length=1)]
-    correlate: Literal["y", "-y"] = "y"
-    each_group: bool = False
+    points: Annotated[list[ScatterPoint], Field(min_length=1)]  # at least one; the correlation needs three
+    correlate: Literal["y", "-y"] = "y"  # `-y` correlates x with −y, as ALIGN-MLM does with drops
+    each_group: bool = False  # correlate every group by itself, where groups are different studies
     note: str = ""
 
 
 class LineSeries(_Part):
-    """One line.
-
-    Args:
-        x: ascending.
-        sd: standard deviations, one a value of ``x``; drawn as a band.
-    """
+    """One line."""
 
     label: str
-    x: Annotated[list[float], Field(min_length=1)]
+    x: Annotated[list[float], Field(min_length=1)]  # ascending
     y: list[float]
-    sd: list[float] | None = None
+    sd: list[float] | None = None  # standard deviations, one a value of `x`; drawn as a band
 
     @model_validator(mode="after")
     def _same_length(self) -> Self:
@@ -142,33 +119,23 @@ class LineSeries(_Part):
 
 
 class Lines(_Part):
-    """``layers`` (AER by layer; XLM-Align, Fig. 2) or ``lines`` (any other sweep).
-
-    Args:
-        better: ``lower`` or ``higher`` marks the best point of each line.
-    """
+    """``layers`` (AER by layer; XLM-Align, Fig. 2) or ``lines`` (any other sweep)."""
 
     kind: Literal["layers", "lines"]
     title: _Title
     x_label: str = "layer"
     y_label: str = "AER (%)"
     series: Annotated[list[LineSeries], Field(min_length=1)]
-    better: Literal["lower", "higher"] | None = None
+    better: Literal["lower", "higher"] | None = None  # `lower` or `higher` marks the best point of each line
     note: str = ""
 
 
 class Bar(_Part):
-    """A bar.
+    """A bar."""
 
-    Args:
-        panel: the chart that it stands in, such as a transformation.
-        group: bars of one group stand together, such as those of a task.
-        series: bars of one series have one colour.
-    """
-
-    panel: str = ""
-    group: str
-    series: str
+    panel: str = ""  # the chart that it stands in, such as a transformation
+    group: str  # bars of one group stand together, such as those of a task
+    series: str  # bars of one series have one colour
     value: float
 
 

@@ -27,11 +27,7 @@ _FILTERED = 5
 
 @dataclass
 class Page:
-    """What a report shows; a part that is empty is left out.
-
-    Args:
-        side: learning rate, gradient norm and the like.
-    """
+    """What a report shows; a part that is empty is left out."""
 
     title: str
     everything: Table
@@ -44,7 +40,7 @@ class Page:
     beside: list[Table] = field(default_factory=list)
     figures: list[Drawn] = field(default_factory=list)
     curves: list[Drawn] = field(default_factory=list)
-    side: list[Drawn] = field(default_factory=list)
+    side: list[Drawn] = field(default_factory=list)  # learning rate, gradient norm and the like
     viewers: list[Viewer] = field(default_factory=list)
 
     @property

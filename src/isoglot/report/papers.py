@@ -35,23 +35,16 @@ _ROUNDING = 0.501
 
 @dataclass(frozen=True)
 class PaperColumn:
-    """One column of a paper's table.
+    """One column of a paper's table."""
 
-    Args:
-        id: unique within the table (``de.f1``).
-        language: ISO 639, or a pair such as ``en-de``.
-        quantity: ``sup``, ``zs`` or ``delta`` of derived languages.
-        system: where a column stands for a system.
-    """
-
-    id: str
+    id: str  # unique within the table (`de.f1`)
     task: str = ""
     metric: str = ""
-    language: str = ""
-    quantity: str = ""
+    language: str = ""  # ISO 639, or a pair such as `en-de`
+    quantity: str = ""  # `sup`, `zs` or `delta` of derived languages
     average: bool = False
     better: str = ""
-    system: str = ""
+    system: str = ""  # where a column stands for a system
 
     @property
     def labels(self) -> frozenset[str]:
@@ -98,13 +91,9 @@ class PaperRow:
 
 @dataclass(frozen=True)
 class PaperValue:
-    """A figure of a paper.
+    """A figure of a paper."""
 
-    Args:
-        value: the figure to compare with: recomputed where the paper's own is a wrong mean.
-    """
-
-    value: float
+    value: float  # the figure to compare with: recomputed where the paper's own is a wrong mean
     printed: float
     reason: str = ""
 
@@ -125,24 +114,18 @@ class Correction:
 
 @dataclass(frozen=True)
 class PaperTable:
-    """One table of one paper.
-
-    Args:
-        number: ``1``, or ``E`` for figures given in the text.
-        kind: ``results``, ``data``, ``hyperparameters``, ``architecture`` or ``cost``.
-        duplicate_of: number of the table whose figures are printed here again; empty for none.
-    """
+    """One table of one paper."""
 
     paper: str
-    number: str
+    number: str  # `1`, or `E` for figures given in the text
     title: str
-    kind: str
+    kind: str  # `results`, `data`, `hyperparameters`, `architecture` or `cost`
     columns: tuple[PaperColumn, ...]
     rows: tuple[PaperRow, ...]
     split: str = ""
     note: str = ""
     corrections: tuple[Correction, ...] = ()
-    duplicate_of: str = ""
+    duplicate_of: str = ""  # number of the table whose figures are printed here again; empty for none
 
     @property
     def name(self) -> str:

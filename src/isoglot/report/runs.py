@@ -23,14 +23,10 @@ _FIGURES = "figures"
 
 @dataclass(frozen=True)
 class RunInfo:
-    """What is known of a run from the folder it came in.
-
-    Args:
-        encoder: the model that training started from; empty if not recorded.
-    """
+    """What is known of a run from the folder it came in."""
 
     name: str
-    encoder: str = ""
+    encoder: str = ""  # the model that training started from; empty if not recorded
     folder: str = ""
     seeds: tuple[int, ...] = ()
     recipe_hash: str = ""

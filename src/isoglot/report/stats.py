@@ -12,17 +12,12 @@ _EXACT_BELOW = 8
 
 @dataclass(frozen=True)
 class Score:
-    """A mean over seeds.
-
-    Args:
-        sd: the sample's standard deviation, n − 1 below the line; ``None`` for one seed.
-        examples: how many examples each seed was measured on (the fewest).
-    """
+    """A mean over seeds."""
 
     mean: float
-    sd: float | None
+    sd: float | None  # the sample's standard deviation, n − 1 below the line; `None` for one seed
     seeds: int
-    examples: int = 0
+    examples: int = 0  # how many examples each seed was measured on (the fewest)
 
     @classmethod
     def of(cls, values: Sequence[float], examples: int = 0) -> Score:

@@ -12,21 +12,15 @@ RowKind = Literal["ours", "paper", "difference", "reference", "plain"]
 
 @dataclass(frozen=True)
 class TableCell:
-    """One cell.
-
-    Args:
-        value: what it sorts by, and what CSV holds.
-        note: number of a note of the table, 1-based; 0 for none.
-        digits: after the point, of the standard deviation as of the text.
-    """
+    """One cell."""
 
     text: str
-    value: float | None = None
+    value: float | None = None  # what it sorts by, and what CSV holds
     sd: float | None = None
     best: bool = False
-    note: int = 0
+    note: int = 0  # number of a note of the table, 1-based; 0 for none
     title: str = ""
-    digits: int = 1
+    digits: int = 1  # after the point, of the standard deviation as of the text
 
     @property
     def spread(self) -> str:
@@ -41,15 +35,11 @@ class TableCell:
 
 @dataclass(frozen=True)
 class Column:
-    """One column.
-
-    Args:
-        group: columns that follow each other in one group stand under its name.
-    """
+    """One column."""
 
     label: str
     title: str = ""
-    group: str = ""
+    group: str = ""  # columns that follow each other in one group stand under its name
     average: bool = False
 
 

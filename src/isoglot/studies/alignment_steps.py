@@ -16,18 +16,13 @@ _MEASURED = ("aer", "precision", "recall", "f1")
 
 
 class StatisticalAlignment(Step):
-    """AER of a statistical aligner on gold links, trained on their sentences and on more bitext, in per cent.
-
-    Args:
-        train: more bitext: a recipe's source.
-        reverse: Exchange the sides of ``train``, where the gold links' source is its target.
-    """
+    """AER of a statistical aligner on gold links, trained on their sentences and on more bitext, in per cent."""
 
     kind: ClassVar[str] = "analyse"
     gold: str
     method: str = "fast_align"
-    train: Options | None = None
-    reverse: bool = False
+    train: Options | None = None  # more bitext: a recipe's source
+    reverse: bool = False  # Exchange the sides of `train`, where the gold links' source is its target
 
     def run(self, folder: Path, report: Reporter) -> Facts:
         """Train, align, score."""
@@ -56,16 +51,12 @@ class BestLinks(Step):
     """AER of an encoder on gold links, at the layer and by the method of its least mean AER on development links.
 
     Values: each test set's name, ``dev`` (the least mean) and ``layer``, in per cent; facts: ``method``, ``layer``.
-
-    Args:
-        dev: Name -> gold links to choose by.
-        test: Name -> gold links to measure on.
     """
 
     kind: ClassVar[str] = "analyse"
     checkpoint: str
-    dev: dict[str, str]
-    test: dict[str, str]
+    dev: dict[str, str]  # Name -> gold links to choose by
+    test: dict[str, str]  # Name -> gold links to measure on
     methods: list[str]
     layers: list[int] | None = None
 

@@ -22,17 +22,13 @@ PAPERS = ("align_mlm", "ppa", "weam", "xlm_align", "real")
 
 @dataclass(frozen=True)
 class Study:
-    """A table or figure of a paper as a function.
-
-    Args:
-        about: ``ABOUT`` of its module: what each scale runs on.
-    """
+    """A table or figure of a paper as a function."""
 
     name: str
     title: str
     run: Callable[[Lab], None]
     sizes: Sizes
-    about: dict[str, str]
+    about: dict[str, str]  # `ABOUT` of its module: what each scale runs on
 
     @property
     def folder(self) -> str:

@@ -70,17 +70,12 @@ def demo(lab: Lab) -> None:
 
 @dataclass(frozen=True)
 class DemoRow:
-    """What one objective reached, in per cent.
-
-    Args:
-        supervised: task -> fine-tuned and tested on the derived language.
-        zero_shot: task -> fine-tuned on English, tested on the derived language.
-    """
+    """What one objective reached, in per cent."""
 
     name: str
     alignment: float
-    supervised: Mapping[str, float]
-    zero_shot: Mapping[str, float]
+    supervised: Mapping[str, float]  # task -> fine-tuned and tested on the derived language
+    zero_shot: Mapping[str, float]  # task -> fine-tuned on English, tested on the derived language
 
 
 @dataclass(frozen=True)

@@ -42,23 +42,16 @@ Handle = Call | External | Unavailable
 
 @dataclass(frozen=True)
 class Task:
-    """A task as a study fine-tunes and measures it.
+    """A task as a study fine-tunes and measures it."""
 
-    Args:
-        kind: name in :data:`isoglot.tasks.TASKS`, or ``package.module:Name``.
-        data: as ``--data`` of ``isoglot finetune``; ``{language}`` and ``{split}`` are filled in.
-        preset: settings of fine-tuning to start from.
-        unavailable: why it is not measured.
-    """
-
-    kind: str
-    data: Sequence[str] = ()
+    kind: str  # name in :data:`isoglot.tasks.TASKS`, or `package.module:Name`
+    data: Sequence[str] = ()  # as `--data` of `isoglot finetune`; `{language}` and `{split}` are filled in
     languages: Sequence[str] = ()
-    preset: str = "xtreme"
+    preset: str = "xtreme"  # settings of fine-tuning to start from
     train: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     split: Literal["dev", "test"] = "test"
-    unavailable: str = ""
+    unavailable: str = ""  # why it is not measured
 
     def described(self) -> TaskData:
         """The part that a result depends on."""

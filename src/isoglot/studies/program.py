@@ -87,17 +87,12 @@ def matches(place: Place, pattern: str) -> bool:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What studies would do.
-
-    Args:
-        calls: that are not done, each after what it needs.
-        blocked: call -> the first file that it, or what it needs, misses.
-    """
+    """What studies would do."""
 
     targets: Sequence[Call]
-    calls: Sequence[Call]
+    calls: Sequence[Call]  # that are not done, each after what it needs
     inputs: Mapping[Call, Sequence[Input]]
-    blocked: Mapping[Call, str]
+    blocked: Mapping[Call, str]  # call -> the first file that it, or what it needs, misses
 
     def missing(self) -> dict[str, list[Call]]:
         """Files that are not there, and the calls that read them."""

@@ -222,14 +222,10 @@ class Prepare(Step):
 
 
 class Align(Step):
-    """A bitext with word links in ``aligned``, as ``isoglot align --words unicode`` makes it.
-
-    Args:
-        source: further keys of the source (``columns``, ``source_language``, …).
-    """
+    """A bitext with word links in ``aligned``, as ``isoglot align --words unicode`` makes it."""
 
     path: str
-    source: Options
+    source: Options  # further keys of the source (`columns`, `source_language`, …)
     method: str
     symmetrisation: str
 
@@ -250,13 +246,9 @@ class Align(Step):
 
 
 class Gold(Step):
-    """Gold links by construction: the first pairs of ALIGNED corpora as ``NAME.jsonl``, all links sure.
+    """Gold links by construction: the first pairs of ALIGNED corpora as ``NAME.jsonl``, all links sure."""
 
-    Args:
-        corpora: name of the file -> ALIGNED corpus.
-    """
-
-    corpora: Annotated[dict[str, str], Field(min_length=1)]
+    corpora: Annotated[dict[str, str], Field(min_length=1)]  # name of the file -> ALIGNED corpus
     limit: Annotated[int, Field(ge=1)] = 400
 
     def run(self, folder: Path, report: Reporter) -> Facts:
