@@ -112,15 +112,10 @@ def resolve(registry: Mapping[str, Any], name: str, *, kind: str, names: Collect
 
 @dataclass(frozen=True)
 class Mistake:
-    """One error of a pydantic model.
+    """One error of a pydantic model."""
 
-    Args:
-        location: Keys and indices that lead to the value.
-        kind: Pydantic's name of the error (``missing``, ``extra_forbidden``).
-    """
-
-    location: tuple[str | int, ...]
-    kind: str
+    location: tuple[str | int, ...]  # Keys and indices that lead to the value
+    kind: str  # Pydantic's name of the error (`missing`, `extra_forbidden`)
     reason: str
     given: Any
 

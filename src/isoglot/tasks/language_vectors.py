@@ -38,15 +38,10 @@ _UNKNOWN = -1
 
 @dataclass(frozen=True)
 class LanguageVectors:
-    """What a checkpoint knows of languages.
+    """What a checkpoint knows of languages."""
 
-    Args:
-        ids: language code to row of the table.
-        weight: the table. Shape: (languages, embedding size).
-    """
-
-    ids: Mapping[str, int]
-    weight: Tensor
+    ids: Mapping[str, int]  # language code to row of the table
+    weight: Tensor  # the table. Shape: (languages, embedding size)
 
     def with_ids(self, ids: Mapping[str, int]) -> LanguageVectors:
         """The same table with other ids (a derived language may go by another code in the task's data)."""

@@ -13,16 +13,11 @@ from isoglot.tasks.features import Array
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The part of a context that one row holds.
-
-    Args:
-        offsets: characters of each of its tokens in the context. Shape: (tokens, 2).
-        null: position whose scores stand for no answer.
-    """
+    """The part of a context that one row holds."""
 
     first: int
-    offsets: NDArray[np.int32]
-    null: int
+    offsets: NDArray[np.int32]  # characters of each of its tokens in the context. Shape: (tokens, 2)
+    null: int  # position whose scores stand for no answer
 
 
 def maximal_context(windows: Sequence[Window]) -> list[NDArray[np.bool_]]:

@@ -32,15 +32,10 @@ _HAN = re.compile("[\u4e00-\u9fa5]")
 
 @dataclass(frozen=True, slots=True)
 class AnswerScore:
-    """Means over questions, in per cent.
+    """Means over questions, in per cent."""
 
-    Args:
-        exact_match: share of the questions whose answer is one of the gold ones, after normalisation.
-        f1: F1 of the answer's words with those of the nearest gold answer.
-    """
-
-    exact_match: float
-    f1: float
+    exact_match: float  # share of the questions whose answer is one of the gold ones, after normalisation
+    f1: float  # F1 of the answer's words with those of the nearest gold answer
     questions: int
 
 
