@@ -141,7 +141,7 @@ def test_every_objective_of_align_mlm_runs_under_syntax(tmp_path: Path) -> None:
         tables, folder = write_program(program, store, {})
         assert all(cell.value is not None for cell in read_cells(folder / "cells.jsonl")), tables
     ids = {
-        (c.name.partition(" ")[0], bool(c.step.settings()[1].language_ids))
+        (c.name.partition(" ")[0], bool(c.step.check()[1].language_ids))
         for target in targets
         for c in target.needs
         if isinstance(target.step, Evaluate) and isinstance(c.step, Finetune)

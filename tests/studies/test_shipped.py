@@ -149,7 +149,7 @@ def test_only_pos_is_read_as_written_and_only_questions_in_windows() -> None:
             tuned = [
                 c for c in calls_of(name, scale, Finetune) if c.step.task.kind in ("xquad", "mlqa", "tydiqa")
             ]
-            assert tuned and all(c.step.settings()[0].windows == "advance" for c in tuned)
+            assert tuned and all(c.step.check()[0].windows == "advance" for c in tuned)
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -179,7 +179,7 @@ def test_align_mlms_random_tokens_are_of_the_original_half() -> None:
 def test_language_ids_are_given_by_sentence_and_the_last_checkpoint_is_kept() -> None:
     for scale in SCALES:
         for call in calls_of("align_mlm/table3", scale, Finetune):
-            _, settings = call.step.settings()
+            _, settings = call.step.check()
             assert settings.select == "last"
             has_ids = call.name.startswith(("xlm", "dict_mlm"))
             language = next(call for call in [call.step.task.data[-1]]).partition("{")[0]
@@ -255,9 +255,7 @@ def test_ppa_masks_as_the_paper_and_fine_tunes_in_mixed_precision() -> None:
             for view in call.step.sections["views"].values()
             if "probability" in view
         } == {0.15}
-    assert {call.step.settings()[1].precision for call in calls_of("ppa/table2", "paper", Finetune)} == {
-        "mixed"
-    }
+    assert {call.step.check()[1].precision for call in calls_of("ppa/table2", "paper", Finetune)} == {"mixed"}
 
 
 def test_a_tokenizer_that_needs_another_package_leaves_its_rows_out(monkeypatch: pytest.MonkeyPatch) -> None:

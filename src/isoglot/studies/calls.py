@@ -61,8 +61,8 @@ class Step(BaseModel):
         """What it reads from outside: by default every text in its fields that has a slash."""
         return outside(text for text in texts(self.model_dump(exclude={"label"})) if "/" in text)
 
-    def check(self) -> None:
-        """Refuse options that whoever does the work would not take."""
+    def check(self) -> Any:
+        """Refuse options that whoever does the work would not take; what is made of them, :meth:`run` works with."""
 
 
 class Call(str):

@@ -24,11 +24,8 @@ class World(Step):
 
     options: Options
 
-    def check(self) -> None:
-        """Refuse options that ``isoglot world`` does not have."""
-        self._request()
-
-    def _request(self) -> Any:
+    def check(self) -> Any:
+        """The options of ``isoglot world``."""
         from isoglot.synthetic.write_world import WorldRequest  # noqa: PLC0415 - loads the libraries
 
         return validated(WorldRequest, self.options, what="world option")
@@ -37,7 +34,7 @@ class World(Step):
         """Write the world's files."""
         from isoglot.synthetic.write_world import write_world  # noqa: PLC0415
 
-        summary = write_world(folder / "world", self._request(), progress=report)
+        summary = write_world(folder / "world", self.check(), progress=report)
         for path in (folder / "world").iterdir():
             path.rename(folder / path.name)
         (folder / "world").rmdir()
@@ -125,10 +122,9 @@ class Derive(Step):
     options: Options = Field(default={})
     rows: Options = Field(default={})
 
-    def check(self) -> None:
-        """Refuse options that ``isoglot derive`` does not have."""
-        for given in self.inputs.values():
-            self._request(given, None)
+    def check(self) -> Any:
+        """The options of ``isoglot derive`` for each input."""
+        return [self._request(given, None) for given in self.inputs.values()]
 
     def run(self, folder: Path, report: Reporter) -> Facts:
         """Derive every input."""
@@ -202,23 +198,20 @@ class Prepare(Step):
     source: Options
     options: Options
 
-    def check(self) -> None:
-        """Refuse options that ``isoglot prepare`` does not have."""
-        self._options()
+    def check(self) -> Any:
+        """The options of ``isoglot prepare``."""
+        from isoglot.corpus.options import PrepareOptions  # noqa: PLC0415 - loads the libraries
+
+        return validated(PrepareOptions, self.options, what="prepare option")
 
     def run(self, folder: Path, report: Reporter) -> Facts:
         """Prepare."""
         from isoglot.corpus.prepare import prepare  # noqa: PLC0415 - loads the libraries
         from isoglot.corpus.read.sources import Source  # noqa: PLC0415
 
-        summary = prepare(Source.model_validate(self.source), folder / "corpus", options=self._options())
+        summary = prepare(Source.model_validate(self.source), folder / "corpus", options=self.check())
         report.note(f"{summary.rows:,} rows of {summary.read:,}")
         return {"rows": summary.rows}
-
-    def _options(self) -> Any:
-        from isoglot.corpus.options import PrepareOptions  # noqa: PLC0415 - loads the libraries
-
-        return validated(PrepareOptions, self.options, what="prepare option")
 
 
 class Align(Step):

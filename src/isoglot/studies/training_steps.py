@@ -145,7 +145,7 @@ class Finetune(Step):
     language: str
     seed: int
 
-    def settings(self) -> tuple[Any, Any]:
+    def check(self) -> tuple[Any, Any]:
         """The task with the preset's options, and the settings."""
         from isoglot.finetuning.options import task_with_settings  # noqa: PLC0415
 
@@ -154,22 +154,17 @@ class Finetune(Step):
 
     def files(self) -> list[Input]:
         """The encoder, the training data, and the data that checkpoints are chosen by."""
-        _, settings = self.settings()
+        _, settings = self.check()
         languages = self.language.split(",")
         chosen = {"source": languages, "joint": settings.select_languages, "last": []}[settings.select]
         found = [*outside([self.checkpoint]), *self.task.files([*languages, *settings.originals], "train")]
         return list(dict.fromkeys([*found, *self.task.files([] if settings.dev_fraction else chosen, "dev")]))
 
-    def check(self) -> None:
-        """Refuse options that the task or fine-tuning does not have."""
-        self.task.build()
-        self.settings()
-
     def run(self, folder: Path, report: Reporter) -> Facts:
         """Fine-tune."""
         from isoglot.finetuning.finetune import finetune  # noqa: PLC0415 - loads the libraries
 
-        task, train = self.settings()
+        task, train = self.check()
         asked: dict[str, Any] = {"language": self.language, "seed": self.seed, "train": train}
         finetune(self.checkpoint, task, **asked, out=folder, progress=report)
         return {}
@@ -193,16 +188,16 @@ class Evaluate(Step):
         found = [*outside([self.checkpoint]), *self.task.files(self.languages, self.split)]
         return list(dict.fromkeys(found))
 
-    def check(self) -> None:
-        """Refuse options that the task does not have."""
-        self.task.build()
+    def check(self) -> Any:
+        """The task."""
+        return self.task.build()
 
     def run(self, folder: Path, report: Reporter) -> Facts:
         """Measure."""
         from isoglot.finetuning.evaluate import evaluate  # noqa: PLC0415 - loads the libraries
         from isoglot.finetuning.options import EvaluateOptions  # noqa: PLC0415 - loads the libraries
 
-        task = self.task.build()
+        task = self.check()
         options = EvaluateOptions(run=self.label or None, precision=self.precision)
         asked: dict[str, Any] = {"languages": self.languages, "split": self.split, "options": options}
         rows = evaluate(self.checkpoint, task, **asked, progress=report)
@@ -223,11 +218,8 @@ class AlignmentScore(Step):
     vocabulary: str
     options: Options = Field(default={})
 
-    def check(self) -> None:
-        """Refuse options that the score does not have."""
-        self._options()
-
-    def _options(self) -> Any:
+    def check(self) -> Any:
+        """The options of the score."""
         from isoglot.analysis.options import ScoreOptions  # noqa: PLC0415
 
         return validated(ScoreOptions, self.options, what="alignment score option")
@@ -236,7 +228,7 @@ class AlignmentScore(Step):
         """Measure."""
         from isoglot.analysis.checkpoint_score import checkpoint_alignment_score  # noqa: PLC0415
 
-        options = self._options()
+        options = self.check()
         found = checkpoint_alignment_score(self.checkpoint, vocabulary=self.vocabulary, options=options)
         values = {
             "alignment_score": found.total.score,
@@ -261,19 +253,8 @@ class Figure(Step):
     panels: dict[str, str]
     options: Options
 
-    def check(self) -> None:
-        """Refuse options that the figure does not have."""
-        self._drawing()
-
-    def run(self, folder: Path, report: Reporter) -> Facts:
-        """Draw."""
-        from isoglot.analysis.analyse import Job  # noqa: PLC0415 - loads the libraries
-
-        draw, request = self._drawing()
-        job = Job(list(self.panels.values()), out=folder, labels=list(self.panels), progress=report)
-        return {"files": [path.name for path in draw(job, request)]}
-
-    def _drawing(self) -> tuple[Any, Any]:
+    def check(self) -> tuple[Any, Any]:
+        """The analysis that draws, and its options."""
         from isoglot.analysis.analyse_links import analyse_layers  # noqa: PLC0415 - loads the libraries
         from isoglot.analysis.analyse_map import analyse_map  # noqa: PLC0415
         from isoglot.analysis.options import LayersRequest, MapRequest  # noqa: PLC0415
@@ -286,3 +267,11 @@ class Figure(Step):
         return draw, validated(
             request, {**self.options, "name": self.name}, what=f"figure {self.name}: option"
         )
+
+    def run(self, folder: Path, report: Reporter) -> Facts:
+        """Draw."""
+        from isoglot.analysis.analyse import Job  # noqa: PLC0415 - loads the libraries
+
+        draw, request = self.check()
+        job = Job(list(self.panels.values()), out=folder, labels=list(self.panels), progress=report)
+        return {"files": [path.name for path in draw(job, request)]}
