@@ -62,7 +62,7 @@ def test_a_line_that_is_not_a_cell_is_named(tmp_path: Path, line: str | bytes) -
 
 
 def test_missing_files_and_folders_without_cells_are_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"has no cells\.jsonl; type `isoglot study NAME`"):
+    with pytest.raises(InputError, match=r"holds no cells\.jsonl; type `isoglot study NAME`"):
         read_cells(tmp_path)
-    with pytest.raises(InputError, match=r"gone\.jsonl: file of cells not found"):
+    with pytest.raises(InputError, match=r"gone\.jsonl: file not found"):
         read_cells(tmp_path / "gone.jsonl")

@@ -8,9 +8,8 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from isoglot.errors import InputError
 from isoglot.runs.files import write_text
-from isoglot.runs.records import read_records
+from isoglot.runs.records import files_named, read_records
 
 FILE_NAME = "cells.jsonl"
 """The name of the cells in the folder of a study."""
@@ -72,18 +71,5 @@ def read_cells(paths: str | Path | Iterable[str | Path]) -> list[Cell]:
 
     Every ``cells.jsonl`` below a folder is read, sorted by path.
     """
-    several = [paths] if isinstance(paths, str | Path) else list(paths)
-    return [
-        cell
-        for path in several
-        for file in _files(Path(path))
-        for cell in read_records(file, Cell, what="cell", wrong="not a cell")
-    ]
-
-
-def _files(path: Path) -> list[Path]:
-    found = sorted(path.rglob(FILE_NAME)) if path.is_dir() else [path] if path.is_file() else []
-    if not found:
-        reason = f"has no {FILE_NAME}" if path.is_dir() else "file of cells not found"
-        raise InputError(f"{reason}; type `isoglot study NAME` to make one", path=path)
-    return found
+    files = files_named(paths, FILE_NAME, made_by="isoglot study NAME")
+    return [cell for file in files for cell in read_records(file, Cell, what="cell", wrong="not a cell")]

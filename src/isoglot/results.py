@@ -15,7 +15,7 @@ from isoglot.errors import InputError, IsoglotError
 from isoglot.runs.disk import full_disk_named
 from isoglot.runs.files import is_stream
 from isoglot.runs.lock import locked
-from isoglot.runs.records import read_records
+from isoglot.runs.records import files_named, read_records
 
 FILE_NAME = "results.jsonl"
 """The name of the results in a run folder."""
@@ -136,9 +136,8 @@ def read(paths: str | Path | Iterable[str | Path]) -> list[Result]:
     Raises:
         InputError: a file is missing or empty, a folder holds no results, or a line is no result (``file:line``).
     """
-    several = [paths] if isinstance(paths, str | Path) else list(paths)
     found = []
-    for file in (file for path in several for file in _files(Path(path))):
+    for file in files_named(paths, FILE_NAME, made_by="isoglot evaluate CHECKPOINT ... --out"):
         rows = read_records(file, Result, what="row", wrong="no result row")
         if not rows:
             raise InputError(
@@ -151,14 +150,3 @@ def read(paths: str | Path | Iterable[str | Path]) -> list[Result]:
 def held(path: Path) -> list[Result]:
     """The rows of a file that is being added to; none where it is missing or empty."""
     return read_records(path, Result, what="row", wrong="no result row") if path.is_file() else []
-
-
-def _files(path: Path) -> list[Path]:
-    if path.is_dir():
-        found = sorted(path.rglob(FILE_NAME))
-        if not found:
-            raise InputError(f"holds no {FILE_NAME}; type `isoglot evaluate CHECKPOINT ... --out`", path=path)
-        return found
-    if not path.is_file():
-        raise InputError("no such file of results; type `isoglot evaluate CHECKPOINT ... --out`", path=path)
-    return [path]

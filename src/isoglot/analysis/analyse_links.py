@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -12,10 +12,10 @@ from typing import Any
 
 from isoglot.align.embedding.aligner import EmbeddingAligner
 from isoglot.align.embedding.layer_error import layer_error
-from isoglot.align.embedding.options import METHODS, EmbeddingOptions
+from isoglot.align.embedding.options import EmbeddingOptions
 from isoglot.align.files.formats import read_links
 from isoglot.align.files.gold import GoldPairs
-from isoglot.analysis.analyse import Job, Subject, asked_layers
+from isoglot.analysis.analyse import Job, asked_layers
 from isoglot.analysis.options import AlignmentsRequest, LayersRequest
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.report.figure_files import Lines, LineSeries
@@ -30,11 +30,16 @@ def analyse_layers(job: Job, request: LayersRequest) -> list[Path]:
         ConfigurationError: no such method, layer or metric.
         InputError: gold links that cannot be read, or without words.
     """
-    _check(request)
+    options = {m: EmbeddingOptions.build(**{"method": m, **request.settings}) for m in request.methods}
+    names = [_title(path) for path in request.gold]
+    if len(set(names)) < len(names):
+        raise ConfigurationError(f"gold files of one name given ({', '.join(names)}); rename one")
     gold = {_title(path): _gold(path, request.base)[0] for path in request.gold}
     found: dict[str, list[LineSeries]] = {name: [] for name in gold}
     for subject in job.subjects:
-        for method, aligner in _aligners(subject, request):
+        first = EmbeddingAligner(str(subject.source), options=options[request.methods[0]])
+        for method, own in options.items():
+            aligner = first.with_options(own)
             label = subject.label if len(request.methods) == 1 else f"{subject.label}, {method}"
             label = method if len(job.subjects) == 1 < len(request.methods) else label
             layers = asked_layers(request.layers, aligner.model)
@@ -85,35 +90,12 @@ def analyse_alignments(job: Job, request: AlignmentsRequest) -> list[Path]:
     return job.written
 
 
-def _check(request: LayersRequest) -> None:
-    problems = [
-        f"method {method!r} given; with an encoder there are {', '.join(METHODS)}"
-        for method in request.methods
-        if method not in METHODS
-    ]
-    names = [_title(path) for path in request.gold]
-    if len(set(names)) < len(names):
-        problems.append(f"gold files of one name given ({', '.join(names)}); rename one")
-    if problems:
-        raise ConfigurationError(problems)
-
-
 def _gold(path: str, base: int | None) -> tuple[GoldPairs, list[str]]:
     found = read_links(path, base=base)
     if found.words is None:
         raise InputError("has links without words; JSON lines with src and tgt are needed", path=path)
     ids = found.ids or [str(number) for number in range(1, len(found.words) + 1)]
     return GoldPairs(found.words, found.gold), ids
-
-
-def _aligners(subject: Subject, request: LayersRequest) -> Iterator[tuple[str, EmbeddingAligner]]:
-    """An aligner a method, all of one encoder."""
-    own: EmbeddingAligner | None = None
-    for method in request.methods:
-        options = EmbeddingOptions.build(**{"method": method, **request.settings})
-        if own is None:
-            own = EmbeddingAligner(str(subject.source), options=options)
-        yield method, own.with_options(options)
 
 
 def _mean(lines: Sequence[LineSeries]) -> LineSeries:

@@ -107,10 +107,6 @@ def _quiet_libraries() -> None:
 
 def print_table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A table of left-aligned columns on standard output, wide characters counted as wide."""
-    from rich.cells import cell_len
+    from isoglot.report.export import aligned
 
-    lines = [list(heading), *map(list, rows)]
-    widths = [max(cell_len(line[i]) for line in lines) for i in range(len(heading))]
-    for line in lines:
-        cells = [cell + " " * (width - cell_len(cell)) for cell, width in zip(line, widths, strict=True)]
-        typer.echo("  ".join(cells).rstrip())
+    typer.echo("\n".join(aligned([heading, *rows])))

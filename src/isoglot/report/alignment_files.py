@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from isoglot.checks import is_number, mistakes_of
-from isoglot.errors import InputError
+from isoglot.checks import is_number
+from isoglot.runs.records import read_records
 
 LinkClass = Literal["sure", "possible", "error", "missed", "plain"]
 """A link in the gold's sure links, in its possible ones, in neither; a sure one not found; one without gold."""
@@ -59,6 +60,18 @@ class AlignedPair(BaseModel):
     tgt_language: str = ""
     id: str | int = ""
 
+    @model_validator(mode="after")
+    def _links_are_between_words(self) -> Self:
+        size = (len(self.src), len(self.tgt))
+        for name, links in (("links", self.links), ("sure", self.sure), ("possible", self.possible)):
+            outside = [link for link in links or [] if link[0] >= size[0] or link[1] >= size[1]]
+            if outside:
+                raise ValueError(
+                    f"{name} has {list(outside[0])}, and there are {size[0]} source and {size[1]} target words; "
+                    "links count words from 0, source first"
+                )
+        return self
+
 
 @dataclass(frozen=True)
 class Sentence:
@@ -84,61 +97,19 @@ class Quality:
 
 def read_alignments(path: str | Path) -> list[Sentence]:
     """The pairs of a file."""
-    path = Path(path)
-    found = []
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise InputError(
-            f"cannot be read ({error.strerror}); name a JSONL file of pairs", path=path
-        ) from error
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            pair = AlignedPair.model_validate_json(line)
-        except ValidationError as error:
-            raise InputError(
-                f"no aligned pair ({mistakes_of(error)[0]}); a line is an object with src, tgt, links, sure and "
-                "possible; fix or delete the line",
-                path=path, line=number,
-            ) from error  # fmt: skip
-        size = (len(pair.src), len(pair.tgt))
-        for name, links in (
-            ("links", pair.links),
-            ("sure", pair.sure or []),
-            ("possible", pair.possible or []),
-        ):
-            outside = [link for link in links if link[0] >= size[0] or link[1] >= size[1]]
-            if outside:
-                raise InputError(
-                    f"{name} has {list(outside[0])}, and there are {size[0]} source and {size[1]} target words; "
-                    "links count words from 0, source first",
-                    path=path, line=number,
-                )  # fmt: skip
-        found.append(Sentence(pair, _classes(pair)))
-    return found
+    pairs = read_records(Path(path), AlignedPair, what="sentence pair", wrong="no aligned pair")
+    return [Sentence(pair, _classes(pair)) for pair in pairs]
 
 
 def quality(sentences: Sequence[Sentence]) -> Quality | None:
     """Scores over the pairs that have gold links; ``None`` where none has or nothing could be counted."""
-    found = sure = found_sure = found_possible = 0
-    for sentence in sentences:
-        pair = sentence.pair
-        if pair.sure is None and pair.possible is None:
-            continue
-        links, certain = frozenset(pair.links), frozenset(pair.sure or ())
-        possible = certain | frozenset(pair.possible or ())
-        found += len(links)
-        sure += len(certain)
-        found_sure += len(links & certain)
-        found_possible += len(links & possible)
-    if not found or not sure:
+    kinds = Counter(kind for sentence in sentences for kind in sentence.classes.values())
+    sure, possible = kinds["sure"], kinds["possible"]
+    found, gold = sure + possible + kinds["error"], sure + kinds["missed"]
+    if not found or not gold:
         return None
-    return Quality(
-        100 * found_possible / found, 100 * found_sure / sure,
-        100 * (1 - (found_sure + found_possible) / (found + sure)),
-    )  # fmt: skip
+    aer = 1 - (sure + sure + possible) / (found + gold)
+    return Quality(100 * (sure + possible) / found, 100 * sure / gold, 100 * aer)
 
 
 def _classes(pair: AlignedPair) -> dict[tuple[int, int], LinkClass]:

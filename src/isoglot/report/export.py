@@ -70,23 +70,28 @@ def to_latex(table: Table) -> str:
 
 def to_text(table: Table) -> str:
     """The table for a terminal, columns lined up, notes below."""
-    from rich.cells import cell_len  # noqa: PLC0415 - knows the width of wide characters
-
     heading = [table.corner, *(f"{column.group} {column.label}".strip() for column in table.columns)]
     lines = [heading]
     for row in table.rows:
         header = row.header if row.kind in ("ours", "reference", "plain") else f"  {row.header}"
         detail = f" ({row.detail})" if row.detail else ""
         lines.append([header + detail, *(_text(cell) for cell in row.cells)])
-    widths = [max(cell_len(line[i]) for line in lines) for i in range(len(heading))]
+    shown = aligned(lines, right=True)
+    notes = [f"[{number}] {note}" for number, note in enumerate(table.notes, 1)]
+    return "\n".join([f"{table.title}", table.caption, "", *shown, *([""] if notes else []), *notes, ""])
+
+
+def aligned(lines: Sequence[Sequence[str]], *, right: bool = False) -> list[str]:
+    """Lines of cells as texts with columns of one width; with ``right`` all columns but the first end together."""
+    from rich.cells import cell_len  # noqa: PLC0415 - knows the width of wide characters
+
+    widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
     shown = []
     for line in lines:
         gaps = [" " * (width - cell_len(cell)) for cell, width in zip(line, widths, strict=True)]
-        shown.append(
-            "  ".join([line[0] + gaps[0], *(g + c for g, c in zip(gaps[1:], line[1:], strict=True))]).rstrip()
-        )
-    notes = [f"[{number}] {note}" for number, note in enumerate(table.notes, 1)]
-    return "\n".join([f"{table.title}", table.caption, "", *shown, *([""] if notes else []), *notes, ""])
+        cells = [g + c if right and i else c + g for i, (c, g) in enumerate(zip(line, gaps, strict=True))]
+        shown.append("  ".join(cells).rstrip())
+    return shown
 
 
 FORMS = {"text": to_text, "csv": to_csv, "latex": to_latex}

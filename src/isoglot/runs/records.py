@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from isoglot.checks import mistakes_of
 from isoglot.errors import InputError, IsoglotError
 
-__all__ = ["read_records"]
+__all__ = ["files_named", "read_records"]
 
 Record = TypeVar("Record", bound=BaseModel)
 
@@ -69,3 +70,19 @@ def read_records(path: Path, model: type[Record], *, what: str, wrong: str) -> l
                     line=number,
                 ) from error
     return records
+
+
+def files_named(paths: str | Path | Iterable[str | Path], name: str, *, made_by: str) -> list[Path]:
+    """Files as given; of folders every file of this name below them, sorted by path.
+
+    Raises:
+        InputError: A file is missing, or a folder has none; ``made_by`` says what to type.
+    """
+    found: list[Path] = []
+    for path in map(Path, [paths] if isinstance(paths, str | Path) else paths):
+        own = sorted(path.rglob(name)) if path.is_dir() else [path] if path.is_file() else []
+        if not own:
+            reason = f"holds no {name}" if path.is_dir() else "file not found"
+            raise InputError(f"{reason}; type `{made_by}` to make one", path=path)
+        found += own
+    return found
