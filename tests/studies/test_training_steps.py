@@ -68,7 +68,7 @@ def test_options_are_checked_before_anything_runs() -> None:
         (
             TaskData(kind="ner", data=["x"], options={"words": "written"}),
             {},
-            "task ner has no option 'words'",
+            "fine-tuning on ner has no setting 'words'",
         ),
         (task, {"epoch": 1}, "did you mean 'epochs'"),
     ]
