@@ -21,6 +21,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from isoglot.align.embedding.loading import load_encoder
 from isoglot.align.embedding.options import EmbeddingOptions
 from isoglot.align.files.pairs import bitext_sources
+from isoglot.align.score_file import layer_numbers
 from isoglot.analysis.checkpoint_score import CheckpointScore, checkpoint_alignment_score
 from isoglot.analysis.options import AlignmentRequest
 from isoglot.corpus.labelled.places import DataSource
@@ -170,13 +171,9 @@ def open_encoder(subject: Subject) -> tuple[PreTrainedModel, PreTrainedTokenizer
 
 def asked_layers(text: str, model: PreTrainedModel) -> list[int]:
     """Layers by number: ``all``, or ``0,4,-1`` (negative from the end)."""
-    last = num_layers(model)
-    if text == "all":
+    last, numbers = num_layers(model), layer_numbers(text)
+    if numbers is None:
         return list(range(last + 1))
-    try:
-        numbers = [int(part) for part in text.split(",")]
-    except ValueError:
-        raise ConfigurationError(f"--layers {text!r} given; it is `all` or numbers such as 0,4,8") from None
     layers = sorted({n + last + 1 if n < 0 else n for n in numbers})
     if layers[0] < 0 or layers[-1] > last:
         raise ConfigurationError(f"--layers {text!r} given; this encoder has layers 0 (embeddings) to {last}")

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from accelerate import PartialState
@@ -76,7 +76,7 @@ def finetune(
         ConfigurationError: a task without a head, no data, another run in ``out``, or settings that do not fit.
         InputError: data that cannot be read.
     """
-    run = _run(checkpoint, task, language, seed, train, Path(out), progress)
+    run = FineTuning.of(checkpoint, task, language, seed, train, Path(out), progress)
     existed, main = run.folder.exists(), run.ranks.is_main_process
     with occupied(run.folder) if main else nullcontext():
         inputs = run.inputs()
@@ -94,38 +94,8 @@ def finetune(
             raise
 
 
-def finetune_key(
-    checkpoint: str | Path, task: Task, *, language: str, seed: int = 1, train: FinetuneOptions | None = None
-) -> str:
-    """Names everything that a fine-tuned model depends on; the arguments are those of :func:`finetune`."""
-    return key_of(_run(checkpoint, task, language, seed, train, Path(), None).inputs())
-
-
-def _run(
-    checkpoint: str | Path,
-    task: Task,
-    language: str,
-    seed: int,
-    train: FinetuneOptions | None,
-    out: Path,
-    progress: Reporter | None,
-) -> _Run:
-    if not isinstance(task, TrainableTask):
-        kind = "needs no fine-tuning: run `isoglot evaluate`" if isinstance(task, Probe) else "has no head"
-        raise ConfigurationError(f"task {getattr(task, 'name', task)} {kind}")
-    options = train or FinetuneOptions.build()
-    task = copy.copy(task)  # the caller's keeps its length
-    if options.max_length is not None:
-        task.max_length = options.max_length
-    ranks = PartialState(cpu=not torch.accelerator.is_available())
-    report = (progress or Silent()) if ranks.is_main_process else Silent()
-    languages = [code.strip() for code in language.split(",") if code.strip()]
-    check_places(task, [(code, "train") for code in (*languages, *options.originals)])
-    return _Run(checkpoint_folder(checkpoint), task, languages, seed, options, out, report, ranks)
-
-
 @dataclass(frozen=True)
-class _Run:
+class FineTuning:
     """One fine-tuning. Under ``torchrun`` all ranks train, the first one writes and the others wait for it."""
 
     source: Path | str
@@ -136,6 +106,33 @@ class _Run:
     folder: Path
     report: Reporter
     ranks: PartialState
+
+    @classmethod
+    def of(
+        cls,
+        checkpoint: str | Path,
+        task: Task,
+        language: str,
+        seed: int = 1,
+        train: FinetuneOptions | None = None,
+        out: Path = Path(),
+        progress: Reporter | None = None,
+    ) -> Self:
+        """The fine-tuning that the arguments of :func:`finetune` mean."""
+        if not isinstance(task, TrainableTask):
+            kind = (
+                "needs no fine-tuning: run `isoglot evaluate`" if isinstance(task, Probe) else "has no head"
+            )
+            raise ConfigurationError(f"task {getattr(task, 'name', task)} {kind}")
+        options = train or FinetuneOptions.build()
+        task = copy.copy(task)  # the caller's keeps its length
+        if options.max_length is not None:
+            task.max_length = options.max_length
+        ranks = PartialState(cpu=not torch.accelerator.is_available())
+        report = (progress or Silent()) if ranks.is_main_process else Silent()
+        languages = [code.strip() for code in language.split(",") if code.strip()]
+        check_places(task, [(code, "train") for code in (*languages, *options.originals)])
+        return cls(checkpoint_folder(checkpoint), task, languages, seed, options, out, report, ranks)
 
     def inputs(self) -> dict[str, Any]:
         """Everything that the result depends on."""

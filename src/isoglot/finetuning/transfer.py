@@ -14,7 +14,7 @@ from pathlib import Path
 
 from isoglot.errors import ConfigurationError
 from isoglot.finetuning.evaluate import evaluate, require_one_process
-from isoglot.finetuning.finetune import finetune, finetune_key, origin
+from isoglot.finetuning.finetune import FineTuning, finetune, origin
 from isoglot.finetuning.inputs import identify
 from isoglot.finetuning.options import EvaluateOptions, FinetuneOptions
 from isoglot.results import FILE_NAME, Result, append
@@ -116,11 +116,10 @@ class _Work:
     def tested(self, folder: Path, language: str, languages: Sequence[str]) -> list[Result]:
         """Results of the model trained on a language, by the task's primary metric; from file where they are."""
         task = self.task
+        asked = FineTuning.of(self.checkpoint, task, language, self.seed, self.options.train)
         key = key_of(
             {
-                "finetune": finetune_key(
-                    self.checkpoint, task, language=language, seed=self.seed, train=self.options.train
-                ),
+                "finetune": key_of(asked.inputs()),
                 "tested": [identify(task, code, self.options.split) for code in languages],
                 "languages": list(languages),
                 "split": self.options.split,

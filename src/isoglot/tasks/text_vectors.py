@@ -15,7 +15,8 @@ from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.errors import ConfigurationError
 from isoglot.modules.checkpoint import load_checkpoint, require_room_for
 from isoglot.modules.devices import resolve_device
-from isoglot.modules.encoder import encode_to_layer, hidden_size, input_embeddings, max_length, num_layers
+from isoglot.modules.encoder import encode_to_layer, hidden_size, input_embeddings, num_layers
+from isoglot.modules.encoder import max_length as encoder_length
 from isoglot.modules.finite import require_finite
 from isoglot.recipe.signatures import require_choices
 from isoglot.tasks.features import RowCollator, Step, device_batches
@@ -48,7 +49,7 @@ class TextEncoder:
         self.layer = self._checked(layer)
         require_choices(TextEncoder, pooling=pooling)
         self.pooling = pooling
-        self.longest = self._longest(max_length)
+        self.longest = min(max_length or 512, encoder_length(self.model) or 10**9)
 
     @torch.inference_mode()
     def __call__(
@@ -107,7 +108,3 @@ class TextEncoder:
                 f"layer {layer!r} given; the encoder has 0 (embeddings) to {last}, or say static"
             )
         return number
-
-    def _longest(self, wanted: int | None) -> int:
-        limit = max_length(self.model)
-        return min(x for x in (wanted or 512, limit or 10**9))

@@ -77,7 +77,7 @@ def entity_score(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str
         >>> entity_score([["B-PER", "I-PER"]], [["B-PER", "O"]]).f1
         0.0
     """
-    return _score(gold, predicted, _entity_type)
+    return _score(gold, predicted, lambda tag: tag[1:].split("-", 1)[-1] or "_")
 
 
 def pos_chunk_score(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> ChunkScore:
@@ -87,7 +87,7 @@ def pos_chunk_score(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[
         >>> pos_chunk_score([["DET", "NOUN", "NOUN", "VERB", "PUNCT"]], [["DET", "NOUN", "VERB", "VERB", "PUNCT"]]).f1
         50.0
     """
-    return _score(gold, predicted, _whole_tag)
+    return _score(gold, predicted, lambda tag: tag.rsplit("-", maxsplit=1)[-1])
 
 
 def tag_accuracy(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> float:
@@ -95,14 +95,6 @@ def tag_accuracy(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str
     _require_parallel(gold, predicted)
     pairs = [pair for g, p in zip(gold, predicted, strict=True) for pair in zip(g, p, strict=True)]
     return 100 * sum(g == p for g, p in pairs) / len(pairs) if pairs else 0.0
-
-
-def _whole_tag(tag: str) -> str:
-    return tag.rsplit("-", maxsplit=1)[-1]
-
-
-def _entity_type(tag: str) -> str:
-    return tag[1:].split("-", 1)[-1] or "_"
 
 
 def _score(
