@@ -134,7 +134,7 @@ def align(
         if isinstance(aligner, Encoder) and method.method is None:
             console.note(f"method: {aligner.options.method} (--method chooses another; --methods lists them)")
         wanted = request.model_copy(update={"aligner": aligner})
-        count = align_file(sources, out, wanted, progress=None if running.quiet else console)
+        count = align_file(sources, out, wanted, progress=console)
         if out != "-":
             console.note(f"{count:,} pairs aligned: {out}")
 
@@ -218,7 +218,7 @@ def tune(
     with Console(quiet=running.quiet) as console:
         best, tried = best_choice(
             encoder, pairs, layers=layer_numbers(layers),
-            progress=None if running.quiet else console.progress, **more.settings,
+            progress=console.progress, **more.settings,
         )  # fmt: skip
     typer.echo("mean AER  layer  method")
     for choice, errors in tried[:5]:

@@ -57,8 +57,7 @@ def demo(options: DemoOptions, running: Reporting) -> None:
     changes |= options.settings
     with Console(quiet=running.quiet) as console:
         console.note(_STORY)
-        progress = None if running.quiet else console
-        result = run_demo(options.out, changes=changes, workers=options.workers, progress=progress)
+        result = run_demo(options.out, changes=changes, workers=options.workers, progress=console)
     _print(result)
 
 

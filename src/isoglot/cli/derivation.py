@@ -60,8 +60,7 @@ def derive(
     source = {} if given.format is None else {"format": given.format}
     request = request.model_copy(update={"languages": languages, "source": source})
     with Console(quiet=running.quiet) as console:
-        progress = None if running.quiet else console
-        summary = derive_corpus(inputs, out, request, overwrite=running.overwrite, progress=progress)
+        summary = derive_corpus(inputs, out, request, overwrite=running.overwrite, progress=console)
         if summary.skipped:
             console.note(f"nothing to do: {out} holds these {summary.rows:,} rows already")
             return

@@ -79,7 +79,7 @@ def pretrain(
     from isoglot.pretraining.pretrain import pretrain as run
 
     with Console(quiet=running.quiet) as console:
-        checkpoint = run(loaded, out, resume=resume, progress=None if running.quiet else console)
+        checkpoint = run(loaded, out, resume=resume, progress=console)
     if os.environ.get("RANK", "0") == "0":  # the other ranks of torchrun have the same to say
         typer.echo(str(checkpoint))
 

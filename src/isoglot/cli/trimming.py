@@ -39,8 +39,7 @@ def trim(
 
     request = request.model_copy(update={"text": (*request.text, *(more or ()))})
     with Console(quiet=running.quiet) as console:
-        progress = None if running.quiet else console
-        done = run(encoder, out, request, overwrite=running.overwrite, progress=progress)
+        done = run(encoder, out, request, overwrite=running.overwrite, progress=console)
         if done.skipped:
             console.note(f"nothing to do: {out} holds this trimmed encoder already")
     if running.quiet:

@@ -29,8 +29,7 @@ def world(
     from isoglot.synthetic.write_world import write_world
 
     with Console(quiet=running.quiet) as console:
-        progress = None if running.quiet else console
-        summary = write_world(out, request, overwrite=running.overwrite, progress=progress)
+        summary = write_world(out, request, overwrite=running.overwrite, progress=console)
         if summary.skipped:
             console.note(f"nothing to do: {out} holds this world already")
             return
