@@ -100,6 +100,18 @@ def test_mistakes_are_named(spec, text):
         load_masked_lm(spec)
 
 
+def test_a_whole_number_for_a_fraction_is_one_and_a_word_is_refused(tmp_path):
+    scratch = {**SPEC, "hidden_dropout_prob": 0}
+    load_masked_lm(SPEC).save_pretrained(tmp_path)
+    for spec in (scratch, {"path": tmp_path, "hidden_dropout_prob": 0}):
+        value = load_masked_lm(spec).config.hidden_dropout_prob
+        assert value == 0
+        assert isinstance(value, float)
+    for spec in (SPEC, {"path": tmp_path}):
+        with pytest.raises(ConfigurationError, match=r"hidden_dropout_prob.*many.*change"):
+            load_masked_lm({**spec, "hidden_dropout_prob": "many"})
+
+
 def test_all_unknown_settings_are_listed_together():
     with pytest.raises(ConfigurationError) as caught:
         load_masked_lm({**SPEC, "hiden_size": 3, "layerz": 2})

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub.errors import StrictDataclassError
 from safetensors import safe_open
 from transformers import (
     AutoConfig,
@@ -22,6 +23,7 @@ from isoglot.checks import closest
 from isoglot.errors import ConfigurationError
 from isoglot.modules.checkpoint import load_checkpoint, load_config, require_room_for, weight_files
 from isoglot.modules.encoder import input_embeddings
+from isoglot.runs.checkpoint import reason
 from isoglot.seeding import seed_for
 
 __all__ = ["ARCHITECTURES", "load_masked_lm", "longest_input", "masked_lm_config", "model_config"]
@@ -187,10 +189,10 @@ def model_config(
     if name in ("roberta", "xlm-roberta"):  # positions are counted from the padding id + 1
         values.setdefault("max_position_embeddings", 512 + int(values.get("pad_token_id", 1)) + 1)
     try:
-        return config_class(**values)
-    except (TypeError, ValueError) as error:
+        return config_class(**_fractions(values, config_class()))
+    except (TypeError, ValueError, StrictDataclassError) as error:
         raise ConfigurationError(
-            f"model: {name} does not take these settings: {error}; change them"
+            f"model: {name} does not take these settings: {reason(error)}; change them"
         ) from error
 
 
@@ -219,6 +221,14 @@ def _unknown(given: Mapping[str, Any], config_class: type[PreTrainedConfig], nam
     ]
 
 
+def _fractions(values: Mapping[str, Any], usual: PreTrainedConfig) -> dict[str, Any]:
+    """Whole numbers (``hidden_dropout_prob: 0``) as fractions where the usual value is one: some releases insist."""
+    return {
+        key: float(value) if type(value) is int and type(getattr(usual, key, None)) is float else value
+        for key, value in values.items()
+    }
+
+
 def _meant(word: str, choices: Any) -> str:
     close = closest(word, choices)
     return f", did you mean {close!r}" if close else ""
@@ -244,8 +254,12 @@ def _from_path(settings: Mapping[str, Any]) -> PreTrainedModel:
     problems = _unknown(changes, type(config), config.model_type)
     if problems:
         raise ConfigurationError(problems)
-    for key, value in changes.items():
-        setattr(config, _ALIASES.get(config.model_type, {}).get(key, key), value)
+    aliases = _ALIASES.get(config.model_type, {})
+    for key, value in _fractions({aliases.get(k, k): v for k, v in changes.items()}, config).items():
+        try:
+            setattr(config, key, value)
+        except (TypeError, ValueError, StrictDataclassError) as error:
+            raise ConfigurationError(f"model.{key}: {reason(error)}; change it") from error
     kernel = settings.get("attention")
     return load_checkpoint(
         AutoModelForMaskedLM,

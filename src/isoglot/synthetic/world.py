@@ -161,7 +161,10 @@ class World:
             "id": [f"{self.seed}-{split}-{i}" for i in range(n)],
             "question": questions,
             "context": contexts,
-            "answers": pa.array([{"text": [a], "start": [s]} for a, s in zip(answers, starts, strict=True)]),
+            "answers": pa.array(
+                [{"text": [a], "start": [s]} for a, s in zip(answers, starts, strict=True)],
+                SPAN.arrow_schema.field("answers").type,
+            ),
             "language": ["en"] * n,
         }
         return _dataset(columns, SPAN)
