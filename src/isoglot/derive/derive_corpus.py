@@ -87,7 +87,8 @@ def derive_corpus(
         what="derived corpus",
         overwrite=overwrite,
     )
-    return _summary(target, manifest, time.monotonic() - began, skipped=not made)
+    made_of = {name: manifest[name] for name in ("rows", "pairs", "entries", "counts", "language")}
+    return DeriveSummary(target, **made_of, seconds=time.monotonic() - began, skipped=not made)
 
 
 def _require_trees(name: str, kind: str, request: DeriveRequest) -> None:
@@ -228,12 +229,3 @@ def _primed(
     while window := list(islice(rows, _WINDOW)):
         learner.prime(_words(window))
         yield from window
-
-
-def _summary(
-    target: Path, values: Mapping[str, Any], seconds: float, *, skipped: bool = False
-) -> DeriveSummary:
-    return DeriveSummary(
-        target, values["rows"], values["pairs"], values["entries"], values["counts"], values["language"],
-        seconds, skipped,
-    )  # fmt: skip

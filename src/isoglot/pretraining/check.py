@@ -53,7 +53,7 @@ def load_recipe(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Reci
     recipe = problems(document)
     check_streams(document)
     made_by = _constructors(document)
-    _check_used_views(document, made_by)
+    _check_views_read(document, made_by)
     check_train(document)
     _check_encoder(document)
     _make(document, made_by)
@@ -107,39 +107,27 @@ def _constructors(document: Document) -> dict[Location, Constructor]:
                 continue
             options = {k: v for k, v in entry.items() if k not in keys}
             made_by.check(document, location, options)
-            if section == "objectives":
-                _check_default_views(document, location, made_by, options)
     return found
 
 
-def _check_default_views(
-    document: Document, location: Location, made_by: Constructor, options: dict[str, Any]
-) -> None:
-    """A view that an objective reads because none was named."""
-    views = document.entries("views")
-    for name, parameter in made_by.options.items():
-        reads = name == "view" or name.endswith("_view")
-        if (
-            reads
-            and name not in options
-            and isinstance(default := parameter.default, str)
-            and default not in views
-        ):
-            document.problem(
-                location, f"reads view {default!r} by default, and there is none; add `{name}: VIEW`"
-            )
-
-
-def _check_used_views(document: Document, made_by: Mapping[Location, Constructor]) -> None:
-    """Every view is read by an objective, by name or by default; one that is not would be built for nothing."""
-    read: set[str] = set()
+def _check_views_read(document: Document, made_by: Mapping[Location, Constructor]) -> None:
+    """Every view that an objective reads by default exists, and every view is read, by name or by default."""
+    views, read, unknown = document.entries("views"), set[str](), False
     for name, entry in document.entries("objectives").items():
         read |= {value for value in entry.values() if isinstance(value, str)}
-        if ("objectives", name) not in made_by:
-            return  # told already; what it would read is not known
-        options = made_by["objectives", name].options
-        read |= {p.default for n, p in options.items() if n not in entry and isinstance(p.default, str)}
-    for name in document.entries("views"):
+        maker = made_by.get(("objectives", name))
+        if maker is None:
+            unknown = True  # told already; what it would read is not known
+            continue
+        for option, default in ((n, p.default) for n, p in maker.options.items() if n not in entry):
+            if isinstance(default, str):
+                read.add(default)
+                if (option == "view" or option.endswith("_view")) and default not in views:
+                    document.problem(
+                        ("objectives", name),
+                        f"reads view {default!r} by default, and there is none; add `{option}: VIEW`",
+                    )
+    for name in views if not unknown else ():
         if name not in read:
             document.problem(("views", name), "no objective reads this view; name it in one or delete it")
 
