@@ -26,7 +26,7 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("name: x\n\nx: " + "[" * 5000 + "]" * 5000 + "\n", ":3: more than 50 levels of brackets"),
         (
             "".join(" " * i + f"k{i}:\n" for i in range(3000)),
-            ":51: more than 50 levels of brackets or indentation",
+            ":50: more than 50 levels of brackets or indentation",
         ),
         (BOMB, ":1: more than 50,000 values, aliases (*) counted in full"),
     ],

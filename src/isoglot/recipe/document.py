@@ -15,17 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ruamel.yaml import YAML
+from ruamel.yaml.composer import MaxDepthExceededError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
-from ruamel.yaml.tokens import (
-    BlockEndToken,
-    BlockMappingStartToken,
-    BlockSequenceStartToken,
-    FlowMappingEndToken,
-    FlowMappingStartToken,
-    FlowSequenceEndToken,
-    FlowSequenceStartToken,
-)
 
 from isoglot.errors import InputError
 
@@ -38,13 +30,6 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _TYPED_TAGS = ("int", "float", "bool", "null")
 _DEEPEST = 50
 _MOST_VALUES = 50_000
-_OPENING = (
-    BlockMappingStartToken,
-    BlockSequenceStartToken,
-    FlowMappingStartToken,
-    FlowSequenceStartToken,
-)
-_CLOSING = (BlockEndToken, FlowMappingEndToken, FlowSequenceEndToken)
 
 
 @dataclass
@@ -122,10 +107,15 @@ def dump_yaml(values: Any) -> str:
 def compose(stream: Any, name: str) -> Node | None:
     """A YAML text as ruamel's nodes."""
     yaml = YAML(typ="safe", pure=True)
+    yaml.max_depth = _DEEPEST
     text = stream.read()
     try:
-        _check_depth(yaml, text, name)
         return yaml.compose(text)  # type: ignore[no-any-return]
+    except MaxDepthExceededError as error:
+        line = error.problem_mark.line + 1
+        raise InputError(
+            f"more than {_DEEPEST} levels of brackets or indentation", path=name, line=line
+        ) from error
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         reason = " ".join(p for p in (error.context, error.problem) if p)
@@ -138,16 +128,6 @@ def compose(stream: Any, name: str) -> Node | None:
         raise InputError(f"not valid YAML: {reason}; fix the line", path=name, line=line) from error
     except YAMLError as error:
         raise InputError(f"not valid YAML: {error}; fix the file", path=name) from error
-
-
-def _check_depth(yaml: YAML, text: str, name: str) -> None:
-    """Refuse what is nested too deeply for the reader, which calls itself for every level."""
-    depth = 0
-    for token in yaml.scan(text):
-        depth += isinstance(token, _OPENING) - isinstance(token, _CLOSING)
-        if depth > _DEEPEST:
-            line = token.start_mark.line + 1
-            raise InputError(f"more than {_DEEPEST} levels of brackets or indentation", path=name, line=line)
 
 
 def construct(node: Node, location: Location, file: str, document: Document) -> Any:

@@ -16,7 +16,6 @@ from transformers import PreTrainedTokenizerBase
 from isoglot.errors import ConfigurationError
 from isoglot.recipe.signatures import require_choices
 from isoglot.views.instance import (
-    Instance,
     Side,
     instance_of,
     masked_tensors,
@@ -132,7 +131,13 @@ class CodeSwitchedText(MaskingOptions):
 
     def build(self, example: Mapping[str, Any], *, generator: torch.Generator) -> dict[str, Tensor]:
         """One example's tensors."""
-        instance = self._instance(example)
+        instance = instance_of(
+            example,
+            template=self._template,
+            language_ids=self.language_ids,
+            max_length=self._limit,
+            side=self.side,
+        )
         arrays, masked = masked_tensors(instance, self, generator=generator)
         size = instance.ids.size
         uniform = torch.rand(2 * size, generator=generator, dtype=torch.float64).numpy()
@@ -199,12 +204,3 @@ class CodeSwitchedText(MaskingOptions):
                 )
             flipped[unknown] = sum(numbers) - flipped[unknown]
         return flipped
-
-    def _instance(self, example: Mapping[str, Any]) -> Instance:
-        return instance_of(
-            example,
-            template=self._template,
-            language_ids=self.language_ids,
-            max_length=self._limit,
-            side=self.side,
-        )

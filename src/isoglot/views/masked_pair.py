@@ -109,12 +109,9 @@ class MaskedPair(MaskingOptions):
 
     def build(self, example: Mapping[str, Any], *, generator: torch.Generator) -> dict[str, Tensor]:
         """One example's tensors."""
-        arrays, _ = masked_tensors(self.instance(example), self, generator=generator)
+        instance = self._packed(example) if is_packed(example) else self._concatenated(example)
+        arrays, _ = masked_tensors(instance, self, generator=generator)
         return to_tensors(arrays)
-
-    def instance(self, example: Mapping[str, Any]) -> Instance:
-        """The input before masking."""
-        return self._packed(example) if is_packed(example) else self._concatenated(example)
 
     def _concatenated(self, example: Mapping[str, Any]) -> Instance:
         template = self._template

@@ -12,7 +12,6 @@ from transformers import PreTrainedTokenizerBase
 
 from isoglot.recipe.signatures import require_choices
 from isoglot.views.instance import (
-    Instance,
     instance_of,
     masked_tensors,
     side_columns,
@@ -83,15 +82,12 @@ class MaskedText(MaskingOptions):
 
     def build(self, example: Mapping[str, Any], *, generator: torch.Generator) -> dict[str, Tensor]:
         """One example's tensors."""
-        arrays, _ = masked_tensors(self.instance(example), self, generator=generator)
-        return to_tensors(arrays)
-
-    def instance(self, example: Mapping[str, Any]) -> Instance:
-        """The input before masking."""
-        return instance_of(
+        instance = instance_of(
             example,
             template=self._template,
             language_ids=self.language_ids,
             max_length=self._limit,
             side=self.side,
         )
+        arrays, _ = masked_tensors(instance, self, generator=generator)
+        return to_tensors(arrays)
