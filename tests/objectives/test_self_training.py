@@ -58,7 +58,8 @@ def directions(encodings, row, *, layer, compare, temperature):
 
 @pytest.mark.parametrize("compare", ["dot", "cosine"])
 @pytest.mark.parametrize("loss", ["probability", "likelihood"])
-def test_loss_equals_loops(model, compare, loss):
+@pytest.mark.parametrize("consistency", [0.0, 0.5])
+def test_loss_equals_loops(model, compare, loss, consistency):
     temperature = 5.0 if compare == "dot" else 0.2
     objective = SelfTraining(
         model,
@@ -67,14 +68,16 @@ def test_loss_equals_loops(model, compare, loss):
         compare=compare,
         loss=loss,
         temperature=temperature,
+        consistency=consistency,
     )
     batch = make_batch()
     encodings = Encodings(model, batch)
     output = objective(encodings, batch)
-    total, count = 0.0, 0
+    total, count, agreement = 0.0, 0, 0.0
     for row, links in enumerate(LINKS):
         p, q, places = directions(encodings, row, layer=1, compare=compare, temperature=temperature)
         n, m = len(places["query"]), len(places["key"])
+        agreement += sum(p[cell] * q[cell] for cell in p) / min(n, m)
         if loss == "probability":
             total -= sum(p[link] / n + q[link] / m for link in links)
             count += 1
@@ -87,6 +90,7 @@ def test_loss_equals_loops(model, compare, loss):
             if any(link[1] == j for link in links):
                 total -= math.log(sum(q[link] for link in links if link[1] == j))
                 count += 1
+    total -= consistency * agreement * count / len(LINKS)
     assert output.total.item() == pytest.approx(total, rel=1e-4)
     assert int(output.count) == count == int(objective.count(batch))
 
@@ -147,7 +151,7 @@ def test_padding_changes_nothing(model, loss):
         else nn.functional.pad(value, (0, 3))
         for key, value in batch["sentences"].items()
     }
-    objective = SelfTraining(model, labels="corpus", loss=loss, temperature=5.0)
+    objective = SelfTraining(model, labels="corpus", loss=loss, temperature=5.0, consistency=1.0)
     first, second = (objective(Encodings(model, b), b) for b in (batch, {"sentences": wider}))
     torch.testing.assert_close(first.total, second.total, rtol=1e-4, atol=1e-5)
 
@@ -176,6 +180,7 @@ def test_an_unlikely_link_has_a_finite_loss(model):
         ({"self_after_step": 3}, "self_after_step"),
         ({"temperature": 0.0}, "temperature"),
         ({"threshold": 1.0}, "threshold"),
+        ({"consistency": -1.0}, "consistency"),
     ],
 )
 def test_options_out_of_range_are_refused(model, options, message):

@@ -30,10 +30,12 @@ class SelfTraining(Objective):
 
     .. math:: P = \mathrm{softmax}_j(S_{ij} / \tau),\quad Q = \mathrm{softmax}_i(S_{ij} / \tau),\qquad
         L = -\sum_{(i,j) \in A} \Bigl(\frac{P_{ij}}{n} + \frac{Q_{ij}}{m}\Bigr)
+        - \beta \frac{\sum_{ij} P_{ij} Q_{ij}}{\min(n, m)}
 
-    for a pair of n and m pieces, each side encoded alone; special tokens take no part. With ``loss: likelihood`` each
-    linked piece i of either side contributes :math:`-\log \sum_{j \in A(i)} P_{ij}` instead, which unlike the
-    probability has a gradient for links that the encoder finds unlikely.
+    for a pair of n and m pieces, each side encoded alone; special tokens take no part. The second term is the
+    consistency objective, which wants both directions to agree. With ``loss: likelihood`` each linked piece i of
+    either side contributes :math:`-\log \sum_{j \in A(i)} P_{ij}` instead, which unlike the probability has a
+    gradient for links that the encoder finds unlikely.
 
     Args:
         model: Encoder with its masked-LM head; only its shape is read.
@@ -47,6 +49,7 @@ class SelfTraining(Objective):
         threshold: Least probability, in both directions, of a link that ``dot`` self-labels (0.001 in awesome-align);
             with ``cosine`` the geometric mean of both has to exceed 0.4.
         loss: ``probability`` (awesome-align) or ``likelihood``.
+        consistency: β; 0 leaves the consistency objective out, awesome-align's option has 1.
 
     **Batch**: ``query_`` and ``key_`` encoder inputs and ``side_ids``; ``link_ids`` for corpus links.
 
@@ -72,13 +75,14 @@ class SelfTraining(Objective):
         temperature: float = 1.0,
         threshold: float = 1e-3,
         loss: Loss = "probability",
+        consistency: float = 0.0,
     ) -> None:
         super().__init__()
         depth = num_layers(model)
         self.view, self.labels, self.self_after_step = view, labels, self_after_step
         self.layer = self.top_layer = round(2 / 3 * depth) if layer is None else layer
         self.compare, self.temperature, self.threshold = compare, temperature, threshold
-        self.loss = loss
+        self.loss, self.consistency = loss, consistency
         self._check(depth)
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
 
@@ -101,6 +105,11 @@ class SelfTraining(Objective):
                 -mass[has].clamp(min=smallest).log().sum() for mass, has in zip(masses, linked, strict=True)
             )
         count = self._count(links)
+        if self.consistency:
+            shorter = torch.minimum(_lengths(mask, 2), _lengths(mask, 1))
+            agreement = ((forward * backward).sum((1, 2)) / shorter).sum()
+            # The consistency of a pair weighs as much as the rest of its loss, whatever that is divided by.
+            total = total - self.consistency * agreement * (count / max(1, len(mask)))
         found = links.sum()
         metrics = {
             "probability": sum(m.detach().sum() for m in masses) / (2 * found.clamp(min=1)),
@@ -181,6 +190,8 @@ class SelfTraining(Objective):
             )
         if not 0 < self.threshold < 1:
             problems.append(f"threshold: {self.threshold} given; a probability is needed, such as 0.001")
+        if self.consistency < 0:
+            problems.append(f"consistency: {self.consistency} given; 0 or more is needed")
         if problems:
             raise ConfigurationError(problems, heading="self_training:")
 
