@@ -35,9 +35,6 @@ class PrepareOptions(Options):
     """
 
     kind: Kind = option("bitext", "What the corpus holds: text, bitext, lexicon, aligned or treebank.")
-    unicode_form: Literal["NFC", "NFKC"] | None = option(
-        None, "Convert text to this Unicode normal form.", group=READING
-    )
     clean_whitespace: bool = option(
         True,
         "Trim text, collapse white space, remove control characters (documents keep their line ends).",
@@ -76,18 +73,17 @@ class PrepareOptions(Options):
         group=_FILTERS,
         ge=1,
     )
-    max_pieces: int | None = option(None, "Drop a row if a side has more pieces.", group=_FILTERS, ge=1)
-    max_pair_pieces: int | None = option(
-        None, "Drop a pair if both sides together have more pieces (PPA: 128).", group=_FILTERS, ge=1
+    max_pieces: int | None = option(
+        None, "Drop a row if a side has more pieces, special tokens included.", group=_FILTERS, ge=1
     )
-    count_specials: bool = option(
-        True, "Include special tokens in both maxima, so that nothing kept is truncated.", group=_FILTERS
+    max_pair_pieces: int | None = option(
+        None,
+        "Drop a pair if both sides together have more pieces, special tokens included (PPA: 128).",
+        group=_FILTERS,
+        ge=1,
     )
     max_length_ratio: float | None = option(
-        None, "Drop pairs whose length ratio exceeds this value.", group=_FILTERS, gt=1
-    )
-    ratio_unit: Literal["characters", "words", "pieces"] = option(
-        "characters", "Unit of the length ratio; words are separated by white space.", group=_FILTERS
+        None, "Drop pairs whose length ratio in characters exceeds this value.", group=_FILTERS, gt=1
     )
     duplicates: Literal["keep", "pair", "source", "target"] = option(
         "keep",
@@ -104,9 +100,6 @@ class PrepareOptions(Options):
         ge=0,
         le=1,
     )
-    sampling_total: int | None = option(
-        None, "Rows after sampling; by default as many as before.", group=_LANGUAGES, ge=1
-    )
     seed: int = option(1, "Seed for language sampling.", group=_LANGUAGES, ge=0)
     shard_rows: int = option(200_000, "Approximate rows per Parquet file.", group=_RUN, ge=1)
 
@@ -121,8 +114,6 @@ class PrepareOptions(Options):
                 for name in measured
                 if getattr(self, name) is not None
             )
-            if self.max_length_ratio is not None and self.ratio_unit == "pieces":
-                problems.append("ratio_unit: pieces needs a tokenizer, and none is given: set tokenizer")
         if self.kind in ("text", "treebank"):
             problems.extend(
                 f"{name} compares two sides, and a {self.kind} corpus has one: remove it"
@@ -133,12 +124,6 @@ class PrepareOptions(Options):
                 problems.append(f"duplicates: {self.duplicates} needs two sides: set duplicates: pair")
         if self.scripts and self.min_script_share is None:
             problems.append("scripts is without effect: set min_script_share too")
-        if self.ratio_unit != "characters" and self.max_length_ratio is None:
-            problems.append("ratio_unit is without effect: set max_length_ratio too")
-        if not self.count_specials and self.max_pieces is None and self.max_pair_pieces is None:
-            problems.append("count_specials is without effect: set max_pieces or max_pair_pieces too")
-        if self.sampling_total is not None and self.sampling_exponent is None:
-            problems.append("sampling_total is without effect: set sampling_exponent too")
         if problems:
             raise ValueError("; ".join(problems))
         return self

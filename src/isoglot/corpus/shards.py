@@ -27,7 +27,7 @@ _PENDING = 4
 Rows = NDArray[np.int32]
 
 
-def sampling_targets(counts: Sequence[int], exponent: float, total: int | None = None) -> list[int]:
+def sampling_targets(counts: Sequence[int], exponent: float) -> list[int]:
     """Rows of each language after sampling: n_l^α / Σ_k n_k^α of the total, rounded so that they add up to it.
 
     Lample and Conneau 2019 (XLM), section 3.1, with α = 0.7 there for translation pairs and 0.3 in XLM-R.
@@ -43,7 +43,7 @@ def sampling_targets(counts: Sequence[int], exponent: float, total: int | None =
     weights = np.where(numbers > 0, numbers**exponent, 0.0)
     if not weights.any():
         return [0] * len(counts)
-    wanted = weights / weights.sum() * (int(numbers.sum()) if total is None else total)
+    wanted = weights / weights.sum() * int(numbers.sum())
     whole = np.floor(wanted + 1e-9).astype(np.int64)
     short = round(float(wanted.sum())) - int(whole.sum())
     for place in np.argsort(whole - wanted, kind="stable")[:short]:  # largest remainders first
@@ -119,7 +119,7 @@ class Ledger:
         if self._options.sampling_exponent is None:
             return
         counts = [self._passed[g] for g in self._names]
-        targets = sampling_targets(counts, self._options.sampling_exponent, self._options.sampling_total)
+        targets = sampling_targets(counts, self._options.sampling_exponent)
         for group, count, target in zip(self._names, counts, targets, strict=True):
             self._kept[group] = target
             if not count:

@@ -91,7 +91,7 @@ class Inversion:
         if level == "token" and tokenizer is not None:
             from isoglot.corpus.encode.pieces import fast_backend  # noqa: PLC0415 - heavy
 
-            self._backend = fast_backend(tokenizer, split_special_tokens=False)
+            self._backend = fast_backend(tokenizer)
 
     def __call__(self, sentence: Sentence, *, key: int = 0) -> Derived:
         """The inverted sentence; ``key`` has no effect."""

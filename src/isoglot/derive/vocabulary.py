@@ -216,7 +216,7 @@ class TokenTransliteration:
     def __init__(self, vocabulary: VocabularyCopy, *, pieces: bool = False) -> None:
         self.vocabulary = vocabulary
         self.pieces = pieces
-        self._backend = fast_backend(vocabulary.original, split_special_tokens=False)
+        self._backend = fast_backend(vocabulary.original)
         self._spaced = self._ids(["a"]) != self._ids([" a"])
         self._known: tuple[dict[str, str], dict[str, str]] = ({}, {})
         vocabulary.tokenizer  # noqa: B018 - says at once whether the copy can be written

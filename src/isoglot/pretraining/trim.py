@@ -113,7 +113,7 @@ def _write(place: str | Path, folder: Path, request: TrimRequest, progress: Any)
             "AutoModelForMaskedLM.from_pretrained(...).save_pretrained(FOLDER)"
         )
     tables, special = _vocabulary_tensors(config), _special_ids(config)
-    backend = fast_backend(tokenizer, split_special_tokens=False)
+    backend = fast_backend(tokenizer)
     usage = count_pieces(backend, _texts(request.text, "count", progress))
     kept = chosen_pieces(
         backend, usage, always=special.values(), min_count=request.min_count, limit=request.keep_pieces

@@ -45,17 +45,16 @@ TOKENIZERS = {
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)
-@pytest.mark.parametrize("way", ["cut_words", "text", "words"])
-def test_every_piece_belongs_to_the_word_that_it_writes(name: str, way: str) -> None:
+@pytest.mark.parametrize("located", [True, False])
+def test_every_piece_belongs_to_the_word_that_it_writes(name: str, located: bool) -> None:
     tokenizer = TOKENIZERS[name]()
     for words in SENTENCES:
         text = " ".join(words)
-        if way == "cut_words":
+        if located:
             pieces = cut_words(tokenizer, [words])[0]
             ids, found = pieces.ids, pieces.words
         else:
-            encoder = PieceEncoder(tokenizer, words="whitespace", words_from=way)  # type: ignore[arg-type]
-            side = encoder.word_lists([words], [text])
+            side = PieceEncoder(tokenizer, words="whitespace").word_lists([words])
             ids, found = side.ids.tolist(), side.word_ids.tolist()
         alone = {
             number for number, word in enumerate(words) if word.strip("\u200b") and word in text.split(" ")

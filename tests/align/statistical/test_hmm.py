@@ -101,9 +101,6 @@ def test_agreement_shares_the_counts():
     assert (
         one.counts[slots].tolist() == other.counts[other.table.slots(generated_words, given_words)].tolist()
     )
-    _, (alone, mirrored) = train(HmmOptions(agreement=False))
-    turned = mirrored.counts[mirrored.table.slots(generated_words, given_words)]
-    assert alone.counts[slots].tolist() != turned.tolist()
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -152,7 +149,10 @@ def test_an_entry_does_not_confirm_itself(length, turned):
             own[s].shape
         )
         at = slice(*(a if turned else b))
-        emission, silent = markov._predict(pair, here, own[s].ravel(), nulls[at], state.compiled, turned)
+        if turned:
+            emission, silent = markov._predict(*pair[::-1], here.T, own[s].T, nulls[at], state.compiled)
+        else:
+            emission, silent = markov._predict(*pair, here, own[s], nulls[at], state.compiled)
         for value in (emission if turned else emission.T).ravel():
             assert value == pytest.approx(next(expected_links), rel=1e-9)
         for k, (f, mine) in enumerate(zip(generated[at], nulls[at], strict=True)):

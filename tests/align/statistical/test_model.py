@@ -177,7 +177,7 @@ def test_mistakes_are_explained(tmp_path):
 
 @pytest.mark.parametrize("name", ["model.json", "vocabulary.json", "tables.safetensors"])
 def test_a_damaged_model_is_one_line(tmp_path, name):
-    damages = (b"", b"[]", b"\xff\xfe", b'{"method": "fast_align", "format": 1}', b"[" * 99_999)
+    damages = (b"", b"[]", b"\xff\xfe", b'{"method": "fast_align", "format": 2}', b"[" * 99_999)
     for number, damage in enumerate(damages):
         StatisticalAligner().fit(bitext()).save(tmp_path / str(number))
         (tmp_path / str(number) / name).write_bytes(damage)

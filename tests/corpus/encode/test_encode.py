@@ -133,20 +133,10 @@ def test_trained_tokenizers_read_the_unknown_token_as_one_piece(algorithm, famil
     assert plain.count(tokenizer.unk_token_id) == 1
 
 
-def test_special_tokens_in_a_corpus_can_be_read_as_text(tmp_path):
-    tokenizer = tiny_tokenizer("bert")
-    corpus = text_corpus("the [MASK] river [SEP]")
-    options = EncodeOptions(split_special_tokens=True)
-    split = encode_stream(corpus, tokenizer, cache_dir=tmp_path, options=options)[0]["input_ids"]
-    assert not {tokenizer.mask_token_id, tokenizer.sep_token_id} & set(split)
-
-
-@pytest.mark.parametrize("words_from", ["text", "words"])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_links_join_translations(family, words_from, tmp_path):
+def test_links_join_translations(family, tmp_path):
     tokenizer, corpus = tiny_tokenizer(family), tiny_aligned(20)
-    options = EncodeOptions(words_from=words_from, subword="all")
-    stream = encode_stream(corpus, tokenizer, cache_dir=tmp_path, options=options)
+    stream = encode_stream(corpus, tokenizer, cache_dir=tmp_path)
     for row, example in zip(corpus, stream, strict=True):
         linked = {(example["source_word_ids"][i], example["target_word_ids"][j]) for i, j in example["links"]}
         assert linked == {tuple(link) for link in row["links"]}
@@ -164,15 +154,12 @@ def test_aligned_text_has_the_pieces_of_the_same_bitext(tmp_path):
             assert aligned[name][:] == raw[name][:]
 
 
-@pytest.mark.parametrize("words_from", ["text", "words"])
-def test_words_without_pieces_keep_their_number_and_stay_unlinked(words_from, tmp_path):
+def test_words_without_pieces_keep_their_number_and_stay_unlinked(tmp_path):
     words = ["the", "\u200b", "", "river"]
     corpus = aligned_corpus(
         ("the \u200b river", "ta potamo", words, ["ta", "potamo"], [[0, 0], [1, 0], [2, 1], [3, 1]])
     )
-    stream = encode_stream(
-        corpus, tiny_tokenizer("bert"), cache_dir=tmp_path, options=EncodeOptions(words_from=words_from)
-    )
+    stream = encode_stream(corpus, tiny_tokenizer("bert"), cache_dir=tmp_path)
     assert sorted(set(stream[0]["source_word_ids"])) == [0, 3]
     pairs = {
         (stream[0]["source_word_ids"][i], stream[0]["target_word_ids"][j]) for i, j in stream[0]["links"]

@@ -57,11 +57,11 @@ def test_text_survives(algorithm):
     assert tokenizer.decode(tokenizer(text, add_special_tokens=False)["input_ids"]).strip() == text
 
 
-def test_casing_and_accents():
+def test_casing():
     kept = train_tokenizer(TEXTS, algorithm="wordpiece", vocab_size=170)
-    lower = train_tokenizer(TEXTS, algorithm="wordpiece", vocab_size=170, lowercase=True, strip_accents=True)
+    lower = train_tokenizer(TEXTS, algorithm="wordpiece", vocab_size=170, lowercase=True)
     assert "ß" in "".join(kept.get_vocab()) and "G" in "".join(kept.get_vocab())
-    assert lower("GROSSE größe")["input_ids"] == lower("grosse große")["input_ids"]
+    assert lower("GRÖSSE Die")["input_ids"] == lower("grösse die")["input_ids"]
 
 
 def fingerprints():

@@ -1,7 +1,6 @@
 """Filters against plain loops, PPA's length rule, and what counts as held out or in the right script."""
 
 import hashlib
-import unicodedata
 from collections import Counter
 
 import numpy as np
@@ -54,12 +53,11 @@ def test_empty_sides_go():
     assert outcome.removed == {"empty": 3}
 
 
-@pytest.mark.parametrize("specials", [True, False])
-def test_ppa_lengths_at_their_borders(specials):
+def test_ppa_lengths_at_their_borders():
     def of(n):
         return " ".join("a" * n)
 
-    border = 125 if specials else 128
+    border = 125
     rows = [
         (of(9), of(50)),
         (of(50), of(9)),
@@ -67,7 +65,7 @@ def test_ppa_lengths_at_their_borders(specials):
         (of(60), of(border - 60)),
         (of(60), of(border - 59)),
     ]
-    kept, outcome = apply(pairs(*rows), min_pieces=10, max_pair_pieces=128, count_specials=specials)
+    kept, outcome = apply(pairs(*rows), min_pieces=10, max_pair_pieces=128)
     assert kept == rows[2:4]
     assert outcome.removed == {"length": 3}
 
@@ -79,13 +77,12 @@ def test_ppa_lengths_at_their_borders(specials):
     most=st.integers(2, 9),
     both=st.integers(4, 16),
     ratio=st.sampled_from([1.5, 2.0, 3.0]),
-    unit=st.sampled_from(["characters", "words", "pieces"]),
 )
-def test_filters_equal_a_loop_over_rows(lengths, least, most, both, ratio, unit):
+def test_filters_equal_a_loop_over_rows(lengths, least, most, both, ratio):
     rows = [(" ".join("a" * s), " ".join(["bb"] * t)) for s, t in lengths]
     kept, removed = [], Counter()
     for (s, t), row in zip(lengths, rows, strict=True):
-        measure = {"characters": tuple(map(len, row)), "words": (s, t), "pieces": (s, t)}[unit]
+        measure = tuple(map(len, row))
         if not s or not t:
             removed["empty"] += 1
         elif min(s, t) < least or max(s, t) + 2 > most or s + t + 3 > both:
@@ -100,7 +97,6 @@ def test_filters_equal_a_loop_over_rows(lengths, least, most, both, ratio, unit)
         max_pieces=most,
         max_pair_pieces=both,
         max_length_ratio=ratio,
-        ratio_unit=unit,
     )
     assert found == kept
     assert outcome.removed == removed
@@ -163,29 +159,19 @@ def test_scripts_of_languages():
 
 
 def test_cleaning():
-    options = PrepareOptions(unicode_form="NFC")
-    assert clean(" a\u00a0\u3000b\x00\ufeff\t\x07c ", options) == "a b c"
-    assert clean(unicodedata.normalize("NFD", "é"), options) == "é"
-    assert clean("a \n\n b  c\n", options) == "a\n\nb c"
-    assert clean("क्\u200dष", options) == "क्\u200dष"
-    off = PrepareOptions(clean_whitespace=False)
-    assert clean("  a ", off) == "  a "
+    assert clean(" a\u00a0\u3000b\x00\ufeff\t\x07c ") == "a b c"
+    assert clean("a \n\n b  c\n") == "a\n\nb c"
+    assert clean("क्\u200dष") == "क्\u200dष"
+    assert apply(pairs(("  a ", "b")), clean_whitespace=False)[0] == [("  a ", "b")]
 
 
 def test_words_of_aligned_rows_stay_where_they_are():
-    words = ["e\u0301", "\u00a0x"]
-    records = Records(
-        {
-            "source": ["?"],
-            "target": ["?"],
-            "source_words": [words],
-            "target_words": [["b"]],
-            "links": [[[0, 0]]],
-        }
-    )
-    outcome = Filters(PrepareOptions(kind="aligned", unicode_form="NFC")).apply(records, ("en", "de"))
-    assert outcome.columns["source_words"] == [["é", "\u00a0x"]]
-    assert outcome.columns["source"] == ["é \u00a0x"]
+    columns = {
+        "source": ["e\u0301 \u00a0x"], "target": ["b"], "source_words": [["e\u0301", "\u00a0x"]],
+        "target_words": [["b"]], "links": [[[0, 0]]],
+    }  # fmt: skip
+    outcome = Filters(PrepareOptions(kind="aligned")).apply(Records(dict(columns)), ("en", "de"))
+    assert outcome.columns == columns
 
 
 @pytest.mark.parametrize(("by", "same"), [("pair", False), ("source", True), ("target", False)])
@@ -223,13 +209,9 @@ def test_hash_is_the_same_everywhere():
     ("options", "message"),
     [
         ({"min_pieces": 10}, "min_pieces counts pieces of a tokenizer"),
-        ({"max_length_ratio": 2, "ratio_unit": "pieces"}, "needs a tokenizer"),
         ({"kind": "text", "max_length_ratio": 2}, "compares two sides"),
         ({"kind": "text", "duplicates": "source"}, "needs two sides"),
-        ({"sampling_total": 5}, "without effect"),
         ({"scripts": {"en": ["Latin"]}}, "scripts is without effect"),
-        ({"ratio_unit": "words"}, "ratio_unit is without effect"),
-        ({"count_specials": False, "min_pieces": 3, "tokenizer": "x"}, "count_specials is without effect"),
         ({"limt": 5}, "Extra inputs"),
     ],
 )

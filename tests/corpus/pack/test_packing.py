@@ -1,5 +1,3 @@
-from itertools import chain
-
 import numpy as np
 import pytest
 from datasets import Dataset, concatenate_datasets
@@ -33,16 +31,13 @@ def surrounded(tokenizer, ids):
     return [tokenizer.cls_token_id, *ids, tokenizer.sep_token_id]
 
 
-@pytest.mark.parametrize("remainder", ["drop", "keep"])
-def test_group_texts_is_hugging_faces_recipe(packed, remainder):
-    stream, blocks, tokenizer = packed(
-        tiny_text(95), mode="group_texts", block=64, map_rows=30, remainder=remainder
-    )
-    expected, step = [], 30 if remainder == "drop" else 95
-    for start in range(0, 95, step):
-        flat = [t for ids in stream["input_ids"][start : start + step] for t in surrounded(tokenizer, ids)]
-        chunks = [flat[i : i + 64] for i in range(0, len(flat), 64)]
-        expected += [c for c in chunks if len(c) == 64 or remainder == "keep"]
+def test_group_texts_is_hugging_faces_recipe(packed, monkeypatch):
+    monkeypatch.setattr("isoglot.corpus.pack.packing._MAP_ROWS", 30)
+    stream, blocks, tokenizer = packed(tiny_text(95), mode="group_texts", block=64)
+    expected = []
+    for start in range(0, 95, 30):
+        flat = [t for ids in stream["input_ids"][start : start + 30] for t in surrounded(tokenizer, ids)]
+        expected += [flat[i : i + 64] for i in range(0, len(flat) - 63, 64)]
     assert blocks["input_ids"][:] == expected
     assert "document_ids" not in blocks.column_names
     assert all(set(mask) == {1} for mask in blocks["attention_mask"])
@@ -84,30 +79,12 @@ def test_word_ids_are_unique_in_a_block(packed, mode):
         assert words == sum(max(w) + 1 for w in stream["word_ids"])
 
 
-@pytest.mark.parametrize("overlong", ["split", "truncate", "drop"])
-def test_texts_longer_than_a_block(packed, overlong):
+def test_a_text_longer_than_a_block_is_split(packed):
     rows = tiny_text(30)["text"]
     corpus = Dataset.from_dict({"text": [" ".join(rows), "the river ."], "language": ["en", "en"]})
-    stream, blocks, _ = packed(corpus, mode="documents", block=50, overlong=overlong)
-    long, short = (len(ids) for ids in stream["input_ids"])
-    tokens = sum(w >= 0 for block in blocks for w in block["word_ids"])
-    assert tokens == {"split": long + short, "truncate": 48 + short, "drop": short}[overlong]
-    found = stream_manifest(blocks)["counts"]
-    key = {"split": "split", "truncate": "truncated", "drop": "dropped"}[overlong]
-    assert found[key] == 1
-
-
-def test_rows_of_one_document_share_their_specials(packed):
-    corpus = tiny_text(6).add_column("document", [7, 7, 8, 8, 8, 9])
-    stream, blocks, tokenizer = packed(corpus, mode="documents", unit="document", block=512)
-    rows = stream["input_ids"][:]
-    expected = [surrounded(tokenizer, list(chain(*rows[a:b]))) for a, b in ((0, 2), (2, 5), (5, 6))]
-    assert blocks["input_ids"][:] == [list(chain(*expected))]
-    assert set(blocks[0]["document_ids"]) == {1, 2, 3}
-    words = [w for w in blocks[0]["word_ids"] if w >= 0]
-    assert words[-1] + 1 == sum(max(w) + 1 for w in stream["word_ids"])
-    with pytest.raises(ConfigurationError, match="document"):
-        packed(tiny_text(6), mode="documents", unit="document")
+    stream, blocks, _ = packed(corpus, mode="documents", block=50)
+    assert sum(w >= 0 for block in blocks for w in block["word_ids"]) == sum(map(len, stream["input_ids"]))
+    assert stream_manifest(blocks)["counts"]["split"] == 1
 
 
 def naive_xlm_pairs(stream, tokenizer, half):
@@ -191,20 +168,10 @@ def test_mistakes(packed):
         packed(tiny_text(4), mode="xlm_pairs")
     with pytest.raises(ConfigurationError, match=r"no id for language 'en'.*add en: 2"):
         packed(tiny_text(4), mode="documents", language_ids={"de": 1})
-    with pytest.raises(ConfigurationError, match="remainder: keep"):
+    with pytest.raises(ConfigurationError, match="smaller block"):
         packed(tiny_text(2), mode="group_texts", block=512)
 
 
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        ({"mode": "documents", "specials": False}, "specials: False is without effect on mode documents"),
-        ({"mode": "xlm_pairs", "unit": "document"}, "unit: document is without effect"),
-        ({"mode": "xlm_text", "overlong": "truncate", "map_rows": 5}, "map_rows: 5 .*; overlong: truncate"),
-        ({"mode": "documents", "remainder": "keep"}, r"\(group_texts reads it\): leave it out"),
-        ({"mode": "xlm_pairs", "isolate": True}, "isolate: true given"),
-    ],
-)
-def test_options_that_a_mode_does_not_read_are_refused(options, told):
-    with pytest.raises(ValueError, match=told):
-        PackOptions(**options)
+def test_sentences_of_xlm_are_never_isolated():
+    with pytest.raises(ValueError, match="isolate: true given"):
+        PackOptions(mode="xlm_pairs", isolate=True)

@@ -268,11 +268,9 @@ def test_aligned_three_ways(tmp_path):
     assert rows(write(tmp_path, "d.jsonl", json.dumps(gold)), "aligned") == beside[:1]
 
 
-def test_gold_links_count_from_one_and_may_be_possible(tmp_path):
+def test_gold_links_count_from_one_and_possible_ones_are_left_out(tmp_path):
     pairs, links = write(tmp_path, "a.txt", "a b ||| c d\n"), write(tmp_path, "g", "1-1 2p2 2?1\n")
     assert rows(pairs, "aligned", links_path=links, one_based=True)[0]["links"] == [[0, 0]]
-    both = rows(pairs, "aligned", links_path=links, one_based=True, possible_links=True)
-    assert both[0]["links"] == [[0, 0], [1, 0], [1, 1]]
 
 
 @pytest.mark.parametrize(

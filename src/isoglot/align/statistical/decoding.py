@@ -16,7 +16,7 @@ from isoglot.align.alignment import LinkTable
 from isoglot.align.compiled import compiled
 from isoglot.align.statistical.bitext import Side
 
-__all__ = ["BestWords", "Decoded", "agree", "agreeing", "best_words", "empty_links", "parts"]
+__all__ = ["BestWords", "Decoded", "agree", "agreeing", "best_words", "empty_links", "filled", "parts"]
 
 _PARTS = 2
 
@@ -186,3 +186,17 @@ def agree(sentence, ahead, back, threshold, found, used):
             values[used] = min(mean, 1.0)
             used += 1
     return (sentences, sources, targets, values), used
+
+
+@compiled
+def filled(given, generated, first, last):
+    """The sentence pairs from ``first`` to ``last`` − 1 that have both sides.
+
+    Yields:
+        The number of each, where its sides begin in the flat arrays, and their words.
+    """
+    for s in range(first, last):
+        a, b = given[1][s], generated[1][s]
+        end, other_end = given[1][s + 1], generated[1][s + 1]
+        if a < end and b < other_end:
+            yield s, a, b, given[0][a:end], generated[0][b:other_end]

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from isoglot.align.compiled import compiled
-from isoglot.align.statistical.decoding import agree, empty_links
+from isoglot.align.statistical.decoding import agree, empty_links, filled
 from isoglot.align.statistical.pair_table import EMPTY, find
 
 __all__ = ["agreeing", "decode", "expectations", "model_feature", "normalise"]
@@ -103,18 +103,17 @@ def _digamma(x):
 
 
 @compiled
-def normalise(counts, table, order, prior, probability):
-    """Counts to probabilities, row by row: exp(ψ(c + α) − ψ(Σ(c + α))), or plain shares; clears the counts.
+def normalise(counts, table, order, alpha, probability):
+    """Counts to probabilities by variational Bayes, row by row: exp(ψ(c + α) − ψ(Σ(c + α))); clears the counts.
 
     Args:
         counts: expected counts of each slot.
         table: start of each row, generated word of each slot, number of pairs of each row.
         order: slots in which each row is summed, counted from its first; without any as they stand.
-        prior: whether by variational Bayes, and α.
+        alpha: α.
         probability: of each slot, to fill in.
     """
     start, key, size = table
-    bayes, alpha = prior
     longest = np.int64(0)
     for count in size:
         longest = max(longest, count)
@@ -133,36 +132,29 @@ def normalise(counts, table, order, prior, probability):
         done += size[row]
         total = 0.0
         for place in slots[: size[row]]:
-            total += counts[place] + (alpha if bayes else 0.0)
+            total += counts[place] + alpha
         if total == 0:
             total = 1.0
-        whole = _digamma(total) if bayes else 0.0
+        whole = _digamma(total)
         for place in slots[: size[row]]:
-            if bayes:
-                probability[place] = math.exp(_digamma(counts[place] + alpha) - whole)
-            else:
-                probability[place] = counts[place] / total
+            probability[place] = math.exp(_digamma(counts[place] + alpha) - whole)
             counts[place] = 0.0
 
 
 @compiled
-def _joint(words, others, table, model, options, out):
+def _joint(words, others, table, model, p0):
     """p(a_j = i, f_j) of a sentence pair: slot and probability of each link, probability of null, their sum.
 
-    ``out`` holds the arrays (n, m), (n, m), (m), (m) to fill.
+    **Shape**: (n, m), (n, m), (m), (m).
     """
     start, key = table
     translation, null, tension = model
-    diagonal, use_null, p0 = options
-    slots, joint, silent, total = out
     n, m = len(words), len(others)
-    uniform = 1.0 / (n + use_null)
+    slots, joint = np.empty((n, m), np.int64), np.empty((n, m))
+    silent, total = np.empty(m), np.empty(m)
     for j in range(m):
-        silent[j] = 0.0
-        if use_null:
-            known = null[others[j]] if others[j] >= 0 else 1e-9
-            silent[j] = known * (p0 if diagonal else uniform)
-        total[j] = silent[j]
+        known = null[others[j]] if others[j] >= 0 else 1e-9
+        silent[j] = total[j] = known * p0
     for i in range(n):
         for j in range(m):
             slot = np.int64(-1)
@@ -170,56 +162,31 @@ def _joint(words, others, table, model, options, out):
                 slot = find(start, key, words[i], others[j])
             slots[i, j] = slot
             joint[i, j] = translation[slot] if slot >= 0 else 1e-9
-    if not diagonal:
-        for i in range(n):
-            for j in range(m):
-                joint[i, j] *= uniform
-                total[j] += joint[i, j]
-        return
     for j in range(m):
         az = _normaliser(j + 1, m, n, tension) / (1.0 - p0)
         for i in range(n):
             joint[i, j] *= math.exp(_feature(j + 1, i + 1, m, n) * tension) / az
             total[j] += joint[i, j]
+    return slots, joint, silent, total
 
 
 @compiled
-def _room(given_offsets, generated_offsets):
-    """Entries of the largest sentence pair, and words of the longest generated side."""
-    entries = longest = np.int64(1)
-    for s in range(len(given_offsets) - 1):
-        n = given_offsets[s + 1] - given_offsets[s]
-        m = generated_offsets[s + 1] - generated_offsets[s]
-        entries, longest = max(entries, n * m), max(longest, m)
-    return entries, longest
-
-
-@compiled
-def expectations(given, generated, table, model, options, counts, null_counts):
+def expectations(given, generated, table, model, p0, counts, null_counts):
     """E-step: adds up expected counts; returns the feature's sum and the log-likelihood."""
-    ids, offsets = given
-    others, other_offsets = generated
-    use_null = options[1]
-    entries, longest = _room(offsets, other_offsets)
-    slots_, joint_ = np.empty(entries, np.int64), np.empty(entries)
-    silent, total = np.empty(longest), np.empty(longest)
     feature = likelihood = part = part_likelihood = 0.0
-    for s in range(len(offsets) - 1):
-        if s % _BUFFER == 0:
+    buffer = 0
+    for s, _, _, words, others in filled(given, generated, 0, len(given[1]) - 1):
+        if s // _BUFFER != buffer:
+            buffer = s // _BUFFER
             feature += part
             likelihood += part_likelihood
             part = part_likelihood = 0.0
-        a, b = offsets[s], other_offsets[s]
-        n, m = offsets[s + 1] - a, other_offsets[s + 1] - b
-        if n == 0 or m == 0:
-            continue
-        slots, joint = slots_[: n * m].reshape(n, m), joint_[: n * m].reshape(n, m)
-        _joint(ids[a : a + n], others[b : b + m], table, model, options, (slots, joint, silent, total))
+        slots, joint, silent, total = _joint(words, others, table, model, p0)
+        n, m = joint.shape
         own = 0.0
         for j in range(m):
             whole = total[j]
-            if use_null:
-                null_counts[others[b + j]] += silent[j] / whole
+            null_counts[others[j]] += silent[j] / whole
             for i in range(n):
                 p = joint[i, j] / whole
                 counts[slots[i, j]] += p
@@ -230,24 +197,13 @@ def expectations(given, generated, table, model, options, counts, null_counts):
 
 
 @compiled
-def decode(given, generated, table, model, options, best, probability, scores):
+def decode(given, generated, table, model, p0, best, probability, scores):
     """Each generated word's best given word, −1 for null; null wins ties, then the first given word."""
-    ids, offsets = given
-    others, other_offsets = generated
-    use_null = options[1]
-    entries, longest = _room(offsets, other_offsets)
-    slots_, joint_ = np.empty(entries, np.int64), np.empty(entries)
-    silent, total = np.empty(longest), np.empty(longest)
-    for s in range(len(offsets) - 1):
-        a, b = offsets[s], other_offsets[s]
-        n, m = offsets[s + 1] - a, other_offsets[s + 1] - b
-        if n == 0 or m == 0:
-            continue
-        slots, joint = slots_[: n * m].reshape(n, m), joint_[: n * m].reshape(n, m)
-        _joint(ids[a : a + n], others[b : b + m], table, model, options, (slots, joint, silent, total))
-        for j in range(m):
-            top, at = (silent[j], -1) if use_null else (-1.0, -1)
-            for i in range(n):
+    for s, _, b, words, others in filled(given, generated, 0, len(given[1]) - 1):
+        _, joint, silent, total = _joint(words, others, table, model, p0)
+        for j in range(len(others)):
+            top, at = silent[j], -1
+            for i in range(len(words)):
                 if joint[i, j] > top:
                     top, at = joint[i, j], i
             best[b + j] = at
@@ -256,27 +212,11 @@ def decode(given, generated, table, model, options, best, probability, scores):
 
 
 @compiled
-def agreeing(source, target, forward, reverse, options, threshold, first, last):
+def agreeing(source, target, forward, reverse, p0, threshold, first, last):
     """Links of the sentences ``first`` to ``last`` − 1 whose posteriors in both directions agree."""
-    ids, offsets = source
-    others, other_offsets = target
     found, used = empty_links(1024), 0
-    for s in range(first, last):
-        a, b = offsets[s], other_offsets[s]
-        n, m = offsets[s + 1] - a, other_offsets[s + 1] - b
-        if n == 0 or m == 0:
-            continue
-        words, translations = ids[a : a + n], others[b : b + m]
-        ahead = _posterior(words, translations, forward[0], forward[1], options)
-        back = _posterior(translations, words, reverse[0], reverse[1], options)
-        found, used = agree(s, ahead, back.T, threshold, found, used)
+    for s, _, _, words, others in filled(source, target, first, last):
+        _, ahead, _, total = _joint(words, others, forward[0], forward[1], p0)
+        _, back, _, back_total = _joint(others, words, reverse[0], reverse[1], p0)
+        found, used = agree(s, ahead / total, (back / back_total).T, threshold, found, used)
     return found[0][:used], found[1][:used], found[2][:used], found[3][:used]
-
-
-@compiled
-def _posterior(words, others, table, model, options):
-    """p(a_j = i | sentence pair). Shape: (given, generated)."""
-    n, m = len(words), len(others)
-    joint, total = np.empty((n, m)), np.empty(m)
-    _joint(words, others, table, model, options, (np.empty((n, m), np.int64), joint, np.empty(m), total))
-    return joint / total

@@ -20,6 +20,9 @@ __all__ = ["estimate"]
 
 Doubles = npt.NDArray[np.float64]
 _NONE: Doubles = np.zeros(0)
+_WARM_UP = 4  # updates of fast_align's model before those of the HMM
+_LONGEST_JUMP = 60  # jumps of more words count as this one
+_JUMP_ALPHA = 0.5  # added to the count of each jump width
 
 
 def estimate(
@@ -81,7 +84,7 @@ class _State:
             )
             whole = prefixes.frequencies(frequency)[prefixes.generated.of_word]
             share = options.strength * frequency / np.maximum(whole, 1.0)
-        jumps = Jumps.initial(options.longest_jump, options.null_probability)
+        jumps = Jumps.initial(_LONGEST_JUMP, options.null_probability)
         own_null = np.zeros(len(generated.ids), np.float32)
         state = cls(given, generated, (words[0], words[1]), jumps, prefixes, share, own_null)
         state.compiled = (*(_NONE,) * 6, (0.0,) * 4)
@@ -94,7 +97,7 @@ class _State:
         o, size = options, len(self.generated.words)
         self.counts = counts
         self.null_counts = sums(self.generated.ids, self.own_null, size)
-        self.jumps = replace(self.jumps, width=moved + o.jump_alpha, start=started + o.jump_alpha)
+        self.jumps = replace(self.jumps, width=moved + _JUMP_ALPHA, start=started + _JUMP_ALPHA)
         totals = sums(self.words[0], counts[slots], len(self.given.words))
         classes, class_totals, class_smooth = _NONE, _NONE, 0.0
         if self.prefixes is not None:
@@ -136,7 +139,7 @@ class _Training:
         slots: the slots that hold a pair.
         start: both directions' tables of fast_align's model, for the first iteration.
         states: forward, reverse.
-        own: what each entry contributed to the counts, as a 16-bit fraction; one array twice if the directions agree.
+        own: what each entry contributed to the counts, as a 16-bit fraction.
         entries: first entry of each sentence.
         options: See :class:`HmmOptions`.
     """
@@ -146,13 +149,13 @@ class _Training:
     slots: Ints
     start: tuple[tuple[Any, Doubles], tuple[Any, Doubles]]
     states: tuple[_State, _State]
-    own: tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint16]]
+    own: npt.NDArray[np.uint16]
     entries: Ints
     options: HmmOptions
 
     @classmethod
     def of(cls, source: Side, target: Side, options: HmmOptions, pool: ThreadPoolExecutor) -> _Training:
-        warm = DiagonalOptions(iterations=options.warm_up + 1)
+        warm = DiagonalOptions(iterations=_WARM_UP + 1)
 
         def prepare(given: Side, generated: Side) -> ibm2.DiagonalDirection:
             return ibm2.estimate(
@@ -172,41 +175,28 @@ class _Training:
         ends = np.cumsum(source.lengths * target.lengths)
         entries = np.concatenate([[0], ends]).astype(np.int64)
         own = np.zeros(entries[-1], np.uint16)
-        both = (own, own if options.agreement else np.zeros_like(own))
-        return cls((source, target), table, slots, start, states, both, entries, options)
+        return cls((source, target), table, slots, start, states, own, entries, options)
 
     def iterate(self, pool: ThreadPoolExecutor) -> None:
         """E-step over the parts of the text, then both directions' M-step."""
-        o = self.options
-        source, target = self.sides
+        sides = self.sides[0].flat, self.sides[1].flat
+        table = self.table.start, self.table.key
         directions = tuple(state.compiled for state in self.states)
         jumps = tuple(state.jumps.compiled for state in self.states)
-        nulls = tuple(state.own_null for state in self.states)
-        own = (o.agreement, self.entries, self.own, nulls)
+        own = self.entries, self.own, tuple(state.own_null for state in self.states)
 
         def visit(part: tuple[int, int]) -> tuple[Any, Any]:
-            found = tuple(
-                (
-                    np.zeros(len(self.table.key) if k == 0 or not o.agreement else 0, np.int64),
-                    np.zeros(2 * o.longest_jump + 1),
-                    np.zeros(o.longest_jump + 1),
-                )
-                for k in range(2)
-            )
-            table = self.table.start, self.table.key
-            likelihood = markov.visit(
-                (source.flat, target.flat), part, table, self.start, directions, jumps, own, found
-            )
-            return found, likelihood
+            jumped = [(np.zeros(2 * _LONGEST_JUMP + 1), np.zeros(_LONGEST_JUMP + 1)) for _ in self.states]
+            sums = np.zeros(len(self.table.key), np.int64), *jumped
+            return sums, markov.visit(sides, part, table, self.start, directions, jumps, own, sums)
 
-        found = list(pool.map(visit, parts(source, target)))
+        found = list(pool.map(visit, parts(*self.sides)))
         self.start = ((_NONE, _NONE), (_NONE, _NONE))
-        shared = _NONE
+        counts = np.asarray(sum(sums[0] for sums, _ in found) / markov.UNIT)
         for k, state in enumerate(self.states):
-            counts, moved, started = (sum(part[k][what] for part, _ in found) for what in range(3))
-            shared = np.asarray(counts / markov.UNIT) if k == 0 or not o.agreement else shared
+            moved, started = (np.asarray(sum(sums[k + 1][what] for sums, _ in found)) for what in (0, 1))
             state.likelihoods += (float(sum(likelihood[k] for _, likelihood in found)),)
-            state.update(self.slots, shared, np.asarray(moved), np.asarray(started), o)
+            state.update(self.slots, counts, moved, started, self.options)
 
 
 def _frequency(side: Side) -> Doubles:

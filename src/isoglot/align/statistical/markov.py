@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from isoglot.align.compiled import compiled
-from isoglot.align.statistical.decoding import agree, best_words, empty_links
+from isoglot.align.statistical.decoding import agree, best_words, empty_links, filled
 from isoglot.align.statistical.pair_table import find
 
 __all__ = ["UNIT", "decode", "forward_backward", "visit"]
@@ -141,60 +141,52 @@ def _backward(emission, silent, weights, state, beta, counted):
 
 
 @compiled
-def _predict(pair, slots, own, own_null, direction, turned):
-    """Predictive p(generated | given) and p(generated | null), leaving out what each entry contributed itself."""
+def _predict(given, generated, slots, own, own_null, direction):
+    """Predictive p(generated | given) and p(generated | null), leaving out what each entry contributed itself.
+
+    **Shape** of ``slots`` and ``own``: (given, generated).
+    """
     counts, totals, classes, class_totals, share, null_counts, numbers = direction
     alpha, smooth, class_smooth, null_total = numbers
-    n, m = slots.shape
-    emission = np.empty((n, m) if turned else (m, n))
-    generated = pair[0] if turned else pair[1]
-    for i in range(n):
-        for j in range(m):
-            given_word, generated_word = (pair[1][j], pair[0][i]) if turned else (pair[0][i], pair[1][j])
-            slot, q = slots[i, j], own[i * m + j] / UNIT
+    emission, silent = np.empty((len(generated), len(given))), np.empty(len(generated))
+    for i in range(len(given)):
+        for j in range(len(generated)):
+            slot, q = slots[i, j], own[i, j] / UNIT
             value = max(counts[slot] - q, 0.0) + alpha
             if len(share):
                 base = (max(classes[slot] - q, 0.0) + alpha) / (
-                    max(class_totals[given_word] - q, 0.0) + class_smooth
+                    max(class_totals[given[i]] - q, 0.0) + class_smooth
                 )
-                value += share[generated_word] * base
-            value /= max(totals[given_word] - q, 0.0) + smooth
-            if turned:
-                emission[i, j] = value
-            else:
-                emission[j, i] = value
-    silent = np.empty(len(generated))
-    for k in range(len(generated)):
-        silent[k] = (max(null_counts[generated[k]] - own_null[k], 0.0) + alpha) / null_total
+                value += share[generated[j]] * base
+            emission[j, i] = value / (max(totals[given[i]] - q, 0.0) + smooth)
+    for j in range(len(generated)):
+        silent[j] = (max(null_counts[generated[j]] - own_null[j], 0.0) + alpha) / null_total
     return emission, silent
 
 
 @compiled
-def _look_up(pair, slots, translation, null, turned):
-    """p(generated | given) and p(generated | null) as a table has them."""
-    n, m = slots.shape
-    emission = np.empty((n, m) if turned else (m, n))
-    for i in range(n):
-        for j in range(m):
-            if turned:
-                emission[i, j] = translation[slots[i, j]]
-            else:
-                emission[j, i] = translation[slots[i, j]]
-    return emission, null[pair[0] if turned else pair[1]]
+def _look_up(generated, slots, tables):
+    """p(generated | given) and p(generated | null) as tables have them."""
+    translation, null = tables
+    emission = np.empty((slots.shape[1], slots.shape[0]))
+    for i in range(slots.shape[0]):
+        for j in range(slots.shape[1]):
+            emission[j, i] = translation[slots[i, j]]
+    return emission, null[generated]
 
 
 @compiled
-def _slots(pair, table):
-    found = np.empty((len(pair[0]), len(pair[1])), np.int64)
-    for i in range(len(pair[0])):
-        for j in range(len(pair[1])):
-            found[i, j] = find(table[0], table[1], pair[0][i], pair[1][j])
+def _slots(words, others, table):
+    found = np.empty((len(words), len(others)), np.int64)
+    for i in range(len(words)):
+        for j in range(len(others)):
+            found[i, j] = find(table[0], table[1], words[i], others[j])
     return found
 
 
 @compiled
 def visit(sides, part, table, start, directions, jumps, own, sums):
-    """E-step over a range of sentences; leaves each entry's contribution in ``own`` and ``own_null``.
+    """E-step over a range of sentences; leaves each entry's contribution in ``own``.
 
     Args:
         sides: ids and offsets of the source and of the target side.
@@ -203,65 +195,54 @@ def visit(sides, part, table, start, directions, jumps, own, sums):
         start: both directions' translation and null tables for the first iteration; empty later.
         directions: both directions' counts.
         jumps: both directions' jump weights.
-        own: whether the directions agree, each sentence's first entry, the contribution of each entry in both
-            directions (the same array twice where they agree), and that of each token to null.
-        sums: both directions' counts, jumps and starts, which are added to.
+        own: each sentence's first entry, the contribution of each entry, and that of each token to null in both
+            directions.
+        sums: the counts, which the directions share, and both directions' jumps and starts, which are added to.
+
+    Returns:
+        Both directions' log-likelihood.
     """
-    (ids, offsets), (others, other_offsets) = sides
-    agreement, entries, own_link, own_null = own
+    entries, own_link, own_null = own
+    counts, ahead_jumps, back_jumps = sums
     likelihoods = np.zeros(2)
-    for s in range(part[0], part[1]):
-        a, b = offsets[s], other_offsets[s]
-        n, m = offsets[s + 1] - a, other_offsets[s + 1] - b
-        if n == 0 or m == 0:
-            continue
-        pair = (ids[a : a + n], others[b : b + m])
-        slots = _slots(pair, table)
-        here = slice(entries[s], entries[s] + n * m)
+    for s, a, b, words, others in filled(sides[0], sides[1], part[0], part[1]):
+        n, m = len(words), len(others)
+        slots = _slots(words, others, table)
+        here = own_link[entries[s] : entries[s] + n * m].reshape(n, m)
         ahead_null, back_null = own_null[0][b : b + m], own_null[1][a : a + n]
         if len(start[0][0]):
-            ahead, silent = _look_up(pair, slots, start[0][0], start[0][1], False)
-            back, back_silent = _look_up(pair, slots, start[1][0], start[1][1], True)
+            ahead, silent = _look_up(others, slots, start[0])
+            back, back_silent = _look_up(words, slots.T, start[1])
         else:
-            ahead, silent = _predict(pair, slots, own_link[0][here], ahead_null, directions[0], False)
-            back, back_silent = _predict(pair, slots, own_link[1][here], back_null, directions[1], True)
-        ahead, likelihood = forward_backward(ahead, silent, jumps[0], sums[0][1], sums[0][2])
-        back, other = forward_backward(back, back_silent, jumps[1], sums[1][1], sums[1][2])
+            ahead, silent = _predict(words, others, slots, here, ahead_null, directions[0])
+            back, back_silent = _predict(others, words, slots.T, here.T, back_null, directions[1])
+        ahead, likelihood = forward_backward(ahead, silent, jumps[0], ahead_jumps[0], ahead_jumps[1])
+        back, other = forward_backward(back, back_silent, jumps[1], back_jumps[0], back_jumps[1])
         likelihoods[0] += likelihood
         likelihoods[1] += other
         ahead_null[:] = silent
         back_null[:] = back_silent
         for i in range(n):
             for j in range(m):
-                entry = entries[s] + i * m + j
-                one, two = min(ahead[j, i], 1.0), min(back[i, j], 1.0)
-                if agreement:
-                    one *= two
-                fraction = np.uint16(one * UNIT + 0.5)
-                own_link[0][entry] = fraction
-                sums[0][0][slots[i, j]] += fraction
-                if not agreement:
-                    fraction = np.uint16(two * UNIT + 0.5)
-                    own_link[1][entry] = fraction
-                    sums[1][0][slots[i, j]] += fraction
+                fraction = np.uint16(min(ahead[j, i], 1.0) * min(back[i, j], 1.0) * UNIT + 0.5)
+                here[i, j] = fraction
+                counts[slots[i, j]] += fraction
     return likelihoods
 
 
 @compiled
 def decode(sides, part, table, tables, jumps, threshold, best):
-    """Links of a range of sentences: each direction's best words into ``best``; returns those that agree."""
-    (ids, offsets), (others, other_offsets) = sides
+    """Links of a range of sentences: each direction's best words into ``best``; returns those that agree.
+
+    The arguments are those of :func:`visit`; ``tables`` are both directions' translation and null tables.
+    """
     found, used = empty_links(1024), 0
     moved, started = np.zeros(len(jumps[0][0])), np.zeros(len(jumps[0][1]))
-    for s in range(part[0], part[1]):
-        a, b = offsets[s], other_offsets[s]
-        n, m = offsets[s + 1] - a, other_offsets[s + 1] - b
-        if n == 0 or m == 0:
-            continue
-        pair = (ids[a : a + n], others[b : b + m])
-        slots = _slots(pair, table)
-        ahead, silent = _look_up(pair, slots, tables[0][0], tables[0][1], False)
-        back, back_silent = _look_up(pair, slots, tables[1][0], tables[1][1], True)
+    for s, a, b, words, others in filled(sides[0], sides[1], part[0], part[1]):
+        n, m = len(words), len(others)
+        slots = _slots(words, others, table)
+        ahead, silent = _look_up(others, slots, tables[0])
+        back, back_silent = _look_up(words, slots.T, tables[1])
         ahead, best[0][2][s] = forward_backward(ahead, silent, jumps[0], moved, started)
         back, best[1][2][s] = forward_backward(back, back_silent, jumps[1], moved, started)
         best_words(ahead, silent, best[0][0][b : b + m], best[0][1][b : b + m])

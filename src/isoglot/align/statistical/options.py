@@ -19,29 +19,16 @@ Symmetrisation = Literal["agreement", Symmetriser]
 class DiagonalOptions(Options):
     """Options of fast_align's model; the defaults are its ``-d -o -v``."""
 
-    favour_diagonal: bool = option(True, "-d; a uniform prior over positions if false.", flags=None)
-    optimise_tension: bool = option(True, "-o; keep tension as given if false.", flags=None)
-    variational_bayes: bool = option(True, "-v; maximum likelihood if false.", flags=None)
     iterations: int = option(5, "-I; the last one only decodes.", flags=None, ge=1)
     tension: float = option(4.0, "-T; where the optimisation of λ starts.", flags=None, gt=0)
     null_probability: float = option(0.08, "-p; probability of null, p0.", flags=None, gt=0, lt=1)
     alpha: float = option(0.01, "-a; Dirichlet prior of the translation table.", flags=None, gt=0)
-    use_null: bool = option(True, "False is -N: every target word is linked.", flags=None)
-
-    @property
-    def compiled(self) -> tuple[bool, bool, float]:
-        """What the compiled loops need to know."""
-        return self.favour_diagonal, self.use_null, self.null_probability
 
 
 class HmmOptions(Options):
     """Options of the HMM aligner."""
 
     iterations: int = option(6, "Updates of the HMM; more than 6 change little.", flags=None, ge=1)
-    warm_up: int = option(4, "Updates of fast_align's model before them.", flags=None, ge=1)
-    agreement: bool = option(
-        True, "Multiply the directions' posteriors; each learns alone if false.", flags=None
-    )
     null_probability: float = option(
         0.1,
         "Probability of a word without a counterpart; 0.05 to 0.3 make little difference.",
@@ -58,8 +45,6 @@ class HmmOptions(Options):
     prefix_strength: float = option(
         100.0, "β, how many observations the base measure counts for, 10 to 300.", flags=None, gt=0
     )
-    jump_alpha: float = option(0.5, "Added to the count of each jump width.", flags=None, gt=0)
-    longest_jump: int = option(60, "Jumps of more words count as this one.", flags=None, ge=1)
 
     @property
     def strength(self) -> float:

@@ -21,7 +21,7 @@ from isoglot.runs.files import read_json, whole_folder, write_json, write_text
 
 __all__ = ["TranslationModel"]
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)

@@ -37,13 +37,10 @@ class EncodeOptions(Options):
             fits. Links to pieces that were cut off are dropped and counted.
         pair_template: whose specials are counted: the tokenizer's own (``hf``) or one separator (``single``).
         words: what a word of raw text is: ``unicode``, ``whitespace``, or the ``tokenizer``'s pre-tokens.
-        words_from: where words are given: look them up in the ``text``, or encode the ``words`` themselves.
         subword: which pieces of linked words are linked (:func:`isoglot.corpus.encode.links.project_links`).
         align_on: ``words`` for links between words; ``pieces`` for links that were made between pieces already.
         many: ``one_to_one`` keeps only links that are alone on both ends, before they go to pieces (Cao et al. 2020).
         drop_identical: drop links between words that are spelt alike (Cao et al. 2020).
-        split_special_tokens: read special tokens that stand in the corpus (WikiText's ``<unk>``, ``[MASK]``) as plain
-            characters; by default they are special tokens, as in a plain call of the tokenizer, and never masked.
     """
 
     kind: Kind | None = None
@@ -52,12 +49,10 @@ class EncodeOptions(Options):
     overlong: Literal["drop", "truncate"] = "drop"
     pair_template: Literal["hf", "single"] = "hf"
     words: WordSource = "unicode"
-    words_from: Literal["text", "words"] = "text"
     subword: Subword = "all"
     align_on: Literal["words", "pieces"] = "words"
     many: Literal["keep", "one_to_one"] = "keep"
     drop_identical: bool = False
-    split_special_tokens: bool = False
 
 
 class _Links(NamedTuple):
@@ -97,16 +92,13 @@ class BatchEncoder:
         chosen = _cut(side, fitted)
         rows = np.flatnonzero(keep)
         counts |= {"pieces": int(fitted.sum()), "words_not_located": side.not_located}
-        found = {
+        return {
             "input_ids": list_array(side.ids[chosen], fitted[rows]),
             "word_ids": list_array(side.word_ids[chosen], fitted[rows]),
             "language": columns["language"].take(pa.array(rows)),
             "length": pa.array(fitted[rows]),
             "row": pa.array(rows + first_row),
-        }
-        if "document" in columns:
-            found["document"] = columns["document"].cast(pa.string()).take(pa.array(rows))
-        return found, counts
+        }, counts
 
     def _pairs(self, columns: Mapping[str, Any], first_row: int) -> tuple[dict[str, Any], dict[str, int]]:
         source = self._side(columns, "source", "source_words")

@@ -50,8 +50,7 @@ STREAMS: dict[Kind, Features] = {
     "lexicon": Features(_PAIR_FEATURES),
     "aligned": Features({**_PAIR_FEATURES, "links": List(List(Value("int32")))}),
 }
-"""Columns of a stream by kind of corpus. Ids are without specials; ``row`` is the corpus row an example came from. A
-text corpus's column ``document``, which :mod:`isoglot.corpus.pack.packing` can join rows by, is kept as a string."""
+"""Columns of a stream by kind of corpus. Ids are without specials; ``row`` is the corpus row an example came from."""
 
 
 def detect_kind(corpus: Dataset) -> Kind:
@@ -101,12 +100,7 @@ def encode_stream(
     template = special_template(tokenizer, options.pair_template)
     specials = len(template.prefix) + len(template.suffix)
     specials += 0 if kind == "text" else len(template.separator)
-    pieces = PieceEncoder(
-        tokenizer,
-        words=options.words,
-        words_from=options.words_from,
-        split_special_tokens=options.split_special_tokens,
-    )
+    pieces = PieceEncoder(tokenizer, words=options.words)
     if options.max_length is not None and options.max_length < specials + 2:
         raise ConfigurationError(
             f"max_length={options.max_length} given, but {specials} special tokens and a piece a side must fit; "
@@ -122,10 +116,7 @@ def encode_stream(
         options.model_dump_json(exclude={"kind"}),
     )
     name = f"{kind}-{hashlib.blake2b('|'.join(parts).encode(), digest_size=10).hexdigest()}"
-    features = STREAMS[kind]
-    if "document" in corpus.column_names:
-        features = Features({**features, "document": Value("string")})
-    job = _Job(corpus, encoder, features)
+    job = _Job(corpus, encoder, STREAMS[kind])
 
     def make(folder: Path) -> dict[str, Any]:
         counts = _write(job, folder, progress)
@@ -147,8 +138,7 @@ def _chosen_columns(corpus: Dataset, kind: Kind) -> Dataset:
         needed = Features({"words": List(Value("string")), "language": Value("string")})
     else:
         needed = {"text": TEXT, "bitext": BITEXT, "lexicon": LEXICON, "aligned": ALIGNED}[kind]
-    columns = [*needed, "document"] if kind == "text" and "document" in corpus.column_names else list(needed)
-    chosen: Dataset = require(corpus, needed, role=f"{kind} corpus to encode").select_columns(columns)
+    chosen: Dataset = require(corpus, needed, role=f"{kind} corpus to encode").select_columns(list(needed))
     return chosen
 
 

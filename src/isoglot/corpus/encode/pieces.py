@@ -40,8 +40,8 @@ class SidePieces(NamedTuple):
     not_located: int
 
 
-def fast_backend(tokenizer: PreTrainedTokenizerBase, *, split_special_tokens: bool) -> Any:
-    """An independent copy of a fast tokenizer's backend, without truncation and padding."""
+def fast_backend(tokenizer: PreTrainedTokenizerBase, *, shared: bool = False) -> Any:
+    """A fast tokenizer's backend without truncation and padding, an independent copy unless it may be ``shared``."""
     backend = getattr(tokenizer, "backend_tokenizer", None) if getattr(tokenizer, "is_fast", False) else None
     if backend is None:
         raise ConfigurationError(
@@ -49,10 +49,10 @@ def fast_backend(tokenizer: PreTrainedTokenizerBase, *, split_special_tokens: bo
             "knows the characters of each piece; load it with transformers.AutoTokenizer from a folder that has "
             "tokenizer.json, or train one with isoglot.corpus.encode.tokenizer.train_tokenizer"
         )
-    backend = copy.deepcopy(backend)
+    backend = backend if shared else copy.deepcopy(backend)
     backend.no_truncation()
     backend.no_padding()
-    backend.encode_special_tokens = split_special_tokens
+    backend.encode_special_tokens = False
     return backend
 
 
@@ -60,23 +60,17 @@ class PieceEncoder:
     """Encodes batches of sentences, each sentence once, without specials.
 
     Raw text is encoded as it stands and its pieces are matched to words by their characters. Given words are looked
-    up in their text in the same way (``words_from="text"``), so that an aligned sentence has the pieces that the same
-    raw sentence has; where they do not spell the text, or with ``words_from="words"``, the words themselves are
-    encoded in one call that reports the word of each piece. A byte-level tokenizer that was not set to put a space
-    before a word gets one with every word but the first, as in running text.
+    up in their text in the same way, so that an aligned sentence has the pieces that the same raw sentence has; where
+    they do not spell the text, the words themselves are encoded in one call that reports the word of each piece. A
+    byte-level tokenizer that was not set to put a space before a word gets one with every word but the first, as in
+    running text.
     """
 
     def __init__(
-        self,
-        tokenizer: PreTrainedTokenizerBase,
-        *,
-        words: WordSource = "unicode",
-        words_from: Literal["text", "words"] = "text",
-        split_special_tokens: bool = False,
+        self, tokenizer: PreTrainedTokenizerBase, *, words: WordSource = "unicode", shared: bool = False
     ) -> None:
-        self.backend = fast_backend(tokenizer, split_special_tokens=split_special_tokens)
+        self.backend = fast_backend(tokenizer, shared=shared)
         self.words: WordSource = words
-        self.words_from = words_from
         self.space_before_word = self._lacks_space()
 
     def entries(self, texts: Sequence[str]) -> SidePieces:
@@ -98,7 +92,7 @@ class PieceEncoder:
     def word_lists(self, words: Sequence[Sequence[str]], texts: Sequence[str] | None = None) -> SidePieces:
         """Encode sentences whose words are given; word numbers are those of the lists, empty words keep theirs."""
         spans: list[_Spans | None] = [None] * len(words)
-        if texts is not None and self.words_from == "text":
+        if texts is not None:
             spans = [locate_words(text, sentence) for text, sentence in zip(texts, words, strict=True)]
         raw = [row for row, found in enumerate(spans) if found is not None]
         listed = [row for row, found in enumerate(spans) if found is None]
@@ -111,7 +105,7 @@ class PieceEncoder:
             encodings = self._encode([self._spaced(words[row]) for row in listed], pretokenized=True)
             word_ids, lengths = _own_words(encodings)
             parts.append((listed, SidePieces(_ids(encodings), word_ids, lengths, counts[listed], 0)))
-        not_located = len(listed) if texts is not None and self.words_from == "text" else 0
+        not_located = 0 if texts is None else len(listed)
         return _merge(parts, counts, not_located)
 
     def _encode(self, texts: Sequence[Any], *, pretokenized: bool = False) -> list[Any]:
@@ -159,12 +153,16 @@ def _by_offsets(
     word = word_of_piece(offsets[:, 0], offsets[:, 1], edges[:, 0], edges[:, 1])
     first = np.cumsum(counts) - counts
     word_ids = np.where(word >= 0, word - np.repeat(first, lengths), -1).astype(np.int32)
-    _join_bare_spaces(word_ids, lengths, encodings, texts)
+    _join_bare_spaces(word_ids, offsets - np.repeat(shift, lengths)[:, None], lengths, encodings, texts)
     return SidePieces(_ids(encodings), word_ids, lengths, counts, not_located)
 
 
 def _join_bare_spaces(
-    word_ids: NDArray[np.int32], lengths: NDArray[np.int64], encodings: Sequence[Any], texts: Sequence[str]
+    word_ids: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    encodings: Sequence[Any],
+    texts: Sequence[str],
 ) -> None:
     """Give a piece that is only a word's leading space (``▁`` or ``Ġ`` alone) the word of the piece it leads, in place.
 
@@ -172,17 +170,16 @@ def _join_bare_spaces(
     other characters without a word stay so.
     """
     ends = np.cumsum(lengths)
-    for flat in np.flatnonzero(word_ids < 0)[::-1]:  # from the right: a run of spaces hands the word on
-        row = int(np.searchsorted(ends, flat, side="right"))
-        place = int(flat - (ends[row] - lengths[row]))
-        if place + 1 >= lengths[row] or word_ids[flat + 1] < 0:
+    bare = np.flatnonzero(word_ids < 0)[::-1]  # from the right: a run of spaces hands the word on
+    for flat, row in zip(bare.tolist(), np.searchsorted(ends, bare, side="right").tolist(), strict=True):
+        start, end = offsets[flat]
+        if flat + 1 >= ends[row] or word_ids[flat + 1] < 0 or texts[row][start:end].strip():
             continue
-        encoding = encodings[row]
-        start, end = encoding.offsets[place]
-        leads = encoding.offsets[place + 1][0] == end and texts[row][end : end + 1].strip() != ""
-        same = encoding.word_ids[place] == encoding.word_ids[place + 1]
-        if texts[row][start:end].strip() == "" and (same or leads):
-            word_ids[flat] = word_ids[flat + 1]
+        if offsets[flat + 1, 0] != end or not texts[row][end : end + 1].strip():
+            place, own = flat - ends[row] + lengths[row], encodings[row].word_ids
+            if own[place] != own[place + 1]:
+                continue
+        word_ids[flat] = word_ids[flat + 1]
 
 
 def _merge(

@@ -46,10 +46,7 @@ class TokenizerOptions(Options):
         family: ``bert`` (``[CLS] A [SEP] B [SEP]``, segment ids 0 and 1) or ``roberta``
             (``<s> A </s></s> B </s>``, no segment ids), for RoBERTa and XLM-R.
         lowercase: lower-case all text.
-        strip_accents: take accents off. Never right for scripts whose vowels are marks (Hindi).
         min_frequency: least count of a pair to be merged (not Unigram's).
-        limit_alphabet: most characters kept in the alphabet, the commonest first; all if not given (not Unigram's and
-            not byte-level, whose alphabet is the bytes).
         model_max_length: longest input that the tokenizer announces.
     """
 
@@ -57,9 +54,7 @@ class TokenizerOptions(Options):
     vocab_size: int = Field(default=16_000, ge=8)
     family: Literal["bert", "roberta"] = "bert"
     lowercase: bool = False
-    strip_accents: bool = False
     min_frequency: int = Field(default=2, ge=0)
-    limit_alphabet: int | None = Field(default=None, ge=1)
     model_max_length: int = Field(default=512, ge=2)
 
 
@@ -171,7 +166,7 @@ def _train_wordpiece(texts: _Counted, options: TokenizerOptions, specials: list[
     settings: dict[str, Any] = {
         "min_frequency": options.min_frequency,
         "show_progress": False,
-        "limit_alphabet": options.limit_alphabet or _WHOLE_ALPHABET,
+        "limit_alphabet": _WHOLE_ALPHABET,
     }
     unknown = _SPECIALS[options.family]["unk"]
     first = _skeleton(options, models.WordPiece(unk_token=unknown))
@@ -184,7 +179,7 @@ def _train_wordpiece(texts: _Counted, options: TokenizerOptions, specials: list[
     if len(specials) + len(alphabet) > options.vocab_size:
         raise ConfigurationError(
             f"vocab_size={options.vocab_size} given, but the texts' characters alone need "
-            f"{len(specials) + len(alphabet)} pieces; raise it, or set limit_alphabet"
+            f"{len(specials) + len(alphabet)} pieces; raise it"
         )
     second = _skeleton(options, models.WordPiece(unk_token=unknown))
     # Pieces named as special get their ids first and in this order; only the vocabulary is taken over afterwards.
@@ -203,8 +198,6 @@ def _train_bpe(texts: _Counted, options: TokenizerOptions, specials: list[str]) 
             f"vocab_size={options.vocab_size} given, but byte_bpe needs {len(specials) + len(alphabet)} for bytes and "
             "specials; raise it"
         )
-    limited = options.limit_alphabet is not None and not alphabet
-    settings: dict[str, Any] = {"limit_alphabet": options.limit_alphabet} if limited else {}
     core = _skeleton(options, models.BPE(unk_token=None if alphabet else unknown))
     trainer = trainers.BpeTrainer(
         vocab_size=options.vocab_size,
@@ -212,7 +205,6 @@ def _train_bpe(texts: _Counted, options: TokenizerOptions, specials: list[str]) 
         special_tokens=specials,
         initial_alphabet=alphabet,
         show_progress=False,
-        **settings,
     )
     core.train_from_iterator(texts, trainer)
     return core.model
@@ -275,7 +267,7 @@ def _skeleton(options: TokenizerOptions, model: Any) -> Tokenizer:
             normalizers.BertNormalizer(
                 clean_text=True,
                 handle_chinese_chars=True,
-                strip_accents=options.strip_accents,
+                strip_accents=False,
                 lowercase=options.lowercase,
             )
         )
@@ -284,8 +276,6 @@ def _skeleton(options: TokenizerOptions, model: Any) -> Tokenizer:
     else:
         byte_level = options.algorithm == "byte_bpe"
         steps.append(normalizers.NFC() if byte_level else normalizers.NFKC())
-        if options.strip_accents:
-            steps.extend([normalizers.NFD(), normalizers.StripAccents(), normalizers.NFC()])
         if options.lowercase:
             steps.append(normalizers.Lowercase())
         if byte_level:

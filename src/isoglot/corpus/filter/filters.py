@@ -29,12 +29,8 @@ _FLAG_ENDS = regex.compile(r"[,;|\s]+")
 Mask = NDArray[np.bool_]
 
 
-def clean(text: str, options: PrepareOptions) -> str:
-    """Text in the Unicode form and with the white space that the options ask for; line ends stay line ends."""
-    if options.unicode_form is not None and not text.isascii():
-        text = unicodedata.normalize(options.unicode_form, text)
-    if not options.clean_whitespace:
-        return text
+def clean(text: str) -> str:
+    """Text without control characters and with single spaces; line ends stay line ends."""
     if not text.isprintable() and _CONTROL.search(text):
         text = _CONTROL.sub("", text)
     if "\n" in text:
@@ -104,13 +100,12 @@ class Filters:
         removed: Counter[str] = Counter()
         if records.incomplete:
             removed["incomplete"] = records.incomplete
-        pieces: dict[str, list[NDArray[np.int64]]] = {}
         tests: list[tuple[str, Callable[[list[list[str]], NDArray[np.int64]], Mask]]] = [
             ("empty", lambda texts, _: self._not_empty(texts)),
             ("held_out", lambda texts, rows: self._not_held_out(texts, rows, records.flags)),
             ("script", lambda texts, _: self._right_script(texts, languages)),
-            ("length", lambda texts, _: self._right_length(texts, pieces)),
-            ("ratio", lambda texts, _: self._right_ratio(texts, pieces)),
+            ("length", lambda texts, _: self._right_length(texts)),
+            ("ratio", lambda texts, _: self._right_ratio(texts)),
         ]
         for name, test in tests:
             if not len(keep):
@@ -119,24 +114,14 @@ class Filters:
             if not passed.all():
                 removed[name] = int((~passed).sum())
                 keep = keep[passed]
-                pieces.update({k: [counts[passed] for counts in v] for k, v in pieces.items()})
         columns = {name: [values[i] for i in keep] for name, values in records.columns.items()}
         flags = frozenset(f for text in set(records.flags or ()) for f in split_flags(text))
         return Filtered(columns, len(keep), removed, flags, self._keys(sides, keep, languages))
 
     def _clean(self, records: Records) -> None:
-        if not self._options.clean_whitespace and self._options.unicode_form is None:
-            return
-        for name, values in records.columns.items():
-            worded = "source_words" in records.columns
-            if name in ("text", "source", "target") and not worded:
-                records.columns[name] = [clean(v, self._options) for v in values]
-            elif name in ("words", "source_words", "target_words") and self._options.unicode_form is not None:
-                form = self._options.unicode_form
-                records.columns[name] = [[unicodedata.normalize(form, w) for w in words] for words in values]
-        if "source_words" in records.columns:
-            for side in ("source", "target"):
-                records.columns[side] = [" ".join(words) for words in records.columns[f"{side}_words"]]
+        if self._options.clean_whitespace and "source_words" not in records.columns:
+            for name in {"text", "source", "target"} & records.columns.keys():
+                records.columns[name] = [clean(text) for text in records.columns[name]]
 
     def _not_empty(self, texts: list[list[str]]) -> Mask:
         passed = np.ones(len(texts[0]), dtype=bool)
@@ -167,38 +152,29 @@ class Filters:
                 passed &= share >= self._options.min_script_share
         return passed
 
-    def _right_length(self, texts: list[list[str]], pieces: dict[str, list[NDArray[np.int64]]]) -> Mask:
+    def _right_length(self, texts: list[list[str]]) -> Mask:
         """PPA: `min_pieces` 10 for either side, `max_pair_pieces` 128 for both and their special tokens."""
         options = self._options
         passed = np.ones(len(texts[0]), dtype=bool)
-        limits = (options.min_pieces, options.max_pieces, options.max_pair_pieces)
-        ratio = options.max_length_ratio is not None and options.ratio_unit == "pieces"
-        if all(limit is None for limit in limits) and not ratio:
+        if (options.min_pieces, options.max_pieces, options.max_pair_pieces) == (None, None, None):
             return passed
-        pieces["pieces"] = [self._count_pieces(side) for side in texts]
-        single, pair = 0, 0
-        if options.count_specials:
-            single = self._tokenizer.num_special_tokens_to_add(is_pair=False)
-            pair = self._tokenizer.num_special_tokens_to_add(is_pair=True)
-        for counts in pieces["pieces"]:
+        pieces = [self._count_pieces(side) for side in texts]
+        for counts in pieces:
             passed &= counts >= (options.min_pieces or 0)
             if options.max_pieces is not None:
-                passed &= counts + single <= options.max_pieces
+                specials = self._tokenizer.num_special_tokens_to_add(is_pair=False)
+                passed &= counts + specials <= options.max_pieces
         if options.max_pair_pieces is not None:
-            passed &= sum(pieces["pieces"]) + pair <= options.max_pair_pieces
+            specials = self._tokenizer.num_special_tokens_to_add(is_pair=True)
+            passed &= sum(pieces) + specials <= options.max_pair_pieces
         return passed
 
-    def _right_ratio(self, texts: list[list[str]], pieces: dict[str, list[NDArray[np.int64]]]) -> Mask:
-        options = self._options
-        if options.max_length_ratio is None:
+    def _right_ratio(self, texts: list[list[str]]) -> Mask:
+        if self._options.max_length_ratio is None:
             return np.ones(len(texts[0]), dtype=bool)
-        if options.ratio_unit == "pieces":
-            first, second = pieces["pieces"]
-        else:
-            measure = len if options.ratio_unit == "characters" else _count_words
-            first, second = (np.fromiter(map(measure, side), np.int64, len(side)) for side in texts)
+        first, second = (np.fromiter(map(len, side), np.int64, len(side)) for side in texts)
         shorter = np.maximum(np.minimum(first, second), 1)
-        return np.maximum(first, second) <= options.max_length_ratio * shorter
+        return np.maximum(first, second) <= self._options.max_length_ratio * shorter
 
     def _count_pieces(self, texts: list[str]) -> NDArray[np.int64]:
         counts = np.empty(len(texts), np.int64)
@@ -224,7 +200,3 @@ class Filters:
 def quiet_tokenizers() -> None:
     """Workers are one thread each: the tokenizer's own threads would fight for the same cores."""
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-
-
-def _count_words(text: str) -> int:
-    return len(text.split())

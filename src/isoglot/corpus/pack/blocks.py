@@ -11,7 +11,7 @@ import pyarrow as pa
 from datasets import Dataset
 from numpy.typing import NDArray
 
-__all__ = ["Block", "Ints", "Text", "divide", "renumbered", "rows_of", "slice_text", "units_of"]
+__all__ = ["Block", "Ints", "Text", "divide", "renumbered", "rows_of", "slice_text"]
 
 Ints = NDArray[np.int64]
 """Flat whole numbers."""
@@ -23,7 +23,6 @@ class Text(NamedTuple):
     ids: Ints
     words: Ints
     language: str
-    document: str | None = None
 
 
 @dataclass
@@ -43,16 +42,13 @@ def rows_of(stream: Dataset, side: str = "") -> Iterator[Text]:
     """The examples of a stream (or of one side of it)."""
     ids_name = f"{side}ids" if side else "input_ids"
     names = [ids_name, f"{side}word_ids", f"{side}language"]
-    if not side and "document" in stream.column_names:
-        names.append("document")
     for table in stream.select_columns(names).with_format("arrow").iter(batch_size=1_000):
         ids, bounds = _flat(table.column(ids_name))
         words, _ = _flat(table.column(f"{side}word_ids"))
         languages = table.column(f"{side}language").to_pylist()
-        documents = table.column("document").to_pylist() if "document" in names else [None] * len(languages)
-        for i, (language, document) in enumerate(zip(languages, documents, strict=True)):
+        for i, language in enumerate(languages):
             part = slice(bounds[i], bounds[i + 1])
-            yield Text(ids[part], words[part], language, document)
+            yield Text(ids[part], words[part], language)
 
 
 def _flat(column: Any) -> tuple[Ints, Ints]:
@@ -62,27 +58,6 @@ def _flat(column: Any) -> tuple[Ints, Ints]:
     return array.flatten().to_numpy(zero_copy_only=False).astype(np.int64), (offsets - offsets[0]).astype(
         np.int64
     )
-
-
-def units_of(rows: Iterator[Text], unit: str, room: int | None) -> Iterator[Text]:
-    """Rows as they are, or the consecutive rows of one document joined, while they fit the room there is."""
-    if unit == "row":
-        yield from rows
-        return
-    held: Text | None = None
-    for row in rows:
-        same = held is not None and row.document == held.document and row.language == held.language
-        if held is not None and same and (room is None or len(held.ids) + len(row.ids) <= room):
-            shifted = np.where(row.words >= 0, row.words + held.words.max(initial=-1) + 1, -1)
-            held = held._replace(
-                ids=np.concatenate([held.ids, row.ids]), words=np.concatenate([held.words, shifted])
-            )
-            continue
-        if held is not None:
-            yield held
-        held = row
-    if held is not None:
-        yield held
 
 
 def slice_text(text: Text, start: int, stop: int) -> Text:

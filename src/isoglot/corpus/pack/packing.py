@@ -14,7 +14,7 @@ from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.store import StreamWriter, cached_stream, content_hash, list_array
 from isoglot.corpus.encode.tokenizer import SpecialTemplate, special_template
-from isoglot.corpus.pack.blocks import Block, Text, divide, renumbered, rows_of, slice_text, units_of
+from isoglot.corpus.pack.blocks import Block, Text, divide, renumbered, rows_of, slice_text
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options
 
@@ -23,16 +23,8 @@ __all__ = ["PackMode", "PackOptions", "pack_stream"]
 PackMode = Literal["group_texts", "documents", "xlm_text", "xlm_pairs"]
 """How examples share a block: see :class:`PackOptions`."""
 
-_READ_BY: dict[str, tuple[PackMode, ...]] = {
-    "unit": ("group_texts", "documents", "xlm_text"),
-    "specials": ("group_texts",),
-    "remainder": ("group_texts",),
-    "map_rows": ("group_texts",),
-    "overlong": ("documents",),
-}
-"""Options that not every mode reads, and those that do."""
-
-_VERSION = 1
+_VERSION = 2
+_MAP_ROWS = 1_000  # rows a batch of Hugging Face's map has, after each of which the remainder is dropped
 _WRITE_ROWS = 500
 
 
@@ -40,51 +32,31 @@ class PackOptions(Options):
     """How a stream is packed.
 
     Attributes:
-        mode: ``group_texts``: all texts after one another, cut every ``block`` tokens (Hugging Face's recipe for MLM).
-            ``documents``: as many whole texts as fit. ``xlm_text``: XLM's MLM instances, whole sentences up to
+        mode: ``group_texts``: all texts after one another, cut every ``block`` tokens (Hugging Face's recipe for MLM:
+            what is left of every 1,000 rows is dropped). ``documents``: as many whole texts as fit; one that exceeds a
+            block is split. ``xlm_text``: XLM's MLM instances, whole sentences up to
             ``block``, padded. ``xlm_pairs``: XLM's TLM instances, source sentences up to ``block / 2``, padded to it,
             then their translations likewise; a pair goes to the next instance as soon as either side would exceed
             its half.
         block: tokens in a block, specials included; 512 in all the papers, so halves of 256.
-        unit: what one text is: a ``row``, or a ``document``: consecutive rows alike in the column ``document``.
-        specials: put the tokenizer's specials around each text (``group_texts``; the others always do).
-        remainder: ``group_texts``: ``drop`` what is left of every ``map_rows`` rows, as Hugging Face's batched map
-            does (and ALIGN-MLM's data did), or ``keep`` it: nothing is lost, and the last block is shorter.
-        map_rows: rows a batch of that map has.
         isolate: number the texts of a block (``document_ids``), so attention stays inside each, and let positions
             restart; ``None``: for ``documents`` only. XLM's sentences are never isolated.
-        overlong: ``documents``: ``split`` a text that exceeds a block, ``truncate`` or ``drop`` it. XLM's instances
-            always drop sentences that fill a block (or half) alone.
         language_ids: id of each language, written for every token, such as {en: 1, de: 2}.
         language_padding: language id of padding: 0, or the padding index of RoBERTa-style embeddings.
     """
 
     mode: PackMode = "documents"
     block: int = Field(default=512, ge=8)
-    unit: Literal["row", "document"] = "row"
-    specials: bool = True
-    remainder: Literal["drop", "keep"] = "drop"
-    map_rows: int = Field(default=1_000, ge=1)
     isolate: bool | None = None
-    overlong: Literal["split", "truncate", "drop"] = "split"
     language_ids: dict[str, int] | None = None
     language_padding: int = Field(default=0, ge=0)
 
     @model_validator(mode="after")
-    def _read_by_the_mode(self) -> PackOptions:
-        """Options that the mode would leave unread."""
-        problems = [
-            f"{name}: {getattr(self, name)} is without effect on mode {self.mode} ({', '.join(modes)} "
-            f"{'read' if len(modes) > 1 else 'reads'} it): leave it out"
-            for name, modes in _READ_BY.items()
-            if self.mode not in modes and getattr(self, name) != type(self).model_fields[name].default
-        ]
+    def _xlm_is_never_isolated(self) -> PackOptions:
         if self.isolate and self.mode.startswith("xlm"):
-            problems.append(
+            raise ValueError(
                 f"isolate: true given, but sentences of mode {self.mode} see each other: leave it out"
             )
-        if problems:
-            raise ValueError("; ".join(problems))
         return self
 
 
@@ -143,7 +115,7 @@ def pack_stream(
         if written == 0:
             raise ConfigurationError(
                 f"pack: no block of {options.block} tokens came of {len(stream)} examples ({packer.counts}); "
-                "give more text, a smaller block, or remainder: keep"
+                "give more text or a smaller block"
             )
         return {
             "kind": "packed",
@@ -166,7 +138,7 @@ class _Packer:
         self.isolate = options.mode == "documents" if options.isolate is None else options.isolate
         if options.mode.startswith("xlm"):
             self.isolate = False
-        self.counts = {"dropped": 0, "split": 0, "truncated": 0, "remainder_tokens": 0}
+        self.counts = {"dropped": 0, "split": 0, "remainder_tokens": 0}
 
     def texts(self, stream: Dataset) -> Iterator[dict[str, Any]]:
         """Blocks of a text stream."""
@@ -175,7 +147,7 @@ class _Packer:
             return
         longest = self.options.block
         open_blocks: dict[str, Block] = {}
-        for text in self._sized(units_of(rows_of(stream), self.options.unit, longest - self.specials)):
+        for text in self._sized(rows_of(stream)):
             block = open_blocks.setdefault(text.language, Block())
             if block.size + len(text.ids) > longest:
                 yield self._finished(block)
@@ -206,20 +178,13 @@ class _Packer:
     def _sized(self, texts: Iterator[Text]) -> Iterator[Text]:
         """Texts with specials, none longer than a block."""
         room = self.options.block - self.specials
-        policy = "drop" if self.options.mode == "xlm_text" else self.options.overlong
         for text in texts:
-            too_long = len(text.ids) > room or (self.options.mode == "xlm_text" and len(text.ids) == room)
-            if not too_long:
-                yield self._surround(text)
-            elif policy == "drop":
+            if self.options.mode == "xlm_text" and len(text.ids) >= room:
                 self.counts["dropped"] += 1
-            elif policy == "truncate":
-                self.counts["truncated"] += 1
-                yield self._surround(slice_text(text, 0, room))
-            else:
-                self.counts["split"] += 1
-                for start in range(0, len(text.ids), room):
-                    yield self._surround(slice_text(text, start, start + room))
+                continue
+            self.counts["split"] += len(text.ids) > room
+            for start in range(0, max(len(text.ids), 1), room):
+                yield self._surround(slice_text(text, start, start + room))
 
     def _surround(self, text: Text) -> Text:
         words = np.pad(text.words, (len(self.prefix), len(self.suffix)), constant_values=-1)
@@ -227,19 +192,14 @@ class _Packer:
 
     def _chunks(self, stream: Dataset) -> Iterator[dict[str, Any]]:
         """Equal chunks of the concatenated texts."""
-        step = self.options.map_rows if self.options.remainder == "drop" else len(stream)
-        for start in range(0, len(stream), step):
+        for start in range(0, len(stream), _MAP_ROWS):
             rest = Block()
-            rows = stream.select(range(start, min(start + step, len(stream))))
-            for text in units_of(rows_of(rows), self.options.unit, None):
-                rest.add(self._surround(text) if self.options.specials else text)
+            for text in rows_of(stream.select(range(start, min(start + _MAP_ROWS, len(stream))))):
+                rest.add(self._surround(text))
                 while rest.size >= self.options.block:
                     block, rest = divide(rest, self.options.block)
                     yield self._finished(block)
-            if rest.size and self.options.remainder == "keep":
-                yield self._finished(rest)
-            elif rest.size:
-                self.counts["remainder_tokens"] += rest.size
+            self.counts["remainder_tokens"] += rest.size
 
     def _finished(self, block: Block) -> dict[str, Any]:
         """One block's columns."""
@@ -298,7 +258,7 @@ class _Packer:
 def _stream_columns(options: PackOptions) -> list[str]:
     if options.mode == "xlm_pairs":
         return [f"{side}_{name}" for side in ("source", "target") for name in ("ids", "word_ids", "language")]
-    return ["input_ids", "word_ids", "language"] + (["document"] if options.unit == "document" else [])
+    return ["input_ids", "word_ids", "language"]
 
 
 def _features(options: PackOptions) -> Features:

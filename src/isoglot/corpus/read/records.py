@@ -118,7 +118,7 @@ def parse_links(
                     path=path,
                     line=line,
                 )
-            if match[2] in "p?" and not source.possible_links:
+            if match[2] in "p?":  # a possible link
                 continue
             pair = (int(match[1]), int(match[3]))
         else:

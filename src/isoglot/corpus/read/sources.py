@@ -80,7 +80,6 @@ class Reading(Options):
         False, "Text: blank lines separate documents; a document is one row.", group=READING
     )
     one_based: bool = option(False, "Word links count from 1, as in most gold files.", group=READING)
-    possible_links: bool = option(False, "Keep possible links (3p4) as well as sure ones.", group=READING)
     subset: str | None = option(None, "Configuration name of a Hugging Face dataset.", group=READING)
     split: str = option("train", "Split of a Hugging Face dataset.", group=READING)
     revision: str | None = option(None, "Revision of a Hugging Face dataset.", group=READING)
