@@ -13,9 +13,7 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
     TrainerCallback,
-    TrainerControl,
     TrainerState,
-    TrainingArguments,
 )
 
 from isoglot.errors import TrainingError
@@ -73,29 +71,18 @@ class Watcher(TrainerCallback):
     def __init__(self, progress: Reporter, metric: str) -> None:
         self.progress, self.metric = progress, metric
 
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
-    ) -> None:
+    def on_train_begin(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
         """Find the best checkpoint of a resumed run again, also where the run's folder was moved."""
         if state.best_global_step:
             state.best_model_checkpoint = str(
                 Path(str(args.output_dir)) / f"checkpoint-{state.best_global_step}"
             )
 
-    def on_step_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
-    ) -> None:
+    def on_step_end(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
         """Move the bar."""
         self.progress.progress("fine-tune", state.global_step, state.max_steps)
 
-    def on_log(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        logs: dict[str, float] | None = None,
-        **_: Any,
-    ) -> None:
+    def on_log(self, args: Any, state: TrainerState, control: Any, logs: Any = None, **_: Any) -> None:
         """Stop at a loss that is no number, be it the mean of the last steps or of the whole training."""
         for name in ("loss", "train_loss"):
             loss = (logs or {}).get(name, 0.0)
@@ -103,12 +90,7 @@ class Watcher(TrainerCallback):
                 raise TrainingError(f"the loss is {loss} at step {state.global_step}; {LOWER}")
 
     def on_evaluate(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        metrics: dict[str, float] | None = None,
-        **_: Any,
+        self, args: Any, state: TrainerState, control: Any, metrics: Any = None, **_: Any
     ) -> None:
         """Tell the development score."""
         value = (metrics or {}).get("eval_selection")

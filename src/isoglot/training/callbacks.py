@@ -21,15 +21,11 @@ class StepHooks(TrainerCallback):
     def __init__(self, batches: TokenBudgetBatches, meter: Meter) -> None:
         self.batches, self.meter = batches, meter
 
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
-    ) -> None:
+    def on_train_begin(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
         """Start the clock of tokens a second."""
         self.meter.flush()
 
-    def on_pre_optimizer_step(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
-    ) -> None:
+    def on_pre_optimizer_step(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
         """Stop before a broken gradient is applied (on a GPU one step later, so as not to wait for it)."""
         self.meter.require_finite(wait=args.device.type != "cuda")
 
@@ -52,20 +48,11 @@ class Told(TrainerCallback):
         self.report = report
         self._began = (0, 0.0)
 
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
-    ) -> None:
+    def on_train_begin(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
         """Start the clock."""
         self._began = (state.global_step, time.perf_counter())
 
-    def on_log(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        logs: dict[str, float] | None = None,
-        **_: Any,
-    ) -> None:
+    def on_log(self, args: Any, state: TrainerState, control: Any, logs: Any = None, **_: Any) -> None:
         """One line."""
         first, began = self._began
         if logs and "loss" in logs and state.global_step > first:
@@ -75,9 +62,7 @@ class Told(TrainerCallback):
             place = f"step {state.global_step}/{state.max_steps}"
             self.report.note(f"{place} {describe(logs)}  left {time_left}")
 
-    def on_step_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
-    ) -> None:
+    def on_step_end(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
         """Move the bar."""
         self.report.progress("train", state.global_step, state.max_steps)
 
