@@ -22,7 +22,7 @@ from isoglot.analysis.options import Subset
 from isoglot.errors import ConfigurationError
 
 _CELLS = 1 << 24
-"""Similarities held at a time by default: 64 MB in float32."""
+"""Similarities held at a time: 64 MB in float32."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +52,6 @@ def alignment_score(
     exclude: Collection[int] = (),
     subset: Subset | None = None,
     offsets: tuple[Tensor, Tensor] | None = None,
-    chunk: int | None = None,
 ) -> EmbeddingScore:
     """The alignment score of an embedding table.
 
@@ -67,7 +66,6 @@ def alignment_score(
         subset: draw a part of the pairs first; by default all are used.
         offsets: vectors added to the source and to the target rows before the cosine: the language embeddings of XLM
             and DICT-MLM, as the paper's code does. Shape: (size,) each.
-        chunk: source rows compared at a time; by default as many as fill 64 MB.
 
     Raises:
         ConfigurationError: not exactly one of ``pairs`` and ``copied_from``, rows that the table lacks, nothing left
@@ -96,7 +94,7 @@ def alignment_score(
     left, right = (embeddings[rows.to(embeddings.device)].float() for rows in (sources, targets))
     if offsets is not None:
         left, right = left + offsets[0].to(left), right + offsets[1].to(right)
-    found = score_vectors(left, right, torch.stack([source_at, target_at], dim=1), chunk=chunk)
+    found = score_vectors(left, right, torch.stack([source_at, target_at], dim=1))
     return EmbeddingScore(
         found.score, found.backward, found.cosine, found.tokens, found.candidates,
         sources[found.asked], found.correct,
@@ -104,9 +102,7 @@ def alignment_score(
 
 
 @torch.no_grad()
-def score_vectors(
-    source: Tensor, target: Tensor, gold: Tensor, *, chunk: int | None = None
-) -> EmbeddingScore:
+def score_vectors(source: Tensor, target: Tensor, gold: Tensor) -> EmbeddingScore:
     """The alignment score of two sets of vectors.
 
     ``source`` (n, size) and ``target`` (m, size) are vectors, all of the latter candidates; ``gold`` (pairs, 2) are
@@ -114,7 +110,7 @@ def score_vectors(
     """
     if not len(gold):
         raise ConfigurationError("alignment score: no pair given; at least one is needed")
-    forward, backward = nearest_both_ways(source, target, chunk=chunk)
+    forward, backward = nearest_both_ways(source, target)
     width = len(target)
     keys = gold[:, 0] * width + gold[:, 1]
     asked, answered = gold[:, 0].unique(), gold[:, 1].unique()
@@ -137,7 +133,7 @@ def draw(subset: Subset, count: int) -> Tensor:
     return torch.from_numpy(np.sort(order[count - int(count * subset.share) :]))
 
 
-def nearest_both_ways(source: Tensor, target: Tensor, *, chunk: int | None = None) -> tuple[Tensor, Tensor]:
+def nearest_both_ways(source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Each vector's nearest one of the other set by cosine; of equally near ones the first.
 
     Computed in one pass over blocks of rows, so that the n · m similarities are never held whole.
@@ -149,7 +145,7 @@ def nearest_both_ways(source: Tensor, target: Tensor, *, chunk: int | None = Non
             "alignment score: embeddings that are not finite given; the run has diverged, use an earlier checkpoint"
         )
     left, right = (torch.nn.functional.normalize(v.float(), dim=-1) for v in (source, target))
-    rows = chunk or max(1, _CELLS // max(1, len(right)))
+    rows = max(1, _CELLS // max(1, len(right)))
     forward = []
     best = torch.full((len(right),), -torch.inf, device=right.device)
     best_at = torch.zeros(len(right), dtype=torch.long, device=right.device)
