@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from isoglot.checks import validated
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.errors import ConfigurationError
 from isoglot.runs.files import write_text
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.calls import Step
@@ -278,12 +278,9 @@ class _Lines:
         self.paths = paths
 
     def __iter__(self) -> Iterator[str]:
-        for path in self.paths:
-            try:
-                with Path(path).open(encoding="utf-8") as file:
-                    yield from (line.rstrip("\n") for line in file)
-            except (OSError, UnicodeDecodeError) as error:
-                raise InputError(f"cannot be read ({error}); name a text file in UTF-8", path=path) from error
+        from isoglot.corpus.labelled.files import numbered_lines  # noqa: PLC0415 - loads the libraries
+
+        return (line for path in self.paths for _, line in numbered_lines(path))
 
 
 def _write_sides(place: Path) -> None:
