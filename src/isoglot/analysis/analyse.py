@@ -106,11 +106,7 @@ class Job:
 
     @cached_property
     def subjects(self) -> list[Subject]:
-        """The checkpoints with names that tell them apart: the runs', or the paths where two runs have one name.
-
-        Raises:
-            ConfigurationError: None is given, one is not there, or there is another number of labels.
-        """
+        """The checkpoints with names that tell them apart: the runs', or the paths where two runs have one name."""
         checkpoints, labels = self.checkpoints, self.labels
         if not checkpoints:
             raise ConfigurationError("no checkpoint given; name at least one folder")

@@ -29,10 +29,6 @@ def analyse_correlation(
 
     Results are files or folders with rows of ``isoglot analyse alignment`` and of ``isoglot transfer``; none for the
     paper's points alone. The correlations are by task and group (ours, the paper's).
-
-    Raises:
-        ConfigurationError: nothing to correlate, or a task that has no drops.
-        InputError: results that cannot be read.
     """
     job = Job((), out=out)
     if not results and not request.with_paper:

@@ -24,12 +24,7 @@ _PAIR = re.compile(r"(?<![A-Za-z])([a-z]{2,3})-([a-z]{2,3})(?![A-Za-z])")
 
 
 def analyse_layers(job: Job, request: LayersRequest) -> list[Path]:
-    """A figure of AER by layer for each gold file, and one of their mean where there are several (XLM-Align, Fig. 2).
-
-    Raises:
-        ConfigurationError: no such method, layer or metric.
-        InputError: gold links that cannot be read, or without words.
-    """
+    """A figure of AER by layer for each gold file, and of their mean where there are several (XLM-Align, Fig. 2)."""
     options = {m: EmbeddingOptions.build(**{"method": m, **request.settings}) for m in request.methods}
     names = [_title(path) for path in request.gold]
     if len(set(names)) < len(names):

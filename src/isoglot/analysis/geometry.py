@@ -34,11 +34,7 @@ def anisotropy(vectors: Tensor) -> float:
 
     All pairs, where others draw some at random; u are the unit vectors.
 
-    Args:
-        vectors: Shape: (n, hidden).
-
-    Raises:
-        ConfigurationError: fewer than two vectors.
+    **Shape**: (n, hidden), two vectors at least.
 
     Source: Ethayarajh 2019, *How Contextual are Contextualized Word Representations?*, §3.3.
     """
@@ -52,11 +48,7 @@ def anisotropy(vectors: Tensor) -> float:
 def top_component_share(vectors: Tensor) -> float:
     """Per cent of the variance that lies in the first principal component.
 
-    Args:
-        vectors: Shape: (n, hidden).
-
-    Raises:
-        ConfigurationError: fewer than two vectors.
+    **Shape**: (n, hidden), two vectors at least.
 
     Source: Mu and Viswanath 2018, *All-but-the-Top*.
     """
@@ -75,13 +67,8 @@ def top_component_share(vectors: Tensor) -> float:
 def hubness(queries: Tensor, keys: Tensor, *, k: int = 10) -> Hubness:
     """Hubness of the keys among the queries' nearest neighbours by cosine.
 
-    Args:
-        queries: Shape: (n, hidden). Of another language, for hubs of cross-lingual retrieval.
-        keys: Shape: (m, hidden).
-        k: neighbours of each query.
-
-    Raises:
-        ConfigurationError: k does not fit.
+    **Shape**: queries (n, hidden), of another language for hubs of cross-lingual retrieval; keys (m, hidden); k is 1
+    to m.
 
     Source: Radovanović et al. 2010, *Hubs in Space*; Dinu et al. 2015 (in cross-lingual retrieval).
     """

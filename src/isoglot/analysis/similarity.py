@@ -30,16 +30,11 @@ def linear_cka(first: Tensor, second: Tensor, *, debiased: bool = True) -> float
 
     where the diagonals of :math:`\tilde K, \tilde L` are 0. Neither n × n matrix is ever made.
 
-    Args:
-        first: X. Shape: (n, hidden).
-        second: Y. Shape: (n, hidden of any size).
-        debiased: use HSIC₁ instead of HSIC₀.
+    **Shape**: (n, hidden), where the hidden sizes may differ and n is at least 4. ``debiased`` uses HSIC₁ instead of
+    HSIC₀.
 
     Returns:
         The alignment; not a number where one side does not vary.
-
-    Raises:
-        ConfigurationError: the numbers of rows differ, or there are fewer than 4.
 
     Source: Kornblith et al. 2019, *Similarity of Neural Network Representations Revisited*; Song et al. 2012
     (the debiased estimator); Nguyen et al. 2021.
@@ -57,13 +52,7 @@ def neighbour_overlap(first: Tensor, second: Tensor, *, k: int = 10) -> float:
     ``100/n · Σ_i |N_k(x_i) ∩ N_k(y_i)| / k``, neighbours by cosine among the other rows of the same side; by chance
     ``100 k / (n − 1)``. Unlike retrieval it does not ask the two languages to lie in the same place.
 
-    Args:
-        first: Shape: (n, hidden).
-        second: Shape: (n, hidden).
-        k: neighbours, at most n − 1 of them.
-
-    Raises:
-        ConfigurationError: the numbers of rows differ, or k does not fit.
+    **Shape**: (n, hidden) each; k is 1 to n − 1.
     """
     _same_rows(first, second, least=2)
     if not 1 <= k < len(first):
@@ -78,11 +67,7 @@ def neighbour_overlap(first: Tensor, second: Tensor, *, k: int = 10) -> float:
 def retrieval(first: Tensor, second: Tensor) -> tuple[float, float]:
     """How often the partner is the nearest row of the other side by cosine, in per cent.
 
-    Returns:
-        From the first side to the second, and back.
-
-    Raises:
-        ConfigurationError: the numbers of rows differ.
+    The first figure is from the first side to the second, the other back. **Shape**: (n, hidden) each.
     """
     _same_rows(first, second, least=1)
     own = torch.arange(len(first))

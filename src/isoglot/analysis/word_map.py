@@ -176,9 +176,6 @@ def project(vectors: Tensor, options: Projection) -> Array:
 
     Principal components are turned so that the largest loading of each is positive; t-SNE starts from them, so both
     are functions of the vectors and the seed.
-
-    Raises:
-        ConfigurationError: fewer than three points, or no scikit-learn for t-SNE.
     """
     points = vectors.double().cpu().numpy()
     if len(points) < 3:

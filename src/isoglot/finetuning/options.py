@@ -136,11 +136,6 @@ PRESETS = ("xtreme", "weam", "ppa", "align_mlm", "xlm_align")
 def preset(name: str, task: Any, **changes: Any) -> FinetuneOptions:
     """A paper's settings for a task, without those that are the task's own options.
 
-    Args:
-        name: One of :data:`PRESETS`, or of a custom task's own.
-        task: A task, its class, or its name.
-        **changes: Values that replace the preset's.
-
     Raises:
         ConfigurationError: The preset is unknown, the paper has none for this task, or values are bad.
 

@@ -62,9 +62,6 @@ def compare(cells: Iterable[Cell], *, others: bool = False) -> list[Table]:
     columns measured, and the paper's over the same ones. Notes count the pairs of rows that stand in the paper's order.
 
     Of several cells for one place and seed the last one counts; ``others`` adds the paper's rows without any.
-
-    Raises:
-        ConfigurationError: a cell names a table, row or column that its paper does not have.
     """
     groups: dict[tuple[str, str], list[Cell]] = defaultdict(list)
     for cell in cells:

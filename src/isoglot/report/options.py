@@ -23,11 +23,7 @@ class CompareOptions(Options):
 
     @property
     def names(self) -> dict[str, str]:
-        """Run to what it is called in the report.
-
-        Raises:
-            ConfigurationError: A text has another form.
-        """
+        """Run to what it is called in the report."""
         found = {}
         for text in self.rename:
             run, _, name = (part.strip() for part in text.partition("="))
