@@ -83,7 +83,8 @@ def test_alignment_of_a_copied_vocabulary_is_found_from_the_recipe(tmp_path: Pat
     model.save_pretrained(run / "checkpoint")
     copy.tokenizer.save_pretrained(run / "checkpoint")
     copy.save(derived / "tokenizer")
-    ids = torch.tensor([[i] for i, _ in copy.pairs()[:5]])
+    copied = sorted({*range(copy.size)} - {*copy.original.all_special_ids, *copy.unshifted, *copy.shared})
+    ids = torch.tensor([[i] for i in copied[:5]])
     tensors = {"objectives.d.source_pieces": ids, "objectives.d.target_pieces": ids + copy.size}
     save_file(tensors, run / "checkpoint" / "objectives.safetensors")
     (derived / "manifest.json").write_text(json.dumps({"language": "en-x-trans"}))
@@ -93,10 +94,10 @@ def test_alignment_of_a_copied_vocabulary_is_found_from_the_recipe(tmp_path: Pat
     assert rows["alignment_score"].value == rows["alignment_held_out"].value == 100
     assert rows["alignment_score"].language == "en-x-trans"
     assert rows["alignment_trained"].examples == 5
-    assert rows["alignment_score"].examples == len(copy.pairs())
+    assert rows["alignment_score"].examples == len(copied)
     half = AlignmentRequest(copied_from=copy.size, name="x", options=ScoreOptions(subset=Subset(share=0.5)))
     few = {r.metric: r for r in analyse_alignment(Job([run], out=tmp_path / "out"), half)}
-    assert few["alignment_score"].examples == len(copy.pairs()) // 2
+    assert few["alignment_score"].examples == len(copied) // 2
     assert few["alignment_score"].language == "x"
 
 
