@@ -129,7 +129,7 @@ def measure(folder: Path, processes: int, tokenizer: str, engine: str) -> dict[s
         [sys.executable, "-c", CHILD, str(folder), str(out), str(processes), tokenizer, engine],
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        env={**os.environ, "OMP_NUM_THREADS": "1", "RAY_worker_niceness": "0"},
     )
     watched = psutil.Process(child.pid)
     peaks = (0, 0, 0, 0)

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 import sys
+import time
 
+import psutil
 import pytest
 from typer.testing import CliRunner
 
@@ -189,3 +194,52 @@ def test_the_command_runs_on_ray(corpus, encoder, tmp_path):
     assert one[:] == other[:]
     assert set(one["target_language"]) == {"xx", "yy"}
     assert json.loads((tmp_path / "b" / "manifest.json").read_text())["rows"] == len(one) > 1000
+
+
+RUN = """
+import json, sys
+from isoglot.align.align_file import align_file
+from isoglot.align.options import AlignRequest, aligner_of
+from isoglot.corpus.read.sources import Source
+corpus, out, options = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+align_file([Source(path=corpus)], out, AlignRequest(aligner=aligner_of(**options), output="jsonl"))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("killed", ["workers", "driver"])
+def test_a_run_that_loses_its_workers_or_its_driver_goes_on(corpus, encoder, tmp_path, killed):
+    pytest.importorskip("ray.data")
+    shards = sorted(str(path) for path in corpus.glob("*.parquet"))
+    sources = [Source(path=path, source_language="en", target_language="xx") for path in shards * 6]
+    corpus = prepare(sources, tmp_path / "prepared").path
+    expected = local(corpus, encoder, tmp_path)
+    out, parts = tmp_path / "ray.jsonl", tmp_path / "ray.jsonl.parts"
+    options = {
+        "method": "itermax",
+        "model": str(encoder),
+        "engine": "ray",
+        "workers": 2,
+        "part_pairs": 512,
+        **OPTIONS,
+    }
+    command = [sys.executable, "-c", RUN, str(corpus), str(out), json.dumps(options)]
+    process = subprocess.Popen(command)
+    while process.poll() is None and len(list(parts.glob("*.parquet"))) < 2:
+        time.sleep(0.02)
+    assert process.poll() is None, "the run was over too soon"
+    if killed == "driver":
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        assert not out.exists()
+        process = subprocess.Popen(command)
+    else:
+        below = psutil.Process(process.pid).children(recursive=True)
+        actors = [p for p in below if p.cmdline() and "MapWorker" in p.cmdline()[0]]
+        assert actors
+        for actor in actors:
+            actor.kill()
+    assert process.wait() == 0
+    assert out.read_text(encoding="utf-8") == expected
+    assert not parts.exists()

@@ -126,6 +126,9 @@ def test_retrieval_of_equal_sentences_is_perfect(encoder: Path, tmp_path: Path) 
     assert len(read(tmp_path / "results.jsonl")) == len(rows)
     evaluate(encoder, task, languages=["de"], options=out)
     assert len(read(tmp_path / "results.jsonl")) == len(rows), "measured once"
+    (tmp_path / ".results.jsonl.done").unlink()  # as after a kill between the rows and the note of them
+    evaluate(encoder, task, languages=["de"], options=out)
+    assert len(read(tmp_path / "results.jsonl")) == len(rows), "rows are not written twice"
     (tmp_path / "tatoeba.deu-eng.deu").write_text("x\n" + "\n".join(lines.split("\n")[1:]))
     evaluate(encoder, task, languages=["de"], options=out)
     assert len(read(tmp_path / "results.jsonl")) == 2 * len(rows), "an edited file is measured again"

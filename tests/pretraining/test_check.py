@@ -107,6 +107,10 @@ def test_settings_that_a_recipe_decides_elsewhere_say_where(tiny_recipe: Path, n
     assert f"train.{name}: another part" in complaints(tiny_recipe, f"train.{name}=1")
 
 
+def test_parameters_can_be_shared_out_among_ranks(tiny_recipe: Path) -> None:
+    assert load_recipe(tiny_recipe, ["train.fsdp=true"]).train["fsdp"] is True
+
+
 def test_weights_can_be_schedules(tiny_recipe: Path) -> None:
     recipe = load_recipe(tiny_recipe, ["objectives.masked_lm.weight={value: 2.0, start_step: 5}"])
     weight = recipe.objectives["masked_lm"].weight

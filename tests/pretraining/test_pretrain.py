@@ -242,7 +242,6 @@ def test_killed_and_resumed_from_the_command_line(tiny_recipe: Path, tmp_path: P
 
 @pytest.mark.slow
 def test_two_processes_prepare_once_and_train_together(tiny_recipe: Path, tmp_path: Path) -> None:
-    out = tmp_path / "run"
     torchrun = [
         sys.executable,
         "-m",
@@ -252,18 +251,23 @@ def test_two_processes_prepare_once_and_train_together(tiny_recipe: Path, tmp_pa
         "--master-port",
         "29731",
     ]
-    result = subprocess.run(
-        [*torchrun, *command(tiny_recipe, out)[1:]],
-        check=False,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        timeout=250,
-    )
-    assert result.returncode == 0, result.stderr
-    assert json.loads((out / "manifest.json").read_text())["devices"] == 2
-    assert result.stderr.count("rows of") == 1, "only the first rank prepares"
-    AutoModelForMaskedLM.from_pretrained(out / "checkpoint")
+    weights = []
+    for name, sets in (("ddp", []), ("fsdp", ["--set", "train.fsdp=true"])):
+        out = tmp_path / name
+        result = subprocess.run(
+            [*torchrun, *command(tiny_recipe, out, *sets)[1:]],
+            check=False,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            timeout=250,
+        )
+        assert result.returncode == 0, result.stderr
+        assert json.loads((out / "manifest.json").read_text())["devices"] == 2
+        assert result.stderr.count("rows of") == (name == "ddp"), "only the first rank prepares, and once"
+        AutoModelForMaskedLM.from_pretrained(out / "checkpoint")
+        weights.append(load_file(out / "checkpoint" / "model.safetensors"))
+    assert all(torch.allclose(value, weights[1][key], atol=1e-5) for key, value in weights[0].items())
 
 
 @pytest.mark.slow

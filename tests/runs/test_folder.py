@@ -37,6 +37,11 @@ def test_a_folder_is_new_then_unfinished_then_finished(tmp_path: Path) -> None:
     assert {"versions", "started", "finished"} <= manifest.keys()
 
 
+def test_what_a_killed_writer_left_does_not_make_a_folder_another_ones(tmp_path: Path) -> None:
+    (tmp_path / ".run.json.123-0-host.partial").write_text("{")
+    assert state(tmp_path) == "new"
+
+
 def test_the_message_names_what_differs(tmp_path: Path) -> None:
     run_folder.begin(tmp_path, WANTED)
     other = {"recipe": {"steps": 3, "views": [{"rate": 0.2}]}, "inputs": [{"path": "a.txt", "size": 8}]}

@@ -248,7 +248,10 @@ class _Measure:
             known = [] if self.options.again else self.known(language, split)
             if known:
                 return known
-            append(out, rows)
+            if (
+                self.options.again or held(out)[-len(rows) :] != rows
+            ):  # else of a run killed before it noted them
+                append(out, rows)
             with _journal(out).open("a", encoding="utf-8") as file:
                 file.write(f"{self._key(language, split)}\n")
         return rows

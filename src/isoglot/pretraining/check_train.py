@@ -43,7 +43,10 @@ def check_train(document: Document) -> None:
             "(save_total_limit) and run `isoglot evaluate` on them",
         )
     fields = {f.name for f in dataclasses.fields(TrainingArguments) if f.init} - set(OWNED_SETTINGS)
-    hints = typing.get_type_hints(TrainingArguments)
+    hints = {
+        **typing.get_type_hints(TrainingArguments),
+        "fsdp": bool | str | None,
+    }  # its own hint leaves out true
     for name, value in settings.items():
         location: Location = ("train", name)
         if name in OWNED_SETTINGS:

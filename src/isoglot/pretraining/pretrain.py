@@ -111,10 +111,11 @@ def _pretrained(
         require_columns(built.views, streams)
     try:
         if main and state == "new":
-            resolved = dump_yaml(explicit(recipe, built.made))
-            write_text(out / RECIPE, f"# {recipe.name}, everything explicit\n{resolved}")
             about = {"name": recipe.name, **wanted, "seed": recipe.seed, "inputs": inputs, "values": values}
             run_folder.begin(out, about)
+        if main and not (out / RECIPE).is_file():
+            resolved = dump_yaml(explicit(recipe, built.made))
+            write_text(out / RECIPE, f"# {recipe.name}, everything explicit\n{resolved}")
         trainer = build_trainer(recipe, built, streams, tokenizer, args)
         trainer.add_callback(Told(report))
         report.note(f"training {recipe.name}: {trainer.batches.steps:,} steps, run folder {out}")

@@ -24,6 +24,7 @@ from isoglot.runs.disk import full_disk_named
 __all__ = [
     "flush",
     "is_stream",
+    "is_temporary",
     "make_folder",
     "read_json",
     "refuse_overwriting",
@@ -211,6 +212,11 @@ def is_stream(path: Path) -> bool:
     if path.exists() and str(path).startswith(_STREAMS):
         return not path.is_dir()
     return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def is_temporary(path: Path) -> bool:
+    """Whether a file or folder is what a writer here gives its name only when it is whole."""
+    return path.name.startswith(".") and path.name.endswith(_SUFFIX)
 
 
 def _temporary(target: Path) -> Path:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from isoglot.errors import ConfigurationError
-from isoglot.runs.files import read_json, whole_folder, write_json
+from isoglot.runs.files import is_temporary, read_json, whole_folder, write_json
 from isoglot.runs.lock import locked
 
 __all__ = [
@@ -85,7 +85,8 @@ def state_of(
     place = Path(folder)
     if place.exists() and not place.is_dir():
         raise ConfigurationError(f"{folder}: is a file, and {what}s are folders; choose another --out")
-    if not place.exists() or all(path.name == _LOCK for path in place.iterdir()):
+    # a run killed while it began has left a temporary file, which the next one removes
+    if not place.exists() or all(p.name == _LOCK or is_temporary(p) for p in place.iterdir()):
         return "new"
     manifest, started = read_json(place / name), read_json(place / RUN)
     held = {**(started or {}), **(manifest or {})}
