@@ -39,7 +39,7 @@ VERBS = sorted(CALLS)
 DATA = (".parquet", ".txt", ".conllu", ".tsv", ".safetensors", ".arrow", ".npz")
 """Files that hold no time of day, and so are the same in every run."""
 TRAINS_A_VOCABULARY = ("study",)
-"""The library's training of a vocabulary depends on hashes of the process, and so do files and their names after it."""
+"""The library's training of a vocabulary depends on hashes of the process, and so do files and names after it."""
 LEFT = (".partial", ".lock", ".parts", ".saving", ".tmp", ".old")
 SUPPORT = Path(__file__).parents[1] / "support"
 
