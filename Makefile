@@ -45,11 +45,12 @@ test: $(STAMP)  ## the tests, without the slow ones
 test-all: $(STAMP)  ## every test, end-to-end runs included
 	$(PYTEST)
 
-test-lowest: | $(VENV)/bin/python  ## command line and recipes with the lowest versions that pyproject.toml allows
+test-lowest: | $(VENV)/bin/python  ## command line, recipes and training with the lowest versions that pyproject.toml allows
 	$(PIP) uv
 	test -x $(VENV)-lowest/bin/python || $(VENV)/bin/python -m venv $(VENV)-lowest
 	$(RUN) uv pip install --quiet --resolution lowest-direct --python $(VENV)-lowest/bin/python -e '.[dev]'
-	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(VENV)-lowest/bin/python -m pytest -n 2 -m "not slow" tests/cli tests/recipe
+	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(VENV)-lowest/bin/python -m pytest -n 2 -m "not slow" tests/cli tests/recipe \
+	  tests/pretraining/test_recipe_runs.py tests/training/test_trainer.py
 
 wheel: | $(VENV)/bin/python  ## dist/: wheel and source distribution, checked
 	$(PIP) build twine check-wheel-contents

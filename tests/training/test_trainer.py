@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -184,7 +185,7 @@ def test_export(tmp_path: Path) -> None:
         "a\\|b",
     ):
         assert part in text, part
-    assert "## Seed\n\n7" in text and f"| torch | {torch.__version__} |" in text
+    assert "## Seed\n\n7" in text and f"| torch | {version('torch')} |" in text
     assert not (out / checkpoints.OBJECTIVES).exists()
     with pytest.raises(ConfigurationError, match="not empty"):
         export_encoder(trainer, out, card=card)
