@@ -49,8 +49,7 @@ test-lowest: | $(VENV)/bin/python  ## command line, recipes and training with th
 	$(PIP) uv
 	test -x $(VENV)-lowest/bin/python || $(VENV)/bin/python -m venv $(VENV)-lowest
 	$(RUN) uv pip install --quiet --resolution lowest-direct --python $(VENV)-lowest/bin/python -e '.[dev]'
-	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(VENV)-lowest/bin/python -m pytest -n 2 -m "not slow" tests/cli tests/recipe \
-	  tests/pretraining/test_recipe_runs.py tests/training/test_trainer.py
+	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(VENV)-lowest/bin/python -m pytest -n 2 -m "not slow" tests/cli tests/recipe tests/training/test_trainer.py
 
 wheel: | $(VENV)/bin/python  ## dist/: wheel and source distribution, checked
 	$(PIP) build twine check-wheel-contents
