@@ -285,8 +285,6 @@ def _rest(model: AlignmentModel) -> nn.Module:
 
 
 def _digest(path: Path) -> list[Any]:
-    digest = hashlib.blake2b(digest_size=16)
     with path.open("rb") as file:
-        while block := file.read(1 << 22):
-            digest.update(block)
+        digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16))
     return [path.stat().st_size, digest.hexdigest()]
