@@ -256,7 +256,7 @@ def test_syntax_of_data_without_trees_says_what_to_do(isoglot: Isoglot, data: Pa
         ("--repair", "some", "--repair: 'some' given"),
         ("--overlap", "1.5", "--overlap: 1.5 given"),
         ("--lexicon", "2", "--lexicon: 2.0 given"),
-        ("--alphabet", "greek", "alphabet 'greek' given; there are armenian"),
+        ("--alphabet", "greek", "unknown alphabet 'greek'; known: armenian"),
         ("--kind", "poem", "--kind: 'poem' given; known: aligned, bitext"),
     ],
 )
