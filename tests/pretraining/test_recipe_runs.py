@@ -95,13 +95,13 @@ def test_two_ranks_resume_bit_for_bit_and_agree(world: Path, tmp_path: Path) -> 
             "small/tlm_en_de",
             ["objectives.exchange={type: word_exchange, view: pair}"],
             ConfigurationError,
-            r"view 'pair' carries no word links; .*isoglot align BITEXT --method fast_align --format corpus",
+            r"view 'pair' has no word links; .*isoglot align BITEXT --method fast_align --format corpus",
         ),
         (
             "small/tlm_en_de",
             ["objectives.dwa={type: denoising_word_alignment, view: pair, labels: corpus}"],
             ConfigurationError,
-            r"has no link_ids; .*isoglot align BITEXT --method fast_align --format corpus",
+            r"has no word links; .*isoglot align BITEXT --method fast_align --format corpus",
         ),
         (
             "small/xlm_align_en_de",
