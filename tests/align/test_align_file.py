@@ -1,4 +1,4 @@
-"""``isoglot align`` and ``isoglot score`` as users call them, on files."""
+"""``isoglot align`` as users call it, on files."""
 
 from __future__ import annotations
 
@@ -7,72 +7,19 @@ import subprocess
 import sys
 
 import pytest
+from commands import run
 from typer.testing import CliRunner
 
 from isoglot.align.align_file import align_file
 from isoglot.align.alignment import Alignment
-from isoglot.align.files.pairs import prepared_pairs, read_pairs
+from isoglot.align.files.pairs import prepared_pairs
 from isoglot.align.options import AlignRequest
 from isoglot.cli import app
 from isoglot.corpus.manifest import load_corpus
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
 
 LINES = 40
-
-
-@pytest.fixture(scope="module")
-def corpus():
-    return tiny_aligned(LINES, seed=1)
-
-
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("encoder")
-    tiny_model("bert").save_pretrained(folder)
-    tiny_tokenizer("bert").save_pretrained(folder)
-    return folder
-
-
-@pytest.fixture
-def bitext(tmp_path, corpus):
-    path = tmp_path / "pairs.txt"
-    rows = zip(corpus["source_words"], corpus["target_words"], strict=True)
-    path.write_text("".join(f"{' '.join(s)} ||| {' '.join(t)}\n" for s, t in rows), encoding="utf-8")
-    return path
-
-
-@pytest.fixture
-def gold(tmp_path, corpus):
-    path = tmp_path / "gold.jsonl"
-    rows = zip(corpus["source_words"], corpus["target_words"], corpus["links"], strict=True)
-    path.write_text(
-        "".join(json.dumps({"src": s, "tgt": t, "sure": links}) + "\n" for s, t, links in rows),
-        encoding="utf-8",
-    )
-    return path
-
-
-def run(*arguments, fails=None):
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
-    if fails is not None:
-        assert isinstance(result.exception, fails)
-        return str(result.exception)
-    assert result.exception is None, result.output
-    return result.stdout
-
-
-def test_statistical_links_score_well_against_the_gold(tmp_path, bitext, gold):
-    out = tmp_path / "links.txt"
-    run("align", bitext, "-o", out, "--symmetrise", "intersect", "--lowercase")
-    assert len(out.read_text().splitlines()) == LINES
-    report = json.loads(run("score", out, "--gold", gold, "--json", "--sentences", tmp_path / "each.tsv"))
-    assert report["aer"] < 0.35
-    assert report["hint"] is None
-    each = (tmp_path / "each.tsv").read_text().splitlines()
-    assert len(each) == LINES + 1
-    assert each[0].startswith("sentence\tprecision")
 
 
 def test_two_files_and_one_are_the_same(tmp_path, bitext, corpus):
@@ -177,44 +124,11 @@ def test_standard_input_is_kept_where_its_words_are_shown(tmp_path, bitext, monk
     assert (tmp_path / "out.txt").read_text(encoding="utf-8") == expected
 
 
-def test_a_pair_that_is_too_long_is_reported_and_keeps_its_place(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr("isoglot.align.align_statistics.MOST_ENTRIES", 8)
-    path, saved = tmp_path / "long.txt", tmp_path / "model"
-    path.write_text("a b ||| c d\na b a b ||| c d c d\nb a ||| d c\n")
-    for flags in (("--save", saved), ("--load", saved)):
-        caplog.clear()
-        with caplog.at_level("WARNING", logger="isoglot"):
-            lines = run("align", path, *flags).splitlines()
-        assert [bool(line) for line in lines] == [True, False, True]
-        assert ["pair 2: 4 × 4 words" in record.getMessage() for record in caplog.records] == [True]
-
-
-def test_running_text_is_reported_once(tmp_path, caplog):
-    path = tmp_path / "running.txt"
-    path.write_text("The river. ||| Ta potamo.\nA boat ||| Un skif\n")
-    for words, told in (("whitespace", 1), ("unicode", 0)):
-        caplog.clear()
-        with caplog.at_level("WARNING", logger="isoglot"):
-            run("align", path, "--words", words)
-        found = [record.getMessage() for record in caplog.records]
-        assert len(found) == told
-        assert all("--words unicode" in message and "1 of the first 2 pairs" in message for message in found)
-
-
 def test_an_encoder_alone_stands_for_itermax(bitext, encoder):
     flags = (bitext, "--model", encoder, "--layer", 2)
     result = CliRunner().invoke(app, [str(a) for a in ("align", *flags)])
     assert "itermax" in result.stderr
     assert result.stdout == run("align", *flags, "-m", "itermax")
-
-
-def test_an_output_that_is_an_input_is_refused(tmp_path, bitext):
-    before = bitext.read_bytes()
-    more = tmp_path / "more.txt"
-    more.write_bytes(before)
-    for flags in (("-o", bitext), ("--lexicon", bitext), ("--train-on", more, "-o", more)):
-        assert "input" in run("align", bitext, *flags, fails=ConfigurationError)
-    assert bitext.read_bytes() == more.read_bytes() == before
 
 
 def test_standard_input_is_read(tmp_path, bitext, monkeypatch):
@@ -258,14 +172,6 @@ def test_a_finished_corpus_whose_lexicon_is_gone_is_not_passed_over(tmp_path, bi
     run(*asked)
     table.unlink()
     assert f"lexicon.tsv: is missing, and {out}" in run(*asked, fails=ConfigurationError)
-
-
-def test_a_folder_of_something_else_is_refused_before_any_work(tmp_path, bitext, monkeypatch):
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "file").touch()
-    monkeypatch.setattr("isoglot.align.align_file.by_statistics", None)
-    message = run("align", bitext, "-f", "corpus", "-o", tmp_path / "other", fails=ConfigurationError)
-    assert "other: is not empty and holds no aligned corpus; choose another --out, or empty it" in message
 
 
 EFLOMAL = """#!{python}
@@ -333,113 +239,3 @@ def test_a_loaded_model_streams(tmp_path, bitext, monkeypatch):
     assert run("align", bitext, "--load", saved) == expected
     precise = run("align", bitext, "--load", saved, "--set", "threshold=0.9")
     assert len(precise.split()) < len(expected.split())
-
-
-def test_flags_that_would_do_nothing_are_refused(tmp_path, bitext, encoder):
-    saved = tmp_path / "model"
-    run("align", bitext, "--save", saved)
-    for flags, named in (
-        (("-m", "argmax", "--model", encoder, "--symmetrise", "union"), "--symmetrise"),
-        (("--layer", 3), "--layer"),
-        (("-m", "hmm", "--precision", "float32"), "--precision"),
-        (("--load", saved, "--lowercase"), "--lowercase"),
-        (("--load", saved, "--set", "iterations=3"), "iterations"),
-        (("--load", saved, "-m", "hmm"), "--method: a saved model"),
-        (("--load", saved, "--set", "threshold=0.5"), "grow-diag-final-and, which has none"),
-        (("--set", "threshold=0.5"), "--symmetrise agreement"),
-        (("-m", "hmm", "--symmetrise", "union", "--set", "threshold=0.5"), "--symmetrise agreement"),
-        (
-            ("-m", "argmax", "--model", encoder, "--set", "threshold=0.5"),
-            "threshold: method argmax has no such",
-        ),
-        (("-m", "ot", "--model", encoder, "--set", "passes=3"), "only links=itermax"),
-        (("--min-score", 2), "--min-score: 2.0 given"),
-        (("-f", "words", "--base", 1), "--base"),
-        (("-f", "offsets", "--base", 0), "--base"),
-        (("-f", "corpus", "--base", 1), "--base"),
-        (("-f", "corpus", "--reverse"), "--reverse"),
-    ):
-        assert named in run("align", bitext, *flags, fails=ConfigurationError)
-
-
-def test_odd_lines_keep_their_place(tmp_path, caplog):
-    path = tmp_path / "odd.txt"
-    path.write_bytes(b"a b ||| c d\nno bars\n\xff ||| c\n ||| d\na ||| c\n")
-    with caplog.at_level("WARNING", logger="isoglot"):
-        lines = run("align", path).splitlines()
-    assert len(lines) == 5
-    assert lines[1] == lines[3] == ""
-    numbered = [record.getMessage() for record in caplog.records]
-    assert any("pair 2: no '|||'" in m for m in numbered)
-    assert any("pair 3" in m and "odd.txt:3: invalid UTF-8" in m for m in numbered)
-    assert any("pair 4: the source side is empty" in m for m in numbered)
-
-
-def test_tables_with_a_header_are_read_by_its_names(tmp_path):
-    path = tmp_path / "pairs.tsv"
-    path.write_text("id\tde\ten\n1\tdas haus\tthe house\n2\tein haus\ta house\n", encoding="utf-8")
-    source = Source(path=str(path), header=True, columns={"source": "en", "target": "de"}, source_language="en",
-                    target_language="de")  # fmt: skip
-    pairs = list(read_pairs([source], mode="whitespace", warn=lambda *_: None))
-    assert [pair.texts for pair in pairs] == [("the house", "das haus"), ("a house", "ein haus")]
-    with pytest.raises(InputError, match="header: true"):
-        list(
-            read_pairs([source.model_copy(update={"header": False})], mode="whitespace", warn=lambda *_: None)
-        )
-
-
-def test_layers_are_scored(gold, encoder):
-    rows = json.loads(run("score", "--gold", gold, "--layers", "all", "--model", encoder, "--json"))
-    assert [row["layer"] for row in rows] == [0, 1, 2, 3]
-    one = json.loads(run("score", "--gold", gold, "--layers", "2", "--model", encoder, "--json"))
-    for flags, said in (
-        (
-            (gold, "--base", 1, "--layers", "2", "--model", encoder),
-            "--base: --layers has no such option (scoring a file)",
-        ),
-        (("--layers", "2", "--model", encoder, "--set", "layer=1"), "--layer: --layers says"),
-        ((gold, "--model", encoder, "-m", "argmax"), "--model: scoring a file has no such option"),
-    ):
-        assert said in run("score", "--gold", gold, *flags, fails=ConfigurationError)
-    assert "threshold: --layers has no such" in run(
-        "score", "--gold", gold, "--layers", "2", "--model", encoder, "--set", "threshold=0.1",
-        fails=ConfigurationError,
-    )  # fmt: skip
-    assert one == [rows[2]]
-
-
-def test_a_wrong_base_is_said_loudly(tmp_path, gold, corpus):
-    shifted = tmp_path / "one-based.txt"
-    shifted.write_text(
-        "".join(" ".join(f"{i + 1}-{j + 1}" for i, j in links) + "\n" for links in corpus["links"])
-    )
-    result = CliRunner().invoke(app, ["score", str(shifted), "--gold", str(gold)])
-    assert "Warning:" in result.stderr
-    assert "--base 1" in result.stderr
-    right = json.loads(run("score", shifted, "--gold", gold, "--base", 1, "--json"))
-    assert right["aer"] == 0
-    assert right["hint"] is None
-
-
-def test_mistakes_are_named_and_leave_nothing(tmp_path, bitext, gold):
-    out = tmp_path / "out.txt"
-    assert "--model" in run("align", bitext, "-m", "itermax", "-o", out, fails=ConfigurationError)
-    assert "did you mean 'itermax'" in run("align", bitext, "-m", "itermaxx", fails=ConfigurationError)
-    assert "--model: method hmm has no such option (argmax" in run(
-        "align", bitext, "-m", "hmm", "--model", "x", fails=ConfigurationError
-    )
-    assert "did you mean" in run(
-        "align", bitext, "-m", "argmax", "--model", "x", "--set", "levle=word", fails=ConfigurationError
-    )
-    assert "no such file" in run(
-        "align", tmp_path / "none.txt", "-o", out, fails=(InputError, ConfigurationError)
-    )
-    short = tmp_path / "short"
-    short.write_text("a\n")
-    (tmp_path / "long").write_text("b\nc\n")
-    assert "short:2" in run("align", short, tmp_path / "long", "-o", out, fails=InputError)
-    assert not out.exists()
-    assert not list(tmp_path.glob(".*tmp"))
-    links = tmp_path / "links.txt"
-    links.write_text("0-0\n")
-    assert f"but {gold} has {LINES}" in run("score", links, "--gold", gold, fails=InputError)

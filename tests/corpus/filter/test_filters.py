@@ -149,7 +149,9 @@ def test_wrong_script_goes():
 
 def test_scripts_of_languages():
     assert scripts_of("pt-BR") == ("Latin",)
-    assert scripts_of("uz_Cyrl") == ("Cyrillic",)
+    assert scripts_of("uz_Cyrl") == ("Cyrl",) != scripts_of("uz")
+    assert scripts_of("zh-Hant") == scripts_of("zho") == ("Han",)
+    np.testing.assert_equal(script_share(["Дa"], ("Cyrl",)), [0.5])
     assert scripts_of("cmn") == ("Han",)
     assert scripts_of("tlh", {"tlh": ["Latin"]}) == ("Latin",)
     with pytest.raises(ConfigurationError, match=r"scripts: \{tlh: \[Latin\]\}"):

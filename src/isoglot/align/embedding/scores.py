@@ -115,13 +115,11 @@ def _by_sinkhorn(
     mask = pair_mask(source_mask, target_mask)
     rows, columns = sinkhorn(
         _similarity(options, source, target, mask), mask,
-        iterations=options.iterations, mu=options.mu, order=options.order, epsilon=options.epsilon,
+        iterations=options.iterations, mu=options.mu, epsilon=options.epsilon,
     )  # fmt: skip
-    plan = rows if options.order == "official" else columns  # of the last half-step, as in self-labelling
-    links = _read(options, options.links, plan, rows, columns, mask)
+    links = _read(options, options.links, rows, rows, columns, mask)
     # Without iterations the kernel itself comes back, which need not be below 1; without a floor it has signs.
-    probability = _directions(plan.clamp(min=0.0), mask)
-    return _above(options, links, probability), probability
+    return links, _directions(rows.clamp(min=0.0), mask)
 
 
 def _by_pointer(
@@ -139,7 +137,7 @@ def _by_pointer(
         links = _read(options, options.links, forward, forward, backward, mask)
     else:
         links = _read(options, options.links, probability, probability, probability, mask)
-    return _above(options, links, probability), probability
+    return links, probability
 
 
 def _read(
@@ -165,7 +163,3 @@ def _directions(plan: Tensor, mask: Tensor) -> Tensor:
     rows, columns = plan.sum(2, keepdim=True), plan.sum(1, keepdim=True)
     tiny = torch.finfo(plan.dtype).tiny
     return plan / (rows.clamp(min=tiny).sqrt() * columns.clamp(min=tiny).sqrt())
-
-
-def _above(options: Transport | PointerNetwork, links: Tensor, probability: Tensor) -> Tensor:
-    return links if options.threshold is None else links & (probability > options.threshold)

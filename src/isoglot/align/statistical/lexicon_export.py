@@ -1,27 +1,23 @@
 """A trained aligner's translation table as a lexicon: for WEAM's priors, or in the format of MUSE dictionaries.
 
 Probabilities are normalised to sum to one over the translations of a word (variational Bayes leaves them a little short
-of it). The direction ``both`` ranks by √(p(target | source) · p(source | target)), which is what keeps frequent words
-from being everything's translation.
+of it). Entries are ranked by √(p(target | source) · p(source | target)), which is what keeps frequent words from being
+everything's translation.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 from datasets import Dataset, Features, Value
 
 from isoglot.align.statistical.translation_model import TranslationModel
-from isoglot.errors import ConfigurationError
 from isoglot.runs.files import write_text
 from isoglot.schema import LEXICON
 
-__all__ = ["LexiconDirection", "lexicon", "write_lexicon"]
-
-LexiconDirection = Literal["forward", "reverse", "both"]
+__all__ = ["lexicon", "write_lexicon"]
 
 
 def lexicon(
@@ -29,7 +25,6 @@ def lexicon(
     *,
     source_language: str,
     target_language: str,
-    direction: LexiconDirection = "both",
     minimum: float = 0.05,
 ) -> Dataset:
     """The translation table as a LEXICON corpus with a ``probability`` column.
@@ -38,17 +33,18 @@ def lexicon(
         model: ``aligner.model`` of a trained aligner.
         source_language: ISO 639 code.
         target_language: ISO 639 code.
-        direction: ``forward`` p(target | source), ``reverse`` p(source | target), ``both`` their geometric mean.
         minimum: entries below this probability are left out; 0 keeps the whole table.
 
     Returns:
-        Entries by conditioning word in order of appearance, then by falling probability.
+        Entries by source word in order of appearance, then by falling probability.
     """
-    source, target, probability = _table(model, direction)
+    source, target = model.types
+    forward = _shares(model.forward.probabilities(source, target), source)
+    reverse = _shares(model.reverse.probabilities(target, source), target)
+    probability = np.sqrt(forward * reverse)
     kept = probability >= minimum
     source, target, probability = source[kept], target[kept], probability[kept]
-    group = target if direction == "reverse" else source
-    order = np.lexsort((target, source, -probability, group))
+    order = np.lexsort((target, -probability, source))
     source, target, probability = source[order], target[order], probability[order]
     rows = len(source)
     columns = {
@@ -66,25 +62,6 @@ def write_lexicon(entries: Dataset, path: str | Path) -> None:
     columns = [entries["source"][:], entries["target"][:], map(repr, entries["probability"][:])]
     lines = ("\t".join(row) + "\n" for row in zip(*columns, strict=True))
     write_text(path, "".join(lines))
-
-
-def _table(
-    model: TranslationModel, direction: str
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float64]]:
-    source, target = model.types
-    forward = _shares(model.forward.probabilities(source, target), source)
-    reverse = _shares(model.reverse.probabilities(target, source), target)
-    match direction:
-        case "forward":
-            return source, target, forward
-        case "reverse":
-            return source, target, reverse
-        case "both":
-            return source, target, np.sqrt(forward * reverse)
-        case _:
-            raise ConfigurationError(
-                f"direction {direction!r} given; one of forward, reverse, both is needed; pass for example 'both'"
-            )
 
 
 def _shares(values: npt.NDArray[np.float64], group: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:

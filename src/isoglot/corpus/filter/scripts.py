@@ -9,6 +9,7 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
+from isoglot.corpus.labelled.languages import codes
 from isoglot.errors import ConfigurationError
 
 __all__ = ["LANGUAGE_SCRIPTS", "script_share", "scripts_of"]
@@ -41,24 +42,13 @@ _LANGUAGES = {
     "Ethiopic": "am ti",
     "Han": "zh cmn yue wuu lzh",
 }
-_THREE_LETTERS = {
-    "deu": "de", "eng": "en", "fra": "fr", "spa": "es", "hin": "hi", "ron": "ro", "ell": "el", "rus": "ru", "tur": "tr",
-    "ara": "ar", "vie": "vi", "tha": "th", "zho": "zh", "jpn": "ja", "kor": "ko", "bul": "bg", "urd": "ur", "swa": "sw",
-    "swh": "sw", "ita": "it", "nld": "nl", "por": "pt", "pol": "pl", "heb": "he", "pes": "fa", "ben": "bn", "tam": "ta",
-    "ukr": "uk", "ces": "cs", "hun": "hu", "fin": "fi", "swe": "sv", "dan": "da", "ind": "id",
-}  # fmt: skip
 _SUBTAGS = {
-    "latn": ("Latin",),
-    "cyrl": ("Cyrillic",),
-    "arab": ("Arabic",),
-    "deva": ("Devanagari",),
     "hans": ("Han",),
     "hant": ("Han",),
-    "grek": ("Greek",),
-    "hebr": ("Hebrew",),
     "jpan": ("Han", "Hiragana", "Katakana"),
     "kore": ("Hangul", "Han"),
 }
+"""Subtags for several scripts or a part of one; any other is the Unicode script's own."""
 
 LANGUAGE_SCRIPTS: dict[str, tuple[str, ...]] = {
     **{language: (script,) for script, names in _LANGUAGES.items() for language in names.split()},
@@ -80,10 +70,10 @@ def scripts_of(language: str, extra: Mapping[str, Sequence[str]] | None = None) 
         if extra and name in extra:
             return tuple(extra[name])
     for part in tag.split("-")[1:]:
-        if part in _SUBTAGS:
-            return _SUBTAGS[part]
-    base = _THREE_LETTERS.get(tag.split("-")[0], tag.split("-")[0])
-    if base not in LANGUAGE_SCRIPTS:
+        if len(part) == 4 and part.isalpha():
+            return _SUBTAGS.get(part, (part.title(),))
+    base = next((code for code in codes(tag.split("-")[0]) if code in LANGUAGE_SCRIPTS), None)
+    if base is None:
         raise ConfigurationError(
             f"min_script_share: the script of language {language!r} is not in the table, and it is needed; set "
             f"scripts: {{{language}: [Latin]}} with the Unicode names of its scripts"

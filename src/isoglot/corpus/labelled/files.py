@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from isoglot.corpus.read.line_files import LineFile, decode_lines
 from isoglot.errors import InputError
 from isoglot.runs.records import parse_json, parse_object
 
-__all__ = ["blocks", "jsonl_columns", "numbered_lines", "read_json"]
+__all__ = ["jsonl_columns", "numbered_lines", "read_json"]
 
 
 def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
@@ -18,19 +18,6 @@ def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
     with LineFile(str(path)) as file:
         for first, data in file.chunks():
             yield from enumerate(decode_lines(data, str(path), first), first)
-
-
-def blocks(lines: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
-    """Groups of numbered lines between blank ones."""
-    block: list[tuple[int, str]] = []
-    for number, line in lines:
-        if line.strip():
-            block.append((number, line))
-        elif block:
-            yield block
-            block = []
-    if block:
-        yield block
 
 
 def read_json(path: str | Path) -> Any:

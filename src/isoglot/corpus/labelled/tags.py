@@ -10,8 +10,9 @@ from pathlib import Path
 from datasets import Dataset
 
 from isoglot.checks import is_number
-from isoglot.corpus.labelled.files import blocks, numbered_lines
+from isoglot.corpus.labelled.files import numbered_lines
 from isoglot.corpus.labelled.surface import surface_rows
+from isoglot.corpus.read.line_files import blocks
 from isoglot.errors import InputError
 from isoglot.schema import TAGGED
 

@@ -12,7 +12,7 @@ import io
 import lzma
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, cast
 
@@ -21,7 +21,7 @@ import zstandard
 
 from isoglot.errors import InputError
 
-__all__ = ["CHUNK_BYTES", "CHUNK_LINES", "ByteCounter", "LineFile", "decode_lines", "open_bytes"]
+__all__ = ["CHUNK_BYTES", "CHUNK_LINES", "ByteCounter", "LineFile", "blocks", "decode_lines", "open_bytes"]
 
 CHUNK_LINES = 16_384
 CHUNK_BYTES = 4 << 20
@@ -263,6 +263,19 @@ def decode_lines(data: bytes, path: str, first_line: int) -> list[str]:
     if not lines[-1]:
         lines.pop()
     return [x[:-1] if x.endswith("\r") else x for x in lines] if "\r" in text else lines
+
+
+def blocks(lines: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
+    """Groups of numbered lines between blank ones."""
+    block: list[tuple[int, str]] = []
+    for number, line in lines:
+        if line.strip():
+            block.append((number, line))
+        elif block:
+            yield block
+            block = []
+    if block:
+        yield block
 
 
 def empty(path: str) -> InputError:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from isoglot.corpus.read.line_files import ByteCounter, LineFile, decode_lines, empty
+from isoglot.corpus.read.line_files import ByteCounter, LineFile, blocks, decode_lines, empty
 from isoglot.corpus.read.records import Chunk, Records, assemble, pick, plan_columns
 from isoglot.corpus.read.sources import Kind, Source, expand
 from isoglot.corpus.read.tables import CsvReader, HuggingFaceReader, ParquetReader
@@ -95,15 +95,8 @@ class TextReader(_LineReader):
         lines = decode_lines(chunk.payload, source.path, chunk.first_line)
         if not source.documents:
             return Records({"text": lines})
-        documents: list[str] = []
-        current: list[str] = []
-        for line in [*lines, ""]:
-            if line.strip():
-                current.append(line)
-            elif current:
-                documents.append("\n".join(current))
-                current = []
-        return Records({"text": documents})
+        found = blocks(enumerate(lines, chunk.first_line))
+        return Records({"text": ["\n".join(line for _, line in block) for block in found]})
 
 
 class TsvReader(_LineReader):

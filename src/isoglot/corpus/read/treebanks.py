@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import conllu
-from conllu.exceptions import ParseException
-
 from isoglot.checks import is_number
-from isoglot.corpus.read.line_files import ByteCounter, LineFile, decode_lines
+from isoglot.corpus.read.line_files import ByteCounter, LineFile, blocks, decode_lines
 from isoglot.corpus.read.records import Chunk, Records, assemble
 from isoglot.corpus.read.sources import Kind, Source
 from isoglot.errors import InputError
@@ -17,7 +14,6 @@ from isoglot.errors import InputError
 __all__ = ["ConlluReader"]
 
 _COLUMNS = 10
-_FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel")
 
 
 class ConlluReader:
@@ -33,24 +29,20 @@ class ConlluReader:
         """Trees."""
         lines = decode_lines(chunk.payload, source.path, chunk.first_line)
         fields: dict[str, list[Any]] = {"words": [], "upos": [], "heads": [], "deprels": []}
-        block: list[str] = []
         numbers: list[int] = []
-        for number, line in enumerate([*lines, ""], chunk.first_line):
-            if line.strip():
-                block.append(line)
+        for block in blocks(enumerate(lines, chunk.first_line)):
+            if all(line.startswith("#") for _, line in block):
                 continue
-            if any(not b.startswith("#") for b in block):
-                numbers.append(number - len(block))
-                for name, value in _tree(block, source.path, numbers[-1]).items():
-                    fields[name].append(value)
-            block = []
+            numbers.append(block[0][0])
+            for name, value in _tree(block, source.path).items():
+                fields[name].append(value)
         return assemble(kind, fields, source, path=source.path, lines=numbers)
 
 
-def _tree(block: list[str], path: str, first_line: int) -> dict[str, list[Any]]:
-    """One tree; ``block`` holds its lines without the blank one."""
-    where: dict[int, int] = {}
-    for number, line in enumerate(block, first_line):
+def _tree(block: list[tuple[int, str]], path: str) -> dict[str, list[Any]]:
+    """One tree; ``block`` holds its lines with their numbers."""
+    words: list[tuple[int, list[str]]] = []
+    for number, line in block:
         if line.startswith("#"):
             continue
         columns = line.split("\t")
@@ -60,28 +52,25 @@ def _tree(block: list[str], path: str, first_line: int) -> dict[str, list[Any]]:
                 path=path,
                 line=number,
             )
-        if is_number(columns[0]):
-            where[int(columns[0])] = number
         _check_numbers(columns, path, number)
-    try:
-        tree = conllu.parse("\n".join(block), fields=_FIELDS)[0]
-    except (ParseException, IndexError) as error:
-        raise InputError(f"this tree is not CoNLL-U ({error}): fix it", path=path, line=first_line) from error
-    words = [token for token in tree if isinstance(token["id"], int)]
-    if [token["id"] for token in words] != list(range(1, len(words) + 1)):
-        raise InputError("the words are not numbered 1, 2, 3, ...: fix this tree", path=path, line=first_line)
-    for token in words:
-        if not 0 <= token["head"] <= len(words):
+        if is_number(columns[0]):
+            words.append((number, columns))
+    if [int(columns[0]) for _, columns in words] != list(range(1, len(words) + 1)):
+        raise InputError(
+            "the words are not numbered 1, 2, 3, ...: fix this tree", path=path, line=block[0][0]
+        )
+    for number, columns in words:
+        if int(columns[6]) > len(words):
             raise InputError(
-                f"head {token['head']} is outside the sentence of {len(words)} words: fix the line",
+                f"head {int(columns[6])} is outside the sentence of {len(words)} words: fix the line",
                 path=path,
-                line=where[token["id"]],
+                line=number,
             )
     return {
-        "words": [token["form"] for token in words],
-        "upos": [token["upos"] or "_" for token in words],
-        "heads": [token["head"] for token in words],
-        "deprels": [token["deprel"] or "_" for token in words],
+        "words": [columns[1] for _, columns in words],
+        "upos": [columns[3] or "_" for _, columns in words],
+        "heads": [int(columns[6]) for _, columns in words],
+        "deprels": [columns[7] or "_" for _, columns in words],
     }
 
 

@@ -1,0 +1,58 @@
+"""``isoglot score`` as users call it, on files."""
+
+from __future__ import annotations
+
+import json
+
+from commands import run
+from typer.testing import CliRunner
+
+from isoglot.cli import app
+from isoglot.errors import ConfigurationError
+
+LINES = 40
+
+
+def test_statistical_links_score_well_against_the_gold(tmp_path, bitext, gold):
+    out = tmp_path / "links.txt"
+    run("align", bitext, "-o", out, "--symmetrise", "intersect", "--lowercase")
+    assert len(out.read_text().splitlines()) == LINES
+    report = json.loads(run("score", out, "--gold", gold, "--json", "--sentences", tmp_path / "each.tsv"))
+    assert report["aer"] < 0.35
+    assert report["hint"] is None
+    each = (tmp_path / "each.tsv").read_text().splitlines()
+    assert len(each) == LINES + 1
+    assert each[0].startswith("sentence\tprecision")
+
+
+def test_layers_are_scored(gold, encoder):
+    rows = json.loads(run("score", "--gold", gold, "--layers", "all", "--model", encoder, "--json"))
+    assert [row["layer"] for row in rows] == [0, 1, 2, 3]
+    one = json.loads(run("score", "--gold", gold, "--layers", "2", "--model", encoder, "--json"))
+    for flags, said in (
+        (
+            (gold, "--base", 1, "--layers", "2", "--model", encoder),
+            "--base: --layers has no such option (scoring a file)",
+        ),
+        (("--layers", "2", "--model", encoder, "--set", "layer=1"), "--layer: --layers says"),
+        ((gold, "--model", encoder, "-m", "argmax"), "--model: scoring a file has no such option"),
+    ):
+        assert said in run("score", "--gold", gold, *flags, fails=ConfigurationError)
+    assert "threshold: --layers has no such" in run(
+        "score", "--gold", gold, "--layers", "2", "--model", encoder, "--set", "threshold=0.1",
+        fails=ConfigurationError,
+    )  # fmt: skip
+    assert one == [rows[2]]
+
+
+def test_a_wrong_base_is_said_loudly(tmp_path, gold, corpus):
+    shifted = tmp_path / "one-based.txt"
+    shifted.write_text(
+        "".join(" ".join(f"{i + 1}-{j + 1}" for i, j in links) + "\n" for links in corpus["links"])
+    )
+    result = CliRunner().invoke(app, ["score", str(shifted), "--gold", str(gold)])
+    assert "Warning:" in result.stderr
+    assert "--base 1" in result.stderr
+    right = json.loads(run("score", shifted, "--gold", gold, "--base", 1, "--json"))
+    assert right["aer"] == 0
+    assert right["hint"] is None
