@@ -225,7 +225,8 @@ def test_a_run_that_loses_its_workers_or_its_driver_goes_on(corpus, encoder, tmp
         **OPTIONS,
     }
     command = [sys.executable, "-c", RUN, str(corpus), str(out), json.dumps(options)]
-    process = subprocess.Popen(command)
+    environment = {**os.environ, "RAY_worker_niceness": "0"}  # else 15 below the driver's
+    process = subprocess.Popen(command, env=environment)
     while process.poll() is None and len(list(parts.glob("*.parquet"))) < 2:
         time.sleep(0.02)
     assert process.poll() is None, "the run was over too soon"
@@ -233,7 +234,7 @@ def test_a_run_that_loses_its_workers_or_its_driver_goes_on(corpus, encoder, tmp
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         assert not out.exists()
-        process = subprocess.Popen(command)
+        process = subprocess.Popen(command, env=environment)
     else:
         below = psutil.Process(process.pid).children(recursive=True)
         actors = [p for p in below if p.cmdline() and "MapWorker" in p.cmdline()[0]]
