@@ -218,7 +218,7 @@ def test_pointer_is_read_from_the_checkpoint(tmp_path, model, tokenizer, pairs):
 @pytest.mark.parametrize("method", METHODS)
 def test_a_method_has_no_options_of_others(method):
     changed = {
-        "compare": "dot", "distortion": 0.7, "threshold": 0.4, "iterations": 5, "mu": 0.3,
+        "compare": "dot", "distortion": 0.7, "threshold": 0.4, "iterations": 5, "mu": 0.3, "order": "paper",
         "links": "union", "alpha": 0.3, "passes": 1,
     }  # fmt: skip
     refused = []
@@ -234,7 +234,7 @@ def test_a_method_has_no_options_of_others(method):
         else:
             assert getattr(options, name) == value
     known = {"argmax": 2, "match": 2, "forward": 2, "backward": 2, "itermax": 4, "softmax": 3, "entmax": 3}
-    assert len(changed) - len(refused) == {**known, "ot": 5, "pointer": 1}[method]
+    assert len(changed) - len(refused) == {**known, "ot": 6, "pointer": 1}[method]
     if method in ("ot", "pointer"):
         assert EmbeddingOptions.build(method=method, links="itermax", alpha=0.3, passes=3).passes == 3
         assert EmbeddingOptions.build(method=method).encode == "joint"

@@ -79,15 +79,17 @@ def test_optimal_transport_without_a_floor():
     assert differing
 
 
+@pytest.mark.parametrize("order", ["official", "paper"])
 @pytest.mark.parametrize("links", ["itermax", "intersection"])
-def test_optimal_transport_reads_the_plan_that_self_labelling_reads(links):
+def test_optimal_transport_reads_the_plan_that_self_labelling_reads(order, links):
+    """Both orders of the normalisations: the plan is the matrix of the last half-step."""
     generator = torch.Generator().manual_seed(4)
     states = torch.randn(20, 13, 6, generator=generator)
     side_ids = torch.tensor([0, *[1] * 5, 0, *[2] * 5, 0]).expand(20, -1)
-    options = EmbeddingOptions.build(method="ot", links=links)
+    options = EmbeddingOptions.build(method="ot", order=order, links=links)
     mask = torch.ones(20, 5, dtype=torch.bool)
     found, _ = build_scorer(options)(states[:, 1:6], states[:, 7:12], mask, mask)
-    own = self_label(states, side_ids, SelfLabelling(filtering=links)).links
+    own = self_label(states, side_ids, SelfLabelling(order=order, filtering=links)).links
     assert torch.equal(found, own)
 
 

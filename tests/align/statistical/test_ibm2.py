@@ -63,15 +63,22 @@ def naive(source, target, options):
 
     def row(words, f, j, m):
         n = len(words)
-        share = (1 - options.null_probability) / z(j + 1, m, n)
-        priors = [math.exp(feature(j + 1, i, m, n) * tension) * share for i in range(1, n + 1)]
+        if options.favour_diagonal:
+            share = (1 - options.null_probability) / z(j + 1, m, n)
+            priors = [math.exp(feature(j + 1, i, m, n) * tension) * share for i in range(1, n + 1)]
+            none = options.null_probability
+        else:
+            none = 1 / (n + options.use_null)
+            priors = [none] * n
         joint = [table.get((e, f), 1e-9) * p for e, p in zip(words, priors, strict=True)]
-        return joint, null.get(f, 1e-9) * options.null_probability
+        return joint, null.get(f, 1e-9) * none if options.use_null else 0.0
 
     def normalise(counts):
         totals = {}
         for (e, _), c in counts.items():
-            totals[e] = totals.get(e, 0.0) + c + options.alpha
+            totals[e] = totals.get(e, 0.0) + c + (options.alpha if options.variational_bayes else 0.0)
+        if not options.variational_bayes:
+            return {(e, f): c / totals[e] for (e, f), c in counts.items()}
         return {(e, f): math.exp(psi(c + options.alpha) - psi(totals[e])) for (e, f), c in counts.items()}
 
     corpus = [(s, t) for s, t in zip(source, target, strict=True) if s and t]
@@ -83,12 +90,13 @@ def naive(source, target, options):
                 joint, none = row(s, f, j, len(t))
                 total = sum(joint) + none
                 likelihood += math.log(total)
-                counts[None, f] = counts.get((None, f), 0.0) + none / total
+                if options.use_null:
+                    counts[None, f] = counts.get((None, f), 0.0) + none / total
                 for i, e in enumerate(s):
                     counts[e, f] = counts.get((e, f), 0.0) + joint[i] / total
                     empirical += feature(j, i + 1, len(t), len(s)) * joint[i] / total
         likelihoods.append(likelihood)
-        if iteration > 0:
+        if options.favour_diagonal and options.optimise_tension and iteration > 0:
             for _ in range(8):
                 model = sum(gradient(j, len(t), len(s)) for s, t in corpus for j in range(1, len(t) + 1))
                 tension = min(max(tension + (empirical - model) / tokens * 20, 0.1), 14.0)
@@ -102,7 +110,7 @@ def naive(source, target, options):
             if s:
                 joint, none = row(s, f, j, len(t))
                 best = max(range(len(s)), key=lambda i: (joint[i], -i))
-                if joint[best] > none:
+                if joint[best] > none or not options.use_null:
                     found.append((best, j))
         links.append(sorted(found))
     return table, tension, likelihoods, links
@@ -123,8 +131,11 @@ def words(lines):
     "options",
     [
         DiagonalOptions(),
-        DiagonalOptions(tension=6.0, iterations=3),
-        DiagonalOptions(alpha=0.1, null_probability=0.2, iterations=7),
+        DiagonalOptions(optimise_tension=False, tension=6.0),
+        DiagonalOptions(variational_bayes=False, null_probability=0.2),
+        DiagonalOptions(favour_diagonal=False, alpha=0.1, iterations=7),
+        DiagonalOptions(use_null=False, iterations=3),
+        DiagonalOptions(favour_diagonal=False, use_null=False, variational_bayes=False),
         DiagonalOptions(iterations=1),
     ],
 )

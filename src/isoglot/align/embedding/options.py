@@ -174,6 +174,7 @@ class Transport(_TwoDirections, Similarity):
     compare: Compare = option("dot", "(cosine + 1) / 2, or raw dot product.", flags=None)
     iterations: int = option(2, "Sinkhorn iterations.", flags=None, ge=0)
     mu: float = option(1.0, "Weight of the entropy.", flags=None, gt=0)
+    order: Literal["official", "paper"] = option("official", "Columns or rows first.", flags=None)
     epsilon: float | None = option(
         1e-6,
         "Floor of the dot products; null: none, as XLM-Align's released aligner runs.",

@@ -115,11 +115,12 @@ def _by_sinkhorn(
     mask = pair_mask(source_mask, target_mask)
     rows, columns = sinkhorn(
         _similarity(options, source, target, mask), mask,
-        iterations=options.iterations, mu=options.mu, epsilon=options.epsilon,
+        iterations=options.iterations, mu=options.mu, order=options.order, epsilon=options.epsilon,
     )  # fmt: skip
-    links = _read(options, options.links, rows, rows, columns, mask)
+    plan = rows if options.order == "official" else columns  # of the last half-step, as in self-labelling
+    links = _read(options, options.links, plan, rows, columns, mask)
     # Without iterations the kernel itself comes back, which need not be below 1; without a floor it has signs.
-    return links, _directions(rows.clamp(min=0.0), mask)
+    return links, _directions(plan.clamp(min=0.0), mask)
 
 
 def _by_pointer(

@@ -103,17 +103,18 @@ def _digamma(x):
 
 
 @compiled
-def normalise(counts, table, order, alpha, probability):
-    """Counts to probabilities by variational Bayes, row by row: exp(ψ(c + α) − ψ(Σ(c + α))); clears the counts.
+def normalise(counts, table, order, prior, probability):
+    """Counts to probabilities, row by row: exp(ψ(c + α) − ψ(Σ(c + α))), or plain shares; clears the counts.
 
     Args:
         counts: expected counts of each slot.
         table: start of each row, generated word of each slot, number of pairs of each row.
         order: slots in which each row is summed, counted from its first; without any as they stand.
-        alpha: α.
+        prior: whether by variational Bayes, and α.
         probability: of each slot, to fill in.
     """
     start, key, size = table
+    bayes, alpha = prior
     longest = np.int64(0)
     for count in size:
         longest = max(longest, count)
@@ -132,29 +133,35 @@ def normalise(counts, table, order, alpha, probability):
         done += size[row]
         total = 0.0
         for place in slots[: size[row]]:
-            total += counts[place] + alpha
+            total += counts[place] + (alpha if bayes else 0.0)
         if total == 0:
             total = 1.0
-        whole = _digamma(total)
+        whole = _digamma(total) if bayes else 0.0
         for place in slots[: size[row]]:
-            probability[place] = math.exp(_digamma(counts[place] + alpha) - whole)
+            if bayes:
+                probability[place] = math.exp(_digamma(counts[place] + alpha) - whole)
+            else:
+                probability[place] = counts[place] / total
             counts[place] = 0.0
 
 
 @compiled
-def _joint(words, others, table, model, p0):
+def _joint(words, others, table, model, options):
     """p(a_j = i, f_j) of a sentence pair: slot and probability of each link, probability of null, their sum.
 
     **Shape**: (n, m), (n, m), (m), (m).
     """
     start, key = table
     translation, null, tension = model
+    favour, use_null, p0 = options
     n, m = len(words), len(others)
     slots, joint = np.empty((n, m), np.int64), np.empty((n, m))
-    silent, total = np.empty(m), np.empty(m)
+    silent, total = np.zeros(m), np.zeros(m)
+    uniform = 1.0 / (n + use_null)
     for j in range(m):
-        known = null[others[j]] if others[j] >= 0 else 1e-9
-        silent[j] = total[j] = known * p0
+        if use_null:
+            known = null[others[j]] if others[j] >= 0 else 1e-9
+            silent[j] = total[j] = known * (p0 if favour else uniform)
     for i in range(n):
         for j in range(m):
             slot = np.int64(-1)
@@ -163,15 +170,15 @@ def _joint(words, others, table, model, p0):
             slots[i, j] = slot
             joint[i, j] = translation[slot] if slot >= 0 else 1e-9
     for j in range(m):
-        az = _normaliser(j + 1, m, n, tension) / (1.0 - p0)
+        az = _normaliser(j + 1, m, n, tension) / (1.0 - p0) if favour else 0.0
         for i in range(n):
-            joint[i, j] *= math.exp(_feature(j + 1, i + 1, m, n) * tension) / az
+            joint[i, j] *= math.exp(_feature(j + 1, i + 1, m, n) * tension) / az if favour else uniform
             total[j] += joint[i, j]
     return slots, joint, silent, total
 
 
 @compiled
-def expectations(given, generated, table, model, p0, counts, null_counts):
+def expectations(given, generated, table, model, options, counts, null_counts):
     """E-step: adds up expected counts; returns the feature's sum and the log-likelihood."""
     feature = likelihood = part = part_likelihood = 0.0
     buffer = 0
@@ -181,12 +188,13 @@ def expectations(given, generated, table, model, p0, counts, null_counts):
             feature += part
             likelihood += part_likelihood
             part = part_likelihood = 0.0
-        slots, joint, silent, total = _joint(words, others, table, model, p0)
+        slots, joint, silent, total = _joint(words, others, table, model, options)
         n, m = joint.shape
         own = 0.0
         for j in range(m):
             whole = total[j]
-            null_counts[others[j]] += silent[j] / whole
+            if options[1]:
+                null_counts[others[j]] += silent[j] / whole
             for i in range(n):
                 p = joint[i, j] / whole
                 counts[slots[i, j]] += p
@@ -197,12 +205,12 @@ def expectations(given, generated, table, model, p0, counts, null_counts):
 
 
 @compiled
-def decode(given, generated, table, model, p0, best, probability, scores):
+def decode(given, generated, table, model, options, best, probability, scores):
     """Each generated word's best given word, −1 for null; null wins ties, then the first given word."""
     for s, _, b, words, others in filled(given, generated, 0, len(given[1]) - 1):
-        _, joint, silent, total = _joint(words, others, table, model, p0)
+        _, joint, silent, total = _joint(words, others, table, model, options)
         for j in range(len(others)):
-            top, at = silent[j], -1
+            top, at = (silent[j], -1) if options[1] else (-1.0, -1)
             for i in range(len(words)):
                 if joint[i, j] > top:
                     top, at = joint[i, j], i
@@ -212,11 +220,11 @@ def decode(given, generated, table, model, p0, best, probability, scores):
 
 
 @compiled
-def agreeing(source, target, forward, reverse, p0, threshold, first, last):
+def agreeing(source, target, forward, reverse, options, threshold, first, last):
     """Links of the sentences ``first`` to ``last`` − 1 whose posteriors in both directions agree."""
     found, used = empty_links(1024), 0
     for s, _, _, words, others in filled(source, target, first, last):
-        _, ahead, _, total = _joint(words, others, forward[0], forward[1], p0)
-        _, back, _, back_total = _joint(others, words, reverse[0], reverse[1], p0)
+        _, ahead, _, total = _joint(words, others, forward[0], forward[1], options)
+        _, back, _, back_total = _joint(others, words, reverse[0], reverse[1], options)
         found, used = agree(s, ahead / total, (back / back_total).T, threshold, found, used)
     return found[0][:used], found[1][:used], found[2][:used], found[3][:used]

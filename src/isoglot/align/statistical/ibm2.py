@@ -109,18 +109,18 @@ def estimate(
     null_row = np.array([0, words]), np.arange(words, dtype=np.int32), np.array([len(used)])
     sizes = size_counts(given, generated)
     tokens = max(int(sizes[0] @ sizes[2]), 1)
-    p0, alpha = options.null_probability, float(options.alpha)
+    prior = options.variational_bayes, float(options.alpha)
     tension, likelihoods = float(options.tension), []
     for iteration in range(options.iterations - 1):
         model = DiagonalDirection(table, translation, null, tension)
         feature, likelihood = diagonal.expectations(
-            given.flat, generated.flat, *model.compiled, p0, counts, null_counts
+            given.flat, generated.flat, *model.compiled, options.compiled, counts, null_counts
         )
         likelihoods.append(likelihood)
-        if iteration > 0:
+        if options.favour_diagonal and options.optimise_tension and iteration > 0:
             tension = _optimise_tension(sizes, tokens, tension, feature / tokens)
-        diagonal.normalise(counts, rows, order, alpha, translation)
-        diagonal.normalise(null_counts, null_row, null_order, alpha, null)
+        diagonal.normalise(counts, rows, order, prior, translation)
+        diagonal.normalise(null_counts, null_row, null_order, prior, null)
     return DiagonalDirection(table, translation, null, tension, tuple(likelihoods))
 
 

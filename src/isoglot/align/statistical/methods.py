@@ -107,13 +107,7 @@ def _decode_fast_align(
         ahead, back = pool.map(_best, (one, other), (other, one), (options, options), models)
     agreed = None
     if threshold is not None:
-        both = (
-            one.flat,
-            other.flat,
-            *(model.compiled for model in models),
-            options.null_probability,
-            threshold,
-        )
+        both = (one.flat, other.flat, *(model.compiled for model in models), options.compiled, threshold)
         agreed = agreeing(source, target, workers, lambda first, last: diagonal.agreeing(*both, first, last))
     return Decoded.of(source, target, ahead, back, agreed)
 
@@ -121,7 +115,7 @@ def _decode_fast_align(
 def _best(given: Side, generated: Side, options: DiagonalOptions, model: ibm2.DiagonalDirection) -> BestWords:
     best = BestWords.empty(generated)
     arrays = best.word, best.probability, best.score
-    diagonal.decode(given.flat, generated.flat, *model.compiled, options.null_probability, *arrays)
+    diagonal.decode(given.flat, generated.flat, *model.compiled, options.compiled, *arrays)
     return best
 
 

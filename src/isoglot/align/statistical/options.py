@@ -17,12 +17,21 @@ Symmetrisation = Literal["agreement", Symmetriser]
 
 
 class DiagonalOptions(Options):
-    """Options of fast_align's model; the defaults are its ``-d -o -v``."""
+    """Options of fast_align's model, those of the C++ program; the defaults are its ``-d -o -v``."""
 
     iterations: int = option(5, "-I; the last one only decodes.", flags=None, ge=1)
     tension: float = option(4.0, "-T; where the optimisation of λ starts.", flags=None, gt=0)
     null_probability: float = option(0.08, "-p; probability of null, p0.", flags=None, gt=0, lt=1)
     alpha: float = option(0.01, "-a; Dirichlet prior of the translation table.", flags=None, gt=0)
+    favour_diagonal: bool = option(True, "-d; a uniform prior over positions if false.", flags=None)
+    optimise_tension: bool = option(True, "-o; keep tension as given if false.", flags=None)
+    variational_bayes: bool = option(True, "-v; maximum likelihood if false.", flags=None)
+    use_null: bool = option(True, "False is -N: every target word is linked.", flags=None)
+
+    @property
+    def compiled(self) -> tuple[bool, bool, float]:
+        """What the compiled loops need to know."""
+        return self.favour_diagonal, self.use_null, self.null_probability
 
 
 class HmmOptions(Options):
