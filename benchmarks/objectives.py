@@ -32,7 +32,8 @@ from torch import Tensor
 
 from bitext import read_pairs
 from isoglot.align.statistical.model import StatisticalAligner
-from isoglot.corpus.encode.encode import EncodeOptions, encode_stream
+from isoglot.corpus.encode.batch import EncodeOptions
+from isoglot.corpus.encode.encode import encode_stream
 from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.load import load_masked_lm

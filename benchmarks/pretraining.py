@@ -39,7 +39,8 @@ from transformers import (
 )
 
 from bitext import read_pairs
-from isoglot.corpus.encode.encode import EncodeOptions, encode_stream
+from isoglot.corpus.encode.batch import EncodeOptions
+from isoglot.corpus.encode.encode import encode_stream
 from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.modules.encoder import hidden_size, num_layers
 from isoglot.modules.encodings import Encodings

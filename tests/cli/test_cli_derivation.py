@@ -13,7 +13,8 @@ from cli_outcome import Isoglot
 
 from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.corpus.manifest import load_corpus
-from isoglot.synthetic.write_world import WorldRequest, write_world
+from isoglot.synthetic.options import WorldRequest
+from isoglot.synthetic.write_world import write_world
 
 CONLLU = """\
 1\tthe\t_\tDET\t_\t_\t3\tdet\t_\t_

@@ -9,15 +9,14 @@ from typing import Any
 import pytest
 from transformers import AutoTokenizer
 
-from isoglot.corpus.encode.encode import EncodeOptions, encode_stream
+from isoglot.corpus.encode.batch import EncodeOptions
+from isoglot.corpus.encode.encode import encode_stream
 from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.corpus.manifest import load_corpus
-from isoglot.derive.derive_corpus import DeriveRequest, DeriveSummary, derive_corpus
-from isoglot.derive.options import OrderFitRequest
+from isoglot.derive.derive_corpus import DeriveSummary, derive_corpus
+from isoglot.derive.options import DeriveRequest, DeriverOptions, OrderFitRequest, TransformOptions
 from isoglot.derive.order_fit import fit_order_models
 from isoglot.derive.order_model import OrderModel
-from isoglot.derive.rows import DeriverOptions
-from isoglot.derive.spec import TransformOptions
 from isoglot.derive.vocabulary import VocabularyCopy
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.testing import tiny_bitext

@@ -9,10 +9,11 @@ from datasets import Dataset
 from pydantic import ValidationError
 
 from isoglot.derive.base import Sentence
+from isoglot.derive.options import DeriverOptions, TransformOptions
 from isoglot.derive.order import Inversion
-from isoglot.derive.rows import Deriver, DeriverOptions
+from isoglot.derive.rows import Deriver
 from isoglot.derive.sharing import gold_lexicon, word_pairs
-from isoglot.derive.spec import TransformOptions, build
+from isoglot.derive.spec import build
 from isoglot.errors import ConfigurationError
 from isoglot.schema import ALIGNED, SCHEMAS, require
 

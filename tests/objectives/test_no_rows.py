@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 import torch
 
-from isoglot.corpus.encode.encode import EncodeOptions, encode_stream
+from isoglot.corpus.encode.batch import EncodeOptions
+from isoglot.corpus.encode.encode import encode_stream
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives import OBJECTIVES
 from isoglot.testing import FAMILIES, tiny_aligned, tiny_model, tiny_tokenizer

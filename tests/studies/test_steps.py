@@ -8,7 +8,8 @@ import pytest
 
 from isoglot.align.files.formats import read_links
 from isoglot.corpus.manifest import load_corpus
-from isoglot.derive.derive_corpus import DeriveRequest, derive_corpus
+from isoglot.derive.derive_corpus import derive_corpus
+from isoglot.derive.options import DeriveRequest
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.reporter import Silent
 from isoglot.studies.calls import Step

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from isoglot.derive.derive_corpus import DeriveRequest, derive_corpus
+from isoglot.derive.derive_corpus import derive_corpus
 from isoglot.derive.input import read_rows
-from isoglot.derive.spec import TransformOptions
+from isoglot.derive.options import DeriveRequest, TransformOptions
 from isoglot.errors import ConfigurationError
 from isoglot.schema import SPAN
 from isoglot.synthetic import World
-from isoglot.synthetic.write_world import SPLITS, WorldRequest, WorldSummary, write_world
+from isoglot.synthetic.options import WorldRequest
+from isoglot.synthetic.write_world import SPLITS, WorldSummary, write_world
 from isoglot.tasks import build_task
 
 SMALL = WorldRequest(seed=3, text=60, pos=20, ner=25, nli=30, paws=15, qa=12, dev=8, test=9)

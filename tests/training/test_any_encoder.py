@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from isoglot.corpus.encode.encode import EncodeOptions, encode_stream
+from isoglot.corpus.encode.batch import EncodeOptions
+from isoglot.corpus.encode.encode import encode_stream
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives import OBJECTIVES
 from isoglot.testing import FAMILIES, tiny_aligned, tiny_lexicon, tiny_model, tiny_tokenizer

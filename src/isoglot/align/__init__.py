@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from isoglot.align.api import AlignedPair
 
-__all__ = ["align"]
-
 
 def align(
     source: str | Sequence[str],

@@ -22,8 +22,6 @@ from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import refuse_overwriting
 from isoglot.runs.folder import hash_checkpoint, make_once
 
-__all__ = ["align_file"]
-
 Found = Iterator[tuple[Any, PairLinks]]
 _RECORD = "alignment.json"
 """What an aligned corpus was made from, beside the manifest that every prepared corpus has."""

@@ -38,8 +38,6 @@ from isoglot.runs.files import whole_path
 from isoglot.runs.folder import begin, state_of
 from isoglot.runs.lock import occupied
 
-__all__ = ["PartAligner", "RayJob", "aligned_by_ray", "corpus_of", "parts_folder"]
-
 _LOG = logging.getLogger(__name__)
 _SCHEMA = pa.schema(
     {

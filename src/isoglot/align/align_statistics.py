@@ -24,8 +24,6 @@ from isoglot.corpus.read.line_files import open_bytes
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
 
-__all__ = ["Warnings", "by_statistics"]
-
 _LOG = logging.getLogger(__name__)
 _WINDOW = 8192
 """Pairs at a time that a loaded model aligns and whose links are Python objects; the result does not depend on it."""

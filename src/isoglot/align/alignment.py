@@ -22,16 +22,6 @@ from isoglot.errors import ConfigurationError, InputError
 if TYPE_CHECKING:
     from datasets import Dataset
 
-__all__ = [
-    "MOST_ENTRIES",
-    "Aligner",
-    "Alignment",
-    "IntArray",
-    "LinkTable",
-    "PairLinks",
-    "sentence_scores",
-]
-
 IntArray = npt.NDArray[np.integer]
 MOST_ENTRIES = 1 << 24
 """Source words × target words (pieces, with an encoder) of the largest pair that is aligned: 4,096 by 4,096."""

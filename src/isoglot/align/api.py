@@ -24,8 +24,6 @@ from isoglot.align.statistical.model import StatisticalAligner
 from isoglot.corpus.encode.words import WordMode, locate_words, word_spans
 from isoglot.errors import ConfigurationError
 
-__all__ = ["DEFAULT_MODEL", "AlignedPair", "align_pair", "forget_aligners"]
-
 DEFAULT_MODEL = "bert-base-multilingual-cased"
 """The encoder that is fetched from the hub where no model is named."""
 

@@ -12,8 +12,6 @@ from typing import Any
 
 import numba
 
-__all__ = ["compiled"]
-
 
 def compiled(loop: Callable[..., Any]) -> Any:
     """The compiled form of a function, kept on disk where a place for it can be written."""

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from isoglot.align.alignment import Alignment
 from isoglot.align.scoring import AlignmentScore, GoldAlignment, score
 
-__all__ = ["diagnose"]
-
 _DROP = 0.10
 """How far (absolute AER) the other reading must be better to be worth a word: wrong bases cost 0.3 and more."""
 

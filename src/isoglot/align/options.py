@@ -14,21 +14,6 @@ from isoglot.checks import did_you_mean, validated
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options, extra_of, fields_of, flag_of, option
 
-__all__ = [
-    "STATISTICAL",
-    "AlignRequest",
-    "AnyAligner",
-    "Eflomal",
-    "Encoder",
-    "FastAlign",
-    "FileScoring",
-    "Hmm",
-    "LayerScoring",
-    "Saved",
-    "aligner_of",
-    "scoring_of",
-]
-
 _LEARNING, _ENCODER, _READING, _WRITING, _SCALE = (
     "Learning from the bitext", "With an encoder", "How to read", "How to write", "On many machines",
 )  # fmt: skip

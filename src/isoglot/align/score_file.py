@@ -14,8 +14,6 @@ from isoglot.align.scoring import AlignmentScore, score
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.files import write_text
 
-__all__ = ["ScoreReport", "layer_numbers", "score_file", "score_layers", "write_sentences"]
-
 
 @dataclass(frozen=True)
 class ScoreReport:

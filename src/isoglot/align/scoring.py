@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from isoglot.align.alignment import Alignment
 from isoglot.errors import ConfigurationError
 
-__all__ = ["AlignmentScore", "GoldAlignment", "score"]
-
 
 @dataclass(frozen=True, slots=True)
 class GoldAlignment:

@@ -28,8 +28,6 @@ from isoglot.align.statistical.options import SYMMETRISERS, Symmetriser
 from isoglot.checks import did_you_mean
 from isoglot.errors import ConfigurationError
 
-__all__ = ["check_symmetriser", "symmetrise", "symmetrise_table"]
-
 
 def check_symmetriser(method: str) -> None:
     """Refuse what is not the name of a symmetriser."""

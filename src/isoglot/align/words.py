@@ -10,8 +10,6 @@ from datasets import Dataset, Features, List, Value
 
 from isoglot.schema import ALIGNED, BITEXT, require
 
-__all__ = ["add_links", "bitext_words", "split_words"]
-
 LINK_COLUMNS = {"link_probabilities": List(Value("float32")), "alignment_score": Value("float32")}
 """Columns that an aligner adds beside those of ALIGNED: each link's probability and a score of the pair."""
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     import datasets
     import pyarrow as pa
 
-__all__ = ["MANIFEST", "InputFile", "LanguageCount", "Manifest", "load_corpus", "read_manifest"]
-
 MANIFEST = "manifest.json"
 _LAYOUT = 1
 

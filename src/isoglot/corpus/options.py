@@ -9,8 +9,6 @@ from pydantic import BeforeValidator, model_validator
 from isoglot.corpus.read.sources import READING, Kind
 from isoglot.options import Options, option
 
-__all__ = ["FILTERS", "PrepareOptions"]
-
 FILTERS = ("incomplete", "empty", "held_out", "script", "length", "ratio", "duplicates", "limit")
 """The filters in the order in which they run, cheap ones first; a row counts for the first one that drops it.
 

@@ -17,8 +17,6 @@ from typing import Any, Generic, TypeVar
 
 from isoglot.errors import IsoglotError
 
-__all__ = ["WorkPool", "end_with_parent", "usable_cores"]
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 _PRELOAD = ["isoglot.corpus.prepare_worker"]

@@ -13,8 +13,6 @@ from isoglot.corpus.pool import Item, Result, WorkPool
 from isoglot.errors import IsoglotError
 from isoglot.runs.cluster import connected
 
-__all__ = ["RayPool"]
-
 _RETRIES = 5
 
 

@@ -41,8 +41,6 @@ from isoglot.runs.files import refuse_overwriting, whole_folder
 from isoglot.runs.folder import RUN, begin, key_of, state_of, versions
 from isoglot.runs.lock import locked
 
-__all__ = ["PrepareSummary", "Progress", "prepare"]
-
 _SMALL = 8 << 20
 
 

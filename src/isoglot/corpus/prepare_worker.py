@@ -22,8 +22,6 @@ from isoglot.corpus.read.sources import Source
 from isoglot.errors import IsoglotError
 from isoglot.runs.files import whole_file, whole_path
 
-__all__ = ["ChunkTask", "Part", "Settings", "filter_chunk", "start", "write_shard"]
-
 _GROUP_ROWS = 65_536
 
 

@@ -19,8 +19,6 @@ from isoglot.corpus.prepare_worker import ChunkTask, Part, write_shard
 from isoglot.corpus.read.sources import Source
 from isoglot.seeding import seed_for
 
-__all__ = ["Ledger", "ShardWriter", "sampling_targets"]
-
 _SHARD_BYTES = 256 << 20
 _PENDING = 4
 

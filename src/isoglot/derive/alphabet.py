@@ -11,8 +11,6 @@ from isoglot.derive.base import Derived, Sentence, in_place
 from isoglot.derive.sharing import draw_shared
 from isoglot.errors import ConfigurationError
 
-__all__ = ["ALPHABETS", "Transliteration"]
-
 ALPHABETS: dict[str, tuple[int, int]] = {
     "armenian": (0x0531, 0x0561),
     "georgian": (0x1C90, 0x10D0),

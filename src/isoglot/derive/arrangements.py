@@ -12,8 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["BOS", "EOS", "MAX_GROUP", "Arrangements", "arrangements", "pair_names", "run_names", "streams"]
-
 MAX_GROUP = 7
 """Largest group, head included: 7! = 5,040 orders."""
 

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple, Protocol
 
-__all__ = ["Composed", "Derived", "Sentence", "Transform", "Underivable", "compose", "in_place", "moved"]
-
 
 class Sentence(NamedTuple):
     """A sentence as words, with as much of its analysis as is known.

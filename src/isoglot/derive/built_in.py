@@ -9,8 +9,6 @@ from itertools import combinations
 from isoglot.derive.order_model import OrderModel
 from isoglot.errors import ConfigurationError
 
-__all__ = ["BUILT_IN", "BUILT_IN_MODELS", "built_in_model"]
-
 BUILT_IN = "built-in"
 """What is given in place of a folder of models."""
 

@@ -13,20 +13,18 @@ from typing import TYPE_CHECKING, Any
 from isoglot.corpus.manifest import InputFile
 from isoglot.derive.base import Composed, Transform
 from isoglot.derive.input import INPUT_KINDS, kind_of, read_rows
-from isoglot.derive.options import DeriveRequest
+from isoglot.derive.options import DeriveRequest, TransformOptions
 from isoglot.derive.output import DerivedFolder
 from isoglot.derive.parses import Parses
 from isoglot.derive.rows import Deriver
 from isoglot.derive.sharing import COPY_FILE, gold_lexicon
-from isoglot.derive.spec import TransformOptions, build, parse_names
+from isoglot.derive.spec import build, parse_names
 from isoglot.errors import ConfigurationError
 from isoglot.runs.files import refuse_overwriting
 from isoglot.runs.folder import make_once
 
 if TYPE_CHECKING:
     from isoglot.derive.vocabulary import VocabularyCopy
-
-__all__ = ["DeriveRequest", "DeriveSummary", "derive_corpus"]
 
 _WINDOW = 4096
 _TEXT_COLUMNS = ("text", "source", "target", "first", "second")

@@ -12,8 +12,6 @@ from isoglot.corpus.read.readers import read
 from isoglot.corpus.read.sources import Kind, sources_from
 from isoglot.errors import ConfigurationError
 
-__all__ = ["INPUT_KINDS", "kind_of", "read_rows"]
-
 INPUT_KINDS: dict[str, str] = {
     "text": "text",
     "bitext": "bitext",

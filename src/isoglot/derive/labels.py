@@ -4,13 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = [
-    "carry_entities",
-    "first_match",
-    "flip_runs",
-    "make_tags_consistent",
-]
-
 
 def carry_entities(tags: Sequence[str], origin: Sequence[int]) -> list[str]:
     """IOB2 tags of re-ordered words, entity by entity.

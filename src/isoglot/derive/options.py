@@ -11,8 +11,6 @@ from pydantic import Field
 
 from isoglot.options import Options, option
 
-__all__ = ["DeriveRequest", "DeriverOptions", "OrderFitRequest", "TransformOptions"]
-
 _READING, _SCRIPT, _ORDER, _SYNTAX, _ROWS = (
     "How to read", "trans: another script", "inv, perm: another order", "syn: another syntax", "Labels and sides",
 )  # fmt: skip

@@ -14,8 +14,6 @@ from isoglot.seeding import seed_for
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-__all__ = ["END_MARKS", "Inversion", "Permutation", "sentence_bounds"]
-
 END_MARKS = frozenset({".", "!", "?"})
 """Tokens that end a sentence. The paper says "the period token"; its code has all three."""
 

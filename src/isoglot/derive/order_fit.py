@@ -24,8 +24,6 @@ from isoglot.derive.ud1 import reattach, to_ud1
 from isoglot.errors import ConfigurationError
 from isoglot.runs.files import make_folder
 
-__all__ = ["OrderFit", "fit", "fit_order_models", "observed_groups"]
-
 _LOGGER = logging.getLogger(__name__)
 _HEADS = {"N": "noun, name or pronoun", "V": "verb"}
 

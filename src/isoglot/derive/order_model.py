@@ -15,8 +15,6 @@ from isoglot.derive.arrangements import MAX_GROUP, arrangements, pair_names, run
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.files import write_text
 
-__all__ = ["Distribution", "OrderModel"]
-
 
 class Distribution(NamedTuple):
     """All orders of one group.

@@ -16,8 +16,6 @@ from isoglot.corpus.read.sources import Kind, Source
 from isoglot.derive.rows import Image
 from isoglot.derive.sharing import word_pairs
 
-__all__ = ["DerivedFolder"]
-
 _ALIGNED = ".aligned.jsonl"
 
 

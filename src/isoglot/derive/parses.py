@@ -12,8 +12,6 @@ from typing import Any
 
 from isoglot.derive.base import Sentence, Underivable
 
-__all__ = ["Parses"]
-
 
 class Parses:
     """Looks a text up among parsed sentences, whatever blanks the parser added.

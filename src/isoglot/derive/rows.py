@@ -14,8 +14,6 @@ from isoglot.derive.order import sentence_bounds
 from isoglot.derive.spans import Passage, moved_answers
 from isoglot.errors import ConfigurationError
 
-__all__ = ["Deriver", "DeriverOptions", "Image"]
-
 Row = Mapping[str, Any]
 
 

@@ -18,16 +18,6 @@ from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 from isoglot.errors import ConfigurationError
 
-__all__ = [
-    "SEPARATOR",
-    "Spelling",
-    "cut_at_separators",
-    "marks_spaces",
-    "readable_alone",
-    "spell",
-    "spellings",
-]
-
 SEPARATOR = "\U00016fe0"
 """Tangut iteration mark."""
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from isoglot.seeding import seed_for
 
-__all__ = ["COPY_FILE", "draw_shared", "gold_lexicon", "word_pairs"]
-
 COPY_FILE = "vocabulary_copy.json"
 """The file by which the folder of a :class:`~isoglot.derive.vocabulary.VocabularyCopy` is known."""
 

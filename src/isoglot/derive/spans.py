@@ -11,8 +11,6 @@ from isoglot.corpus.encode.words import word_spans
 from isoglot.derive.base import Derived, Sentence
 from isoglot.derive.order import END_MARKS
 
-__all__ = ["Passage", "moved_answers"]
-
 
 class Passage(NamedTuple):
     """Running text cut into words and punctuation.

@@ -16,8 +16,6 @@ from isoglot.errors import ConfigurationError
 if TYPE_CHECKING:
     from isoglot.derive.vocabulary import VocabularyCopy
 
-__all__ = ["TRANSFORMS", "TransformOptions", "build", "parse_names"]
-
 TRANSFORMS = {
     "trans": "another script: a copy of the vocabulary",
     "inv": "words in reverse order, the final mark last",

@@ -19,8 +19,6 @@ from isoglot.derive.ud1 import reattach, to_ud1
 from isoglot.errors import ConfigurationError
 from isoglot.seeding import seed_for
 
-__all__ = ["HEAD_CLASSES", "Syntax", "groups", "is_projective", "parse_spec"]
-
 HEAD_CLASSES = {"NOUN": "N", "PROPN": "N", "PRON": "N", "VERB": "V"}
 """Which model orders the dependents of which heads: ``N`` of nouns, names and pronouns, ``V`` of verbs."""
 

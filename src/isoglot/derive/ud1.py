@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from isoglot.derive.base import Sentence
 
-__all__ = ["reattach", "to_ud1"]
-
 _RELATIONS = {
     "obj": "dobj",
     "nsubj:pass": "nsubjpass",

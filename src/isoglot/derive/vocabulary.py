@@ -28,8 +28,6 @@ from isoglot.derive.shared_pieces import (
 from isoglot.derive.sharing import COPY_FILE, draw_shared
 from isoglot.errors import ConfigurationError, InputError
 
-__all__ = ["SCRIPTS", "TokenTransliteration", "VocabularyCopy"]
-
 SCRIPTS: dict[str, tuple[int, int]] = {"tangut": (0x17000, 6136), "hangul": (0xAC00, 11172)}
 """Blocks of letters that copies are written in: first character, and how many there are."""
 

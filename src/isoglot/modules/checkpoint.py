@@ -21,18 +21,6 @@ from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.finite import non_finite
 from isoglot.runs.checkpoint import checkpoint_folder, reading
 
-__all__ = [
-    "few",
-    "left_out",
-    "load_checkpoint",
-    "load_config",
-    "new_weights",
-    "quiet",
-    "require_finite_weights",
-    "require_room_for",
-    "weight_files",
-]
-
 _WHERE = ("revision", "local_files_only")
 _NO_WEIGHTS = ("position_ids", "token_type_ids", "inv_freq")
 """Last names of tensors that old checkpoints hold and that are made anew from the configuration."""

@@ -8,8 +8,6 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-__all__ = ["ProjectionHead", "in_batch_loss", "key_queue_loss", "mixed_inputs", "pool"]
-
 
 class ProjectionHead(nn.Module):
     """Map from a sentence state to the space of the contrast.

@@ -6,8 +6,6 @@ import torch
 
 from isoglot.errors import ConfigurationError
 
-__all__ = ["resolve_device"]
-
 _KINDS = ("cuda", "mps", "xpu")
 
 

@@ -14,8 +14,6 @@ from transformers import PreTrainedModel
 
 from isoglot.errors import ConfigurationError
 
-__all__ = ["PACKABLE", "attention_inputs", "document_mask", "require_packable", "restarted_positions"]
-
 PACKABLE = (
     "bert",
     "camembert",

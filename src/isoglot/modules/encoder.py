@@ -27,18 +27,6 @@ from isoglot.modules.document_mask import (
 )
 from isoglot.modules.language_embeddings import add_language_embeddings
 
-__all__ = [
-    "dropout_off",
-    "encode",
-    "encode_to_layer",
-    "hidden_size",
-    "input_embeddings",
-    "is_compiled",
-    "layer_modules",
-    "max_length",
-    "num_layers",
-]
-
 
 class _Stop(Exception):  # noqa: N818 - a signal, not an error
     """Raised by a hook to end a forward early."""

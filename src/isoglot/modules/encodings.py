@@ -11,8 +11,6 @@ from transformers import PreTrainedModel
 from isoglot.modules.encoder import encode, encode_to_layer, is_compiled, layer_modules, num_layers
 from isoglot.modules.shared_table import SharedTable
 
-__all__ = ["Encodings"]
-
 
 class Encodings:
     """Lazily computed hidden states of one batch.

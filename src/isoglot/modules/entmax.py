@@ -5,8 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["entmax15"]
-
 
 @torch.no_grad()
 def entmax15(scores: Tensor, *, dim: int = -1, mask: Tensor | None = None) -> Tensor:

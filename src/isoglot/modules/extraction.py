@@ -16,19 +16,6 @@ from torch import Tensor
 
 from isoglot.errors import ConfigurationError
 
-__all__ = [
-    "backward_links",
-    "distort",
-    "first_argmax",
-    "forward_links",
-    "intersection_links",
-    "itermax_links",
-    "max_weight_links",
-    "pair_mask",
-    "softmax_probabilities",
-    "union_links",
-]
-
 
 def pair_mask(source_mask: Tensor, target_mask: Tensor) -> Tensor:
     """Mask of the cells whose row and column are both real: ``(batch, n), (batch, m) -> (batch, n, m)``."""

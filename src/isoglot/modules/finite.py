@@ -9,8 +9,6 @@ from torch import Tensor
 
 from isoglot.errors import IsoglotError
 
-__all__ = ["all_finite", "non_finite", "require_finite"]
-
 
 def all_finite(values: Tensor) -> bool:
     """Whether no value is NaN or infinite."""

@@ -8,8 +8,6 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-__all__ = ["gather_rows", "gather_rows_with_gradient"]
-
 
 def gather_rows(rows: Tensor) -> Tensor:
     """All ranks' rows in rank order, without gradient; the argument itself outside a process group.

@@ -10,8 +10,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["hashed_uniform", "sentence_key"]
-
 _LOW = 0xFFFFFFFF
 
 

@@ -7,8 +7,6 @@ from torch import Tensor, nn
 
 from isoglot.errors import ConfigurationError
 
-__all__ = ["KeyQueue"]
-
 
 class KeyQueue(nn.Module):
     """The last ``size`` keys, in float32, in persistent buffers.

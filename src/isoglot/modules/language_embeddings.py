@@ -7,8 +7,6 @@ from torch import Tensor, nn
 
 from isoglot.errors import ConfigurationError
 
-__all__ = ["add_language_embeddings", "language_embeddings"]
-
 
 def language_embeddings(languages: int, size: int, *, seed: int) -> nn.Embedding:
     """A table of language vectors, normally distributed with the standard deviation 0.02 that encoders use.

@@ -12,8 +12,6 @@ from transformers import PreTrainedModel
 
 from isoglot.modules.encoder import hidden_size
 
-__all__ = ["LiteralTransform", "literal_transform"]
-
 _SHARED: WeakKeyDictionary[PreTrainedModel, LiteralTransform]
 
 

@@ -26,8 +26,6 @@ from isoglot.modules.encoder import input_embeddings
 from isoglot.runs.checkpoint import reason
 from isoglot.seeding import seed_for
 
-__all__ = ["ARCHITECTURES", "load_masked_lm", "longest_input", "masked_lm_config", "model_config"]
-
 ARCHITECTURES: dict[str, dict[str, Any]] = {
     "bert": {},
     "roberta": {"type_vocab_size": 1},

@@ -17,8 +17,6 @@ from isoglot.modules.checkpoint import new_weights
 from isoglot.modules.encoder import dropout_off, encode, num_layers
 from isoglot.modules.finite import require_finite
 
-__all__ = ["HeadTransform", "MaskedLMHead", "masked_lm_head", "start_new_head"]
-
 _SMOOTHING = 0.1
 """Added to the count of each vocabulary entry."""
 

@@ -10,8 +10,6 @@ from torch import Tensor, nn
 
 from isoglot.errors import ConfigurationError
 
-__all__ = ["MomentumCopy"]
-
 M = TypeVar("M", bound=nn.Module)
 
 

@@ -17,8 +17,6 @@ from torch import Tensor
 
 from isoglot.errors import ConfigurationError
 
-__all__ = ["NEIGHBOURS", "SIMILARITIES", "gold_ranks", "similarity_blocks", "top_neighbours", "unit"]
-
 SIMILARITIES = ("cosine", "csls", "margin")
 NEIGHBOURS = {"csls": 10, "margin": 4}
 """Usual numbers of neighbours in the means."""

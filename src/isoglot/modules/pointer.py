@@ -9,8 +9,6 @@ from torch import Tensor, nn
 
 from isoglot.modules.extraction import pair_mask
 
-__all__ = ["Pointer", "pointer_alignment"]
-
 
 class Pointer(nn.Module):
     r"""Scores of key positions for query positions by scaled dot-product attention.

@@ -19,8 +19,6 @@ from isoglot.modules.extraction import (
 from isoglot.modules.sinkhorn import sinkhorn
 from isoglot.recipe.signatures import require_choices
 
-__all__ = ["LinkGrid", "SelfLabelling", "Sides", "corpus_grid", "self_label"]
-
 
 @dataclass(frozen=True)
 class SelfLabelling:

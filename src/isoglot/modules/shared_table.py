@@ -16,8 +16,6 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-__all__ = ["SharedTable"]
-
 _PRODUCT = {"cpu": 1 << 18, "cuda": 1 << 28}
 """Numbers of a half-precision product to hold at a time, before they are added in fp32."""
 

@@ -13,8 +13,6 @@ from torch import Tensor
 
 from isoglot.errors import ConfigurationError
 
-__all__ = ["sinkhorn"]
-
 Order = Literal["official", "paper"]
 
 

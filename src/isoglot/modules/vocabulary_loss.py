@@ -14,8 +14,6 @@ from torch import Tensor
 from isoglot.errors import ConfigurationError
 from isoglot.modules.shared_table import SharedTable
 
-__all__ = ["vocabulary_loss"]
-
 _LOGITS = {"cpu": 1 << 25, "cuda": 1 << 28}
 """How many logits to hold at a time: 128 MB of fp32 on a CPU, 1 GB on a GPU."""
 

@@ -9,8 +9,6 @@ from torch import Tensor
 
 from isoglot.errors import ConfigurationError
 
-__all__ = ["WordIndex", "pool_words", "word_index", "word_links"]
-
 _HASH_BASE = 1_000_003
 _HASH_MODULUS = (1 << 31) - 1
 

@@ -17,8 +17,6 @@ from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
 from isoglot.objectives.contextual_alignment import side_words
 from isoglot.recipe.signatures import require_choices
 
-__all__ = ["Anchor"]
-
 
 class Anchor(Objective):
     """``Σ_t ‖f(t) − f₀(t)‖²`` over the pivot language's words, with ``f₀`` the frozen initial encoder.

@@ -12,8 +12,6 @@ from transformers import PreTrainedModel
 
 from isoglot.modules.encodings import Encodings
 
-__all__ = ["SUPPLIED", "Batch", "Objective", "ObjectiveOutput"]
-
 SUPPLIED = ("tokenizer", "seed")
 """Parameters of an objective's constructor that isoglot fills in by name; see :class:`Objective`."""
 

@@ -15,8 +15,6 @@ from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
 from isoglot.objectives.links import link_ids
 from isoglot.recipe.signatures import require_choices
 
-__all__ = ["ContextualAlignment", "side_words"]
-
 
 class ContextualAlignment(Objective):
     """Squared distance between the vectors of linked words.

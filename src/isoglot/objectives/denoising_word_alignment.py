@@ -20,8 +20,6 @@ from isoglot.objectives.links import Labels, from_corpus, link_ids, step_problem
 from isoglot.recipe.signatures import require_choices
 from isoglot.seeding import generator_for
 
-__all__ = ["DenoisingWordAlignment", "Queries", "pointer_loss"]
-
 _UNSELECTED = -100  # label of a position that is not masked
 
 

@@ -19,8 +19,6 @@ from isoglot.recipe.signatures import require_choices
 from isoglot.schema import LEXICON, require
 from isoglot.seeding import generator_for
 
-__all__ = ["EmbeddingAlignment", "copied_vocabulary_pairs", "lexicon_pairs"]
-
 Pieces = list[int]
 
 _ENTRIES = {"cpu": 1 << 10, "cuda": 1 << 14}

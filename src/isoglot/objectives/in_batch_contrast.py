@@ -15,8 +15,6 @@ from isoglot.modules.encodings import Encodings
 from isoglot.modules.gather import gather_rows_with_gradient
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
 
-__all__ = ["InBatchContrast"]
-
 
 class InBatchContrast(Objective):
     r"""Symmetric InfoNCE of each sentence with its translation, the other pairs of all ranks as negatives.

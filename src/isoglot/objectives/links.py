@@ -9,8 +9,6 @@ from torch import Tensor
 from isoglot.errors import ConfigurationError
 from isoglot.objectives.base import Batch
 
-__all__ = ["Labels", "from_corpus", "link_ids", "step_problems"]
-
 Labels = Literal["self", "corpus", "corpus_then_self"]
 
 

@@ -16,8 +16,6 @@ from isoglot.modules.vocabulary_loss import vocabulary_loss
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
 from isoglot.recipe.signatures import require_choices
 
-__all__ = ["MaskedLM"]
-
 _IGNORED = -100
 
 

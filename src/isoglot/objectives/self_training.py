@@ -17,8 +17,6 @@ from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
 from isoglot.objectives.links import Labels, from_corpus, link_ids, step_problems
 from isoglot.recipe.signatures import require_choices
 
-__all__ = ["SelfTraining"]
-
 _LIKELY = 0.4
 """Least probability of a link, the best of 0.2, 0.25, ... 0.45 on XL-WA's development sets."""
 Loss = Literal["probability", "likelihood"]

@@ -19,8 +19,6 @@ from isoglot.modules.momentum import MomentumCopy
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
 from isoglot.seeding import generator_for
 
-__all__ = ["SentenceContrast"]
-
 
 class SentenceContrast(Objective):
     r"""InfoNCE between a sentence and its translation (PPA, Pan et al. 2021, Eq. 1-3).

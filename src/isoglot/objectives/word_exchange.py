@@ -18,8 +18,6 @@ from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
 from isoglot.objectives.links import link_ids
 from isoglot.recipe.signatures import require_choices
 
-__all__ = ["WordExchange", "exchange"]
-
 
 class WordExchange(Objective):
     """Predict a masked token from the encoder's states at the tokens linked to it in the other language.

@@ -30,16 +30,6 @@ from isoglot.training.model import AlignmentModel, Weight
 from isoglot.views.base import View
 from isoglot.views.instance import is_packed
 
-__all__ = [
-    "Built",
-    "batch_options",
-    "build_model",
-    "build_views",
-    "encoder_config",
-    "require_columns",
-]
-
-
 _COUNTED = 10_000
 """Rows of a corpus, at most, whose pieces are counted for a new head."""
 

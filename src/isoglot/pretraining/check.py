@@ -28,8 +28,6 @@ from isoglot.recipe.load import mistakes, problems
 from isoglot.recipe.sections import ModelSection, Recipe, validate
 from isoglot.recipe.source import read_document
 
-__all__ = ["explicit", "load_recipe"]
-
 _LAYERS = 12
 """Layers of a stand-in for an encoder that is not known before it is loaded: those of the base models."""
 

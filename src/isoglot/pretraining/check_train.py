@@ -10,8 +10,6 @@ from isoglot.checks import did_you_mean, missing_package
 from isoglot.recipe.document import Document, Location
 from isoglot.recipe.signatures import mismatch
 
-__all__ = ["OWNED_SETTINGS", "check_train"]
-
 OWNED_SETTINGS: dict[str, str] = {
     "output_dir": "give `isoglot pretrain --out DIR`",
     "per_device_train_batch_size": "write `batch: {examples: 32}`",

@@ -23,16 +23,6 @@ from isoglot.views import VIEWS
 from isoglot.views.base import SUPPLIED as FOR_VIEWS
 from isoglot.views.base import View
 
-__all__ = [
-    "KEYS",
-    "Constructor",
-    "constructor",
-    "make_view",
-    "names_of",
-    "stand_in_encoder",
-    "stand_in_tokenizer",
-]
-
 KEYS: dict[str, tuple[str, ...]] = {"views": ("type", "stream"), "objectives": ("type", "weight")}
 """Keys of a view's or objective's section that are no options of its constructor."""
 

@@ -15,8 +15,6 @@ from isoglot.runs.reporter import Reporter, Silent
 from isoglot.training.collate import Collator
 from isoglot.views.describe import DescribedRow, describe
 
-__all__ = ["InspectedInstance", "inspect_recipe", "table"]
-
 
 @dataclass(frozen=True)
 class InspectedInstance:

@@ -22,8 +22,6 @@ from isoglot.pretraining.check import load_recipe
 from isoglot.recipe.document import dump_yaml
 from isoglot.runs.files import whole_path
 
-__all__ = ["new_recipe"]
-
 _LONGEST = 128
 
 

@@ -31,8 +31,6 @@ from isoglot.training.export import export_encoder
 from isoglot.training.mixture import Mixture
 from isoglot.training.trainer import AlignmentTrainer
 
-__all__ = ["RECIPE", "pretrain", "training_arguments"]
-
 RECIPE = "recipe.yaml"
 """In a run's folder: the recipe with everything explicit."""
 

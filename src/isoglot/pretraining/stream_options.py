@@ -10,7 +10,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from isoglot.checks import did_you_mean
-from isoglot.corpus.encode.encode import EncodeOptions
+from isoglot.corpus.encode.batch import EncodeOptions
 from isoglot.corpus.encode.tokenizer import TokenizerOptions
 from isoglot.corpus.manifest import MANIFEST, read_manifest
 from isoglot.corpus.options import PrepareOptions
@@ -19,15 +19,6 @@ from isoglot.corpus.read.sources import Source, expand, sources_from
 from isoglot.errors import ConfigurationError
 from isoglot.recipe.document import Document, Location
 from isoglot.recipe.sections import Recipe, StreamSection, validate
-
-__all__ = [
-    "check_streams",
-    "encode_options",
-    "is_prepared",
-    "prepare_values",
-    "stream_sources",
-    "tokenizer_options",
-]
 
 _MEASURED = ("min_pieces", "max_pieces", "max_pair_pieces")
 _SECTION_KEYS = ("kind", "path", "sources", "encode", "pack")

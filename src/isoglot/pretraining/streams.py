@@ -35,15 +35,6 @@ from isoglot.runs.folder import make_once
 from isoglot.runs.lock import locked
 from isoglot.runs.reporter import Reporter
 
-__all__ = [
-    "TEXT_COLUMNS",
-    "cache_folder",
-    "encoded",
-    "input_hashes",
-    "load_tokenizer",
-    "prepared",
-]
-
 _LOST = ("empty", "overlong")
 TEXT_COLUMNS = ("text", "source", "target")
 """Columns of prepared corpora that hold sentences."""

@@ -35,8 +35,6 @@ from isoglot.runs.files import refuse_overwriting
 from isoglot.runs.folder import hash_checkpoint, make_once
 from isoglot.runs.records import parse_json
 
-__all__ = ["Trimmed", "trim"]
-
 _MANIFEST = "trim.json"
 _LEFT_BEHIND = (
     *("*.safetensors", "*.safetensors.index.json", "*.bin", "*.pt", "*.h5", "*.msgpack", "*.ot", "*.onnx*"),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from isoglot.options import Options, option
 
-__all__ = ["TrimRequest"]
-
 
 class TrimRequest(Options):
     """Which pieces of an encoder's tokenizer to keep."""

@@ -21,8 +21,6 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from isoglot.errors import InputError
 
-__all__ = ["Document", "Location", "compose", "construct", "dump_yaml", "parse_value"]
-
 Location = tuple[str | int, ...]
 """Keys and list indices that lead to a value."""
 

@@ -17,8 +17,6 @@ from isoglot.errors import ConfigurationError
 from isoglot.recipe.document import Document, Location
 from isoglot.recipe.sections import LENGTH_NEEDED, Recipe, validate
 
-__all__ = ["mistakes", "problems"]
-
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 

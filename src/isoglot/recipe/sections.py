@@ -13,22 +13,6 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError,
 from isoglot.checks import Mistake, did_you_mean, mistakes_of
 from isoglot.recipe.document import Document, Location, dump_yaml
 
-__all__ = [
-    "LENGTH_NEEDED",
-    "BatchSection",
-    "EpochsSection",
-    "ModelSection",
-    "ObjectiveSection",
-    "PartsSection",
-    "Recipe",
-    "StreamSection",
-    "TokenizerSection",
-    "ViewSection",
-    "WeightSection",
-    "validate",
-]
-
-
 LENGTH_NEEDED = "it needs exactly one of `epochs: {stream: NAME, count: 2}` and `steps: 1000`"
 
 

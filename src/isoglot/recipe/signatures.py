@@ -18,14 +18,6 @@ from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from isoglot.checks import did_you_mean
 from isoglot.errors import ConfigurationError
 
-__all__ = [
-    "argument_docs",
-    "dataset_options",
-    "hints_of",
-    "mismatch",
-    "require_choices",
-]
-
 
 def hints_of(callable_: Callable[..., Any]) -> dict[str, Any]:
     """Parameter types, resolved where their names can be; a dataclass's inherited fields in their own module."""

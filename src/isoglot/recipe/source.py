@@ -13,8 +13,6 @@ from isoglot.checks import did_you_mean
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.recipe.document import Document, Location, compose, construct
 
-__all__ = ["builtin_recipes", "find", "read_document"]
-
 _BUILT_IN = Path(__file__).parent.parent / "recipes"
 _ALTERNATIVES = (
     ("steps", "epochs"),

@@ -12,8 +12,6 @@ from safetensors import SafetensorError, safe_open
 from isoglot.errors import ConfigurationError, IsoglotError
 from isoglot.runs.folder import CHECKPOINT
 
-__all__ = ["checkpoint_folder", "reading", "reason"]
-
 _TOKENIZER_FILES = ("tokenizer*.json", "vocab.*", "*.model")
 
 

@@ -10,8 +10,6 @@ from typing import Any
 
 from isoglot.checks import missing_package
 
-__all__ = ["connected", "load_ray"]
-
 
 def load_ray() -> Any:
     """Ray, an optional dependency.

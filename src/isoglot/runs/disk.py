@@ -9,8 +9,6 @@ from pathlib import Path
 
 from isoglot.errors import DiskError, IsoglotError
 
-__all__ = ["disk_problem", "full_disk_named"]
-
 _REASONS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "your disk quota is used up",

@@ -21,20 +21,6 @@ import psutil
 from isoglot.errors import ConfigurationError
 from isoglot.runs.disk import full_disk_named
 
-__all__ = [
-    "flush",
-    "is_stream",
-    "is_temporary",
-    "make_folder",
-    "read_json",
-    "refuse_overwriting",
-    "whole_file",
-    "whole_folder",
-    "whole_path",
-    "write_json",
-    "write_text",
-]
-
 _SUFFIX = ".partial"
 _STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
 _ANOTHER_MACHINE = 7 * 24 * 3600.0

@@ -18,22 +18,6 @@ from isoglot.errors import ConfigurationError
 from isoglot.runs.files import is_temporary, read_json, whole_folder, write_json
 from isoglot.runs.lock import locked
 
-__all__ = [
-    "CHECKPOINT",
-    "MANIFEST",
-    "RUN",
-    "State",
-    "begin",
-    "clear",
-    "finish",
-    "hash_checkpoint",
-    "key_of",
-    "make_once",
-    "state_of",
-    "versions",
-    "write_manifest",
-]
-
 MANIFEST = "manifest.json"
 CHECKPOINT = "checkpoint"
 RUN = "run.json"

@@ -14,8 +14,6 @@ from filelock import FileLock, Timeout
 from isoglot.errors import ConfigurationError
 from isoglot.runs.files import make_folder
 
-__all__ = ["locked", "occupied"]
-
 _LOGGER = logging.getLogger(__name__)
 _READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 _PATIENCE = 1.0

@@ -12,8 +12,6 @@ from pydantic import BaseModel, ValidationError
 from isoglot.checks import mistakes_of
 from isoglot.errors import InputError, IsoglotError
 
-__all__ = ["files_named", "read_records"]
-
 Record = TypeVar("Record", bound=BaseModel)
 
 

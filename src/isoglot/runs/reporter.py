@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Protocol
 
-__all__ = ["Reporter", "Silent"]
-
 
 class Reporter(Protocol):
     """Takes what a verb has to say."""

@@ -26,7 +26,7 @@ class World(Step):
 
     def check(self) -> Any:
         """The options of ``isoglot world``."""
-        from isoglot.synthetic.write_world import WorldRequest  # noqa: PLC0415 - loads the libraries
+        from isoglot.synthetic.options import WorldRequest  # noqa: PLC0415 - loads the libraries
 
         return validated(WorldRequest, self.options, what="world option")
 
@@ -146,9 +146,11 @@ class Derive(Step):
         return {"rows": rows, "copied_vocabulary": VocabularyCopy.load(tokenizer).size}
 
     def _request(self, given: Options, tokenizer: str | None) -> Any:
-        from isoglot.derive.derive_corpus import DeriveRequest  # noqa: PLC0415
-        from isoglot.derive.rows import DeriverOptions  # noqa: PLC0415
-        from isoglot.derive.spec import TransformOptions  # noqa: PLC0415
+        from isoglot.derive.options import (  # noqa: PLC0415
+            DeriveRequest,
+            DeriverOptions,
+            TransformOptions,
+        )
 
         own = {k: v for k, v in given.items() if k not in ("path", "options", "rows")}
         options = {**self.options, **given.get("options", {})}

@@ -16,8 +16,6 @@ from isoglot.seeding import seed_for
 from isoglot.synthetic.lexicon import TOPICS, Lexicon
 from isoglot.synthetic.patterns import Compiled, Ints, Vocabulary
 
-__all__ = ["SPLITS", "Engine", "WorldRows"]
-
 SPLITS = {"train": (0, 6), "dev": (6, 8), "test": (8, 10)}
 """Split → range of the sentence hash, in tenths."""
 

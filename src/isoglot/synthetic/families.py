@@ -10,8 +10,6 @@ from typing import Any
 from isoglot.synthetic.pairs import Family, Statement, entailment_patterns
 from isoglot.synthetic.patterns import Pattern
 
-__all__ = ["entailment_families", "inference_patterns"]
-
 Truth = tuple[object, ...]
 
 

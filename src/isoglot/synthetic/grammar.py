@@ -15,8 +15,6 @@ from isoglot.synthetic.phrases import PRONOUNS, Phrases
 from isoglot.synthetic.tree import Node, fixed, open_word, to_pattern
 from isoglot.synthetic.verbs import Finite, finite
 
-__all__ = ["Grammar", "sample_patterns"]
-
 FRAMES = (
     # name, weight, pool of the verb, pools of the object
     ("intransitive", 3.0, "verb.intr", ()),

@@ -24,8 +24,6 @@ from isoglot.synthetic.morphology import (
     to_adverb,
 )
 
-__all__ = ["TOPICS", "Lexeme", "Lexicon", "Pool", "build_lexicon"]
-
 Forms = dict[str, str]
 
 TOPICS = (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["comparative", "inflect_noun", "inflect_verb", "plural", "superlative", "to_adverb"]
-
 _VOWELS = "aeiou"
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from isoglot.options import Options, option
 
-__all__ = ["WorldRequest"]
-
 _ROWS = "How much (0: none)"
 
 

@@ -22,20 +22,6 @@ import numpy.typing as npt
 from isoglot.synthetic.patterns import Pattern
 from isoglot.synthetic.wordings import parse_wording, plain
 
-__all__ = [
-    "WEIGHTS_FILE",
-    "Family",
-    "Pair",
-    "Statement",
-    "balanced",
-    "entailment_pairs",
-    "entailment_patterns",
-    "pair_key",
-    "paraphrase_pairs",
-    "paraphrase_patterns",
-    "stored_weights",
-]
-
 Pair = tuple[str, str, str]
 Floats = npt.NDArray[np.float64]
 

@@ -8,8 +8,6 @@ from itertools import permutations, product
 from isoglot.synthetic.pairs import Family, Statement, paraphrase_patterns
 from isoglot.synthetic.patterns import Pattern
 
-__all__ = ["paraphrase_families", "wording_patterns"]
-
 NAMES = {"X": "name.first", "Y": "name.first"}
 
 

@@ -18,8 +18,6 @@ import numpy.typing as npt
 
 from isoglot.synthetic.lexicon import Lexicon
 
-__all__ = ["Arrays", "Compiled", "Pattern", "Token", "Vocabulary"]
-
 Ints = npt.NDArray[np.int64]
 
 NO_SPACE_BEFORE = {",", ".", "?", "!", ";", ":", "'s", "n't"}

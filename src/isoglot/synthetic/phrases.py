@@ -8,8 +8,6 @@ from typing import TypeVar
 
 from isoglot.synthetic.tree import Node, fixed, open_word
 
-__all__ = ["Phrases"]
-
 T = TypeVar("T")
 
 ADJECTIVES = {

@@ -15,8 +15,6 @@ from random import Random
 from isoglot.synthetic.patterns import Pattern, Token
 from isoglot.synthetic.wordings import parse_wording, plain
 
-__all__ = ["SCENES", "Scene", "story_patterns"]
-
 PEOPLE = {"X": "name.first", "Y": "name.first", "Z": "name.first"}
 FILLERS = (
     "(nsubj it) was a quiet day .",

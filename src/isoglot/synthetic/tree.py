@@ -7,8 +7,6 @@ from typing import Self
 
 from isoglot.synthetic.patterns import Pattern, Token
 
-__all__ = ["Node", "fixed", "open_word", "to_pattern"]
-
 
 @dataclass(eq=False)
 class Node:

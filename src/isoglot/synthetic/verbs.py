@@ -7,8 +7,6 @@ from random import Random
 
 from isoglot.synthetic.tree import Node, fixed, open_word
 
-__all__ = ["Finite", "finite"]
-
 
 @dataclass(frozen=True)
 class Finite:

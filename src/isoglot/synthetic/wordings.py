@@ -11,8 +11,6 @@ from collections.abc import Mapping
 
 from isoglot.synthetic.patterns import Token
 
-__all__ = ["parse_wording", "plain"]
-
 _TAGS = {
     "ADP": "about at by from in near of on than to",
     "ADV": "ago exactly first how last later least long most never only so then where",

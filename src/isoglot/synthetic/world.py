@@ -25,8 +25,6 @@ from isoglot.synthetic.paraphrases import wording_patterns
 from isoglot.synthetic.patterns import Compiled, Ints, Pattern
 from isoglot.synthetic.stories import story_patterns
 
-__all__ = ["World"]
-
 _PATTERNS = 6000
 _STORIES = 1500
 _TREES = {

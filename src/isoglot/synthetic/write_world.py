@@ -16,8 +16,6 @@ from isoglot.runs.folder import make_once
 from isoglot.synthetic.options import WorldRequest
 from isoglot.synthetic.world import World
 
-__all__ = ["WORLD_MANIFEST", "WorldRequest", "WorldSummary", "write_world"]
-
 WORLD_MANIFEST = "world.json"
 """Not ``manifest.json``, by which the readers of tasks tell a corpus: here each task has a folder of its own."""
 

@@ -11,8 +11,6 @@ from transformers.training_args import ParallelMode
 from isoglot.errors import ConfigurationError
 from isoglot.training.compiling import take_compile_options
 
-__all__ = ["adapt"]
-
 
 def adapt(args: TrainingArguments) -> dict[str, Any] | None:
     """Set, in place, what an alignment run needs of the library's arguments.

@@ -15,8 +15,6 @@ from isoglot.errors import ConfigurationError
 from isoglot.seeding import seed_for
 from isoglot.training.mixture import Mixture
 
-__all__ = ["BatchOptions", "StreamCost", "TokenBudgetBatches", "bucket_positions"]
-
 Group = list[range]
 
 

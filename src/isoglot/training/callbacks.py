@@ -12,8 +12,6 @@ from isoglot.runs.reporter import Reporter
 from isoglot.training.batches import TokenBudgetBatches
 from isoglot.training.meter import Meter
 
-__all__ = ["StepHooks", "Told"]
-
 
 class StepHooks(TrainerCallback):
     """Checks the loss before each optimiser step, and tells the objectives and the epoch-wise settings after it."""

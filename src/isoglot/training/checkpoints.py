@@ -24,23 +24,6 @@ from isoglot.runs.disk import disk_problem
 from isoglot.runs.files import flush, read_json
 from isoglot.training.model import AlignmentModel
 
-__all__ = [
-    "MANIFEST",
-    "OBJECTIVES",
-    "checkpoints_in",
-    "chosen",
-    "commit",
-    "discard",
-    "load_weights",
-    "newest",
-    "prune",
-    "read_manifest",
-    "room_for",
-    "save_objectives",
-    "staging",
-    "why_incomplete",
-]
-
 MANIFEST = "complete.json"
 """Written last: a checkpoint's files with sizes and hashes, and the plan of batches it was made with."""
 

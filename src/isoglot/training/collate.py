@@ -13,8 +13,6 @@ from isoglot.errors import ConfigurationError
 from isoglot.seeding import generator_for
 from isoglot.views.base import View, padding_value
 
-__all__ = ["Collator", "pad"]
-
 
 class Collator:
     """Builds the views of each item and pads them to a batch.

@@ -7,8 +7,6 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel, TrainingArguments
 
-__all__ = ["compile_encoder", "take_compile_options"]
-
 
 def take_compile_options(args: TrainingArguments) -> dict[str, Any] | None:
     """``torch_compile*`` out of the training arguments, so that the library does not compile the whole model.

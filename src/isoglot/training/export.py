@@ -20,8 +20,6 @@ from isoglot.runs.files import whole_folder
 from isoglot.runs.folder import versions
 from isoglot.training.model import AlignmentModel
 
-__all__ = ["export_encoder", "model_card", "save_encoder"]
-
 _LOGGER = logging.getLogger(__name__)
 _PREFIX = "model."
 

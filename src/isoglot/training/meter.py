@@ -13,8 +13,6 @@ from torch import Tensor
 from isoglot.errors import TrainingError
 from isoglot.objectives.base import Batch
 
-__all__ = ["Meter", "real_tokens"]
-
 
 def real_tokens(batch: Batch) -> int:
     """Tokens of a batch that are not padding, over all its inputs."""

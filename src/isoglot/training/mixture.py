@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from isoglot.errors import ConfigurationError
 from isoglot.seeding import seed_for
 
-__all__ = ["Mixture"]
-
 Rows = NDArray[np.int64]
 
 _NONE = -1

@@ -15,8 +15,6 @@ from isoglot.modules.encoder import layer_modules
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
 
-__all__ = ["NORMALISATIONS", "AlignmentModel", "Normalisation", "Weight"]
-
 Normalisation = Literal["token", "joint_token", "batch_mean"]
 NORMALISATIONS: tuple[Normalisation, ...] = ("token", "joint_token", "batch_mean")
 

@@ -14,8 +14,6 @@ from isoglot.modules.encoder import input_embeddings, layer_modules
 from isoglot.recipe.sections import PartsSection
 from isoglot.training.model import AlignmentModel
 
-__all__ = ["FreezeFirst", "freeze", "part_rates", "split_groups", "warm_up_late"]
-
 _WAITS = "waits"
 """Key of the optimiser's groups that belong to the encoder or its embeddings."""
 

@@ -16,8 +16,6 @@ from isoglot.training.export import save_encoder
 from isoglot.training.meter import Meter
 from isoglot.training.sharding import load_optimizer, shard_on_cpu, whole
 
-__all__ = ["CheckpointingTrainer", "StagedTrainer"]
-
 
 class StagedTrainer(Trainer):
     """A Trainer that writes checkpoints aside, renames them when they are whole, and resumes from whole ones."""

@@ -9,8 +9,6 @@ from accelerate.utils import DistributedType, FullyShardedDataParallelPlugin
 from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.utils._pytree import tree_map
 
-__all__ = ["load_optimizer", "shard_on_cpu", "whole"]
-
 
 def whole(state: Any) -> Any:
     """A state with every sharded tensor put together on the CPU; all ranks have to call it.

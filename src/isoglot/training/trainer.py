@@ -22,8 +22,6 @@ from isoglot.training.model import AlignmentModel
 from isoglot.training.parts import FreezeFirst, freeze, split_groups, warm_up_late
 from isoglot.training.saving import CheckpointingTrainer
 
-__all__ = ["AlignmentTrainer"]
-
 
 class AlignmentTrainer(CheckpointingTrainer):
     """Trains an :class:`AlignmentModel` on a :class:`Mixture`.

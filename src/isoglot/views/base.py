@@ -8,8 +8,6 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-__all__ = ["IGNORE_INDEX", "SUPPLIED", "View", "padding_value"]
-
 SUPPLIED = ("max_length",)
 """Parameters of a view's constructor that isoglot fills in by name; see :class:`View`."""
 

@@ -33,8 +33,6 @@ from isoglot.views.layout import (
 from isoglot.views.lexicon import SynonymTable, TokenLexicon, copied_lexicon, token_lexicon
 from isoglot.views.masking import MaskingOptions
 
-__all__ = ["CodeSwitchedText"]
-
 IntArray = NDArray[np.int64]
 
 

@@ -10,8 +10,6 @@ from transformers import PreTrainedTokenizerBase
 
 from isoglot.views.base import IGNORE_INDEX
 
-__all__ = ["DescribedRow", "describe"]
-
 
 @dataclass(frozen=True)
 class DescribedRow:

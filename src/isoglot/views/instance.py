@@ -15,18 +15,6 @@ from isoglot.errors import ConfigurationError
 from isoglot.views.layout import Template, as_array, language_id, target_first
 from isoglot.views.masking import Masked, MaskingOptions, mask_tokens
 
-__all__ = [
-    "Instance",
-    "Side",
-    "instance_of",
-    "is_packed",
-    "masked_tensors",
-    "packed_instance",
-    "side_columns",
-    "side_prefix",
-    "to_tensors",
-]
-
 IntArray = NDArray[np.int64]
 
 Side = Literal["source", "target", "first", "second"]

@@ -13,17 +13,6 @@ from transformers import PreTrainedTokenizerBase
 
 from isoglot.errors import ConfigurationError
 
-__all__ = [
-    "Template",
-    "as_array",
-    "language_id",
-    "length_limit",
-    "pair_template",
-    "single_template",
-    "target_first",
-    "truncated_lengths",
-]
-
 IntArray = NDArray[np.int64]
 
 

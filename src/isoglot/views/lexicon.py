@@ -15,8 +15,6 @@ from isoglot.errors import ConfigurationError
 from isoglot.schema import LEXICON, require
 from isoglot.seeding import generator_for
 
-__all__ = ["SynonymTable", "TokenLexicon", "copied_lexicon", "token_lexicon"]
-
 IntArray = NDArray[np.int64]
 Entry = tuple[int, int, int]
 """Token id, synonym's id, index of the synonym's language."""

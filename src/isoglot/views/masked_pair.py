@@ -26,8 +26,6 @@ from isoglot.views.layout import (
 )
 from isoglot.views.masking import MaskingOptions
 
-__all__ = ["MaskedPair"]
-
 IntArray = NDArray[np.int64]
 
 _SECOND_WORDS = 1 << 20

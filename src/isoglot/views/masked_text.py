@@ -24,8 +24,6 @@ from isoglot.views.layout import (
 )
 from isoglot.views.masking import MaskingOptions
 
-__all__ = ["MaskedText"]
-
 
 @dataclass(eq=False)
 class MaskedText(MaskingOptions):

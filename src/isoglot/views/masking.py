@@ -13,8 +13,6 @@ from transformers import PreTrainedTokenizerBase
 from isoglot.errors import ConfigurationError
 from isoglot.views.base import IGNORE_INDEX
 
-__all__ = ["Masked", "MaskingOptions", "mask_tokens", "special_table"]
-
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 

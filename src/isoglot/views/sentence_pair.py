@@ -18,8 +18,6 @@ from isoglot.views.instance import to_tensors
 from isoglot.views.layout import Template, as_array, language_id, length_limit, single_template, target_first
 from isoglot.views.masking import special_table
 
-__all__ = ["SentencePair", "sentence_key"]
-
 IntArray = NDArray[np.int64]
 
 

@@ -8,8 +8,8 @@ from datasets import Dataset
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isoglot.corpus.encode.batch import fit_pair
-from isoglot.corpus.encode.encode import EncodeOptions, encode_stream
+from isoglot.corpus.encode.batch import EncodeOptions, fit_pair
+from isoglot.corpus.encode.encode import encode_stream
 from isoglot.corpus.encode.store import content_hash, open_stream, stream_manifest
 from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.corpus.encode.words import split_words

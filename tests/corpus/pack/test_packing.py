@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from datasets import Dataset, concatenate_datasets
 
-from isoglot.corpus.encode.encode import EncodeOptions, encode_stream
+from isoglot.corpus.encode.batch import EncodeOptions
+from isoglot.corpus.encode.encode import encode_stream
 from isoglot.corpus.encode.store import stream_manifest
 from isoglot.corpus.pack.packing import PackOptions, pack_stream
 from isoglot.errors import ConfigurationError

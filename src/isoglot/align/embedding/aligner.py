@@ -29,8 +29,6 @@ from isoglot.modules.encoder import num_layers
 from isoglot.modules.extraction import pair_mask
 from isoglot.modules.finite import require_finite
 
-__all__ = ["EmbeddingAligner"]
-
 _LOG = logging.getLogger(__name__)
 
 # Cells of the padded similarity matrices of one extraction batch. On a CPU 128 KB in float32, which stay in its

@@ -12,8 +12,6 @@ from isoglot.errors import ConfigurationError
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import read_json, write_json
 
-__all__ = ["ALIGNER_FILE", "CANDIDATES", "Choice", "best_choice", "keep_choice", "kept_choice", "with_kept"]
-
 ALIGNER_FILE = "aligner.json"
 Choice = dict[str, Any]
 """Options of an embedding aligner by name, ``method`` and ``layer`` among them."""

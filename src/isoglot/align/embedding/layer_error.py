@@ -11,8 +11,6 @@ from isoglot.align.scoring import AlignmentScore, score
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import num_layers
 
-__all__ = ["chosen_layers", "layer_error", "layer_errors"]
-
 
 def layer_error(
     aligner: EmbeddingAligner,

@@ -18,8 +18,6 @@ from isoglot.modules.encoder import hidden_size
 from isoglot.modules.pointer import Pointer
 from isoglot.runs.checkpoint import checkpoint_folder
 
-__all__ = ["compute_dtype", "load_encoder", "load_pointer", "model_identity"]
-
 
 def load_encoder(
     model: PreTrainedModel | str | Path,

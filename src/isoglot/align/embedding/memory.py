@@ -11,8 +11,6 @@ import os
 from functools import cache
 from typing import Any
 
-__all__ = ["keep_few_primitives", "return_free_memory"]
-
 
 def keep_few_primitives() -> None:
     """Have oneDNN keep few of the kernels that it makes for each shape; before torch is used. A set variable stands."""

@@ -10,18 +10,6 @@ from isoglot.checks import did_you_mean, validated
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options, Precision, fields_of, option
 
-__all__ = [
-    "METHODS",
-    "AnyEmbedding",
-    "EmbeddingOptions",
-    "IterMax",
-    "Kept",
-    "PointerNetwork",
-    "Similarity",
-    "Threshold",
-    "Transport",
-]
-
 METHODS: dict[str, str] = {
     "argmax": "mutual argmax of the cosine (SimAlign)",
     "itermax": "mutual argmax, repeated on what is left (SimAlign)",

@@ -27,8 +27,6 @@ from isoglot.modules.encoder import (
 )
 from isoglot.modules.finite import require_finite
 
-__all__ = ["PieceStates", "Pieces", "encode_separately", "layer_states", "word_states"]
-
 
 @dataclass(frozen=True, slots=True)
 class Pieces:

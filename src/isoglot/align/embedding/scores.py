@@ -32,8 +32,6 @@ from isoglot.modules.extraction import (
 from isoglot.modules.pointer import Pointer, pointer_alignment
 from isoglot.modules.sinkhorn import sinkhorn
 
-__all__ = ["Scorer", "build_scorer", "prepared_states"]
-
 Scorer = Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
 """Source and target states (of :func:`prepared_states`) and masks in; links and probabilities (batch, n, m) out."""
 

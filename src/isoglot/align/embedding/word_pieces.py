@@ -11,8 +11,6 @@ from transformers import PreTrainedTokenizerBase
 from isoglot.align.embedding.piece_states import Pieces
 from isoglot.corpus.encode.pieces import PieceEncoder
 
-__all__ = ["cut_words"]
-
 
 def cut_words(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Sequence[str]]) -> list[Pieces]:
     """The pieces of sentences that are given as words, without special tokens.

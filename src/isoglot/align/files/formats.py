@@ -26,8 +26,6 @@ from isoglot.corpus.read.line_files import LineFile, decode_lines
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.records import parse_object
 
-__all__ = ["FORMATS", "LinkFile", "read_links"]
-
 FORMATS: dict[str, int] = {"pharaoh": 0, "talp": 1, "alignv2": 1, "naacl": 1, "jsonl": 0}
 """Format to the number its words count from."""
 

@@ -13,8 +13,6 @@ from isoglot.corpus.manifest import load_corpus
 from isoglot.errors import ConfigurationError
 from isoglot.schema import ALIGNED, require
 
-__all__ = ["GoldPairs", "gold_pairs"]
-
 
 @dataclass(frozen=True)
 class GoldPairs:

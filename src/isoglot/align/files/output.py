@@ -20,8 +20,6 @@ from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
 from isoglot.runs.files import whole_file
 
-__all__ = ["NUMBERED", "OUTPUT_FORMATS", "write_corpus", "write_lines"]
-
 Found = Iterable[tuple[RawPair, PairLinks]]
 NUMBERED = ("pharaoh", "talp", "alignv2", "naacl")
 """Formats of :mod:`isoglot.align.files.formats` that hold word numbers alone, for which no words are needed."""

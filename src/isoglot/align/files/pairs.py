@@ -17,17 +17,6 @@ from isoglot.corpus.read.readers import read
 from isoglot.corpus.read.sources import Source, expand, sources_from
 from isoglot.errors import InputError
 
-__all__ = [
-    "RUNNING_TEXT",
-    "RawPair",
-    "bitext_sources",
-    "is_prepared",
-    "looks_running",
-    "prepared_manifest",
-    "prepared_pairs",
-    "read_pairs",
-]
-
 _LOG = logging.getLogger(__name__)
 Spans = list[tuple[int, int]]
 Warn = Callable[[int, str], None]

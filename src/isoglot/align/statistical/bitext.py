@@ -10,8 +10,6 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Ints", "Side", "Vocabularies", "WordNumbers", "encode", "locate_words"]
-
 Ints = npt.NDArray[np.int64]
 Vocabularies = tuple[Sequence[str], Sequence[str]]
 """The words of the given and of the generated side of a direction."""

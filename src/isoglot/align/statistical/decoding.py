@@ -16,8 +16,6 @@ from isoglot.align.alignment import LinkTable
 from isoglot.align.compiled import compiled
 from isoglot.align.statistical.bitext import Side
 
-__all__ = ["BestWords", "Decoded", "agree", "agreeing", "best_words", "empty_links", "filled", "parts"]
-
 _PARTS = 2
 
 

@@ -16,8 +16,6 @@ from isoglot.align.compiled import compiled
 from isoglot.align.statistical.decoding import agree, empty_links, filled
 from isoglot.align.statistical.pair_table import EMPTY, find
 
-__all__ = ["agreeing", "decode", "expectations", "model_feature", "normalise"]
-
 _BUFFER = 10_000  # sentences whose sums the program adds up before it adds them to the total
 _UNSIGNED = 4294967296.0
 

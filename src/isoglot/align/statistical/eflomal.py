@@ -24,8 +24,6 @@ from isoglot.errors import ConfigurationError
 if TYPE_CHECKING:
     from datasets import Dataset
 
-__all__ = ["EflomalAligner"]
-
 
 class EflomalAligner:
     """Runs ``eflomal-align`` on a bitext; both directions, then symmetrised here.

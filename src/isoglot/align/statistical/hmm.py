@@ -32,8 +32,6 @@ from isoglot.align.statistical.options import HmmOptions
 from isoglot.align.statistical.pair_table import PairTable
 from isoglot.align.statistical.prefixes import PrefixClasses
 
-__all__ = ["HmmDirection", "Jumps", "PrefixPairs", "sums"]
-
 Doubles = npt.NDArray[np.float64]
 Words = npt.NDArray[np.int32]
 

@@ -16,8 +16,6 @@ from isoglot.align.statistical.hmm import HmmDirection, Jumps, PrefixPairs, sums
 from isoglot.align.statistical.options import DiagonalOptions, HmmOptions
 from isoglot.align.statistical.pair_table import PairTable
 
-__all__ = ["estimate"]
-
 Doubles = npt.NDArray[np.float64]
 _NONE: Doubles = np.zeros(0)
 _WARM_UP = 4  # updates of fast_align's model before those of the HMM

@@ -26,8 +26,6 @@ from isoglot.align.statistical.options import DiagonalOptions
 from isoglot.align.statistical.pair_table import PairTable
 from isoglot.align.statistical.summation_order import list_order, row_order, size_counts, word_numbers
 
-__all__ = ["INITIAL_PROBABILITY", "MOST_PAIRS", "DiagonalDirection", "estimate"]
-
 Floats = npt.NDArray[np.float64]
 INITIAL_PROBABILITY = 1e-9
 MOST_PAIRS = 1 << 26

@@ -17,8 +17,6 @@ from isoglot.align.statistical.translation_model import TranslationModel
 from isoglot.runs.files import write_text
 from isoglot.schema import LEXICON
 
-__all__ = ["lexicon", "write_lexicon"]
-
 
 def lexicon(
     model: TranslationModel,

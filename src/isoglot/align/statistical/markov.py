@@ -20,8 +20,6 @@ from isoglot.align.compiled import compiled
 from isoglot.align.statistical.decoding import agree, best_words, empty_links, filled
 from isoglot.align.statistical.pair_table import find
 
-__all__ = ["UNIT", "decode", "forward_backward", "visit"]
-
 UNIT = 65535.0
 """An entry's contribution is kept as a 16-bit fraction of this."""
 

@@ -17,8 +17,6 @@ from isoglot.align.statistical.options import DiagonalOptions, HmmOptions
 from isoglot.align.statistical.pair_table import PairTable
 from isoglot.options import Options
 
-__all__ = ["METHODS", "Direction", "Method"]
-
 Words = npt.NDArray[np.int32]
 T = TypeVar("T")
 

@@ -32,8 +32,6 @@ from isoglot.errors import ConfigurationError
 if TYPE_CHECKING:
     from datasets import Dataset
 
-__all__ = ["AGREEMENT", "SentenceAlignments", "StatisticalAligner"]
-
 Sentences = Sequence[Sequence[str]]
 AGREEMENT = "agreement"
 """Symmetrisation by a threshold on both directions' posteriors:

@@ -6,8 +6,6 @@ from typing import Literal, get_args
 
 from isoglot.options import Options, option
 
-__all__ = ["SYMMETRISERS", "DiagonalOptions", "HmmOptions", "Symmetrisation", "Symmetriser"]
-
 Symmetriser = Literal[
     "forward", "reverse", "intersect", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"
 ]

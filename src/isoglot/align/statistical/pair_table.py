@@ -17,8 +17,6 @@ import numpy.typing as npt
 from isoglot.align.compiled import compiled
 from isoglot.align.statistical.bitext import Ints, Side
 
-__all__ = ["EMPTY", "PairTable", "companions", "find", "occurrences"]
-
 EMPTY = -1
 """Key of a slot without a word."""
 

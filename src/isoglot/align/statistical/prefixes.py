@@ -15,8 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["PrefixClasses", "prefix"]
-
 
 def prefix(word: str, length: int) -> str:
     """The first letters of a word, in lower case and without accents.

@@ -16,8 +16,6 @@ from isoglot.align.compiled import compiled
 from isoglot.align.statistical.bitext import Ints, Side
 from isoglot.align.statistical.pair_table import PairTable, companions, find, occurrences
 
-__all__ = ["list_order", "row_order", "size_counts", "word_numbers"]
-
 _BUCKETS = np.array(
     [13, 29, 59, 127, 257, 541, 1109, 2357, 5087, 10273, 20753, 42043, 85229, 172933, 351061, 712697, 1447153,
      2938679, 5967347, 12117689],

@@ -19,8 +19,6 @@ from isoglot.align.statistical.methods import METHODS, Direction
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.files import read_json, whole_folder, write_json, write_text
 
-__all__ = ["TranslationModel"]
-
 FORMAT = 2
 
 

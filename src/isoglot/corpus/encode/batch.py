@@ -16,8 +16,6 @@ from isoglot.corpus.encode.store import list_array
 from isoglot.errors import InputError
 from isoglot.options import Options
 
-__all__ = ["BatchEncoder", "EncodeOptions", "Kind", "fit_pair"]
-
 Kind = Literal["text", "bitext", "aligned", "lexicon"]
 """Kinds of corpora that can be encoded."""
 

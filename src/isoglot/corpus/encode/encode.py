@@ -19,8 +19,6 @@ from isoglot.corpus.encode.tokenizer import special_template
 from isoglot.errors import ConfigurationError
 from isoglot.schema import ALIGNED, BITEXT, LEXICON, TEXT, require
 
-__all__ = ["STREAMS", "EncodeOptions", "detect_kind", "encode_stream"]
-
 _VERSION = 2  # raise when the same inputs give another stream
 _BATCH = 1_000
 _SHARD = 250_000

@@ -7,8 +7,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Subword", "WordPieces", "index_words", "one_to_one", "project_links", "sort_links"]
-
 Subword = Literal["all", "first", "last", "monotone"]
 """Which pieces of two linked words are linked: see :func:`project_links`."""
 

@@ -10,8 +10,6 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 from isoglot.errors import ConfigurationError
 from isoglot.runs.checkpoint import checkpoint_folder, reading
 
-__all__ = ["load_tokenizer"]
-
 
 def load_tokenizer(checkpoint: str | Path, **where: Any) -> PreTrainedTokenizerFast:
     """The fast tokenizer of a checkpoint."""

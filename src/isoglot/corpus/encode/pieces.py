@@ -14,8 +14,6 @@ from transformers import PreTrainedTokenizerBase
 from isoglot.corpus.encode.words import WordMode, locate_words, word_of_piece, word_spans
 from isoglot.errors import ConfigurationError
 
-__all__ = ["PieceEncoder", "SidePieces", "WordSource", "fast_backend"]
-
 WordSource = Literal["unicode", "whitespace", "tokenizer"]
 """What a word of raw text is: as :data:`isoglot.corpus.encode.words.WordMode`, or the tokenizer's own pre-tokens."""
 

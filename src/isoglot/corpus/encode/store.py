@@ -18,16 +18,6 @@ from numpy.typing import NDArray
 from isoglot.errors import InputError
 from isoglot.runs.folder import make_once
 
-__all__ = [
-    "MANIFEST",
-    "StreamWriter",
-    "cached_stream",
-    "content_hash",
-    "list_array",
-    "open_stream",
-    "stream_manifest",
-]
-
 MANIFEST = "manifest.json"
 _READ_ROWS = 10_000
 

@@ -23,8 +23,6 @@ from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options
 
-__all__ = ["Algorithm", "SpecialTemplate", "TokenizerOptions", "special_template", "train_tokenizer"]
-
 Algorithm = Literal["wordpiece", "bpe", "byte_bpe", "unigram"]
 """WordPiece as mBERT's; BPE over characters; BPE over bytes as RoBERTa's; Unigram as XLM-R's."""
 

@@ -29,8 +29,6 @@ from tokenizers import Tokenizer, pre_tokenizers
 
 from isoglot.errors import ConfigurationError
 
-__all__ = ["Usage", "chosen_pieces", "count_pieces", "cut_differences", "trimmed_tokenizer"]
-
 _BATCH = 8192
 _BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 

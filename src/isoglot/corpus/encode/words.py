@@ -11,8 +11,6 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
-__all__ = ["WordMode", "locate_words", "split_words", "word_of_piece", "word_spans"]
-
 WordMode = Literal["unicode", "whitespace"]
 """``unicode``: words, punctuation and single characters of scripts without spaces. ``whitespace``: as split."""
 

@@ -8,8 +8,6 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["HashSet", "hash_texts"]
-
 
 def hash_texts(texts: Iterable[str], *, salt: str = "") -> NDArray[np.uint64]:
     """One 64-bit BLAKE2b hash a text, the same on every platform."""

@@ -20,8 +20,6 @@ from isoglot.corpus.filter.scripts import script_share, scripts_of
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.records import Records
 
-__all__ = ["Filtered", "Filters", "clean", "held_out_key", "split_flags"]
-
 _CONTROL = regex.compile(r"[\p{Cc}\uFEFF--\s]+", regex.V1)
 _NOT_WORD = regex.compile(r"[^\p{L}\p{M}\p{N}]+")
 _FLAG_ENDS = regex.compile(r"[,;|\s]+")

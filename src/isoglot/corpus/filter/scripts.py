@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from isoglot.corpus.labelled.languages import codes
 from isoglot.errors import ConfigurationError
 
-__all__ = ["LANGUAGE_SCRIPTS", "script_share", "scripts_of"]
-
 _LANGUAGES = {
     "Latin": "af ast az br bs ca ceb co cs cy da de en eo es et eu fi fil fo fr fy ga gd gl gn gsw ha haw hr ht hu id "
     "ig is it jv kmr ku la lb ln lt lv mg mi ms mt nb nds nl nn no nso ny oc om pl pt qu rm ro rw sc scn sco sk sl sm "

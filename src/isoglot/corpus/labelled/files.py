@@ -10,8 +10,6 @@ from isoglot.corpus.read.line_files import LineFile, decode_lines
 from isoglot.errors import InputError
 from isoglot.runs.records import parse_json, parse_object
 
-__all__ = ["jsonl_columns", "numbered_lines", "read_json"]
-
 
 def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
     """1-based number and text of each line; ``.gz .xz .zst .bz2`` are unpacked."""

@@ -17,8 +17,6 @@ from isoglot.corpus.labelled.languages import codes, name_of, script_codes
 from isoglot.corpus.labelled.places import Place, split_names
 from isoglot.errors import ConfigurationError, InputError
 
-__all__ = ["NO_LABEL", "HubSides", "HubSpec", "read_hub", "read_hub_sides"]
-
 NO_LABEL = "-"
 """What a class number below 0 becomes."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["NAMES", "SCRIPTS", "codes", "iso3", "name_of", "script_codes"]
-
 _TABLE = """
 af afr afrikaans Latn|am amh amharic Ethi|ar ara|arb arabic Arab|bg bul bulgarian Cyrl|bn ben bengali Beng
 ca cat catalan Latn|cs ces czech Latn|da dan danish Latn|de deu german Latn|el ell greek Grek|en eng english Latn

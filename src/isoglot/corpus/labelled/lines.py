@@ -11,8 +11,6 @@ from isoglot.corpus.labelled.languages import codes, script_codes
 from isoglot.corpus.labelled.places import split_names
 from isoglot.errors import ConfigurationError, InputError
 
-__all__ = ["find_sides", "read_sides"]
-
 _MOST_NAMED = 6
 
 

@@ -14,8 +14,6 @@ from isoglot.errors import InputError
 from isoglot.runs.records import parse_object
 from isoglot.schema import PAIR
 
-__all__ = ["NLI_LABELS", "PAIR_WITH_ID", "PARAPHRASE_LABELS", "UNTRANSLATED", "read_pairs"]
-
 NLI_LABELS: dict[str, str] = {
     "entailment": "entailment",
     "neutral": "neutral",

@@ -11,8 +11,6 @@ from pathlib import Path
 from isoglot.corpus.labelled.languages import codes, iso3
 from isoglot.errors import ConfigurationError
 
-__all__ = ["SPLITS", "DataSource", "Place", "is_data_set", "split_names"]
-
 SPLITS: dict[str, tuple[str, ...]] = {
     "train": ("train", "training"),
     "dev": ("dev", "val", "valid", "validation"),

@@ -14,8 +14,6 @@ from isoglot.corpus.labelled.languages import NAMES
 from isoglot.errors import InputError
 from isoglot.schema import SPAN
 
-__all__ = ["ARTICLE", "NOT_FOUND", "language_of_id", "read_questions"]
-
 ARTICLE = "article"
 """Column beside the schema's: number of the article that a context is from."""
 

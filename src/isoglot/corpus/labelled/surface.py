@@ -14,8 +14,6 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-__all__ = ["surface_rows"]
-
 _NODE, _RANGE = re.compile(r"[0-9]{1,9}"), re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 _UNWRITTEN = re.compile("[ \u200c]")
 _EMPTY = "_"

@@ -15,8 +15,6 @@ from isoglot.errors import InputError
 from isoglot.runs.records import parse_object
 from isoglot.schema import require
 
-__all__ = ["is_table", "read_table"]
-
 _ALSO = {"tags": ("upos",), "first": ("premise",), "second": ("hypothesis",)}
 
 

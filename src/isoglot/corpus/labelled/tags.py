@@ -16,8 +16,6 @@ from isoglot.corpus.read.line_files import blocks
 from isoglot.errors import InputError
 from isoglot.schema import TAGGED
 
-__all__ = ["TAG_FORMATS", "UPOS", "read_tags", "tell_format"]
-
 UPOS = ("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT", "SCONJ",
         "SYM", "VERB", "X")  # fmt: skip
 """Universal Dependencies' parts of speech."""

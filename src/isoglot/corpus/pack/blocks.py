@@ -11,8 +11,6 @@ import pyarrow as pa
 from datasets import Dataset
 from numpy.typing import NDArray
 
-__all__ = ["Block", "Ints", "Text", "divide", "renumbered", "rows_of", "slice_text"]
-
 Ints = NDArray[np.int64]
 """Flat whole numbers."""
 

@@ -18,8 +18,6 @@ from isoglot.corpus.pack.blocks import Block, Text, divide, renumbered, rows_of,
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options
 
-__all__ = ["PackMode", "PackOptions", "pack_stream"]
-
 PackMode = Literal["group_texts", "documents", "xlm_text", "xlm_pairs"]
 """How examples share a block: see :class:`PackOptions`."""
 

@@ -21,8 +21,6 @@ import zstandard
 
 from isoglot.errors import InputError
 
-__all__ = ["CHUNK_BYTES", "CHUNK_LINES", "ByteCounter", "LineFile", "blocks", "decode_lines", "open_bytes"]
-
 CHUNK_LINES = 16_384
 CHUNK_BYTES = 4 << 20
 _BLOCK = 1 << 20

@@ -19,8 +19,6 @@ from isoglot.corpus.read.treebanks import ConlluReader
 from isoglot.errors import InputError
 from isoglot.runs.records import parse_object
 
-__all__ = ["READERS", "Reader", "read"]
-
 
 class Reader(Protocol):
     """How one format is read."""

@@ -13,8 +13,6 @@ from isoglot.checks import closest
 from isoglot.corpus.read.sources import Kind, Source
 from isoglot.errors import InputError
 
-__all__ = ["ROLES", "Chunk", "Records", "assemble", "parse_links", "pick", "plan_columns"]
-
 ROLES: dict[Kind, tuple[str, ...]] = {
     "text": ("text",),
     "bitext": ("source", "target"),

@@ -12,8 +12,6 @@ from isoglot.checks import closest
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options, option
 
-__all__ = ["FORMAT_NAMES", "READING", "Kind", "Reading", "Source", "expand", "resolve_format", "sources_from"]
-
 Kind = Literal["text", "bitext", "lexicon", "aligned", "treebank"]
 """What a prepared corpus can hold: the name of a schema in :mod:`isoglot.schema`."""
 

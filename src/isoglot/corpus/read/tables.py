@@ -15,8 +15,6 @@ from isoglot.corpus.read.records import Chunk, Records, assemble, pick, plan_col
 from isoglot.corpus.read.sources import Kind, Source
 from isoglot.errors import InputError
 
-__all__ = ["CsvReader", "HuggingFaceReader", "ParquetReader"]
-
 _LARGEST_FIELD = 64 << 20
 
 

@@ -11,8 +11,6 @@ from isoglot.corpus.read.records import Chunk, Records, assemble
 from isoglot.corpus.read.sources import Kind, Source
 from isoglot.errors import InputError
 
-__all__ = ["TmxReader"]
-
 _CODES = frozenset({"bpt", "ept", "ph", "it", "ut", "sub"})
 
 
