@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# What 200 steps of each objective do to a pre-trained encoder: word alignment and retrieval at layer 8.
+# What 200 steps of each objective do to a pre-trained encoder: word alignment and retrieval at layer 8, transfer.
 #
 #   ISOGLOT_DATA=... ISOGLOT_ENCODER=... ISOGLOT_RUNS=runs benchmarks/real_systems.sh
 #
-# After benchmarks/real_encoder.sh, whose aligned pairs it reads. About an hour of one core.
+# After benchmarks/real_encoder.sh, whose aligned pairs it reads. About three hours of one core.
 set -euo pipefail
 data=$ISOGLOT_DATA runs=$ISOGLOT_RUNS here=$(dirname "$0")
 isoglot trim "$ISOGLOT_ENCODER" --text "$data"/parallel/*.tsv.gz --text "$data"/text/* --out "$runs/trimmed"
@@ -18,4 +18,21 @@ for name in mlm tlm weam ppa xlm_align align_mlm word_l2 self_training combined;
   isoglot pretrain "$here/real_systems/$name.yaml" --out "$runs/real-$name"
   measure "$runs/real-$name" "$name"
 done
-isoglot report "$runs/real_systems.jsonl" --baseline encoder --out "$runs/real_systems.html"
+
+# Transfer: fine-tuned on English, tested in other languages.
+tune=(-q --language en --set precision=bfloat16 --set warmup=0.1 --set epochs=1)
+for name in encoder mlm tlm weam ppa xlm_align align_mlm word_l2 self_training combined; do
+  from=$runs/real-$name out=$runs/tasks/$name
+  [ "$name" = encoder ] && from=$runs/trimmed
+  isoglot finetune "$from" --task pos "${tune[@]}" --set run="$name" --set learning_rate=1e-4 \
+    --set max_train_examples=4000 --data train="$data/ud/en_ewt-ud-train.conllu.gz" \
+    --data dev="$data/ud/en_ewt-ud-dev.conllu" --out "$out/pos"
+  isoglot evaluate "$out/pos" -q --task pos --languages en,de,es,fr,hi,zh --precision bfloat16 \
+    --data "$data/ud/{language}_pud-ud-{split}.conllu" --out "$runs/real_transfer.jsonl"
+  isoglot finetune "$from" --task xnli "${tune[@]}" --set run="$name" --set learning_rate=5e-5 \
+    --set max_train_examples=12000 --set dev_fraction=0.05 --set evaluate_every=null \
+    --data train="$data/nli/mnli.en.dev.csv" --data train="$data/nli/snli.en.dev.csv" --out "$out/xnli"
+  isoglot evaluate "$out/xnli" -q --task xnli --languages de,es --precision bfloat16 \
+    --data "$data/nli/xnli.{language}.test*" --out "$runs/real_transfer.jsonl"
+done
+isoglot report "$runs/real_systems.jsonl" "$runs/real_transfer.jsonl" --baseline mlm --out "$runs/real_systems.html"

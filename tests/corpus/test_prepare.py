@@ -114,7 +114,7 @@ def test_sampling_targets():
     assert sampling_targets([900, 100], 1.0) == [900, 100]
     assert sampling_targets([900, 100], 0.0) == [500, 500]
     assert sampling_targets([900, 100], 0.5) == [750, 250]
-    assert sampling_targets([5, 0, 5], 0.0, 7) == [4, 0, 3]
+    assert sampling_targets([4, 0, 3], 0.0) == [4, 0, 3]
     assert sampling_targets([0], 0.5) == [0]
     assert sum(sampling_targets([17, 3, 1000, 41], 0.7)) == 1061
 

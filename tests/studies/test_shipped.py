@@ -134,7 +134,8 @@ def test_an_option_that_a_task_does_not_have_is_found() -> None:
         patch.setitem(module._OPTIONS, "ner", {"words": "written"})
         own = build_programs([STUDIES["xlm_align/table14"]], scale="paper", changes={"seeds": [1]})
         with pytest.raises(
-            ConfigurationError, match="finetune xlm_align s1 ner en zero_shot s1: task ner has no option"
+            ConfigurationError,
+            match="finetune xlm_align s1 ner en zero_shot s1: fine-tuning on ner has no setting",
         ):
             inspect_programs(own, Store(Path("nowhere")))
 

@@ -188,13 +188,17 @@ def agree(sentence, ahead, back, threshold, found, used):
 
 @compiled
 def filled(given, generated, first, last):
-    """The sentence pairs from ``first`` to ``last`` − 1 that have both sides.
-
-    Yields:
-        The number of each, where its sides begin in the flat arrays, and their words.
-    """
+    """The numbers of the sentence pairs from ``first`` to ``last`` − 1 that have both sides."""
+    numbers, count = np.empty(last - first, np.int64), 0
     for s in range(first, last):
-        a, b = given[1][s], generated[1][s]
-        end, other_end = given[1][s + 1], generated[1][s + 1]
-        if a < end and b < other_end:
-            yield s, a, b, given[0][a:end], generated[0][b:other_end]
+        if given[1][s] < given[1][s + 1] and generated[1][s] < generated[1][s + 1]:
+            numbers[count] = s
+            count += 1
+    return numbers[:count]
+
+
+@compiled
+def sides_of(given, generated, s):
+    """Where both sides of a sentence pair begin in the flat arrays, and their words."""
+    a, b = given[1][s], generated[1][s]
+    return a, b, given[0][a : given[1][s + 1]], generated[0][b : generated[1][s + 1]]

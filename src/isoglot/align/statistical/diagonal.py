@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from isoglot.align.compiled import compiled
-from isoglot.align.statistical.decoding import agree, empty_links, filled
+from isoglot.align.statistical.decoding import agree, empty_links, filled, sides_of
 from isoglot.align.statistical.pair_table import EMPTY, find
 
 _BUFFER = 10_000  # sentences whose sums the program adds up before it adds them to the total
@@ -180,7 +180,8 @@ def expectations(given, generated, table, model, options, counts, null_counts):
     """E-step: adds up expected counts; returns the feature's sum and the log-likelihood."""
     feature = likelihood = part = part_likelihood = 0.0
     buffer = 0
-    for s, _, _, words, others in filled(given, generated, 0, len(given[1]) - 1):
+    for s in filled(given, generated, 0, len(given[1]) - 1):
+        _, _, words, others = sides_of(given, generated, s)
         if s // _BUFFER != buffer:
             buffer = s // _BUFFER
             feature += part
@@ -205,7 +206,8 @@ def expectations(given, generated, table, model, options, counts, null_counts):
 @compiled
 def decode(given, generated, table, model, options, best, probability, scores):
     """Each generated word's best given word, −1 for null; null wins ties, then the first given word."""
-    for s, _, b, words, others in filled(given, generated, 0, len(given[1]) - 1):
+    for s in filled(given, generated, 0, len(given[1]) - 1):
+        _, b, words, others = sides_of(given, generated, s)
         _, joint, silent, total = _joint(words, others, table, model, options)
         for j in range(len(others)):
             top, at = (silent[j], -1) if options[1] else (-1.0, -1)
@@ -221,7 +223,8 @@ def decode(given, generated, table, model, options, best, probability, scores):
 def agreeing(source, target, forward, reverse, options, threshold, first, last):
     """Links of the sentences ``first`` to ``last`` − 1 whose posteriors in both directions agree."""
     found, used = empty_links(1024), 0
-    for s, _, _, words, others in filled(source, target, first, last):
+    for s in filled(source, target, first, last):
+        _, _, words, others = sides_of(source, target, s)
         _, ahead, _, total = _joint(words, others, forward[0], forward[1], options)
         _, back, _, back_total = _joint(others, words, reverse[0], reverse[1], options)
         found, used = agree(s, ahead / total, (back / back_total).T, threshold, found, used)

@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from isoglot.align.compiled import compiled
-from isoglot.align.statistical.decoding import agree, best_words, empty_links, filled
+from isoglot.align.statistical.decoding import agree, best_words, empty_links, filled, sides_of
 from isoglot.align.statistical.pair_table import find
 
 UNIT = 65535.0
@@ -203,7 +203,8 @@ def visit(sides, part, table, start, directions, jumps, own, sums):
     entries, own_link, own_null = own
     counts, ahead_jumps, back_jumps = sums
     likelihoods = np.zeros(2)
-    for s, a, b, words, others in filled(sides[0], sides[1], part[0], part[1]):
+    for s in filled(sides[0], sides[1], part[0], part[1]):
+        a, b, words, others = sides_of(sides[0], sides[1], s)
         n, m = len(words), len(others)
         slots = _slots(words, others, table)
         here = own_link[entries[s] : entries[s] + n * m].reshape(n, m)
@@ -236,7 +237,8 @@ def decode(sides, part, table, tables, jumps, threshold, best):
     """
     found, used = empty_links(1024), 0
     moved, started = np.zeros(len(jumps[0][0])), np.zeros(len(jumps[0][1]))
-    for s, a, b, words, others in filled(sides[0], sides[1], part[0], part[1]):
+    for s in filled(sides[0], sides[1], part[0], part[1]):
+        a, b, words, others = sides_of(sides[0], sides[1], s)
         n, m = len(words), len(others)
         slots = _slots(words, others, table)
         ahead, silent = _look_up(others, slots, tables[0])
