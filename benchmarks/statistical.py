@@ -146,7 +146,7 @@ def compare(pairs: int, folder: Path, systems: list[System], options: argparse.N
     print(f"\n{pairs:,} pairs, {options.runs} runs, {options.threads} threads, load {os.getloadavg()[0]:.1f}")
     print(f"{'system':22}{'wall s':>15}{'cpu s':>15}{'peak MB':>9}  lines that differ")
     for system in systems:
-        wall, cpu = (f"{min(v):6.2f} {statistics.median(v):6.2f}" for v in (system.wall, system.cpu))
+        wall, cpu = (f"{min(v):7.2f} {statistics.median(v):7.2f}" for v in (system.wall, system.cpu))
         differing = "/".join(map(str, system.differing)) or "–"
         print(f"{system.name:22}{wall:>15}{cpu:>15}{system.memory:9.0f}  {differing}", flush=True)
 
