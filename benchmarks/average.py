@@ -19,9 +19,10 @@ WEIGHTS = "model.safetensors"
 def main() -> None:
     out, *encoders = map(Path, sys.argv[1:])
     weights = [load_file(encoder / WEIGHTS) for encoder in encoders]
-    shutil.copytree(encoders[0], out)
     mean = {name: sum(w[name].float() for w in weights) / len(weights) for name in weights[0]}
     mean = {name: value.to(weights[0][name].dtype) for name, value in mean.items()}
+    # Without weights at first: a copy that is cut short is no encoder, and not the first one by another name.
+    shutil.copytree(encoders[0], out, ignore=shutil.ignore_patterns(WEIGHTS))
     save_file(mean, out / WEIGHTS, metadata={"format": "pt"})
 
 

@@ -22,17 +22,9 @@ from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
+from isoglot.testing import tiny_aligned
 
 OPTIONS = {"layer": 2, "dtype": "float32", "device": "cpu"}
-
-
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("encoder")
-    tiny_model("bert").save_pretrained(folder)
-    tiny_tokenizer("bert").save_pretrained(folder)
-    return folder
 
 
 @pytest.fixture(scope="module")

@@ -16,14 +16,6 @@ from isoglot.errors import ConfigurationError
 from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
 
 
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("encoder")
-    tiny_model("bert").save_pretrained(folder)
-    tiny_tokenizer("bert").save_pretrained(folder)
-    return folder
-
-
 @pytest.fixture(autouse=True)
 def nothing_loaded():
     api.forget_aligners()
