@@ -23,10 +23,15 @@ class InputError(IsoglotError):
     """
 
     def __init__(self, message: str, *, path: str | Path | None = None, line: int | None = None) -> None:
+        self.message = message
         self.path = None if path is None else str(path)
         self.line = line
         place = "" if path is None else (f"{path}:{line}: " if line is not None else f"{path}: ")
         super().__init__(f"{place}{message}")
+
+    def at(self, path: str | Path, line: int | None = None) -> InputError:
+        """The same mistake, located."""
+        return InputError(self.message, path=path, line=line)
 
 
 class ConfigurationError(IsoglotError):

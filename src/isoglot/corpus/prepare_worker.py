@@ -18,7 +18,7 @@ from isoglot.corpus.filter.filters import Filters, quiet_tokenizers
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.readers import READERS
 from isoglot.corpus.read.records import Chunk
-from isoglot.corpus.read.sources import Source
+from isoglot.corpus.read.sources import LANGUAGES, Source
 from isoglot.errors import IsoglotError
 from isoglot.runs.files import whole_file, whole_path
 
@@ -105,7 +105,7 @@ def filter_chunk(task: ChunkTask) -> Part:
     outcome = _State.filters.apply(records, source.languages(kind))
     part = Part(task.source, read, outcome.rows, outcome.removed, outcome.flags_seen, outcome.keys, "")
     if outcome.rows:
-        languages = dict(zip(_language_columns(kind), source.languages(kind), strict=True))
+        languages = dict(zip(LANGUAGES[kind], source.languages(kind), strict=True))
         table = _table(outcome.columns, languages, outcome.rows, settings.schema)
         # compressed: with language sampling all parts lie on disk before the first shard is written
         with pa.ipc.new_file(
@@ -171,10 +171,6 @@ def write_shard(
         for path, _ in parts:
             Path(path).unlink(missing_ok=True)
     return Path(out).name, rows
-
-
-def _language_columns(kind: str) -> tuple[str, ...]:
-    return ("language",) if kind in ("text", "treebank") else ("source_language", "target_language")
 
 
 def _repeated(schema: pa.Schema) -> list[str]:

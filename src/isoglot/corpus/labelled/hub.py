@@ -16,6 +16,7 @@ from datasets import ClassLabel, Dataset, Features, Value
 from isoglot.corpus.labelled.languages import codes, name_of, script_codes
 from isoglot.corpus.labelled.places import Place, split_names
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.runs.checkpoint import reason
 
 NO_LABEL = "-"
 """What a class number below 0 becomes."""
@@ -128,16 +129,16 @@ def _filled(template: str, language: str) -> Iterator[str]:
 
 
 def _load(name: str, configs: Sequence[str | None], splits: Sequence[str]) -> Dataset:
-    reason = ""
+    why = ""
     for config in configs:
         for split in dict.fromkeys(splits):
             try:
                 return datasets.load_dataset(name, config, split=split)
             except (OSError, ValueError, KeyError, RuntimeError) as error:
-                reason = reason or (str(error).strip().splitlines() or [type(error).__name__])[0]
+                why = why or reason(error)
     tried = " or ".join(config or "default" for config in configs)
     raise InputError(
-        f"the data set {name!r} ({tried}) is not available from the hub ({reason}); "
+        f"the data set {name!r} ({tried}) is not available from the hub ({why}); "
         "check the name and the connection (some ask you to log in and accept their terms: `hf auth login`), or "
         "download it and give --data FOLDER"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from datasets import Dataset, Features, Value
 
 from isoglot.corpus.labelled.files import numbered_lines
+from isoglot.corpus.read.line_files import csv_rows
 from isoglot.errors import InputError
 from isoglot.runs.records import parse_object
 from isoglot.schema import PAIR
@@ -98,11 +98,11 @@ def read_pairs(
         columns["id"].append(fields.get("id") or str(seen))
     if not columns["label"]:
         hint = (
-            f"; the languages there are {', '.join(sorted(others))}"
+            f"the languages there are {', '.join(sorted(others))}"
             if others
-            else "; check the path and the format"
+            else "check the path and the format"
         )
-        raise InputError(f"holds no labelled pair in {language!r}{hint}", path=path)
+        raise InputError(f"holds no labelled pair in {language!r}; {hint}", path=path)
     return Dataset.from_dict(columns, features=PAIR_WITH_ID)
 
 
@@ -111,10 +111,16 @@ def _records(path: str | Path) -> Iterator[_Record]:
     if {".jsonl", ".ndjson"} & set(suffixes):
         yield from _json_records(path)
         return
-    rows = _comma_rows(path) if ".csv" in suffixes else _tab_rows(path)
+    lines = numbered_lines(path)
+    if ".csv" in suffixes:
+        rows: Iterator[tuple[int, list[str]]] = csv_rows(str(path), (text for _, text in lines))
+    else:
+        rows = ((number, text.split("\t")) for number, text in lines)
     plan: dict[str, int] | None = None
     width = 0
     for number, row in rows:
+        if not any(cell.strip() for cell in row):
+            continue
         if plan is None:
             plan, header = _plan(row, path, number)
             width = len(row)
@@ -127,24 +133,6 @@ def _records(path: str | Path) -> Iterator[_Record]:
                 line=number,
             )
         yield _Record(number, {name: row[at] for name, at in plan.items()})
-
-
-def _comma_rows(path: str | Path) -> Iterator[tuple[int, list[str]]]:
-    reader = csv.reader(f"{text}\n" for _, text in numbered_lines(path))
-    start = 1
-    try:
-        for row in reader:
-            if row:
-                yield start, row
-            start = reader.line_num + 1
-    except csv.Error as error:
-        raise InputError(f"broken CSV ({error}); correct the quotes", path=path, line=start) from error
-
-
-def _tab_rows(path: str | Path) -> Iterator[tuple[int, list[str]]]:
-    for number, text in numbered_lines(path):
-        if text.strip():
-            yield number, text.split("\t")
 
 
 def _plan(row: list[str], path: str | Path, line: int) -> tuple[dict[str, int], bool]:

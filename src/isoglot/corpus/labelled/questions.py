@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from datasets import Dataset, Features, Value
+from pydantic import BaseModel, ConfigDict, StrictInt, ValidationError, model_validator
 
+from isoglot.checks import mistakes_of
 from isoglot.corpus.labelled.files import read_json
 from isoglot.corpus.labelled.languages import NAMES
 from isoglot.errors import InputError
@@ -53,40 +55,77 @@ def read_questions(path: str | Path, *, language: str) -> Dataset:
 
 def _questions(path: str | Path) -> Iterator[dict[str, Any]]:
     document = read_json(path)
-    articles = _member(document, "data", path, "") if isinstance(document, dict) else document
-    for a, article in enumerate(_list(articles, path, "data")):
-        here = f"data[{a}]"
-        paragraphs = _list(_member(article, "paragraphs", path, here), path, f"{here}.paragraphs")
-        for p, paragraph in enumerate(paragraphs):
-            there = f"{here}.paragraphs[{p}]"
-            context = str(_member(paragraph, "context", path, there))
-            for q, qa in enumerate(_list(_member(paragraph, "qas", path, there), path, f"{there}.qas")):
-                yield _question(qa, context, path, f"{there}.qas[{q}]") | {ARTICLE: str(a)}
+    try:
+        file = _File.model_validate({"data": document} if isinstance(document, list) else document)
+    except ValidationError as error:
+        mistake = mistakes_of(error)[0]
+        *place, last = mistake.location or ("the document",)
+        if mistake.kind == "missing":
+            text = f"{_place(place) or 'the document'} has no {last!r}"
+        else:
+            text = f"{_place([*place, last])}: {mistake.reason}"
+        raise InputError(f"{text}; a SQuAD file is needed: fix or replace it", path=path) from error
+    for number, article in enumerate(file.data):
+        for paragraph in article.paragraphs:
+            for qa in paragraph.qas:
+                answers = qa.answers
+                starts = [_nearest(paragraph.context, a.text, a.answer_start) for a in answers]
+                yield {
+                    "id": qa.id,
+                    "question": qa.question,
+                    "context": paragraph.context,
+                    "answers": {"text": [a.text for a in answers], "start": starts},
+                    ARTICLE: str(number),
+                }
 
 
-def _question(qa: Any, context: str, path: str | Path, place: str) -> dict[str, Any]:
-    texts, starts = [], []
-    answers = [] if isinstance(qa, dict) and qa.get("is_impossible") else _member(qa, "answers", path, place)
-    for number, answer in enumerate(_list(answers, path, f"{place}.answers")):
-        where = f"{place}.answers[{number}]"
-        text = str(_member(answer, "text", path, where))
-        start = _member(answer, "answer_start", path, where)
-        if not isinstance(start, int) or isinstance(start, bool):
-            raise InputError(f"{where}.answer_start is {start!r}, a number is needed; correct it", path=path)
-        if not NOT_FOUND <= start < max(len(context), 1):
-            raise InputError(
-                f"{where}.answer_start is {start}, outside the context of {len(context)} characters; correct it, or "
-                f"give {NOT_FOUND} for an answer that does not stand there",
-                path=path,
-            )
-        texts.append(text)
-        starts.append(_nearest(context, text, start))
-    return {
-        "id": str(_member(qa, "id", path, place)),
-        "question": str(_member(qa, "question", path, place)),
-        "context": context,
-        "answers": {"text": texts, "start": starts},
-    }
+def _place(location: Sequence[str | int]) -> str:
+    """``data[0].paragraphs[1]``."""
+    return "".join(f"[{x}]" if isinstance(x, int) else f".{x}" for x in location).removeprefix(".")
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
+
+class _Answer(_Model):
+    text: str
+    answer_start: StrictInt
+
+
+class _Question(_Model):
+    answers: list[_Answer]
+    id: str
+    question: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_answer(cls, values: Any) -> Any:
+        impossible = isinstance(values, dict) and values.get("is_impossible")
+        return {**values, "answers": []} if impossible else values
+
+
+class _Paragraph(_Model):
+    context: str
+    qas: list[_Question]
+
+    @model_validator(mode="after")
+    def _answers_inside(self) -> _Paragraph:
+        for start in (a.answer_start for qa in self.qas for a in qa.answers):
+            if not NOT_FOUND <= start < max(len(self.context), 1):
+                raise ValueError(
+                    f"an answer_start is {start}, outside the context of {len(self.context)} characters; correct it, "
+                    f"or give {NOT_FOUND} for an answer that does not stand there"
+                )
+        return self
+
+
+class _Article(_Model):
+    paragraphs: list[_Paragraph]
+
+
+class _File(_Model):
+    data: list[_Article]
 
 
 def _nearest(context: str, text: str, start: int) -> int:
@@ -103,18 +142,3 @@ def _nearest(context: str, text: str, start: int) -> int:
 def language_of_id(name: str) -> str | None:
     """The language of a TyDiQA question, whose id begins with its English name; ``None`` for other ids."""
     return NAMES.get(name.partition("-")[0])
-
-
-def _member(value: Any, name: str, path: str | Path, place: str) -> Any:
-    if isinstance(value, Mapping) and name in value:
-        return value[name]
-    where = place or "the document"
-    raise InputError(f"{where} has no {name!r}; a SQuAD file is needed: fix or replace it", path=path)
-
-
-def _list(value: Any, path: str | Path, place: str) -> list[Any]:
-    if isinstance(value, list):
-        return value
-    raise InputError(
-        f"{place} is not a list; a SQuAD file (data/paragraphs/qas) is needed: fix or replace it", path=path
-    )

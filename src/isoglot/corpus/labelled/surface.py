@@ -28,8 +28,8 @@ _FIRST: Mapping[str, str] = {
 Line = tuple[int, str]
 
 
-def surface_rows(block: Sequence[Line], *, language: str) -> list[tuple[int, str, str]]:
-    """Number of the line, word and tag of each written word of a sentence.
+def surface_rows(block: Sequence[Line], *, language: str) -> list[tuple[int, tuple[str, str]]]:
+    """Number of the line, and word and tag, of each written word of a sentence.
 
     Returns:
         The words, without spaces and zero-width non-joiners; none of a sentence whose words are blanks (``_``) but for
@@ -52,8 +52,8 @@ def surface_rows(block: Sequence[Line], *, language: str) -> list[tuple[int, str
         for part in parts:
             del words[part]
         words[head] = (number, columns[1], tag)
-    found = [(n, _UNWRITTEN.sub("", word), tag) for _, (n, word, tag) in sorted(words.items())]
-    blanks = sum(word == _EMPTY for _, word, _ in found)
+    found = [(n, (_UNWRITTEN.sub("", word), tag)) for _, (n, word, tag) in sorted(words.items())]
+    blanks = sum(word == _EMPTY for _, (word, _) in found)
     return [] if blanks and blanks >= len(found) - 1 else found
 
 

@@ -12,6 +12,7 @@ from isoglot.corpus.labelled.files import numbered_lines
 from isoglot.corpus.labelled.places import split_names
 from isoglot.corpus.manifest import load_corpus, read_manifest
 from isoglot.errors import InputError
+from isoglot.runs.checkpoint import reason
 from isoglot.runs.records import parse_object
 from isoglot.schema import require
 
@@ -86,8 +87,9 @@ def _open(path: str, split: str) -> Dataset:
         if read_manifest(folder) is not None:
             return load_corpus(folder)
     except (OSError, ValueError) as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise InputError(f"cannot be read as a data set ({reason}); write it again", path=path) from error
+        raise InputError(
+            f"cannot be read as a data set ({reason(error)}); write it again", path=path
+        ) from error
     raise InputError(
         "is not a data set; a folder of `isoglot prepare` or save_to_disk, .parquet or .jsonl is needed",
         path=path,

@@ -12,7 +12,8 @@ from datasets import Dataset
 from isoglot.checks import is_number
 from isoglot.corpus.labelled.files import numbered_lines
 from isoglot.corpus.labelled.surface import surface_rows
-from isoglot.corpus.read.line_files import blocks
+from isoglot.corpus.read.line_files import blocks, each
+from isoglot.corpus.read.treebanks import word_columns
 from isoglot.errors import InputError
 from isoglot.schema import TAGGED
 
@@ -48,7 +49,7 @@ def read_tags(
     Returns:
         TAGGED rows. In column files IOB1 is turned into IOB2 (an ``I-`` that opens an entity becomes ``B-``).
     """
-    lines = [(n, t) for n, t in numbered_lines(path)]
+    lines = list(numbered_lines(path))
     name = name or tell_format([t for _, t in lines[: 5 * _GUESSED_LINES]])
     if name not in TAG_FORMATS:
         raise InputError(f"format {name!r} asked for; tagged files are {', '.join(TAG_FORMATS)}", path=path)
@@ -58,20 +59,18 @@ def read_tags(
             path=path,
         )
     allowed = UPOS if labels is None and name == "conllu" else labels
-    parse = TAG_FORMATS[name]
     words: list[list[str]] = []
     tags: list[list[str]] = []
     for block in blocks(lines):
-        rows = [(n, *row) for n, text in block if (row := parse(text, path, n)) is not None]
+        parsed = zip(block, each(TAG_FORMATS[name], block, path), strict=True)
+        rows = [(number, row) for (number, _), row in parsed if row is not None]
         if surface:
             rows = surface_rows(block, language=language)
-        if not rows:
-            continue
-        for number, _, tag in rows:
-            _check(tag, allowed, path, number)
-        own = [tag for _, _, tag in rows]
-        words.append([word for _, word, _ in rows])
-        tags.append(_iob2(own) if name == "columns" else own)
+        each(lambda row: _check(row[1], allowed), rows, path)
+        if rows:
+            own = [tag for _, (_, tag) in rows]
+            words.append([word for _, (word, _) in rows])
+            tags.append(_iob2(own) if name == "columns" else own)
     if not words:
         raise InputError("holds no tagged sentence; check the path and the format", path=path)
     return Dataset.from_dict(
@@ -101,80 +100,62 @@ def tell_format(lines: Sequence[str]) -> str:
     return next((name for name, count in counts.items() if 2 * count > len(rows)), "columns")
 
 
-def _check(tag: str, allowed: Collection[str] | None, path: str | Path, line: int) -> None:
-    if allowed is None:
-        if not _ENTITY.fullmatch(tag):
-            raise InputError(
-                f"tag {tag!r} given, but entity tags are O, B-TYPE or I-TYPE; fix the line, or name the tags that "
-                "occur: --set labels=...",
-                path=path,
-                line=line,
-            )
-    elif tag not in allowed:
+def _check(tag: str, allowed: Collection[str] | None) -> None:
+    if allowed is None and not _ENTITY.fullmatch(tag):
+        raise InputError(
+            f"tag {tag!r} given, but entity tags are O, B-TYPE or I-TYPE; fix the line, or name the tags that occur: "
+            "--set labels=..."
+        )
+    if allowed is not None and tag not in allowed:
         raise InputError(
             f"tag {tag!r} given, but the tags here are {', '.join(sorted(allowed))}; fix the line, or use the data "
-            "that the model was trained for",
-            path=path,
-            line=line,
+            "that the model was trained for"
         )
 
 
-def _wrong(count: int, needed: str, path: str | Path, line: int) -> InputError:
-    return InputError(f"{count} columns between tabs, but {needed}; fix the line", path=path, line=line)
-
-
-def _conllu(text: str, path: str | Path, line: int) -> Row | None:
-    """A word's form and UPOS; comments, ranges (`1-2`) and empty nodes (`8.1`) are no words."""
-    if text.startswith("#"):
-        return None
+def _split(text: str, fits: Callable[[list[str]], bool], needed: str) -> list[str]:
     columns = text.split("\t")
-    if len(columns) != 10:
-        raise _wrong(len(columns), "CoNLL-U has 10", path, line)
-    number = columns[0]
-    if "-" in number or "." in number:
-        return None
-    if not is_number(number):
-        raise InputError(
-            f"{number!r} is not a word's number, `1-2` or `8.1`; fix the line", path=path, line=line
-        )
-    return columns[1], columns[3]
+    if not fits(columns):
+        raise InputError(f"{len(columns)} columns between tabs, but {needed}; fix the line")
+    return columns
 
 
-def _panx(text: str, path: str | Path, line: int) -> Row:
-    columns = text.split("\t")
-    match = _PREFIXED.match(columns[0])
-    if len(columns) != 2 or match is None:
-        raise _wrong(len(columns), "PAN-X has `language:token` and a tag", path, line)
-    return columns[0][match.end() :], columns[1]
+def _conllu(text: str) -> Row | None:
+    """A word's form and UPOS."""
+    columns = word_columns(text)
+    return None if columns is None else (columns[1], columns[3])
 
 
-def _indexed(text: str, path: str | Path, line: int) -> Row:
-    columns = text.split("\t")
-    if len(columns) != 3 or not is_number(columns[0]):
-        raise _wrong(len(columns), "a number, a token and a tag are needed", path, line)
-    return columns[1], columns[2]
+def _panx(text: str) -> Row:
+    word, tag = _split(
+        text, lambda c: len(c) == 2 and bool(_PREFIXED.match(c[0])), "PAN-X has `language:token` and a tag"
+    )
+    return word.partition(":")[2], tag
 
 
-def _pairs(text: str, path: str | Path, line: int) -> Row:
-    columns = text.rstrip("\r").split("\t")
-    if len(columns) != 2:
-        raise _wrong(len(columns), "a token and a tag are needed", path, line)
-    return columns[0], columns[1].strip()
+def _indexed(text: str) -> Row:
+    _, word, tag = _split(
+        text, lambda c: len(c) == 3 and is_number(c[0]), "a number, a token and a tag are needed"
+    )
+    return word, tag
 
 
-def _columns(text: str, path: str | Path, line: int) -> Row | None:
+def _pairs(text: str) -> Row:
+    word, tag = _split(text, lambda c: len(c) == 2, "a token and a tag are needed")
+    return word, tag.strip()
+
+
+def _columns(text: str) -> Row | None:
     """CoNLL-2002 and 2003: the token first, the tag last."""
     columns = text.split()
     if columns[0] == "-DOCSTART-":
         return None
     if len(columns) < 2:
-        raise InputError(
-            "one column, but a token and, last, its tag are needed; fix the line", path=path, line=line
-        )
+        raise InputError("one column, but a token and, last, its tag are needed; fix the line")
     return columns[0], columns[-1]
 
 
-TAG_FORMATS: dict[str, Callable[[str, str | Path, int], Row | None]] = {
+TAG_FORMATS: dict[str, Callable[[str], Row | None]] = {
     "conllu": _conllu,
     "panx": _panx,
     "indexed": _indexed,

@@ -7,19 +7,23 @@ form feeds, which stand inside sentences of web corpora and would shift one side
 from __future__ import annotations
 
 import bz2
+import csv
 import gzip
 import io
 import lzma
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, TypeVar, cast
 
 import numpy as np
 import zstandard
 
 from isoglot.errors import InputError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 CHUNK_LINES = 16_384
 CHUNK_BYTES = 4 << 20
@@ -261,6 +265,32 @@ def decode_lines(data: bytes, path: str, first_line: int) -> list[str]:
     if not lines[-1]:
         lines.pop()
     return [x[:-1] if x.endswith("\r") else x for x in lines] if "\r" in text else lines
+
+
+def each(
+    parse: Callable[[Item], Result], items: Iterable[tuple[int, Item]], path: str | Path
+) -> list[Result]:
+    """What a parser makes of each numbered item; a mistake is located at the item's number."""
+    found, number = [], 0
+    try:
+        for number, item in items:  # noqa: B007 (the error's)
+            found.append(parse(item))
+    except InputError as error:
+        raise error.at(path, number) from error.__cause__
+    return found
+
+
+def csv_rows(path: str, lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+    """Rows of comma-separated fields, each with the number of its first line: a quoted field may hold line ends."""
+    csv.field_size_limit(_LONGEST)
+    rows = csv.reader((f"{line}\n" for line in lines), strict=True)
+    first = 1
+    try:
+        for row in rows:
+            yield first, row
+            first = rows.line_num + 1
+    except csv.Error as error:
+        raise InputError(f"broken CSV ({error}): fix the quotes", path=path, line=first) from error
 
 
 def blocks(lines: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:

@@ -1,225 +1,78 @@
-"""Readers: one for each format, all streamed.
+"""Every format that can be read, all streamed.
 
-A reader works in two steps. :meth:`Reader.chunks` cuts a source into pieces of a few megabytes, which is quick and runs
-in one process; :meth:`Reader.parse` turns one piece into rows, and can run in any process. Every error names
-``file:line``.
+A format is read in two steps: a source is cut into chunks of a few megabytes, which is quick and runs in one process;
+a chunk is parsed into rows, in any process. Every error names ``file:line``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
 
-from isoglot.corpus.read.line_files import ByteCounter, LineFile, blocks, decode_lines, empty
-from isoglot.corpus.read.records import Chunk, Records, assemble, pick, plan_columns
-from isoglot.corpus.read.sources import Kind, Source, expand
-from isoglot.corpus.read.tables import CsvReader, HuggingFaceReader, ParquetReader
-from isoglot.corpus.read.tmx import TmxReader
-from isoglot.corpus.read.treebanks import ConlluReader
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from isoglot.corpus.read.line_files import (
+    CHUNK_LINES,
+    ByteCounter,
+    LineFile,
+    blocks,
+    csv_rows,
+    decode_lines,
+    each,
+    empty,
+)
+from isoglot.corpus.read.records import Chunk, Fields, Records, assemble, from_rows, plan_columns
+from isoglot.corpus.read.sources import LANGUAGES, Kind, Source, expand
+from isoglot.corpus.read.tmx import tmx_chunks, tmx_fields
+from isoglot.corpus.read.treebanks import tree_fields
 from isoglot.errors import InputError
+from isoglot.runs.checkpoint import reason
 from isoglot.runs.records import parse_object
 
 
-class Reader(Protocol):
-    """How one format is read."""
+@dataclass
+class Reader:
+    """How one format is read: cut into chunks, and a chunk parsed into the fields of rows."""
 
-    def chunks(self, source: Source, kind: Kind, meter: ByteCounter | None = None) -> Iterator[Chunk]:
-        """Pieces of the source, in order."""
-        ...
-
-    def parse(self, source: Source, kind: Kind, chunk: Chunk) -> Records:
-        """The rows of one piece."""
-        ...
-
-
-class MosesReader:
-    """Two files, line i of one being the translation of line i of the other; a third may hold word links."""
-
-    def chunks(self, source: Source, kind: Kind, meter: ByteCounter | None = None) -> Iterator[Chunk]:
-        """Equal numbers of lines of every file."""
-        names = source.files()
-        files: list[LineFile] = []
-        try:
-            files.extend(LineFile(p, meter) for p in names)
-            while True:
-                first = files[0].lines + 1
-                data, count = files[0].take()
-                others = [f.take(count, size=None) if count else f.take(1) for f in files[1:]]
-                if any(n != count for _, n in others):
-                    raise _unequal(files)
-                if not count:
-                    break
-                yield Chunk(first, (data, *(d for d, _ in others)))
-            if not files[0].lines:
-                raise empty(names[0])
-        finally:
-            for file in files:
-                file.__exit__()
+    chunks: Callable[[Source, Kind, ByteCounter | None], Iterator[Chunk]]
+    fields: Callable[[Source, Kind, Chunk], Fields]
 
     def parse(self, source: Source, kind: Kind, chunk: Chunk) -> Records:
-        """Rows of equal line numbers."""
-        texts = [
-            decode_lines(d, p, chunk.first_line) for d, p in zip(chunk.payload, source.files(), strict=True)
-        ]
-        fields = dict(zip(("source", "target", "links"), texts, strict=False))
-        lines = range(chunk.first_line, chunk.first_line + len(texts[0]))
-        return assemble(kind, fields, source, path=source.files()[-1], lines=lines)
+        """The rows of one chunk."""
+        return assemble(kind, self.fields(source, kind, chunk), source, incomplete=chunk.incomplete)
 
 
-class _LineReader:
-    """Formats with one row a line."""
-
-    def chunks(self, source: Source, kind: Kind, meter: ByteCounter | None = None) -> Iterator[Chunk]:
-        """Whole lines."""
-        with LineFile(source.path, meter) as file:
-            for first, data in file.chunks():
-                yield Chunk(first, data)
-
-
-class TextReader(_LineReader):
-    """Plain text: a row is a line, or a document between blank lines."""
-
-    def chunks(self, source: Source, kind: Kind, meter: ByteCounter | None = None) -> Iterator[Chunk]:
-        """Whole lines, or whole documents."""
-        if not source.documents:
-            yield from super().chunks(source, kind, meter)
-            return
-        with LineFile(source.path, meter) as file:
-            for first, data in file.blocks():
-                yield Chunk(first, data)
-
-    def parse(self, source: Source, kind: Kind, chunk: Chunk) -> Records:
-        """Lines, or documents with their inner line ends kept."""
-        lines = decode_lines(chunk.payload, source.path, chunk.first_line)
-        if not source.documents:
-            return Records({"text": lines})
-        found = blocks(enumerate(lines, chunk.first_line))
-        return Records({"text": ["\n".join(line for _, line in block) for block in found]})
-
-
-class TsvReader(_LineReader):
-    """Tab-separated fields without quoting; a blank line is an empty row."""
-
-    def chunks(self, source: Source, kind: Kind, meter: ByteCounter | None = None) -> Iterator[Chunk]:
-        """Whole lines and the plan of the columns."""
-        with LineFile(source.path, meter) as file:
-            names: list[str] | None = None
-            if source.header:
-                head, count = file.take(1)
-                if not count:
-                    raise empty(source.path)
-                names = decode_lines(head, source.path, 1)[0].split("\t")
-            plan = plan_columns(source, kind, names=names, path=source.path)
-            columns = {r: names.index(c) if names and isinstance(c, str) else int(c) for r, c in plan.items()}
-            for first, data in file.chunks():
-                yield Chunk(first, (data, columns))
-
-    def parse(self, source: Source, kind: Kind, chunk: Chunk) -> Records:
-        """Rows of the columns that are asked for."""
-        data, columns = chunk.payload
-        lines = decode_lines(data, source.path, chunk.first_line)
-        widest = max(columns.values())
-        rows = []
-        for number, line in enumerate(lines, chunk.first_line):
-            row = line.split("\t")
-            if len(row) <= widest:
-                if line.strip():
-                    role = next(r for r, c in columns.items() if c >= len(row))
-                    raise InputError(
-                        f"{len(row)} columns, but column {columns[role]} (counted from 0) is needed for the {role}; "
-                        f"fix the line, or set columns: {{{role}: NUMBER}} (--column {role}=NUMBER)",
-                        path=source.path,
-                        line=number,
-                    )
-                row = [""] * (widest + 1)
-            rows.append(row)
-        fields: dict[str, list[Any]] = {role: [row[c] for row in rows] for role, c in columns.items()}
-        numbers = range(chunk.first_line, chunk.first_line + len(rows))
-        return assemble(kind, fields, source, path=source.path, lines=numbers)
-
-
-class JsonlReader(_LineReader):
-    """One JSON object a line."""
-
-    def parse(self, source: Source, kind: Kind, chunk: Chunk) -> Records:
-        """Rows of the fields that are asked for; blank lines are passed over."""
-        lines = decode_lines(chunk.payload, source.path, chunk.first_line)
-        records, numbers = [], []
-        for number, line in enumerate(lines, chunk.first_line):
-            if not line.strip():
-                continue
-            records.append(parse_object(line, path=source.path, line=number))
-            numbers.append(number)
-        if not records:
-            return assemble(
-                kind, {r: [] for r in ("source", "target", "links", "text")}, source, path="", lines=[]
-            )
-        plan = plan_columns(source, kind, names=list(records[0]), path=source.path, line=numbers[0])
-        fields = {
-            role: [pick(r, c, path=source.path, line=n) for r, n in zip(records, numbers, strict=True)]
-            for role, c in plan.items()
-        }
-        return assemble(kind, fields, source, path=source.path, lines=numbers)
-
-
-class LexiconReader(_LineReader):
-    """Dictionary entries as MUSE writes them: two columns, by a tab or by blanks."""
-
-    def parse(self, source: Source, kind: Kind, chunk: Chunk) -> Records:
-        """Entries; only a tab allows entries of several words."""
-        lines = decode_lines(chunk.payload, source.path, chunk.first_line)
-        fields: dict[str, list[Any]] = {"source": [], "target": []}
-        for number, line in enumerate(lines, chunk.first_line):
-            parts = line.split("\t") if "\t" in line else line.split()
-            if not parts:
-                parts = ["", ""]
-            if len(parts) != 2:
-                raise InputError(
-                    f"{len(parts)} entries, and two are needed, a tab or blank between them (a tab if an entry has "
-                    "several words): fix the line, or set format: tsv for more columns",
-                    path=source.path,
-                    line=number,
-                )
-            fields["source"].append(parts[0])
-            fields["target"].append(parts[1])
-        numbers = range(chunk.first_line, chunk.first_line + len(lines))
-        return assemble(kind, fields, source, path=source.path, lines=numbers)
-
-
-class BarsReader(MosesReader):
-    """`source ||| target` lines, as fast_align and awesome-align read them; links in a third field or a file beside."""
-
-    def parse(self, source: Source, kind: Kind, chunk: Chunk) -> Records:
-        """Rows of the fields between the bars."""
-        lines = decode_lines(chunk.payload[0], source.path, chunk.first_line)
-        beside = None
-        if source.links_path is not None:
-            beside = decode_lines(chunk.payload[1], source.links_path, chunk.first_line)
-        needed = (3,) if kind == "aligned" and beside is None else (2, 3)
-        fields: dict[str, list[Any]] = {"source": [], "target": [], "links": beside or []}
-        for number, line in enumerate(lines, chunk.first_line):
-            parts = [p.strip() for p in line.split("|||")]
-            if len(parts) not in needed:
-                raise InputError(
-                    f"{len(parts)} fields, and {needed[0]} are needed: `source ||| target"
-                    f"{' ||| 0-0 1-2' if needed[0] == 3 else ''}`; fix the line",
-                    path=source.path,
-                    line=number,
-                )
-            fields["source"].append(parts[0])
-            fields["target"].append(parts[1])
-            if beside is None and kind == "aligned":
-                fields["links"].append(parts[2])
-        numbers = range(chunk.first_line, chunk.first_line + len(lines))
-        return assemble(kind, fields, source, path=source.links_path or source.path, lines=numbers)
+def _line_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -> Iterator[Chunk]:
+    """Equal numbers of lines of every file; of a table with a header its names too."""
+    names = None
+    with ExitStack() as stack:
+        files = [stack.enter_context(LineFile(path, meter)) for path in source.files()]
+        if source.header and source.format == "tsv":
+            head, _ = files[0].take(1)
+            names = decode_lines(head, source.path, 1)[0].split("\t") if head else None
+        while True:
+            first = files[0].lines + 1
+            data, count = files[0].take()
+            others = [f.take(count, size=None) if count else f.take(1) for f in files[1:]]
+            if any(n != count for _, n in others):
+                raise _unequal(files)
+            if not count:
+                break
+            yield Chunk(first, [data, *(d for d, _ in others)], names)
+        if not files[0].lines:
+            raise empty(source.path)
 
 
 def _unequal(files: list[LineFile]) -> InputError:
     """The error for files of different lengths; reads them to their ends to say how long each is."""
     for file in files:
         file.count_rest()
-    shortest = min(files, key=lambda f: f.lines)
-    longest = max(files, key=lambda f: f.lines)
+    shortest, longest = (choose(files, key=lambda f: f.lines) for choose in (min, max))
     counts = ", ".join(f"{f.path} has {f.lines}" for f in files)
     return InputError(
         f"no line here, but {longest.path} goes on ({counts} lines); the files must have a line each for every pair: "
@@ -229,18 +82,211 @@ def _unequal(files: list[LineFile]) -> InputError:
     )
 
 
+def _block_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -> Iterator[Chunk]:
+    """Whole documents or trees, which blank lines separate."""
+    with LineFile(source.path, meter) as file:
+        for first, data in file.blocks():
+            yield Chunk(first, [data])
+
+
+def _text_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -> Iterator[Chunk]:
+    return (_block_chunks if source.documents else _line_chunks)(source, kind, meter)
+
+
+def _csv_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -> Iterator[Chunk]:
+    """Parsed rows, since only parsing tells where a row ends."""
+    with LineFile(source.path, meter) as file:
+        lines = (line for first, data in file.chunks() for line in decode_lines(data, file.path, first))
+        rows = csv_rows(source.path, lines)
+        names = next(rows)[1] if source.header else None
+        while taken := list(islice(rows, CHUNK_LINES)):
+            yield Chunk(taken[0][0], taken, names)
+
+
+def _parquet_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -> Iterator[Chunk]:
+    """Batches of the columns that are asked for; errors give the row for the line."""
+    try:
+        with Path(source.path).open("rb") as handle, pq.ParquetFile(handle) as file:
+            names = file.schema_arrow.names
+            wanted = _wanted(source, kind, names)
+            yield from _numbered(
+                source, names, file.iter_batches(CHUNK_LINES, columns=wanted, use_threads=False)
+            )
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"cannot be read as Parquet ({error}); write it again", path=source.path) from error
+
+
+def _huggingface_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -> Iterator[Chunk]:
+    """Batches of a data set of the hub, streamed, or of a folder that ``save_to_disk`` wrote."""
+    import datasets  # noqa: PLC0415 (a second of import that no other format needs)
+
+    folder = Path(source.path)
+    try:
+        if (folder / "dataset_dict.json").exists():
+            found = datasets.load_from_disk(source.path)[source.split]
+        elif (folder / "state.json").exists():
+            found = datasets.load_from_disk(source.path)
+        else:
+            found = datasets.load_dataset(
+                source.path, source.subset, split=source.split, revision=source.revision, streaming=True
+            )
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        raise InputError(
+            f"the data set (split {source.split!r}) cannot be opened ({reason(error)}); a folder, or the name of a "
+            "data set that this machine can reach, is needed: check path, subset and split",
+            path=source.path,
+        ) from error
+    try:
+        tables = iter(found.with_format("arrow").iter(batch_size=CHUNK_LINES // 4))
+        if (first := next(tables, None)) is None:
+            raise empty(source.path)
+        wanted = _wanted(source, kind, first.column_names)
+        yield from _numbered(
+            source, first.column_names, (table.select(wanted) for table in chain([first], tables))
+        )
+    except (OSError, ValueError, RuntimeError) as error:
+        raise InputError(
+            f"was read as a data set, and a file of it cannot be ({reason(error)}); fix that file, or name the "
+            "files that are wanted one by one",
+            path=source.path,
+        ) from error
+
+
+def _wanted(source: Source, kind: Kind, names: list[str]) -> list[str]:
+    """The columns of a table that rows are made of."""
+    plan = plan_columns(source, kind, names=names)
+    return sorted({c if c in names else c.split(".")[0] for c in map(str, plan.values())})
+
+
+def _numbered(source: Source, names: list[str], tables: Iterable[Any]) -> Iterator[Chunk]:
+    row = 1
+    for table in tables:
+        yield Chunk(row, table, names)
+        row += table.num_rows
+    if row == 1:
+        raise empty(source.path)
+
+
+def _decoded(source: Source, chunk: Chunk) -> tuple[list[list[str]], range]:
+    """The lines of every file, and their numbers."""
+    texts = [
+        decode_lines(data, path, chunk.first_line)
+        for data, path in zip(chunk.payload, source.files(), strict=True)
+    ]
+    return texts, range(chunk.first_line, chunk.first_line + len(texts[0]))
+
+
+def _text_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
+    """Lines, or documents with their inner line ends kept."""
+    (lines,), numbers = _decoded(source, chunk)
+    if not source.documents:
+        return {"text": lines}, numbers
+    found = list(blocks(zip(numbers, lines, strict=True)))
+    texts = ["\n".join(line for _, line in block) for block in found]
+    return {"text": texts}, [block[0][0] for block in found]
+
+
+def _moses_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
+    texts, numbers = _decoded(source, chunk)
+    return dict(zip(("source", "target", "links"), texts, strict=False)), numbers
+
+
+def _bars_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
+    """`source ||| target` lines, as fast_align and awesome-align read them; links in a third field or a file beside."""
+    (lines, *beside), numbers = _decoded(source, chunk)
+    needed = (3,) if kind == "aligned" and not beside else (2, 3)
+
+    def split(line: str) -> list[str]:
+        parts = [p.strip() for p in line.split("|||")]
+        if len(parts) not in needed:
+            links = " ||| 0-0 1-2" if needed[0] == 3 else ""
+            raise InputError(
+                f"{len(parts)} fields, and {needed[0]} are needed: `source ||| target{links}`; fix the line"
+            )
+        return parts
+
+    rows = each(split, zip(numbers, lines, strict=True), source.path)
+    links = beside[0] if beside else [row[2] for row in rows] if needed == (3,) else []
+    return {"source": [row[0] for row in rows], "target": [row[1] for row in rows], "links": links}, numbers
+
+
+def _lexicon_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
+    """Entries as MUSE writes them: two columns, by a tab or by blanks; only a tab allows entries of several words."""
+    (lines,), numbers = _decoded(source, chunk)
+
+    def split(line: str) -> list[str]:
+        parts = line.split("\t") if "\t" in line else line.split()
+        if len(parts) not in (0, 2):
+            raise InputError(
+                f"{len(parts)} entries, and two are needed, a tab or blank between them (a tab if an entry has "
+                "several words): fix the line, or set format: tsv for more columns"
+            )
+        return parts or ["", ""]
+
+    rows = each(split, zip(numbers, lines, strict=True), source.path)
+    return {"source": [row[0] for row in rows], "target": [row[1] for row in rows]}, numbers
+
+
+def _tsv_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
+    (lines,), numbers = _decoded(source, chunk)
+    return _cells(source, kind, chunk.names, [line.split("\t") for line in lines], numbers)
+
+
+def _csv_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
+    numbers, rows = zip(*chunk.payload, strict=True)
+    return _cells(source, kind, chunk.names, list(rows), numbers)
+
+
+def _cells(
+    source: Source, kind: Kind, names: Sequence[str] | None, rows: list[list[str]], numbers: Sequence[int]
+) -> Fields:
+    """The columns that are asked for; a blank line is an empty row."""
+    plan = plan_columns(source, kind, names=names)
+    columns = {r: names.index(c) if names and isinstance(c, str) else int(c) for r, c in plan.items()}
+    widest = max(columns.values())
+    for place, row in enumerate(rows):
+        if len(row) <= widest:
+            if any(cell.strip() for cell in row):
+                role = next(r for r, c in columns.items() if c >= len(row))
+                raise InputError(
+                    f"{len(row)} columns, but column {columns[role]} (counted from 0) is needed for the {role}; fix "
+                    f"the line, or set columns: {{{role}: NUMBER}} (--column {role}=NUMBER)",
+                    path=source.path,
+                    line=numbers[place],
+                )
+            rows[place] = [""] * (widest + 1)
+    return {role: [row[c] for row in rows] for role, c in columns.items()}, numbers
+
+
+def _jsonl_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
+    """Rows of the fields that are asked for; blank lines are passed over."""
+    (lines,), numbers = _decoded(source, chunk)
+    full = [(number, line) for number, line in zip(numbers, lines, strict=True) if line.strip()]
+    if not full:
+        return {role: [] for role in ("text", "source", "target", "links")}, []
+    rows = [parse_object(line, path=source.path, line=number) for number, line in full]
+    return from_rows(rows, [number for number, _ in full], list(rows[0]), source, kind)
+
+
+def _table_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
+    rows = chunk.payload.to_pylist()
+    return from_rows(
+        rows, range(chunk.first_line, chunk.first_line + len(rows)), chunk.names or (), source, kind
+    )
+
+
 READERS: dict[str, Reader] = {
-    "moses": MosesReader(),
-    "bars": BarsReader(),
-    "tsv": TsvReader(),
-    "csv": CsvReader(),
-    "jsonl": JsonlReader(),
-    "parquet": ParquetReader(),
-    "huggingface": HuggingFaceReader(),
-    "tmx": TmxReader(),
-    "text": TextReader(),
-    "lexicon": LexiconReader(),
-    "conllu": ConlluReader(),
+    "moses": Reader(_line_chunks, _moses_fields),
+    "bars": Reader(_line_chunks, _bars_fields),
+    "tsv": Reader(_line_chunks, _tsv_fields),
+    "csv": Reader(_csv_chunks, _csv_fields),
+    "jsonl": Reader(_line_chunks, _jsonl_fields),
+    "parquet": Reader(_parquet_chunks, _table_fields),
+    "huggingface": Reader(_huggingface_chunks, _table_fields),
+    "tmx": Reader(tmx_chunks, tmx_fields),
+    "text": Reader(_text_chunks, _text_fields),
+    "lexicon": Reader(_line_chunks, _lexicon_fields),
+    "conllu": Reader(_block_chunks, tree_fields),
 }
 """Every format that can be read, by name."""
 
@@ -252,9 +298,8 @@ def read(source: Source, *, kind: Kind = "bitext") -> Iterator[dict[str, Any]]:
         >>> rows = read(Source(path="-", language="en"), kind="text")
     """
     for complete in expand([source], kind):
-        names = ("language",) if kind in ("text", "treebank") else ("source_language", "target_language")
-        languages = dict(zip(names, complete.languages(kind), strict=True))
+        languages = dict(zip(LANGUAGES[kind], complete.languages(kind), strict=True))
         reader = READERS[complete.format or ""]
-        for chunk in reader.chunks(complete, kind):
+        for chunk in reader.chunks(complete, kind, None):
             for row in reader.parse(complete, kind, chunk).rows():
                 yield {**row, **languages}

@@ -6,10 +6,12 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import Any
 
 from isoglot.checks import closest
+from isoglot.corpus.read.line_files import each
 from isoglot.corpus.read.sources import Kind, Source
 from isoglot.errors import InputError
 
@@ -22,6 +24,9 @@ ROLES: dict[Kind, tuple[str, ...]] = {
 }
 """The fields that a format must deliver for each kind of corpus."""
 
+Fields = tuple[dict[str, list[Any]], Sequence[int]]
+"""The raw fields of a chunk by role, and the line of each row."""
+
 _LINK = re.compile(r"(\d{1,9})([-p?:])(\d{1,9})", re.ASCII)
 
 
@@ -32,11 +37,13 @@ class Chunk:
     Attributes:
         first_line: number of its first line (of its first row, where a format has no lines), from 1.
         payload: the bytes or rows, as the format's own parser wants them.
+        names: the columns' names, where the format has any.
         incomplete: units that were passed over because a language is missing in them (TMX).
     """
 
     first_line: int
     payload: Any
+    names: Sequence[str] | None = None
     incomplete: int = 0
 
 
@@ -72,128 +79,135 @@ class Records:
             yield dict(zip(names, values, strict=True))
 
 
-def assemble(
-    kind: Kind, fields: Mapping[str, list[Any]], source: Source, *, path: str, lines: Sequence[int]
-) -> Records:
+def assemble(kind: Kind, fields: Fields, source: Source, *, incomplete: int = 0) -> Records:
     """Turn raw fields into the columns of a kind of corpus."""
-    flags = [("" if f is None else str(f)) for f in fields["flags"]] if "flags" in fields else None
-    if kind == "treebank":
-        return Records({role: fields[role] for role in ROLES[kind]}, flags)
-    if kind != "aligned":
-        columns = {role: _strings(fields[role], role, path, lines) for role in ROLES[kind]}
-        return Records(columns, flags)
-    words = {
-        role: [_words(v, role, path, line) for v, line in zip(fields[role], lines, strict=True)]
-        for role in ("source", "target")
-    }
-    links = [
-        parse_links(v, sizes=(len(s), len(t)), source=source, path=path, line=line)
-        for v, s, t, line in zip(fields["links"], words["source"], words["target"], lines, strict=True)
-    ]
-    return Records(
-        {
-            "source": [" ".join(w) for w in words["source"]],
-            "target": [" ".join(w) for w in words["target"]],
-            "source_words": words["source"],
-            "target_words": words["target"],
+    values, lines = fields
+    flags = ["" if f is None else str(f) for f in values["flags"]] if "flags" in values else None
+    columns = {role: values[role] for role in ROLES[kind]}
+    if kind == "aligned":
+        rows = zip(lines, zip(*columns.values(), strict=True), strict=True)
+        found = each(lambda row: _aligned(*row, source=source), rows, source.files()[-1])
+        source_words, target_words, links = ([row[i] for row in found] for i in range(3))
+        columns = {
+            "source": list(map(" ".join, source_words)),
+            "target": list(map(" ".join, target_words)),
+            "source_words": source_words,
+            "target_words": target_words,
             "links": links,
-        },
-        flags,
-    )
+        }
+    return Records(columns, flags, incomplete)
 
 
-def parse_links(
-    value: Any, *, sizes: tuple[int, int], source: Source, path: str, line: int
-) -> list[list[int]]:
-    """Word links of one pair, sorted, 0-based, without repeats."""
-    found: set[tuple[int, int]] = set()
-    for item in value.split() if isinstance(value, str) else value:
-        if isinstance(item, str):
-            match = _LINK.fullmatch(item)
-            if match is None:
-                raise InputError(
-                    f"word link {item!r} cannot be read; `i-j` (or `ipj`) with numbers of words is needed",
-                    path=path,
-                    line=line,
-                )
-            if match[2] in "p?":  # a possible link
-                continue
-            pair = (int(match[1]), int(match[3]))
-        else:
-            try:
-                first, second = item
-                pair = (int(first), int(second))
-            except (TypeError, ValueError, OverflowError):
-                raise InputError(
-                    f"word link {item!r} cannot be read; [source word, target word] is needed",
-                    path=path,
-                    line=line,
-                ) from None
-        link = (pair[0] - source.one_based, pair[1] - source.one_based)
-        if not (0 <= link[0] < sizes[0] and 0 <= link[1] < sizes[1]):
-            base = "from 1" if source.one_based else "from 0"
-            other = (
-                "" if source.one_based else "; if the file counts from 1, set one_based: true (--one-based)"
+def _aligned(
+    first: Any, second: Any, links: Any, *, source: Source
+) -> tuple[list[str], list[str], list[Any]]:
+    """Words of both sides and their links, sorted, 0-based, without repeats."""
+    words = _words(first, "source"), _words(second, "target")
+    read = (_link(item, source) for item in (links.split() if isinstance(links, str) else links))
+    found = sorted({link for link in read if link is not None})
+    for i, j in found:
+        if not (0 <= i < len(words[0]) and 0 <= j < len(words[1])):
+            shown = f"{i + source.one_based}-{j + source.one_based}"
+            base, other = (
+                ("from 1", "")
+                if source.one_based
+                else ("from 0", "; if the file counts from 1, set one_based: true (--one-based)")
             )
             raise InputError(
-                f"word link {pair[0]}-{pair[1]} (counted {base}) is outside the sentence of {sizes[0]} source and "
-                f"{sizes[1]} target words{other}",
-                path=path,
-                line=line,
+                f"word link {shown} (counted {base}) is outside the sentence of {len(words[0])} source and "
+                f"{len(words[1])} target words{other}"
             )
-        found.add(link)
-    return [list(p) for p in sorted(found)]
+    return words[0], words[1], list(map(list, found))
+
+
+def _link(item: Any, source: Source) -> tuple[int, int] | None:
+    """One word link, 0-based; ``None`` for a possible one."""
+    if isinstance(item, str):
+        match = _LINK.fullmatch(item)
+        if match is None:
+            raise InputError(
+                f"word link {item!r} cannot be read; `i-j` (or `ipj`) with numbers of words is needed"
+            )
+        if match[2] in "p?":
+            return None
+        item = match[1], match[3]
+    try:
+        first, second = item
+        return int(first) - source.one_based, int(second) - source.one_based
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"word link {item!r} cannot be read; [source word, target word] is needed") from None
+
+
+def _words(value: Any, role: str) -> list[str]:
+    if value is None or isinstance(value, str):
+        return (value or "").split()
+    if isinstance(value, list) and all(isinstance(w, str) for w in value):
+        return value
+    raise InputError(f"the {role} is neither text nor a list of words; one of them is needed")
+
+
+def from_rows(
+    rows: Sequence[Mapping[str, Any]], lines: Sequence[int], names: Sequence[str], source: Source, kind: Kind
+) -> Fields:
+    """The fields of rows that name their columns."""
+    plan = plan_columns(source, kind, names=names, line=lines[0] if lines else 1)
+    return {
+        role: each(
+            partial(_field, column=str(column), role=role, text=kind != "aligned" and role != "flags"),
+            zip(lines, rows, strict=True),
+            source.path,
+        )
+        for role, column in plan.items()
+    }, lines
+
+
+def _field(row: Mapping[str, Any], *, column: str, role: str, text: bool) -> Any:
+    """One field of a row; `a.b` reaches into nested ones."""
+    value: Any = row
+    above = ""
+    for part in [column] if column in row else column.split("."):
+        if not isinstance(value, Mapping) or part not in value:
+            names = [above + str(k) for k in (value if isinstance(value, Mapping) else row)]
+            raise InputError(_missing(column, "", names))
+        value = value[part]
+        above += f"{part}."
+    if text and not isinstance(value, str | None):
+        raise InputError(f"the {role} is {json.dumps(value, default=str)[:60]}, not text; {_set(role)}")
+    return "" if text and value is None else value
 
 
 def plan_columns(
-    source: Source, kind: Kind, *, names: Sequence[str] | None, path: str, line: int = 1
+    source: Source, kind: Kind, *, names: Sequence[str] | None, line: int = 1
 ) -> dict[str, int | str]:
     """Which column feeds which role.
 
     Columns that the source names are taken as they are. The others are found by their usual names, or by position
-    (text 0; source 0, target 1, links 2) where a table has no header.
-
-    Args:
-        source: its ``columns``.
-        kind: the kind of corpus, which has its roles.
-        names: names that the table has; None if its columns are only numbered.
-        path: the file, for errors.
-        line: the line of the header, for errors.
+    (text 0; source 0, target 1, links 2) where a table has no header and so no ``names``.
     """
     plan: dict[str, int | str] = {}
+    problems = []
     for position, role in enumerate(ROLES[kind]):
-        if role in source.columns:
-            plan[role] = source.columns[role]
-        elif names is None:
-            plan[role] = position
-        else:
-            usual = _usual_names(role, source)
-            known = [c for c in usual if c.split(".")[0] in names]
-            if not known:
-                raise InputError(
-                    f"columns {', '.join(map(repr, names))} given, and none is the {role} (looked for "
-                    f"{', '.join(usual)}); set columns: {{{role}: NAME}} (--column {role}=NAME)",
-                    path=path,
-                    line=line,
-                )
-            plan[role] = known[0]
+        usual = [] if names is None else _usual_names(role, source)
+        known: list[int | str] = [c for c in usual if c.split(".")[0] in (names or ())]
+        if names is None:
+            known = [position]
+        if role not in source.columns and not known:
+            problems.append(
+                f"columns {', '.join(map(repr, names or ()))} given, and none is the {role} (looked for "
+                f"{', '.join(usual)}); {_set(role)}"
+            )
+        plan[role] = source.columns.get(role, known[0] if known else "")
     if "flags" in source.columns:
         plan["flags"] = source.columns["flags"]
-    for role, column in plan.items():
-        problem = _column_problem(column, role, names)
-        if problem is not None:
-            raise InputError(problem, path=path, line=line)
-    places = {
-        role: names[c] if names and isinstance(c, int) and c < len(names) else c for role, c in plan.items()
-    }
-    for role, other in combinations(places, 2):
-        if places[role] == places[other]:
-            raise InputError(
-                f"column {plan[role]!r} is read as {role} and as {other}; set columns: {{{role}: ..., {other}: ...}} "
-                f"(--column {role}=... --column {other}=...)",
-                path=path,
-                line=line,
-            )
+    problems += filter(None, (_column_problem(column, role, names) for role, column in plan.items()))
+    places = [names[c] if names and isinstance(c, int) and 0 <= c < len(names) else c for c in plan.values()]
+    problems += [
+        f"column {plan[role]!r} is read as {role} and as {other}; {_set(role, other)}"
+        for (role, place), (other, same) in combinations(zip(plan, places, strict=True), 2)
+        if place == same
+    ]
+    if problems:
+        raise InputError(problems[0], path=source.path, line=line)
     return plan
 
 
@@ -214,62 +228,29 @@ def _column_problem(column: int | str, role: str, names: Sequence[str] | None) -
     return None
 
 
-def pick(record: Mapping[str, Any], column: int | str, *, path: str, line: int) -> Any:
-    """One field of a record; `a.b` reaches into nested ones."""
-    name = str(column)
-    if name in record:
-        return record[name]
-    value: Any = record
-    above = ""
-    for part in name.split("."):
-        if not isinstance(value, Mapping) or part not in value:
-            names = [above + str(k) for k in (value if isinstance(value, Mapping) else record)]
-            raise InputError(_missing(name, None, names), path=path, line=line)
-        value = value[part]
-        above += f"{part}."
-    return value
-
-
-def _missing(column: str, role: str | None, names: Sequence[str]) -> str:
+def _missing(column: str, role: str, names: Sequence[str]) -> str:
     """What is wrong where a column is not there, with the nearest name."""
     close = closest(column, names)
     hint = f"; did you mean {close!r}?" if close else ""
     needed = f" for the {role}" if role else ""
     return (
-        f"no column {column!r}{needed}; the columns are {', '.join(map(repr, names))}{hint}; "
-        "set columns: {FIELD: NAME} (--column FIELD=NAME)"
+        f"no column {column!r}{needed}; the columns are {', '.join(map(repr, names))}{hint}; {_set('FIELD')}"
     )
 
 
-def _usual_names(role: str, source: Source) -> tuple[str, ...]:
+def _set(*roles: str) -> str:
+    """What to type to choose columns."""
+    keys, flags = (", ".join(f"{r}: NAME" for r in roles), " ".join(f"--column {r}=NAME" for r in roles))
+    return f"set columns: {{{keys}}} ({flags})"
+
+
+def _usual_names(role: str, source: Source) -> list[str]:
     if role == "text":
-        return tuple(n for n in ("text", "sentence", "content", source.language) if n)
-    if role == "links":
-        return ("links", "alignment", "sure")
-    language = source.source_language if role == "source" else source.target_language
-    short = {"source": "src", "target": "tgt"}[role]
-    return tuple(n for n in (role, short, f"{role}_words", language, f"translation.{language}") if n)
-
-
-def _strings(values: list[Any], role: str, path: str, lines: Sequence[int]) -> list[str]:
-    for value, line in zip(values, lines, strict=True):
-        if value is not None and not isinstance(value, str):
-            raise InputError(
-                f"the {role} is {json.dumps(value, default=str)[:60]}, not text; "
-                f"set columns: {{{role}: NAME}} (--column {role}=NAME)",
-                path=path,
-                line=line,
-            )
-    return ["" if v is None else v for v in values]
-
-
-def _words(value: Any, role: str, path: str, line: int) -> list[str]:
-    if value is None:
-        return []
-    if isinstance(value, str):
-        return value.split()
-    if isinstance(value, list) and all(isinstance(w, str) for w in value):
-        return value
-    raise InputError(
-        f"the {role} is neither text nor a list of words; one of them is needed", path=path, line=line
-    )
+        names = ["text", "sentence", "content", source.language]
+    elif role == "links":
+        names = ["links", "alignment", "sure"]
+    else:
+        language = source.source_language if role == "source" else source.target_language
+        short = {"source": "src", "target": "tgt"}[role]
+        names = [role, short, f"{role}_words", language, f"translation.{language}"]
+    return [name for name in names if name]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import glob
 import re
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from isoglot.checks import closest
 from isoglot.errors import ConfigurationError
@@ -14,6 +15,12 @@ from isoglot.options import Options, option
 
 Kind = Literal["text", "bitext", "lexicon", "aligned", "treebank"]
 """What a prepared corpus can hold: the name of a schema in :mod:`isoglot.schema`."""
+
+LANGUAGES: dict[Kind, tuple[str, ...]] = {
+    kind: ("language",) if kind in ("text", "treebank") else ("source_language", "target_language")
+    for kind in get_args(Kind)
+}
+"""The columns and options that name the languages of each kind."""
 
 FORMAT_KINDS: dict[str, tuple[Kind, ...]] = {
     "moses": ("bitext", "lexicon", "aligned"),
@@ -111,9 +118,7 @@ class Source(Reading):
 
     def languages(self, kind: Kind) -> tuple[str, ...]:
         """The languages of a row: one for text and treebanks, source and target for pairs."""
-        if kind in ("text", "treebank"):
-            return (self.language or "",)
-        return (self.source_language or "", self.target_language or "")
+        return tuple(getattr(self, name) or "" for name in LANGUAGES[kind])
 
     def files(self) -> list[str]:
         """Every path that this source reads, first `path`."""
@@ -129,12 +134,7 @@ def sources_from(
     other list is one source a path.
     """
     names = [str(p) for p in paths]
-    if kind in ("text", "treebank"):
-        tags: dict[str, object] = {"language": languages[0] if languages else None}
-    else:
-        padded = [*languages, None, None]
-        tags = {"source_language": padded[0], "target_language": padded[1]}
-    fields = {**tags, **options}
+    fields = {**dict(zip_longest(LANGUAGES[kind], languages[: len(LANGUAGES[kind])])), **options}
     plain = all(_by_suffix(n) is None for n in names) and not options.get("format")
     paired = kind in ("bitext", "lexicon", "aligned") and (plain or options.get("format") == "moses")
     if paired and len(names) in (2, 3):
@@ -235,8 +235,7 @@ def _problems(source: Source, kind: Kind) -> list[str]:
             )
     if "-" in source.files() and source.format in _NOT_STREAMED:
         problems.append(f"-: {source.format} cannot be read from standard input; name a file")
-    needed = ("language",) if kind in ("text", "treebank") else ("source_language", "target_language")
-    for field in needed:
+    for field in LANGUAGES[kind]:
         tag = getattr(source, field)
         if not tag:
             problems.append(

@@ -3,49 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 from xml.parsers import expat
 
 from isoglot.corpus.read.line_files import CHUNK_LINES, ByteCounter, LineFile
-from isoglot.corpus.read.records import Chunk, Records, assemble
+from isoglot.corpus.read.records import Chunk, Fields
 from isoglot.corpus.read.sources import Kind, Source
 from isoglot.errors import InputError
 
 _CODES = frozenset({"bpt", "ept", "ph", "it", "ut", "sub"})
 
 
-class TmxReader:
-    """Translation units of two languages.
+def tmx_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -> Iterator[Chunk]:
+    """Translation units of two languages, a few thousand pairs at a time.
 
     ``xml:lang="en-GB"`` counts as ``en``, unless a variant is asked for by its own name. Text inside in-line codes
     (`bpt ept ph it ut`) is mark-up and left out; text inside `hi` is kept. Units that lack one of the languages are
     passed over and counted. Entity declarations are refused, so no file can make the reader fetch or blow up anything.
     """
-
-    def chunks(self, source: Source, kind: Kind, meter: ByteCounter | None = None) -> Iterator[Chunk]:
-        """Pairs, a few thousand at a time."""
-        units = _Units(source)
-        with LineFile(source.path, meter) as file:
-            for _, data in file.chunks():
-                units.feed(data)
-                while len(units.pairs) >= CHUNK_LINES:
-                    yield units.pop()
-            units.finish()
-            while units.pairs:
+    units = _Units(source)
+    with LineFile(source.path, meter) as file:
+        for _, data in file.chunks():
+            units.feed(data)
+            while len(units.pairs) >= CHUNK_LINES:
                 yield units.pop()
-        units.check_languages()
+        units.feed(b"", last=True)
+        while units.pairs:
+            yield units.pop()
+    units.check_languages()
 
-    def parse(self, source: Source, kind: Kind, chunk: Chunk) -> Records:
-        """Rows of one chunk."""
-        fields: dict[str, list[Any]] = {
-            "source": [s for _, s, _ in chunk.payload],
-            "target": [t for _, _, t in chunk.payload],
-        }
-        records = assemble(
-            kind, fields, source, path=source.path, lines=[line for line, _, _ in chunk.payload]
-        )
-        records.incomplete = chunk.incomplete
-        return records
+
+def tmx_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
+    """The pairs of one chunk."""
+    lines, sources, targets = map(list, zip(*chunk.payload, strict=True))
+    return {"source": sources, "target": targets}, lines
 
 
 class _Units:
@@ -71,46 +61,37 @@ class _Units:
         self._parser.CharacterDataHandler = self._characters
         self._parser.EntityDeclHandler = self._refuse
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, data: bytes, *, last: bool = False) -> None:
         """Parse some bytes."""
         try:
-            self._parser.Parse(data, False)
+            self._parser.Parse(data, last)
         except expat.ExpatError as error:
-            raise self._malformed(error) from error
-
-    def finish(self) -> None:
-        """The file has ended."""
-        try:
-            self._parser.Parse(b"", True)
-        except expat.ExpatError as error:
-            raise self._malformed(error) from error
+            raise InputError(
+                f"not well-formed XML ({expat.ErrorString(error.code)}, column {error.offset}): fix or fetch the file",
+                path=self._path,
+                line=error.lineno,
+            ) from error
 
     def pop(self) -> Chunk:
         """The next pairs, and the units passed over before."""
         taken, self.pairs = self.pairs[:CHUNK_LINES], self.pairs[CHUNK_LINES:]
         incomplete, self._incomplete = self._incomplete, 0
-        return Chunk(taken[0][0], taken, incomplete)
+        return Chunk(taken[0][0], taken, incomplete=incomplete)
 
     def check_languages(self) -> None:
         """Fail if a language that is asked for never occurs."""
         missing = [w for w in self._wanted if w not in self._found]
         if missing:
-            raise InputError(
+            raise self._wrong(
                 f"no unit in {' and '.join(missing)}; the languages are {', '.join(sorted(self._seen)) or 'none'}: set "
-                "source_language and target_language to two of them",
-                path=self._path,
-                line=self._parser.CurrentLineNumber,
+                "source_language and target_language to two of them"
             )
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         if not self._root:
             self._root = name
             if name.lower() != "tmx":
-                raise InputError(
-                    f"the root element is <{name}>, and <tmx> is needed; set another format",
-                    path=self._path,
-                    line=self._parser.CurrentLineNumber,
-                )
+                raise self._wrong(f"the root element is <{name}>, and <tmx> is needed; set another format")
         if name == "tu":
             self._unit, self._line = {}, self._parser.CurrentLineNumber
         elif name == "tuv":
@@ -151,18 +132,12 @@ class _Units:
         return self._unit[tag]
 
     def _refuse(self, name: str, *_: object) -> None:
-        raise InputError(
-            f"declares the entity {name!r}; a TMX file needs none and they are not read: remove the declaration",
-            path=self._path,
-            line=self._parser.CurrentLineNumber,
+        raise self._wrong(
+            f"declares the entity {name!r}; a TMX file needs none and they are not read: remove the declaration"
         )
 
-    def _malformed(self, error: expat.ExpatError) -> InputError:
-        return InputError(
-            f"not well-formed XML ({expat.ErrorString(error.code)}, column {error.offset}): fix or fetch the file",
-            path=self._path,
-            line=error.lineno,
-        )
+    def _wrong(self, message: str) -> InputError:
+        return InputError(message, path=self._path, line=self._parser.CurrentLineNumber)
 
 
 def _tag(language: str) -> str:
