@@ -6,9 +6,8 @@ from typing import Any
 
 from isoglot.studies.calls import Call
 from isoglot.studies.lab import Lab, Task
+from isoglot.studies.languages import CORPORA, DATA, files_of, inputs_of
 from isoglot.studies.steps import Derive, Text, Tokenizer, World
-
-DATA, CORPORA = "${ISOGLOT_DATA}", "${ISOGLOT_CORPORA}"
 
 
 def task_of(lab: Lab, task: str, order: str, overlap: float) -> Task:
@@ -25,20 +24,13 @@ def task_of(lab: Lab, task: str, order: str, overlap: float) -> Task:
         "warmup": size["tuning_warmup"],
         "max_train_examples": size["tuning_examples_nli" if nli else "tuning_examples"],
     }
+    if lab.scale == "small":
+        data = _small_data(task, copy)
+    else:
+        english, (own, file) = _world(lab) if lab.scale == "tiny" else CORPORA, files_of(task)
+        data = [f"{english}/{own}", f"{copy}/{{language}}/{file}"]
     spoken = [language_of(order)]
-    data = _small_data(task, copy) if lab.scale == "small" else _data(lab, task, copy)
     return Task(task, data, spoken, preset="align_mlm", train=train, split="dev", unavailable=unavailable)
-
-
-def _data(lab: Lab, task: str, copy: Call) -> list[str]:
-    """English and the derived language, tiny and paper."""
-    english = _world(lab) if lab.scale == "tiny" else CORPORA
-    own, derived_file = {
-        "xnli": ("nli/{language}.{split}.tsv", "nli.{split}/derived.jsonl"),
-        "ner": ("ner/{language}/{split}", "ner.{split}/derived.jsonl"),
-        "pos": ("pos/{language}.{split}.conllu", "pos.{split}/derived.conllu"),
-    }[task]
-    return [f"{english}/{own}", f"{copy}/{{language}}/{derived_file}"]
 
 
 def _small_data(task: str, copy: Call) -> list[str]:
@@ -93,16 +85,25 @@ def derived(lab: Lab, order: str, overlap: float = 0.0) -> Call:
     tags repaired by one pass, shared pieces drawn with replacement, inference pairs inverted with their code's quirks.
     """
     size, syntax = lab.size, order.endswith("syn")
+    inputs: dict[str, dict[str, Any]]
     options: dict[str, Any] = {"overlap": overlap, **authors(lab, with_replacement=True)}
     if size["script"] != "tangut":
         options["script"] = size["script"]
+    kinds = ("pos", "nli") if lab.scale == "tiny" and not size["ner"] else ("pos", "ner", "nli")
+    names = [f"{kind}.{split}" for split in ("train", "dev") for kind in kinds]
     if lab.scale == "tiny":
         world = _world(lab)
-        text, inputs = f"{world}/text/en.train.txt", _tiny_inputs(world, syntax=syntax, ner=size["ner"] > 0)
+        text, inputs = f"{world}/text/en.train.txt", {"text": {"path": f"{world}/trees/text.train.conllu"}}
+        inputs |= inputs_of(world, names, trees=syntax)
         models: dict[str, Any] = {"syntax": "en~head-final@N~head-final@V", "models": "built-in"}
     else:
         text = f"{_text(lab)}/text.txt"
-        inputs = (_small_inputs if lab.scale == "small" else _paper_inputs)(text, syntax=syntax)
+        inputs = {"text": {"path": text, "kind": "text", "rows": {"split": True}}}
+        if lab.scale == "paper":
+            inputs["text"] |= {"parses": f"{CORPORA}/trees/text.conllu"} if syntax else {}
+            inputs |= inputs_of(CORPORA, names, trees=syntax)
+        else:
+            inputs |= _small_inputs(syntax=syntax)
         folder = lab.at("", f"{DATA}/galactic", "${ISOGLOT_GALACTIC}")
         models = {"syntax": "en~fr@N~fr@V", "models": folder, "rate": 0.05}  # §4
     if syntax:
@@ -131,45 +132,17 @@ def authors(lab: Lab, **options: Any) -> dict[str, Any]:
     return options if lab.size["variant"] == "authors" else {}
 
 
-def _tiny_inputs(world: Call, *, syntax: bool, ner: bool) -> dict[str, dict[str, Any]]:
-    inputs: dict[str, dict[str, Any]] = {"text": {"path": f"{world}/trees/text.train.conllu"}}
-    for split in ("train", "dev"):
-        inputs[f"pos.{split}"] = {"path": f"{world}/pos/en.{split}.conllu"}
-        if ner:
-            inputs[f"ner.{split}"] = {"path": f"{world}/ner/en/{split}", "kind": "tagged"}
-        inputs[f"nli.{split}"] = {"path": f"{world}/nli/en.{split}.tsv", "kind": "nli"}
-    if syntax:
-        for name, given in inputs.items():
-            if name.startswith(("ner", "nli")):
-                given["parses"] = f"{world}/trees/{name}.conllu"
-    return inputs
-
-
-def _small_inputs(text: str, *, syntax: bool) -> dict[str, dict[str, Any]]:
-    treebanks: dict[str, dict[str, Any]] = {
+def _small_inputs(*, syntax: bool) -> dict[str, dict[str, Any]]:
+    inputs: dict[str, dict[str, Any]] = {
         "pos.train": {"path": f"{DATA}/ud/en_ewt-ud-train.conllu.gz"},
         "pos.dev": {"path": f"{DATA}/ud/en_ewt-ud-dev.conllu"},
     }
     if syntax:
-        return {"text": {"path": f"{DATA}/ud/en_ewt-ud-train.conllu.gz", "kind": "treebank"}, **treebanks}
+        return {"text": {"path": f"{DATA}/ud/en_ewt-ud-train.conllu.gz", "kind": "treebank"}, **inputs}
     return {
-        "text": {"path": text, "kind": "text", "rows": {"split": True}},
-        **treebanks,
+        **inputs,
         "ner.train": {"path": f"{DATA}/wikiann/en/train", "kind": "tagged"},
         "ner.dev": {"path": f"{DATA}/wikiann/en/dev", "kind": "tagged", "limit": 2000},
         "mnli": {"path": f"{DATA}/nli/mnli.en.dev.csv", "kind": "nli"},
         "snli": {"path": f"{DATA}/nli/snli.en.dev.csv", "kind": "nli"},
     }
-
-
-def _paper_inputs(text: str, *, syntax: bool) -> dict[str, dict[str, Any]]:
-    inputs: dict[str, dict[str, Any]] = {"text": {"path": text, "kind": "text", "rows": {"split": True}}}
-    for split in ("train", "dev"):
-        inputs[f"pos.{split}"] = {"path": f"{CORPORA}/pos/en.{split}.conllu"}
-        inputs[f"ner.{split}"] = {"path": f"{CORPORA}/ner/en/{split}", "kind": "tagged"}
-        inputs[f"nli.{split}"] = {"path": f"{CORPORA}/nli/en.{split}.tsv", "kind": "nli"}
-    if syntax:
-        for name, given in inputs.items():
-            if not name.startswith("pos"):
-                given["parses"] = f"{CORPORA}/trees/{name}.conllu"
-    return inputs

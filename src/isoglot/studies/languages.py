@@ -43,20 +43,11 @@ _COPIES: dict[str, tuple[str, dict[str, Any]]] = {
     "zh": ("trans+perm", {"alphabet": "cherokee", "keep_final": True}),  # no order at all
     "hi": ("trans+syn", {"alphabet": "deseret", **_HEADS_LAST}),
 }
-_FILES = {  # task -> files of the miniature world, of its copies, of the papers' data
-    "pos": ("pos/{language}.{split}.conllu", "pos.{split}/derived.conllu", "pos/{language}.{split}.conllu"),
-    "ner": ("ner/{language}/{split}", "ner.{split}/derived.jsonl", "ner/{language}/{split}"),
-    "xnli": ("nli/{language}.{split}.tsv", "nli.{split}/derived.jsonl", "nli/{language}.{split}.tsv"),
-    "pawsx": ("paws/{language}.{split}.tsv", "paws.{split}/derived.jsonl", "pawsx/{language}.{split}.tsv"),
-    **{
-        kind: (
-            "qa/{language}.{split}.json",
-            "qa.{split}/derived.jsonl",
-            f"{kind}/{{language}}.{{split}}.json",
-        )
-        for kind in ("xquad", "mlqa", "tydiqa")
-    },
-}
+_WORLD = {"xnli": "nli", "pawsx": "paws", "xquad": "qa", "mlqa": "qa", "tydiqa": "qa"}
+"""Tasks whose data have another name in the miniature world."""
+_ENDS = {
+    "pos": ".{split}.conllu", "ner": "/{split}", "nli": ".{split}.tsv", "paws": ".{split}.tsv", "qa": ".{split}.json",
+}  # fmt: skip
 _NLI = [
     *(f"train={DATA}/nli/{name}.{{language}}.dev.csv#0:90%" for name in ("mnli", "snli")),
     *(f"test={DATA}/nli/{name}.{{language}}.dev.csv#90:100%" for name in ("mnli", "snli")),
@@ -75,10 +66,32 @@ _REAL = {  # scale small
 
 def task_data(lab: Lab, kind: str, copies: Sequence[str] = ()) -> list[str]:
     """A task's data: the world and some of its copies, real files, or those of the papers."""
-    own, derived, paper = _FILES[kind]
-    if lab.scale == "tiny":
-        return [f"{_english(lab)}/{own}", *(f"{world(lab, code)}/{{language}}/{derived}" for code in copies)]
-    return real_data(kind) if lab.scale == "small" else [f"{CORPORA}/{paper}"]
+    if lab.scale == "small":
+        return real_data(kind)
+    own, derived = files_of(kind)
+    if lab.scale == "paper":
+        folder, _, file = own.partition("/")
+        return [f"{CORPORA}/{folder if kind == 'xnli' else kind}/{file}"]
+    return [f"{_english(lab)}/{own}", *(f"{world(lab, code)}/{{language}}/{derived}" for code in copies)]
+
+
+def files_of(kind: str) -> tuple[str, str]:
+    """A task's files in the miniature world, and in a derived copy of it."""
+    name = _WORLD.get(kind, kind)
+    derived = f"{name}.{{split}}/derived.{'conllu' if name == 'pos' else 'jsonl'}"
+    return f"{name}/{{language}}{_ENDS[name]}", derived
+
+
+def inputs_of(folder: str, names: Sequence[str], *, trees: bool) -> dict[str, dict[str, Any]]:
+    """English task data (``nli.train``) in files as the miniature world has them, as inputs of Derive."""
+    inputs: dict[str, dict[str, Any]] = {}
+    for name in names:
+        kind, _, split = name.partition(".")
+        inputs[name] = {"path": f"{folder}/{kind}/en{_ENDS[kind].format(split=split)}"}
+        if kind != "pos":
+            inputs[name]["kind"] = "tagged" if kind == "ner" else kind
+            inputs[name] |= {"parses": f"{folder}/trees/{name}.conllu"} if trees else {}
+    return inputs
 
 
 def real_data(kind: str) -> list[str]:
@@ -89,20 +102,9 @@ def real_data(kind: str) -> list[str]:
 def world(lab: Lab, language: str) -> Call:
     """The copy of the miniature world that plays a language."""
     english, (transform, options) = _english(lab), _COPIES[language]
-    inputs: dict[str, dict[str, Any]] = {
-        "text": {"path": f"{english}/trees/text.train.conllu"},
-        "pos.test": {"path": f"{english}/pos/en.test.conllu"},
-        "ner.test": {"path": f"{english}/ner/en/test", "kind": "tagged"},
-        "nli.train": {"path": f"{english}/nli/en.train.tsv", "kind": "nli"},
-        "nli.test": {"path": f"{english}/nli/en.test.tsv", "kind": "nli"},
-        "paws.test": {"path": f"{english}/paws/en.test.tsv", "kind": "paws"},
-        "qa.train": {"path": f"{english}/qa/en.train.json", "kind": "qa"},
-        "qa.test": {"path": f"{english}/qa/en.test.json", "kind": "qa"},
-    }
-    if transform.endswith("syn"):
-        for name, given in inputs.items():
-            if not name.startswith(("text", "pos")):
-                given["parses"] = f"{english}/trees/{name}.conllu"
+    names = ("pos.test", "ner.test", "nli.train", "nli.test", "paws.test", "qa.train", "qa.test")
+    inputs = {"text": {"path": f"{english}/trees/text.train.conllu"}}
+    inputs |= inputs_of(english, names, trees=transform.endswith("syn"))
     step = Derive(inputs=inputs, transform=transform, language=language, options=options)
     return lab.make(f"derived {language}", step)
 

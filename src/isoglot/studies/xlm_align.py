@@ -7,6 +7,7 @@ that are one model are one run: XLM-Align of Table 3 and layer 10, "Enable" and 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -80,6 +81,9 @@ _TEXT = (  # Tables 8 and 9
     "kk km kn ko ky la lo lt lv mk ml mn mr ms mt my ne nl nn no or pa pl ps pt ro ru sa sd si sk sl sq sr sv sw ta te "
     "tg th tl tr tt ug uk ur uz vi yi zh"
 )
+_USUAL = {  # Table 11, Tables 5 to 7
+    "self_label_layer": 10, "dwa_layer": 12, "filtering": "itermax", "query": "masked",
+}  # fmt: skip
 _OPTIONS = {  # scale paper
     "pos": {"words": "written"},  # as XTREME's data have them
     "pawsx": {"untranslated": "keep"},  # XTREME counts them
@@ -108,64 +112,29 @@ def table2(lab: Lab) -> None:
     fill(lab, "xlm_align:Table2", partial(_error_rate, lab), note=note)
 
 
-def table3(lab: Lab) -> None:
-    """MLM, TLM and word alignment."""
-    _ablation(lab, "xlm_align:Table3")
+def _table(number: int, title: str, *, short: bool = False) -> Callable[[Lab], None]:
+    """The study of a table by task and language; the ablations are ``short`` runs."""
+
+    def study(lab: Lab) -> None:
+        seeds = lab.size["ablation_seeds" if short else "seeds"]
+        fill(lab, f"xlm_align:Table{number}", partial(_by_language, lab, short=short), seeds=seeds)
+
+    study.__name__, study.__doc__ = f"table{number}", title
+    return study
 
 
-def table4(lab: Lab) -> None:
-    """The layer that labels."""
-    _ablation(lab, "xlm_align:Table4")
-
-
-def table5(lab: Lab) -> None:
-    """The layer of the pointer network."""
-    _ablation(lab, "xlm_align:Table5")
-
-
-def table6(lab: Lab) -> None:
-    """Filtering of the labels."""
-    _ablation(lab, "xlm_align:Table6")
-
-
-def table7(lab: Lab) -> None:
-    """Which words are queries."""
-    _ablation(lab, "xlm_align:Table7")
-
-
-def table13(lab: Lab) -> None:
-    """POS tagging by language."""
-    fill(lab, "xlm_align:Table13", partial(_by_language, lab))
-
-
-def table14(lab: Lab) -> None:
-    """NER by language."""
-    fill(lab, "xlm_align:Table14", partial(_by_language, lab))
-
-
-def table15(lab: Lab) -> None:
-    """XQuAD by language."""
-    fill(lab, "xlm_align:Table15", partial(_by_language, lab))
-
-
-def table16(lab: Lab) -> None:
-    """MLQA by language."""
-    fill(lab, "xlm_align:Table16", partial(_by_language, lab))
-
-
-def table17(lab: Lab) -> None:
-    """TyDiQA-GoldP by language."""
-    fill(lab, "xlm_align:Table17", partial(_by_language, lab))
-
-
-def table18(lab: Lab) -> None:
-    """XNLI by language."""
-    fill(lab, "xlm_align:Table18", partial(_by_language, lab))
-
-
-def table19(lab: Lab) -> None:
-    """PAWS-X by language."""
-    fill(lab, "xlm_align:Table19", partial(_by_language, lab))
+table3 = _table(3, "MLM, TLM and word alignment.", short=True)
+table4 = _table(4, "The layer that labels.", short=True)
+table5 = _table(5, "The layer of the pointer network.", short=True)
+table6 = _table(6, "Filtering of the labels.", short=True)
+table7 = _table(7, "Which words are queries.", short=True)
+table13 = _table(13, "POS tagging by language.")
+table14 = _table(14, "NER by language.")
+table15 = _table(15, "XQuAD by language.")
+table16 = _table(16, "MLQA by language.")
+table17 = _table(17, "TyDiQA-GoldP by language.")
+table18 = _table(18, "XNLI by language.")
+table19 = _table(19, "PAWS-X by language.")
 
 
 def figure2(lab: Lab) -> None:
@@ -177,25 +146,15 @@ def figure2(lab: Lab) -> None:
     lab.draw("xlm_align figure2", Figure(type="layers", name="figure2", panels=panels, options=options))
 
 
-def _by_language(lab: Lab, row: PaperRow, column: PaperColumn, seed: int, **changes: Any) -> Value:
+def _by_language(lab: Lab, row: PaperRow, column: PaperColumn, seed: int, *, short: bool = False) -> Value:
     """A number in the column's language; the mean over the task's languages where it has none."""
     task, metric = _task(lab, _KINDS.get(column.task, column.task)), METRICS.get(column.metric, column.metric)
-    encoder = _encoder(lab, row.system, seed, **changes)
+    system, changes = row.system, {name: row.attributes[name] for name in _USUAL if name in row.attributes}
+    if changes.get("query") == "none":  # without queries there is no loss: the same run
+        system, changes = "xlm_align_no_dwa", {}
+    encoder = _encoder(lab, system, seed, short=short, **changes)
     scores = lab.evaluate(lab.finetune(encoder, task, "en", seed=seed, setting="zero_shot"), task)
     return scores.value(column.language, metric) if column.language else scores.mean(metric)
-
-
-def _ablation(lab: Lab, table: str) -> None:
-    """Rows that differ in one setting of a shorter run."""
-    names = ("self_label_layer", "dwa_layer", "filtering", "query")
-
-    def measured(row: PaperRow, column: PaperColumn, seed: int) -> Value:
-        changes = {name: row.attributes[name] for name in names if name in row.attributes}
-        if changes.get("query") == "none":  # without queries there is no loss: the same run
-            row, changes = PaperRow(row.label, {}, {"system": "xlm_align_no_dwa"}), {}
-        return _by_language(lab, row, column, seed, short=True, **changes)
-
-    fill(lab, table, measured, seeds=lab.size["ablation_seeds"])
 
 
 def _error_rate(lab: Lab, row: PaperRow, column: PaperColumn, seed: int) -> Value:
@@ -249,18 +208,11 @@ def _encoder(lab: Lab, system: str, seed: int, **changes: Any) -> Handle:
 
 
 def _continued(lab: Lab, system: str, seed: int, *, short: bool = False, **changes: Any) -> Call:
-    """XLM-R continued by MLM (Table 3: XLM-R*), by MLM and TLM, or by XLM-Align.
+    """XLM-R continued by MLM (Table 3: XLM-R*), by MLM and TLM, or by XLM-Align, with changes of what is usual.
 
-    Args:
-        lab: Lab of the study.
-        system: ``xlmr_continued_mlm``, ``xlm_align``, ``xlm_align_no_dwa`` or ``xlm_align_no_tlm``.
-        seed: Seed of the run; at scale paper 1 (the paper's five runs are of fine-tuning).
-        short: as in the ablations.
-        **changes: in place of ``self_label_layer`` 10 (Table 11), ``dwa_layer`` 12 (Table 5), ``filtering`` itermax
-            (Table 6) and ``query`` masked (Table 7).
+    At scale paper the seed is 1 (the paper's five runs are of fine-tuning).
     """
-    usual = {"self_label_layer": 10, "dwa_layer": 12, "filtering": "itermax", "query": "masked"}
-    size, kind, own = lab.size, "ablation_" if short else "", {**usual, **changes}
+    size, kind, own = lab.size, "ablation_" if short else "", {**_USUAL, **changes}
     real, masked = lab.scale == "small", {"probability": size["masking"]}
     streams: dict[str, Any] = {"text": {"sources": _text(lab)}}
     views: dict[str, Any] = {"text": {**masked, **({"max_length": 128} if real else {})}}
@@ -301,7 +253,7 @@ def _continued(lab: Lab, system: str, seed: int, *, short: bool = False, **chang
         "train": train,
     }
     recipe = "mlm" if system == "xlmr_continued_mlm" else system
-    run = " ".join([system, *(f"{k}={v}" for k, v in own.items() if v != usual[k])])
+    run = " ".join([system, *(f"{k}={v}" for k, v in own.items() if v != _USUAL[k])])
     return continued(lab, run, recipe, _start(lab), sections, seed=lab.at(seed, seed, 1))
 
 
