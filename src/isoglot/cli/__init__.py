@@ -16,17 +16,11 @@ from isoglot.cli import (
     alignment,
     analysis,
     corpora,
-    demo,
     derivation,
     pretraining,
-    recipes,
     reporting,
-    starting,
     study,
     tasks,
-    transfer,
-    trimming,
-    world,
 )
 from isoglot.cli.help import add_commands, name_of
 from isoglot.errors import IsoglotError
@@ -34,24 +28,24 @@ from isoglot.runs.disk import disk_problem
 
 _COMMANDS: dict[Any, str] = {
     corpora.prepare: "raw parallel or plain text -> filtered corpus",
-    trimming.trim: "encoder, text -> encoder with the pieces the text needs",
+    pretraining.trim: "encoder, text -> encoder with the pieces the text needs",
     alignment.align: "two texts, or a corpus -> links between words",
     alignment.score: "links, gold links -> precision, recall, AER",
     alignment.tune: "encoder, gold links -> its best layer and method",
-    starting.init: "bitext, encoder -> commented recipe",
+    pretraining.init: "bitext, encoder -> commented recipe",
     pretraining.inspect: "recipe -> what the model will see",
     pretraining.pretrain: "recipe -> checkpoint, a plain Hugging Face folder",
     tasks.finetune: "checkpoint, labelled data -> fine-tuned model",
     tasks.evaluate: "models, test data -> results.jsonl",
-    transfer.transfer: "checkpoints, data of a task -> zero-shot gap",
+    tasks.transfer: "checkpoints, data of a task -> zero-shot gap",
     analysis.analyse: "checkpoints -> alignment, layers, maps of words",
     reporting.report: "results -> one HTML page, CSV, LaTeX",
     study.study: "name of a paper's table -> ours beside the paper's",
     derivation.derive: "text, treebank, task -> the same in another order, script",
     derivation.fit_order: "treebank -> word-order model for derive",
-    world.world: "seed -> generated text with labels for every task",
-    recipes.recipes: "-> the recipes that come along, what they are made of",
-    demo.demo: "-> four encoders, trained and compared, in minutes",
+    derivation.world: "seed -> generated text with labels for every task",
+    pretraining.recipes: "-> the recipes that come along, what they are made of",
+    study.demo: "-> four encoders, trained and compared, in minutes",
 }
 """In the order of the work: what each takes and gives."""
 

@@ -22,8 +22,8 @@ from isoglot.align.options import (
     aligner_of,
     scoring_of,
 )
-from isoglot.cli.flags import with_flags
-from isoglot.cli.running import Running
+from isoglot.cli.console import Console
+from isoglot.cli.flags import Running, with_flags
 from isoglot.corpus.read.sources import READING
 from isoglot.options import Options, option
 
@@ -124,7 +124,6 @@ def align(
     del methods
     from isoglot.align.align_file import align_file
     from isoglot.align.files.pairs import bitext_sources
-    from isoglot.cli.console import Console
 
     chosen = {} if method.method is None else {"method": method.method}
     aligner = aligner_of(**chosen, **given, **more.settings)
@@ -212,7 +211,6 @@ def tune(
     from isoglot.align.embedding.choice import best_choice, keep_choice
     from isoglot.align.files.gold import gold_pairs
     from isoglot.align.score_file import layer_numbers
-    from isoglot.cli.console import Console
 
     pairs = {name: gold_pairs(name) for name in gold}
     with Console(quiet=running.quiet) as console:

@@ -17,10 +17,10 @@ from isoglot.analysis.options import (
     MapRequest,
     SimilarityRequest,
 )
-from isoglot.cli.flags import with_flags
+from isoglot.cli.console import Console, print_table
+from isoglot.cli.flags import Running, with_flags
 from isoglot.cli.help import add_commands
-from isoglot.cli.running import Running
-from isoglot.cli.task_options import Checkpoints
+from isoglot.cli.tasks import Checkpoints
 from isoglot.options import Options, option
 
 Results = Annotated[
@@ -74,7 +74,6 @@ def alignment(checkpoints: Checkpoints, request: AlignmentRequest, sides: Sides,
     isoglot analyse alignment runs/tlm --lexicon muse.en-de.txt --source-lang en --target-lang de --out runs/tlm
     """
     from isoglot.analysis.analyse import Job, analyse_alignment
-    from isoglot.cli.console import Console, print_table
 
     with Console(quiet=written.quiet) as console:
         job = Job(checkpoints, out=written.out, labels=written.labels, progress=console)
@@ -103,7 +102,6 @@ def correlation(
     isoglot analyse correlation --paper --out figures
     """
     from isoglot.analysis.analyse_correlation import analyse_correlation
-    from isoglot.cli.console import print_table
 
     found = analyse_correlation(results or [], request, out=out)
     if not running.quiet:
@@ -190,7 +188,6 @@ def _draw(
 ) -> None:
     """Run an analysis that writes figures, and name them."""
     from isoglot.analysis.analyse import Job
-    from isoglot.cli.console import Console
 
     with Console(quiet=written.quiet) as console:
         job = Job(checkpoints, out=written.out, labels=written.labels, progress=console)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from isoglot.cli.flags import with_flags
-from isoglot.cli.running import Replacing
+from isoglot.cli.console import Console, print_table
+from isoglot.cli.flags import Replacing, with_flags
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.sources import Reading, sources_from
+from isoglot.errors import ConfigurationError
 from isoglot.options import Options, option
 
 if TYPE_CHECKING:
@@ -76,7 +77,6 @@ def prepare(
 
     isoglot prepare pairs.tsv --column source=0 --column target=1 --source-lang en --target-lang de --out data/en-de
     """
-    from isoglot.cli.console import Console
     from isoglot.corpus.prepare import Progress
     from isoglot.corpus.prepare import prepare as run
 
@@ -111,7 +111,6 @@ def prepare(
 
 
 def _print_summary(summary: PrepareSummary) -> None:
-    from isoglot.cli.console import print_table
 
     if summary.skipped:
         typer.echo(f"nothing to do: {summary.path} holds these {summary.rows:,} rows already")
@@ -133,8 +132,6 @@ def _print_summary(summary: PrepareSummary) -> None:
 
 def _by_language(inputs: list[str], tags: Sequence[str | None]) -> list[tuple[list[str], list[Any]]]:
     """Inputs with their languages; ``de,fr`` divides the inputs into as many equal parts, in that order."""
-    from isoglot.errors import ConfigurationError
-
     named = [(tag or "").split(",") for tag in tags]
     parts = max(map(len, named))
     if any(len(names) not in (1, parts) for names in named) or len(inputs) % parts:

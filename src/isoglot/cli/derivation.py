@@ -1,4 +1,4 @@
-"""``isoglot derive`` and ``isoglot fit-order``."""
+"""``isoglot derive``, ``isoglot fit-order`` and ``isoglot world``."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import Annotated
 
 import typer
 
-from isoglot.cli.flags import given_fields, needs_of, with_flags
-from isoglot.cli.running import Replacing, Running
+from isoglot.cli.console import Console
+from isoglot.cli.flags import Replacing, Running, given_fields, needs_of, with_flags
 from isoglot.corpus.read.sources import READING
 from isoglot.derive.options import DeriveRequest, OrderFitRequest
+from isoglot.errors import ConfigurationError
 from isoglot.options import Options, flag_of, option
+from isoglot.synthetic.options import WorldRequest
 
 
 class DerivedFrom(Options):
@@ -50,9 +52,7 @@ def derive(
 
     isoglot derive en_ewt.conllu --transform syn --syntax en~fr@N~fr@V --models galactic --lang en --out data/syn
     """
-    from isoglot.cli.console import Console
     from isoglot.derive.derive_corpus import derive_corpus
-    from isoglot.errors import ConfigurationError
 
     if problems := list(_idle(request, inputs[0])):
         raise ConfigurationError([f"{problem}; leave it out" for problem in problems])
@@ -86,7 +86,6 @@ def fit_order(
 
     isoglot fit-order fr_gsd-ud-train.conllu --lang fr --out models
     """
-    from isoglot.cli.console import Console
     from isoglot.derive.order_fit import fit_order_models
 
     with Console(quiet=running.quiet) as console:
@@ -123,3 +122,28 @@ def _idle(request: DeriveRequest, path: str) -> Iterator[str]:
     ):  # fmt: skip
         if name in given and idle:
             yield f"{given[name][0]} {why}"
+
+
+@with_flags
+def world(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")],
+    request: WorldRequest,
+    running: Replacing,
+) -> None:
+    """Write a miniature world with data for every task.
+
+    English-like, labelled, offline, from a seed: plain text, a treebank, names (WikiANN), inference (XNLI), paraphrases
+    (PAWS-X), questions (SQuAD), and trees for `isoglot derive --transform syn`. Train, dev and test share no sentence.
+
+    isoglot world --seed 1 --text 50000 --out data/world
+    """
+    from isoglot.synthetic.write_world import write_world
+
+    with Console(quiet=running.quiet) as console:
+        summary = write_world(out, request, overwrite=running.overwrite, progress=console)
+        if summary.skipped:
+            console.note(f"nothing to do: {out} holds this world already")
+            return
+        for name, rows in summary.files.items():
+            console.note(f"{out / name}: {rows:,} rows")
+        console.note(f"{out}: {sum(summary.files.values()):,} rows, {summary.seconds:.1f} s")

@@ -14,9 +14,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from isoglot.checks import Mistake, is_number, mistakes_of
-from isoglot.cli.settings import parse_settings
-from isoglot.errors import ConfigurationError
-from isoglot.options import extra_of, flag_of, models_in
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.options import Options, extra_of, flag_of, models_in, option
 
 _WIDEST_METAVAR = 30
 
@@ -215,3 +214,49 @@ def _shown(field: FieldInfo) -> Any:
 
 def _is_model(annotation: Any) -> TypeGuard[type[BaseModel]]:
     return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def parse_settings(given: Sequence[str], *, example: str) -> dict[str, Any]:
+    """Texts as values, by YAML 1.2: ``5e-5`` a float, ``no`` a string, ``null`` nothing, ``[1, 2]`` and ``1,2`` tuples.
+
+    Raises:
+        ConfigurationError: no ``=``, a key given twice, or a value that is not YAML.
+    """
+    from isoglot.recipe.document import parse_value
+
+    result: dict[str, Any] = {}
+    for item in given:
+        key, separator, text = item.partition("=")
+        if not separator or not key:
+            raise ConfigurationError(f"--set {item!r} given; KEY=VALUE is needed, for example {example}")
+        if key in result:
+            raise ConfigurationError(f"--set {key}=... given twice; give it once")
+        several = "," in text and not text.startswith(("[", "{"))
+        try:
+            values = [parse_value(part) for part in (text.split(",") if several else [text])]
+        except InputError as error:
+            raise ConfigurationError(f"--set {item!r}: the value is not YAML; quote it") from error
+        value = tuple(values) if several else values[0]
+        result[key] = tuple(value) if isinstance(value, list) else value
+    return result
+
+
+_GROUP = "Running"
+
+
+class Running(Options):
+    """How a command runs."""
+
+    quiet: bool = option(False, "Only print errors.", flags=["--quiet", "-q"], group=_GROUP)
+
+
+class Replacing(Running):
+    """How a command runs that makes the same output once."""
+
+    overwrite: bool = option(False, "Replace an output made with other options.", group=_GROUP)
+
+
+class Reporting(Running):
+    """How a command runs whose results are printed."""
+
+    quiet: bool = option(False, "Only print results and errors.", flags=["--quiet", "-q"], group=_GROUP)

@@ -1,4 +1,4 @@
-"""``isoglot pretrain`` and ``isoglot inspect``."""
+"""From an encoder to a trained one: ``isoglot trim``, ``init``, ``recipes``, ``inspect`` and ``pretrain``."""
 
 from __future__ import annotations
 
@@ -8,9 +8,124 @@ from typing import Annotated
 
 import typer
 
-from isoglot.cli.flags import with_flags
-from isoglot.cli.running import Reporting, Running
+from isoglot.cli.console import Console, print_table
+from isoglot.cli.flags import Replacing, Reporting, Running, with_flags
+from isoglot.corpus.read.sources import Reading
 from isoglot.options import Options, option
+from isoglot.pretraining.trim_options import TrimRequest
+
+
+@with_flags
+def trim(
+    encoder: Annotated[
+        str, typer.Argument(metavar="ENCODER", help="Folder of a checkpoint or a run, or hub name.")
+    ],
+    request: TrimRequest,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")],
+    running: Replacing,
+    more: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="FILE", help="More text, as a shell fills in --text data/*.tsv.gz."),
+    ] = None,
+) -> None:
+    """Reduce an encoder's vocabulary to the pieces that your text uses.
+
+    Most of a multilingual encoder is its vocabulary. Without the pieces of other languages it takes less memory and
+    trains faster. Your text is cut into the same pieces as before, and each has the same hidden states and masked-LM
+    logits. Special tokens and the characters of your text always stay, so that no other text in these scripts becomes
+    unknown.
+
+    isoglot trim xlm-roberta-base --text en-de.tsv.gz --held-out dev.txt --out encoders/en-de
+    """
+    from isoglot.pretraining.trim import trim as run
+
+    request = request.model_copy(update={"text": (*request.text, *(more or ()))})
+    with Console(quiet=running.quiet) as console:
+        done = run(encoder, out, request, overwrite=running.overwrite, progress=console)
+        if done.skipped:
+            console.note(f"nothing to do: {out} holds this trimmed encoder already")
+    if running.quiet:
+        return
+    typer.echo(f"pieces: {done.pieces[0]:,} -> {done.pieces[1]:,}")
+    typer.echo(f"parameters: {done.parameters[0]:,} -> {done.parameters[1]:,}")
+    if done.held_out is not None:
+        tokens, changed = done.held_out
+        share = f" ({100 * changed / tokens:.2f}%)" if tokens else ""
+        typer.echo(f"held-out text: {changed:,} of {tokens:,} tokens cut differently{share}")
+    typer.echo(str(done.path))
+
+
+@with_flags
+def init(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="INPUT", help="Two files (line i translates line i), or TSV, CSV, JSONL, TMX, Parquet."
+        ),
+    ],
+    model: Annotated[str, typer.Option("--model", help="Encoder to continue: folder or hub name.")],
+    source_language: Annotated[
+        str, typer.Option("--source-lang", "--source-language", help="Language of the source side: en.")
+    ],
+    target_language: Annotated[
+        str, typer.Option("--target-lang", "--target-language", help="Language of the target side: de.")
+    ],
+    reading: Reading,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Recipe to write.")] = Path("recipe.yaml"),
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")] = False,
+) -> None:
+    """Write a recipe for your files and encoder, with comments.
+
+    isoglot init en-de.tsv --model xlm-roberta-base --source-lang en --target-lang de
+
+    isoglot pretrain recipe.yaml --out runs/mine
+
+    It trains masked words that may look at their translation (TLM); sentence retrieval and word alignment stand in it
+    as comments.
+    """
+    from isoglot.pretraining.new_recipe import new_recipe
+
+    with Console():
+        written = new_recipe(
+            inputs,
+            out,
+            encoder=model,
+            languages=(source_language, target_language),
+            reading=reading.model_dump(exclude_unset=True),
+            overwrite=overwrite,
+        )
+    typer.echo(f"wrote {written}; look at it, then: isoglot pretrain {written} --out runs/{written.stem}")
+
+
+def recipes(
+    name: str | None = typer.Argument(None, metavar="[NAME]", help="Print this recipe instead of the list."),
+    objectives: bool = typer.Option(False, "--objectives", help="List the objectives and their options."),
+    views: bool = typer.Option(False, "--views", help="List the views and their options."),
+) -> None:
+    """List the recipes that come with isoglot, or print one.
+
+    --objectives and --views list what a recipe can be made of.
+
+    Save one under a name of your own and change it:
+
+    isoglot recipes tlm > mine.yaml
+    """
+    if objectives or views:
+        from isoglot.cli.option_list import constructor_list
+
+        wanted = [section for section, asked in (("views", views), ("objectives", objectives)) if asked]
+        typer.echo("\n\n".join(constructor_list(section) for section in wanted))
+        return
+    from isoglot.recipe.source import builtin_recipes, find
+
+    if name is not None:
+        typer.echo(find(name).read_text(encoding="utf-8"), nl=False)
+        return
+    known = builtin_recipes()
+    width = max(map(len, known), default=0)
+    for key, path in known.items():
+        first = path.read_text(encoding="utf-8").partition("\n")[0]
+        typer.echo(f"{key:{width}}  {first.removeprefix('#').strip()}")
 
 
 class Chosen(Options):
@@ -65,7 +180,6 @@ def pretrain(
 
     With several devices: torchrun --nproc-per-node 2 -m isoglot.cli pretrain RECIPE --out DIR
     """
-    from isoglot.cli.console import Console
     from isoglot.pretraining.check import explicit, load_recipe
 
     loaded = load_recipe(recipe, chosen.overrides)
@@ -93,7 +207,6 @@ def inspect(recipe: _Recipe, chosen: Chosen, shown: Shown, running: Reporting) -
     only the columns that the view makes: without `position` the model counts through the sequence, without `language`
     it gets no language ids.
     """
-    from isoglot.cli.console import Console, print_table
     from isoglot.pretraining.check import load_recipe
     from isoglot.pretraining.inspect import inspect_recipe, table
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer.core import TyperGroup
 
+from isoglot.cli.console import print_table
 from isoglot.cli.flags import with_flags
 from isoglot.cli.help import add_commands
+from isoglot.errors import ConfigurationError
 from isoglot.options import option
 from isoglot.report.options import CompareOptions, ReportOptions
 
@@ -58,7 +60,6 @@ def compare(runs: Runs, options: Printed) -> None:
 
     Shows the tables of studies among the runs and those of --beside; figures that a paper printed wrong are marked.
     """
-    from isoglot.errors import ConfigurationError
     from isoglot.report.export import FORMS
     from isoglot.report.render import comparison_tables
 
@@ -81,7 +82,6 @@ def papers(
 
     Averages are recomputed; where the printed one was wrong, both are shown.
     """
-    from isoglot.cli.console import print_table
     from isoglot.report import papers as figures
 
     if corrections:

@@ -1,4 +1,4 @@
-"""``isoglot finetune`` and ``isoglot evaluate``."""
+"""``isoglot finetune``, ``isoglot evaluate`` and ``isoglot transfer``."""
 
 from __future__ import annotations
 
@@ -9,15 +9,55 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from pydantic import Field
 
-from isoglot.cli.flags import with_flags
-from isoglot.cli.running import Running
-from isoglot.cli.task_options import Checkpoints, TaskData, Training
-from isoglot.finetuning.options import EvaluateOptions, Measuring
+from isoglot.cli.console import Console, print_table
+from isoglot.cli.flags import Running, with_flags
+from isoglot.finetuning.options import EvaluateOptions, Measuring, task_with_settings
 from isoglot.options import Options, option
 
 if TYPE_CHECKING:
     from isoglot.results import Result
+
+
+Checkpoints = Annotated[
+    list[str], typer.Argument(metavar="CHECKPOINT", help="Folders of checkpoints or runs, or hub names.")
+]
+
+
+class TaskData(Options):
+    """A task and its data."""
+
+    task: str = option(
+        ..., "Task by name (`finetune --tasks` lists them), or package.module:Name.", flags=["--task", "-t"]
+    )
+    data: tuple[str, ...] = option(
+        ...,
+        "File, folder, template ('wikiann/{language}/{split}') or hub; repeatable. train=PATH, dev=PATH, test=PATH for "
+        "one split; PATH#0:80% for a part.",
+        flags=["--data", "-d"],
+        metavar="PLACE",
+    )
+
+
+class Training(Options):
+    """Settings of fine-tuning."""
+
+    preset: str = option("xtreme", "Paper whose settings hold: xtreme, weam, ppa, align_mlm or xlm_align.")
+    seeds: tuple[Annotated[int, Field(ge=0)], ...] = option(
+        (1,), "Seed; 1,2,3 for three runs.", flags=["--seed"], commas=True, min_length=1
+    )
+    epochs: float | None = option(None, "Epochs of training; by default the preset's.")
+    settings: dict[str, Any] = option(
+        {},
+        "Setting of fine-tuning or option of the task, see `finetune --tasks`: --set batch_size=16; repeatable.",
+        flags=["--set"],
+        metavar="KEY=VALUE",
+    )
+
+    def changes(self) -> dict[str, Any]:
+        """Values that replace those of the preset."""
+        return self.settings | ({} if self.epochs is None else {"epochs": self.epochs})
 
 
 def _list_tasks(context: typer.Context, wanted: bool) -> None:
@@ -65,9 +105,7 @@ def finetune(
     isoglot finetune RUN --task xnli --data xnli --set learning_rate=1e-5,2e-5 --seed 1,2,3 --out xnli
     """
     del tasks
-    from isoglot.cli.console import Console
     from isoglot.finetuning.finetune import finetune as run
-    from isoglot.finetuning.options import task_with_settings
 
     built, settings = task_with_settings(data.task, data.data, paper=train.preset, **train.changes())
     with Console(quiet=running.quiet) as console:
@@ -123,7 +161,6 @@ def evaluate(
     isoglot evaluate RUN --task tatoeba --languages de,es --data tatoeba --set layer=8
     """
     del tasks
-    from isoglot.cli.console import Console, print_table
     from isoglot.finetuning.evaluate import evaluate as measure
     from isoglot.finetuning.evaluate import require_one_process
     from isoglot.tasks import build_task
@@ -179,3 +216,60 @@ def _cell(values: Sequence[float]) -> str:
         return ""
     spread = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
     return f"{statistics.fmean(values):.2f}{spread}"
+
+
+class Transferred(Options):
+    """Languages and what becomes of the runs."""
+
+    languages: tuple[str, ...] = option(
+        ..., "Source, then targets: en,en-x-trans-inv.", flags=["--languages", "-l"], commas=True
+    )
+    out: Path = option(..., "Folder; each run and seed has its own folder in it.", flags=["--out", "-o"])
+    split: str = option("dev", "Split to test on; the paper reports dev.")
+    name: str | None = option(None, "Name of the task in results, for example pos_ewt.")
+    run: tuple[str, ...] = option(
+        (), "Name of a run in results, once for each checkpoint; by default its own.", metavar="NAME"
+    )
+    keep: bool = option(False, "Keep fine-tuned weights after they are tested.")
+
+
+class TransferTraining(Training):
+    """Settings of fine-tuning; the paper's by default."""
+
+    preset: str = option("align_mlm", str(Training.model_fields["preset"].description))
+
+
+@with_flags
+def transfer(
+    checkpoints: Checkpoints,
+    data: TaskData,
+    options: Transferred,
+    train: TransferTraining,
+    running: Running,
+) -> None:
+    """Measure zero-shot (ZS), supervised (SUP) and Δ = SUP − ZS.
+
+    Each checkpoint is fine-tuned on the source and on each target language, and tested on the targets, derived
+    languages or any others; then its weights are deleted, unless --keep is given. Finished runs are not done again.
+    `isoglot report gap` shows the results; --beside mlm=align_mlm:Table3:mlm puts a paper's figures beside them.
+
+    isoglot transfer mlm align_mlm --task pos --languages en,en-x-trans-inv --data pos --seed 1,2,3 --out gap
+    """
+    from isoglot.finetuning.transfer import TransferOptions, run_folders
+    from isoglot.finetuning.transfer import transfer as measure
+
+    values = train.changes() | ({} if options.name is None else {"name": options.name})
+    built, settings = task_with_settings(data.task, data.data, paper=train.preset, **values)
+    rows = []
+    with Console(quiet=running.quiet) as console:
+        for run, checkpoint in run_folders(checkpoints, options.run).items():
+            own = TransferOptions(settings.changed(run=run), options.split, options.keep)
+            for seed in train.seeds:
+                console.note(f"{run}, seed {seed}")
+                rows += measure(
+                    checkpoint, built, languages=options.languages, seed=seed, options=own,
+                    out=options.out / run.replace("/", "--") / f"seed-{seed}", progress=console,
+                )  # fmt: skip
+    if not running.quiet:
+        heading = ("run", "language", "seed", "metric", "value")
+        print_table(heading, [(r.run, r.language, str(r.seed), r.metric, f"{r.value:.2f}") for r in rows])
