@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from commands import run
 from typer.testing import CliRunner
 
@@ -56,3 +57,11 @@ def test_a_wrong_base_is_said_loudly(tmp_path, gold, corpus):
     right = json.loads(run("score", shifted, "--gold", gold, "--base", 1, "--json"))
     assert right["aer"] == 0
     assert right["hint"] is None
+
+
+@pytest.mark.parametrize("links", ["\n\n", "0p0\n1p1\n"])
+def test_gold_without_a_sure_link_gives_no_figure(tmp_path, links):
+    (tmp_path / "gold.txt").write_text(links)
+    (tmp_path / "links.txt").write_text("0-0\n\n")
+    said = run("score", tmp_path / "links.txt", "--gold", tmp_path / "gold.txt", fails=ConfigurationError)
+    assert "gold.txt: has no sure link to measure against" in said

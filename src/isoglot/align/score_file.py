@@ -10,7 +10,7 @@ from isoglot.align.alignment import Alignment
 from isoglot.align.diagnosis import diagnose
 from isoglot.align.files.formats import read_links
 from isoglot.align.options import FileScoring, Gold, LayerScoring
-from isoglot.align.scoring import AlignmentScore, score
+from isoglot.align.scoring import AlignmentScore, require_sure, score
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.files import write_text
 
@@ -41,6 +41,7 @@ class ScoreReport:
 def score_file(gold: Gold, given: FileScoring) -> ScoreReport:
     """Score a file of links."""
     reference = read_links(gold.gold, name=gold.gold_format, base=gold.gold_base)
+    require_sure(reference.gold, gold.gold)
     read = read_links(
         given.links, name=given.format, base=given.base, reverse=given.reverse,
         sentences=len(reference.gold), like=reference,

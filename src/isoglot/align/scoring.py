@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from isoglot.align.alignment import Alignment
 from isoglot.errors import ConfigurationError
@@ -41,6 +42,14 @@ class GoldAlignment:
     def transpose(self) -> GoldAlignment:
         """The same links with the sides exchanged."""
         return GoldAlignment.of(((t, s) for s, t in self.sure), ((t, s) for s, t in self.possible))
+
+
+def require_sure(gold: Iterable[GoldAlignment], path: str | Path) -> None:
+    """Refuse gold links without a sure one, against which recall and the error rate say nothing."""
+    if not any(own.sure for own in gold):
+        raise ConfigurationError(
+            f"{path}: has no sure link to measure against; give a file with sure links, or an aligned corpus"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from isoglot.align.embedding.layer_error import layer_error
 from isoglot.align.embedding.options import EmbeddingOptions
 from isoglot.align.files.formats import read_links
 from isoglot.align.files.gold import GoldPairs
+from isoglot.align.scoring import require_sure
 from isoglot.analysis.analyse import Job, asked_layers
 from isoglot.analysis.options import AlignmentsRequest, LayersRequest
 from isoglot.errors import ConfigurationError, InputError
@@ -30,6 +31,8 @@ def analyse_layers(job: Job, request: LayersRequest) -> list[Path]:
     if len(set(names)) < len(names):
         raise ConfigurationError(f"gold files of one name given ({', '.join(names)}); rename one")
     gold = {_title(path): _gold(path, request.base)[0] for path in request.gold}
+    for path in request.gold:
+        require_sure(gold[_title(path)].gold, path)
     found: dict[str, list[LineSeries]] = {name: [] for name in gold}
     for subject in job.subjects:
         first = EmbeddingAligner(str(subject.source), options=options[request.methods[0]])

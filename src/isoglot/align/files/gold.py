@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.align.files.formats import read_links
-from isoglot.align.scoring import GoldAlignment
+from isoglot.align.scoring import GoldAlignment, require_sure
 from isoglot.corpus.manifest import load_corpus
 from isoglot.errors import ConfigurationError
 from isoglot.schema import ALIGNED, require
@@ -43,8 +43,5 @@ def gold_pairs(path: str | Path, *, limit: int = 500, **reading: Any) -> GoldPai
                 f"{path}: has no words to align; give JSON lines with src and tgt, sure and possible"
             )
         pairs = GoldPairs(found.words, found.gold)
-    if not any(gold.sure for gold in pairs.gold):
-        raise ConfigurationError(
-            f"{path}: has no sure link to measure against; give a file with `sure` links, or an aligned corpus"
-        )
+    require_sure(pairs.gold, path)
     return pairs
