@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from isoglot.errors import InputError, IsoglotError
 from isoglot.results import Result, append, held, read
@@ -25,7 +26,7 @@ def row(**values: object) -> Result:
     seed=st.none() | st.integers(-(2**40), 2**40),
 )
 def test_json_round_trip_is_exact(value: float, run: str, seed: int | None) -> None:
-    original = row(value=value, run=run, seed=seed)
+    original = row(value=value, run=run, seed=seed, metric="cosine")
     assert Result.model_validate_json(original.model_dump_json()) == original
 
 
@@ -91,9 +92,17 @@ def test_missing_files_say_what_to_type(tmp_path: Path) -> None:
         read(tmp_path)
 
 
-def test_a_value_that_is_no_number_cannot_be_stored() -> None:
-    with pytest.raises(IsoglotError, match="f1 of pos de is nan for r; a result must be a finite number"):
-        row(value=float("nan"))
+def test_a_value_that_cannot_be_is_not_stored() -> None:
+    with pytest.raises(IsoglotError, match="cosine of pos de is nan for r; a result must be a finite number"):
+        row(value=float("nan"), metric="cosine")
+    for value in (float("nan"), float("inf"), 150.0, -3.0):
+        with pytest.raises(
+            IsoglotError, match=r"f1 of pos de is .* for r; a result must be a number from 0 to 100"
+        ):
+            row(value=value)
+    for value in ("0.5", True):
+        with pytest.raises(ValidationError, match="valid number"):
+            row(value=value)
 
 
 def test_a_line_with_a_value_that_is_no_number_is_named(tmp_path: Path) -> None:
@@ -116,7 +125,10 @@ def test_options_are_part_of_a_row_in_one_order_and_old_rows_have_none(tmp_path:
 def _write(arguments: tuple[str, int]) -> None:
     path, writer = arguments
     for i in range(50):
-        append(path, [row(run=f"{writer}", value=i, task="x" * 200), row(run=f"{writer}", value=-i)])
+        append(
+            path,
+            [row(run=f"{writer}", value=i, task="x" * 200), row(run=f"{writer}", value=-i, metric="delta")],
+        )
 
 
 def test_side_by_side_writers_lose_nothing(tmp_path: Path) -> None:

@@ -20,6 +20,12 @@ from isoglot.runs.records import files_named, read_records
 FILE_NAME = "results.jsonl"
 """The name of the results in a run folder."""
 
+SHARES = frozenset(
+    ["accuracy", "f1", "em", "exact_match", "aer", "precision", "recall", "mrr", "map", "p@1", "p@5", "p@10",
+     "chunk_f1", "token_accuracy"]
+)  # fmt: skip
+"""Metrics that some tools give as a share of 1 and all papers print in percent."""
+
 
 class Result(BaseModel):
     """One number that was measured.
@@ -39,7 +45,7 @@ class Result(BaseModel):
             (``{"layer": 3}``), sorted by name. Rows that differ in them are different measurements.
 
     Raises:
-        IsoglotError: The value is not finite.
+        IsoglotError: The value is not finite, or a share below 0 or above 100.
 
     Example:
         >>> Result(run="tlm", task="pos", language="de", metric="accuracy", value=91.2, examples=1000).split
@@ -53,7 +59,7 @@ class Result(BaseModel):
     language: str
     split: str = "test"
     metric: Annotated[str, Field(min_length=1)]
-    value: float
+    value: Annotated[float, Field(strict=True)]
     seed: int | None = None
     examples: Annotated[int, Field(ge=0)]
     checkpoint_hash: str = ""
@@ -62,12 +68,15 @@ class Result(BaseModel):
 
     @field_validator("value")
     @classmethod
-    def _is_finite(cls, value: float, info: ValidationInfo) -> float:
-        if not math.isfinite(value):
-            about = {"metric": "value", "task": "task", "language": "", "run": "run"} | info.data
+    def _is_possible(cls, value: float, info: ValidationInfo) -> float:
+        about = {"metric": "value", "task": "task", "language": "", "run": "run"} | info.data
+        share = about["metric"].lower() in SHARES
+        rounding = 1e-9
+        if not math.isfinite(value) or (share and not -rounding <= value <= 100 + rounding):
+            wanted = "number from 0 to 100" if share else "finite number"
             raise IsoglotError(
                 f"{about['metric']} of {about['task']} {about['language']} is {value} for {about['run']}; a result "
-                "must be a finite number: check the checkpoint's weights and the data"
+                f"must be a {wanted}: check the checkpoint's weights and the data"
             )
         return value
 

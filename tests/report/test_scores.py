@@ -41,7 +41,7 @@ def test_a_mean_over_languages_is_taken_per_seed_and_never_over_fewer_languages(
     assert scores.mean(XNLI, "a", []) is None
 
 
-@given(st.lists(st.lists(st.floats(0, 100), min_size=2, max_size=2), min_size=1, max_size=5))
+@given(st.lists(st.lists(st.floats(0, 98), min_size=2, max_size=2), min_size=1, max_size=5))
 def test_with_all_seeds_the_mean_of_means_is_the_mean_of_all(values: list[list[float]]) -> None:
     rows = [
         row("a", lang, v[i] + 1.5, s) for s, v in enumerate(values) for i, lang in enumerate(("de", "es"))

@@ -10,13 +10,8 @@ from statistics import fmean
 
 from isoglot.errors import ConfigurationError
 from isoglot.report.stats import Score
-from isoglot.results import Result
+from isoglot.results import SHARES, Result
 
-_SHARES = frozenset(
-    ["accuracy", "f1", "em", "exact_match", "aer", "precision", "recall", "mrr", "map", "p@1", "p@5", "p@10",
-     "chunk_f1", "token_accuracy"]
-)  # fmt: skip
-"""Metrics that some tools give as a share of 1 and all papers print in percent."""
 _DEFAULT = object()
 _LOWER = ("aer", "loss", "perplexity", "error", "delta", "drop")
 _FIRST = ("aer", "f1", "accuracy", "em", "mrr")
@@ -152,7 +147,7 @@ def common_task(task: str) -> str:
 
 def percentage(measure: Measure) -> bool:
     """Whether the metric is a share, which tables show in percent (``accuracy``; not a correlation or a cosine)."""
-    return measure.base_metric in _SHARES
+    return measure.base_metric in SHARES
 
 
 def lower_is_better(metric: str) -> bool:
@@ -221,7 +216,7 @@ def collect(rows: Sequence[Result], combinations: Sequence[Combination] = ()) ->
 
 def _in_percent(scores: Scores, measure: Measure, runs: Mapping[str, Languages]) -> None:
     numbers = [v for langs in runs.values() for seeds in langs.values() for v, _ in seeds.values()]
-    if measure.metric.lower() in _SHARES and all(-1 <= v <= 1 for v in numbers) and any(numbers):
+    if measure.metric.lower() in SHARES and all(-1 <= v <= 1 for v in numbers) and any(numbers):
         scores.scaled.add(measure)
         for langs in runs.values():
             for seeds in langs.values():
