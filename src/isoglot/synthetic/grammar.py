@@ -2,7 +2,8 @@
 
 Derivations are sampled once for a world; each becomes a pattern whose words are drawn anew for every sentence. Subjects
 agree with verbs, tenses and moods vary, clauses nest (relative, complement, adverbial) and coordinate, and some
-sentences are questions or commands.
+sentences are questions or commands. Phrases are lines with their trees (:mod:`isoglot.synthetic.wordings`): what stands
+before or after a phrase's head is written before or after the phrase.
 """
 
 from __future__ import annotations
@@ -11,9 +12,8 @@ from dataclasses import dataclass
 from random import Random
 
 from isoglot.synthetic.patterns import Pattern
-from isoglot.synthetic.phrases import PRONOUNS, Phrases
-from isoglot.synthetic.tree import Node, fixed, open_word, to_pattern
-from isoglot.synthetic.verbs import Finite, finite
+from isoglot.synthetic.phrases import Phrases
+from isoglot.synthetic.wordings import parse_wording
 
 FRAMES = (
     # name, weight, pool of the verb, pools of the object
@@ -33,16 +33,24 @@ FRAMES = (
     ("happen", 0.8, "verb.happen", ()),
     ("rain", 0.3, "verb.rain", ()),
 )
+PRONOUNS = (("he", 3), ("she", 3), ("they", 2), ("we", 1), ("I", 1), ("you", 0.6))
 
 
 @dataclass(frozen=True)
-class SubjectPhrase:
+class Subject:
     """A subject and whether verbs agree with it as a plural."""
 
-    node: Node
+    text: str
     plural: bool
     pool: str
-    first_person: bool = False
+
+    def be(self, tense: str) -> str:
+        """The form of *be*."""
+        if self.text == "I/PRON":
+            return "was" if tense == "past" else "am"
+        if self.plural:
+            return "were" if tense == "past" else "are"
+        return "was" if tense == "past" else "is"
 
 
 class Grammar(Phrases):
@@ -52,57 +60,49 @@ class Grammar(Phrases):
         super().__init__(random)
         self.depth = depth
 
-    def sentence(self) -> Node:
+    def sentence(self) -> str:
         """A whole sentence with its final mark."""
         kind = self.pick((("plain", 78), ("coordinated", 8), ("yesno", 6), ("wh", 6), ("command", 3)))
         if kind == "yesno":
-            root, mark = self.clause(self.depth, mood="question"), "?"
-        elif kind == "wh":
-            root, mark = self.wh_question(), "?"
-        elif kind == "command":
-            root, mark = self.command(), "."
-        else:
-            root, mark = self.clause(self.depth), "."
-            if kind == "coordinated":
-                word = self.random.choice(("and", "but", "so", "or"))
-                second = (
-                    self.clause(0).before("cc", fixed(word, "CCONJ")).before("punct", fixed(",", "PUNCT"))
-                )
-                root.after("conj", second)
-            elif self.chance(0.15):
-                root = self._fronted(root)
-        return root.after("punct", fixed(mark, "PUNCT"))
+            return f"{self.clause(self.depth, question=True)} ?"
+        if kind == "wh":
+            return f"{self.wh_question()} ?"
+        if kind == "command":
+            return f"{self.command()} ."
+        root = self.clause(self.depth)
+        if kind == "coordinated":
+            word = self.random.choice(("and", "but", "so", "or"))
+            root += f" (conj , {word}/CCONJ {self.clause(0)})"
+        elif self.chance(0.15):
+            root = f"{self._fronted()} , {root}"
+        return f"{root} ."
 
-    def _fronted(self, root: Node) -> Node:
+    def _fronted(self) -> str:
         """An adverbial, or a subordinate clause, before the sentence."""
-        root.before("punct", fixed(",", "PUNCT"))
         if self.chance(0.35):
-            return root.before("advcl", self.subordinate())
+            return self.subordinate()
         if self.chance(0.5):
-            return root.before("advmod", open_word("adv.sentence", "form", "ADV"))
-        if self.chance(0.5):
-            return root.before("obl", self.place("in"))
-        relation, node = self.time()
-        return root.before(relation, node)
+            return "(advmod adv.sentence:form)"
+        return f"(obl {self.place('in')})" if self.chance(0.5) else self.time()
 
-    def subordinate(self) -> Node:
+    def subordinate(self) -> str:
         """A clause with *because*, *when*, *after* …."""
         word = self.random.choice(("because", "when", "after", "before", "if", "while", "although", "until"))
-        return self.clause(0, tense="past").before("mark", fixed(word, "SCONJ"))
+        return f"(advcl {word}/SCONJ {self.clause(0, tense='past')})"
 
-    def subject(self, pools: tuple[str, ...] = ("noun.person",), depth: int = 0) -> SubjectPhrase:
+    def subject(self, pools: tuple[str, ...] = ("noun.person",), depth: int = 0) -> Subject:
         """A subject: a pronoun, a name, a noun phrase or two of them."""
         human = "noun.person" in pools
         kind = self.pick(
             (("name", 4.0 * human), ("pronoun", 3.0 * human), ("org", 0.7 * human), ("noun", 7), ("two", 0.9))
         )
         if kind == "name":
-            return SubjectPhrase(self.person_name(), False, "noun.person")
+            return Subject(self.person_name(), False, "noun.person")
         if kind == "org":
-            return SubjectPhrase(self.organisation(), False, "noun.group")
+            return Subject(self.organisation(), False, "noun.group")
         if kind == "pronoun":
-            key = self.pick((("he", 3), ("she", 3), ("they", 2), ("we", 1), ("i", 1), ("you", 0.6)))
-            return SubjectPhrase(fixed(PRONOUNS[key][0], "PRON"), PRONOUNS[key][3], "noun.person", key == "i")
+            word = self.pick(PRONOUNS)
+            return Subject(f"{word}/PRON", word not in ("he", "she"), "noun.person")
         pool = self.random.choice(pools)
         if kind == "two":
             first = self.person_name() if human and self.chance(0.5) else self.common(pool, plural=False)
@@ -111,123 +111,120 @@ class Grammar(Phrases):
                 if human and self.chance(0.5)
                 else self.common(pool, plural=self.chance(0.3))
             )
-            first.after("conj", second.before("cc", fixed("and", "CCONJ")))
-            return SubjectPhrase(first, True, pool)
+            return Subject(f"{first} (conj and {second})", True, pool)
         plural = self.chance(0.35)
-        node = self.common(pool, plural=plural)
-        self.modify(node, pool, plural=plural, depth=depth)
-        return SubjectPhrase(node, plural, pool)
+        noun = self.common(pool, plural=plural)
+        return Subject(noun + self.modifier(pool, plural=plural, depth=depth), plural, pool)
 
-    def modify(self, node: Node, pool: str, *, plural: bool, depth: int) -> None:
+    def modifier(self, pool: str, *, plural: bool, depth: int) -> str:
         """Perhaps a prepositional phrase or a relative clause after a noun."""
         if self.chance(0.13):
             if pool in {"noun.thing", "noun.furniture", "noun.food"} and self.chance(0.4):
                 other = self.common("noun.part" if pool != "noun.food" else "noun.mass", plural=False)
-                node.after("nmod", other.before("case", fixed("with", "ADP")))
-            else:
-                node.after("nmod", self.place(None if self.chance(0.7) else "from"))
-        elif depth > 0 and self.chance(0.16):
-            node.after("acl:relcl", self.relative(pool, plural=plural))
+                return f" (nmod with {other})"
+            return f" (nmod {self.place(None if self.chance(0.7) else 'from')})"
+        if depth > 0 and self.chance(0.16):
+            return f" (acl:relcl {self.relative(pool, plural=plural)})"
+        return ""
 
-    def relative(self, pool: str, *, plural: bool) -> Node:
+    def relative(self, pool: str, *, plural: bool) -> str:
         """A relative clause about a noun, with the noun as its subject or its object."""
-        human = pool == "noun.person"
-        word = fixed(self.random.choice(("who", "that") if human else ("which", "that")), "PRON")
+        word = f"{self.random.choice(('who', 'that') if pool == 'noun.person' else ('which', 'that'))}/PRON"
         if pool in {"noun.person", "noun.animal"} and self.chance(0.7):
-            return self.clause(0, subject=SubjectPhrase(word, plural, pool))
+            return self.clause(0, subject=Subject(word, plural, pool))
         if pool in {"noun.person", "noun.animal", "noun.group"}:
             verb = "verb.meet"
         else:
             verb = {"noun.food": "verb.consume", "noun.abstract": "verb.discuss"}.get(pool, "verb.handle")
-        who = self.subject()
-        root = self.predicate(verb, who)
-        return root.before("obj", word) if self.chance(0.7) else root
+        root = self.finite(verb, self.subject())
+        return f"(obj {word}) {root}" if self.chance(0.7) else root
 
-    def object(self, pools: tuple[str, ...], depth: int) -> Node:
+    def object(self, pools: tuple[str, ...], depth: int) -> str:
         """An object: noun phrase, name or pronoun."""
         pool = self.random.choice(pools)
         if pool == "noun.person" and self.chance(0.5):
             if self.chance(0.35):
-                return fixed(self.random.choice(("him", "her", "them", "me", "us", "you")), "PRON")
+                return f"{self.random.choice(('him', 'her', 'them', 'me', 'us', 'you'))}/PRON"
             return self.person_name()
         if pool == "noun.group" and self.chance(0.5):
             return self.organisation()
         plural = self.chance(0.3) and pool != "noun.mass"
-        node = self.common(pool, plural=plural)
-        self.modify(node, pool, plural=plural, depth=depth)
+        noun = self.common(pool, plural=plural)
+        noun += self.modifier(pool, plural=plural, depth=depth)
         if pool != "noun.mass" and self.chance(0.05):
-            node.after("conj", self.common(pool, plural=False).before("cc", fixed("and", "CCONJ")))
-        return node
+            noun += f" (conj and {self.common(pool, plural=False)})"
+        return noun
 
-    def predicate(
-        self, pool: str, who: SubjectPhrase, *, mood: str = "plain", tense: str | None = None
-    ) -> Node:
-        """A verb with its auxiliaries and subject."""
-        choice = tense or self.pick(
+    def finite(self, verb: str, who: Subject, *, tense: str | None = None, question: bool = False) -> str:
+        """A verb with its auxiliaries, negation and subject, in the active voice."""
+        chosen = tense or self.pick(
             (("past", 45), ("present", 16), ("future", 8), ("perfect", 7), ("progressive", 8), ("modal", 7))
         )
-        return finite(
-            Finite(
-                pool,
-                choice,
-                who.plural,
-                who.first_person,
-                negative=self.chance(0.1),
-                question=mood == "question",
-            ),
-            who.node,
-            self.random,
-        )
+        negative = self.chance(0.1)
+        group, form = self._auxiliaries(who, chosen)
+        if not group and (question or (negative and who.text != "who/PRON")):
+            group, form = ["did" if chosen == "past" else ("do" if who.plural else "does")], "base"
+        auxiliaries = [f"(aux {word}/AUX)" for word in group]
+        relation = "expl" if verb == "verb.rain" else "nsubj"
+        words = [f"({relation} {who.text})", *auxiliaries]
+        if question:
+            words[:2] = words[1::-1]
+        if negative and group:
+            words.insert(2, "not")
+        return " ".join([*words, f"{verb}:{form}"])
+
+    def _auxiliaries(self, who: Subject, tense: str) -> tuple[list[str], str]:
+        """Auxiliaries that carry tense, and the form of what follows them."""
+        if tense == "future":
+            return ["will"], "base"
+        if tense == "modal":
+            return [self.random.choice(("can", "must", "may", "should", "could", "might"))], "base"
+        if tense == "perfect":
+            return ["have" if who.plural else "has"], "part"
+        if tense == "progressive":
+            return [who.be("past" if self.random.random() < 0.5 else "present")], "ing"
+        return [], "past" if tense == "past" else ("base" if who.plural else "s")
 
     def clause(
-        self,
-        depth: int,
-        *,
-        subject: SubjectPhrase | None = None,
-        mood: str = "plain",
-        tense: str | None = None,
-    ) -> Node:
+        self, depth: int, *, subject: Subject | None = None, question: bool = False, tense: str | None = None
+    ) -> str:
         """A clause around one verb frame."""
         weights = [(f, f[1]) for f in FRAMES if subject is None or f[0] not in {"exist", "happen", "rain"}]
         if depth == 0:
             weights = [w for w in weights if w[0][0] not in {"say", "exist"}]
         name, _, verb, pools = self.pick(weights)
         if name == "rain":
-            return self.predicate(
-                verb, SubjectPhrase(fixed("it", "PRON"), False, "expl"), mood=mood, tense=tense
-            )
+            return self.finite(verb, Subject("it/PRON", False, "expl"), tense=tense, question=question)
         if name == "exist":
-            return self.existential(mood)
+            return self.existential(question=question)
         if name == "copula":
-            return self.copula(subject, mood, tense)
+            return self.copula(subject, tense, question=question)
         kinds = {"happen": ("noun.abstract",), "intransitive": ("noun.person", "noun.person", "noun.animal")}
         who = subject or self.subject(kinds.get(name, ("noun.person",)), depth)
-        if name in {"object", "person"} and subject is None and mood == "plain" and self.chance(0.14):
+        if name in {"object", "person"} and subject is None and not question and self.chance(0.14):
             return self.passive(verb, pools, tense)
-        root = self.predicate(verb, who, mood=mood, tense=tense)
-        self._complete(root, name, pools, depth)
+        root = self.finite(verb, who, tense=tense, question=question)
+        root += self._complements(name, pools, depth) + self.adverbials()
         if depth > 0 and self.chance(0.07):
-            root.after("advcl", self.subordinate())
+            root += f" {self.subordinate()}"
         return root
 
-    def _complete(self, root: Node, name: str, pools: tuple[str, ...], depth: int) -> None:
-        """Objects, complements and adverbials after the verb."""
+    def _complements(self, name: str, pools: tuple[str, ...], depth: int) -> str:
+        """Objects and complements after the verb of a frame."""
         if name in {"object", "person"}:
-            root.after("obj", self.object(pools, depth))
-        elif name == "motion":
-            root.after(
-                "obl", self.place(self.random.choice(("to", "through", "towards", "from", "across", "past")))
-            )
-        elif name == "give":
+            return f" (obj {self.object(pools, depth)})"
+        if name == "motion":
+            words = ("to", "through", "towards", "from", "across", "past")
+            return f" (obl {self.place(self.random.choice(words))})"
+        if name == "give":
             person, thing = self.object(("noun.person",), 0), self.object(pools, depth)
-            if person.upos == "PRON" or self.chance(0.5):
-                root.after("iobj", person).after("obj", thing)
-            else:
-                root.after("obj", thing).after("obl", person.before("case", fixed("to", "ADP")))
-        elif name == "say":
-            that = fixed("that", "SCONJ") if self.chance(0.7) else None
-            root.after("ccomp", self.clause(depth - 1).before("mark", that))
-        elif name == "want":
+            if person.endswith("/PRON") or self.chance(0.5):
+                return f" (iobj {person}) (obj {thing})"
+            return f" (obj {thing}) (obl to {person})"
+        if name == "say":
+            that = "that/SCONJ " if self.chance(0.7) else ""
+            return f" (ccomp {that}{self.clause(depth - 1)})"
+        if name == "want":
             verb, objects = self.pick(
                 (
                     (("verb.handle", ("noun.thing",)), 3),
@@ -235,38 +232,29 @@ class Grammar(Phrases):
                     (("verb.intr", ()), 2),
                 )
             )
-            inner = open_word(verb, "base", "VERB").before("mark", fixed("to", "PART"))
-            root.after("xcomp", inner.after("obj", self.object(objects, 0)) if objects else inner)
-        self.adverbials(root)
+            inner = f" (obj {self.object(objects, 0)})" if objects else ""
+            return f" (xcomp (mark to/PART) {verb}:base{inner})"
+        return ""
 
-    def adverbials(self, root: Node) -> None:
-        """Manner, place and time after a verb."""
-        if self.chance(0.12):
-            root.after("advmod", open_word("adv.manner", "form", "ADV"))
-        if self.chance(0.18):
-            root.after("obl", self.place())
-        if self.chance(0.17):
-            relation, node = self.time()
-            root.after(relation, node)
+    def adverbials(self) -> str:
+        """Perhaps manner, place and time after a verb."""
+        manner = " (advmod adv.manner:form)" if self.chance(0.12) else ""
+        place = f" (obl {self.place()})" if self.chance(0.18) else ""
+        return manner + place + (f" {self.time()}" if self.chance(0.17) else "")
 
-    def passive(self, verb: str, pools: tuple[str, ...], tense: str | None) -> Node:
+    def passive(self, verb: str, pools: tuple[str, ...], tense: str | None) -> str:
         """A passive clause, with or without its agent."""
         pool = self.random.choice(pools)
         plural = self.chance(0.3) and pool != "noun.mass"
-        who = self.common(pool, plural=plural)
-        form = Finite(
-            verb,
-            tense or self.pick((("past", 5), ("present", 2), ("future", 1), ("perfect", 1))),
-            plural,
-            passive=True,
-        )
-        root = finite(form, who, self.random)
-        if self.chance(0.5):
-            root.after("obl", self.object(("noun.person",), 0).before("case", fixed("by", "ADP")))
-        self.adverbials(root)
-        return root
+        who = Subject(self.common(pool, plural=plural), plural, pool)
+        when = tense or self.pick((("past", 5), ("present", 2), ("future", 1), ("perfect", 1)))
+        auxiliaries, form = self._auxiliaries(who, when)
+        be = {"base": "be", "part": "been"}.get(form) or who.be(when)
+        group = [*(f"(aux {word}/AUX)" for word in auxiliaries), f"(aux:pass {be}/AUX)"]
+        agent = f" (obl by {self.object(('noun.person',), 0)})" if self.chance(0.5) else ""
+        return f"(nsubj:pass {who.text}) {' '.join(group)} {verb}:part{agent}{self.adverbials()}"
 
-    def copula(self, subject: SubjectPhrase | None, mood: str, tense: str | None) -> Node:
+    def copula(self, subject: Subject | None, tense: str | None, *, question: bool) -> str:
         """*is* with an adjective, a comparison, a noun or a place."""
         pools = ("noun.person", "noun.thing", "noun.place", "noun.animal", "noun.abstract", "noun.furniture")
         who = subject or self.subject((self.random.choice(pools),))
@@ -274,56 +262,45 @@ class Grammar(Phrases):
             (("adjective", 6), ("than", 2 * (who.pool == "noun.person")), ("noun", 2), ("place", 2))
         )
         if kind == "noun" and who.pool == "noun.person" and not who.plural:
-            root = self.common("noun.person", plural=False, determiner="a")
+            predicate = self.common("noun.person", plural=False, determiner="a")
         elif kind == "than":
-            other = self.person_name().before("case", fixed("than", "ADP"))
-            root = open_word("adj.compare", "cmp", "ADJ").after("obl", other)
+            predicate = f"adj.compare:cmp (obl than {self.person_name()})"
         elif kind == "place":
-            root = self.place(self.random.choice(("in", "near", "behind", "outside")))
+            predicate = self.place(self.random.choice(("in", "near", "behind", "outside")))
         else:
-            root = self.adjective(who.pool)
+            predicate = self.adjective(who.pool)
         when = tense if tense == "past" else self.random.choice(("past", "present"))
-        form = Finite("", when, who.plural, who.first_person,
-                      negative=self.chance(0.1), question=mood == "question", predicate=root)  # fmt: skip
-        return finite(form, who.node, self.random)
+        be, other = f"(cop {who.be(when)}/AUX)", f"(nsubj {who.text})"
+        words = [be, other] if question else [other, be]
+        return " ".join([*words, *(["not"] if self.chance(0.1) else []), predicate])
 
-    def existential(self, mood: str) -> Node:
-        """*There was a … in the …*."""
+    def existential(self, *, question: bool) -> str:
+        """*There was a … in the …*, a verb with an expletive and its subject (UD)."""
         plural = self.chance(0.4)
         pool = self.random.choice(("noun.animal", "noun.thing", "noun.person", "noun.furniture"))
-        if plural:
-            node = self.common(pool, plural=True, determiner=self.random.choice(("some", "many", "several")))
-        else:
-            node = self.common(pool, plural=False, determiner="a")
-        when = self.pick((("past", 2), ("present", 1)))
-        form = Finite("", when, plural, question=mood == "question", existential=True, predicate=node)
-        return finite(form, fixed("there", "PRON"), self.random).after("nmod", self.place())
+        word = self.random.choice(("some", "many", "several")) if plural else "a"
+        what = Subject(self.common(pool, plural=plural, determiner=word), plural, pool)
+        be = f"{what.be(self.pick((('past', 2), ('present', 1))))}/VERB"
+        there = "(expl there/PRON)"
+        words = f"{be} (nsubj {what.text}) {there}" if question else f"{there} {be} (nsubj {what.text})"
+        return f"{words} (nmod {self.place()})"
 
-    def wh_question(self) -> Node:
+    def wh_question(self) -> str:
         """*Who met …? What did … buy? Where did … go? When …?*."""
         kind = self.pick((("who", 2), ("what", 2), ("adverb", 3)))
         if kind == "who":
-            who = SubjectPhrase(fixed("who", "PRON"), False, "noun.person")
-            root = self.predicate("verb.meet", who, tense="past")
-            return root.after("obj", self.object(("noun.person",), 0))
-        who = self.subject()
+            root = self.finite("verb.meet", Subject("who/PRON", False, "noun.person"), tense="past")
+            return f"{root} (obj {self.object(('noun.person',), 0)})"
+        root = self.finite("verb.handle", self.subject(), tense="past", question=True)
         if kind == "what":
-            return self.predicate("verb.handle", who, mood="question", tense="past").before(
-                "obj", fixed("what", "PRON")
-            )
-        root = self.predicate("verb.handle", who, mood="question", tense="past")
-        word = fixed(self.random.choice(("where", "when", "why", "how")), "ADV")
-        return root.after("obj", self.object(("noun.thing",), 0)).before("advmod", word)
+            return f"(obj what) {root}"
+        word = self.random.choice(("where", "when", "why", "how"))
+        return f"{word}/ADV {root} (obj {self.object(('noun.thing',), 0)})"
 
-    def command(self) -> Node:
+    def command(self) -> str:
         """An imperative, polite or not."""
-        root = open_word("verb.handle", "base", "VERB").after(
-            "obj", self.object(("noun.thing", "noun.furniture"), 0)
-        )
-        self.adverbials(root)
-        if self.chance(0.4):
-            root.before("discourse", fixed("please", "INTJ"))
-        return root
+        root = f"verb.handle:base (obj {self.object(('noun.thing', 'noun.furniture'), 0)}){self.adverbials()}"
+        return f"(discourse please/INTJ) {root}" if self.chance(0.4) else root
 
 
 def sample_patterns(count: int, seed: int) -> list[Pattern]:
@@ -331,7 +308,8 @@ def sample_patterns(count: int, seed: int) -> list[Pattern]:
     grammar = Grammar(Random(seed))
     found: list[Pattern] = []
     while len(found) < count:
-        pattern = to_pattern(grammar.sentence())
-        if len(pattern.sentences[0]) <= 40:
-            found.append(pattern)
+        variables: dict[str, str] = {}
+        words = parse_wording(grammar.sentence(), variables)
+        if len(words) <= 40:
+            found.append(Pattern(tuple(variables.values()), (words,)))
     return found

@@ -1,12 +1,10 @@
-"""Noun phrases, names and adverbials of the grammar."""
+"""Noun phrases, names and adverbials of the grammar, as lines with their trees (:mod:`isoglot.synthetic.wordings`)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
 from typing import TypeVar
-
-from isoglot.synthetic.tree import Node, fixed, open_word
 
 T = TypeVar("T")
 
@@ -22,16 +20,7 @@ ADJECTIVES = {
     "noun.group": ("adj.abstract",),
     "noun.mass": ("adj.quality",),
 }
-PRONOUNS = {
-    # subject, object, possessive, plural
-    "he": ("he", "him", "his", False),
-    "she": ("she", "her", "her", False),
-    "they": ("they", "them", "their", True),
-    "we": ("we", "us", "our", True),
-    "i": ("I", "me", "my", True),
-    "you": ("you", "you", "your", True),
-    "it": ("it", "it", "its", False),
-}
+POSSESSIVES = ("his", "her", "their", "our", "my", "your", "its")
 PLACE_PREPOSITIONS = ("in", "near", "behind", "at", "outside", "inside", "beside", "opposite")
 
 
@@ -49,92 +38,61 @@ class Phrases:
         """A biased coin."""
         return self.random.random() < probability
 
-    def person_name(self) -> Node:
+    def person_name(self) -> str:
         """A first name, a full name, or a surname with or without a title."""
         kind = self.pick((("first", 5), ("full", 4), ("last", 1), ("title", 2)))
-        if kind == "first":
-            node = open_word("name.first", "form", "PROPN")
-        elif kind == "full":
-            node = open_word("name.first", "form", "PROPN")
-            node.after("flat", open_word("name.last", "form", "PROPN").part())
-        else:
-            node = open_word("name.last", "form", "PROPN")
-            if kind == "title":
-                node.before("compound", fixed(self.random.choice(("Mr", "Mrs", "Dr", "Professor")), "PROPN"))
-        node.entity = "PER"
-        return node
+        if kind == "title":
+            return f"(compound {self.random.choice(('Mr', 'Mrs', 'Dr', 'Professor'))}/PROPN) name.last:form"
+        return {
+            "first": "name.first:form",
+            "full": "name.first:form (flat@ name.last:form)",
+            "last": "name.last:form",
+        }[kind]
 
-    def place_name(self) -> Node:
+    def place_name(self) -> str:
         """A town, a country, or a lake, port or mount with a name."""
-        kind = self.pick((("town", 6), ("country", 2), ("feature", 2)))
-        if kind == "country":
-            node = open_word("name.country", "form", "PROPN")
-        else:
-            node = open_word("name.town", "form", "PROPN")
-            if kind == "feature":
-                node.before("compound", open_word("name.feature", "form", "PROPN").part())
-        node.entity = "LOC"
-        return node
+        return self.pick(
+            (
+                ("name.town:form", 6),
+                ("name.country:form", 2),
+                ("(compound@ name.feature:form) name.town:form", 2),
+            )
+        )
 
-    def organisation(self) -> Node:
+    def organisation(self) -> str:
         """A company, a public body of a town, or a ministry."""
         kind = self.pick((("company", 4), ("public", 3), ("of", 2), ("sons", 1), ("ministry", 2)))
         if kind == "company":
-            node = open_word("org.tail", "form", "PROPN")
-            node.before(
-                "compound", open_word(self.random.choice(("name.last", "name.town")), "form", "PROPN").part()
-            )
-        elif kind == "public":
-            node = open_word("org.public", "form", "PROPN")
-            node.before("compound", open_word("name.town", "form", "PROPN").part())
-        elif kind == "of":
-            node = open_word("org.public", "form", "PROPN").before("det", fixed("the", "DET"))
-            node.after(
-                "nmod",
-                open_word("name.town", "form", "PROPN").part().before("case", fixed("of", "ADP").part()),
-            )
-        elif kind == "sons":
-            node = open_word("name.last", "form", "PROPN")
-            node.after("conj", fixed("Sons", "PROPN").part().before("cc", fixed("and", "CCONJ").part()))
-        else:
-            node = open_word("org.body", "form", "PROPN").before("det", fixed("the", "DET"))
-            node.after(
-                "nmod",
-                open_word("org.field", "form", "PROPN").part().before("case", fixed("of", "ADP").part()),
-            )
-        node.entity = "ORG"
-        return node
+            return f"(compound@ {self.random.choice(('name.last', 'name.town'))}:form) org.tail:form"
+        return {
+            "public": "(compound@ name.town:form) org.public:form",
+            "of": "the org.public:form (nmod@ (case@ of) name.town:form)",
+            "sons": "name.last:form@ORG (conj@ (cc@ and) Sons/PROPN)",
+            "ministry": "the org.body:form (nmod@ (case@ of) org.field:form)",
+        }[kind]
 
-    def adjective(self, noun: str) -> Node:
+    def adjective(self, noun: str) -> str:
         """An adjective that goes with nouns of a pool, now and then with a degree adverb."""
-        node = open_word(self.random.choice(ADJECTIVES.get(noun, ("adj.thing",))), "pos", "ADJ")
-        if self.chance(0.08):
-            node.before("advmod", open_word("adv.degree", "form", "ADV"))
-        return node
+        word = f"{self.random.choice(ADJECTIVES.get(noun, ('adj.thing',)))}:pos"
+        return f"adv.degree:form {word}" if self.chance(0.08) else word
 
-    def common(self, pool: str, *, plural: bool, determiner: str | None = None) -> Node:
+    def common(self, pool: str, *, plural: bool, determiner: str | None = None) -> str:
         """A common noun with determiner, adjectives, compound, possessor or number."""
         mass = pool in {"noun.mass", "noun.quality"}
         above = not mass and self.chance(0.08)
-        form = ("hyper." if above else "") + ("pl" if plural and not mass else "sg")
-        node = open_word(pool, form, "NOUN")
+        noun = f"{pool}:{'hyper.' if above else ''}{'pl' if plural and not mass else 'sg'}"
         if pool in {"noun.thing", "noun.part"} and self.chance(0.12):
-            node.before("compound", open_word("noun.material", "sg", "NOUN"))
+            noun = f"(compound noun.material:sg) {noun}"
         elif pool == "noun.furniture" and self.chance(0.2):
-            node.before("compound", open_word("noun.place", "sg", "NOUN"))
+            noun = f"(compound noun.place:sg) {noun}"
         if self.chance(0.3) and pool != "noun.quality":
-            if self.chance(0.06):
-                second = self.adjective(pool).before("cc", fixed("and", "CCONJ"))
-                node.before("amod", self.adjective(pool).after("conj", second))
-            else:
-                node.before("amod", self.adjective(pool))
-        self._determine(node, plural=plural, mass=mass, determiner=determiner)
-        return node
+            second = f" (conj and {self.adjective(pool)})" if self.chance(0.06) else ""
+            noun = f"(amod {self.adjective(pool)}{second}) {noun}"
+        word = f"{determiner}/DET" if determiner else self._determiner(plural=plural, mass=mass)
+        return f"{word} {noun}"
 
-    def _determine(self, node: Node, *, plural: bool, mass: bool, determiner: str | None) -> None:
-        if determiner is not None:
-            node.before("det", fixed(determiner, "DET"))
-            return
+    def _determiner(self, *, plural: bool, mass: bool) -> str:
+        """What stands before a noun and its adjectives, if anything."""
         kind = self.pick((("the", 8), ("a", 6), ("poss", 2), ("gen", 1.2), ("dem", 1), ("quant", 2)))
         if kind == "gen":
             owner = (
@@ -142,27 +100,24 @@ class Phrases:
                 if self.chance(0.7)
                 else self.common("noun.person", plural=False, determiner="the")
             )
-            node.before("nmod:poss", owner.after("case", fixed("'s", "PART")))
-        elif kind == "poss":
-            node.before("nmod:poss", fixed(self.random.choice(list(PRONOUNS.values()))[2], "PRON"))
-        elif kind == "the":
-            node.before("det", fixed("the", "DET"))
-        elif mass:
-            node.before("det", fixed("some", "DET")) if kind == "quant" else None
-        elif kind == "dem":
-            node.before(
-                "det", fixed(self.random.choice(("these", "those") if plural else ("this", "that")), "DET")
-            )
-        elif not plural:
-            word = self.random.choice(("every", "each", "another")) if kind == "quant" else "a"
-            node.before("det", fixed(word, "DET"))
-        elif kind == "quant":
-            node.before("det", fixed(self.random.choice(("some", "all", "several", "many", "few")), "DET"))
-        elif self.chance(0.5):
-            number = self.pick((("number.word", 3.0), ("number.digits", 1.0)))
-            node.before("nummod", open_word(number, "form", "NUM"))
+            return f"(nmod:poss {owner} (case 's/PART))"
+        if kind == "poss":
+            return f"(nmod:poss {self.random.choice(POSSESSIVES)}/PRON)"
+        if kind == "the":
+            return "the"
+        if mass:
+            return "some/DET" if kind == "quant" else ""
+        if kind == "dem":
+            return f"{self.random.choice(('these', 'those') if plural else ('this', 'that'))}/DET"
+        if not plural:
+            return f"{self.random.choice(('every', 'each', 'another'))}/DET" if kind == "quant" else "a"
+        if kind == "quant":
+            return f"{self.random.choice(('some', 'all', 'several', 'many', 'few'))}/DET"
+        if self.chance(0.5):
+            return self.pick((("number.word:form", 3.0), ("number.digits:form", 1.0)))
+        return ""
 
-    def place(self, preposition: str | None = None) -> Node:
+    def place(self, preposition: str | None = None) -> str:
         """A prepositional phrase of place."""
         word = preposition or self.random.choice(PLACE_PREPOSITIONS)
         if self.chance(0.4):
@@ -170,25 +125,18 @@ class Phrases:
             word = preposition or self.random.choice(("in", "near"))
         else:
             noun = self.common("noun.place", plural=False)
-        return noun.before("case", fixed(word, "ADP"))
+        return f"{word}/ADP {noun}"
 
-    def time(self) -> tuple[str, Node]:
-        """An adverbial of time and its relation: yesterday, on Monday, in March, in 1987, last week, two hours ago."""
+    def time(self) -> str:
+        """An adverbial of time: yesterday, on Monday, in March, in 1987, last week, two hours ago."""
         kind = self.pick((("adverb", 3), ("weekday", 2), ("month", 1), ("year", 1), ("last", 2), ("ago", 1)))
-        if kind == "adverb":
-            return "advmod", open_word("adv.time", "form", "ADV")
         if kind == "last":
-            which = fixed(self.random.choice(("last", "next", "every", "that")), "ADJ")
-            which.upos = "DET" if which.text in {"every", "that"} else "ADJ"
-            noun = open_word("noun.time", "sg", "NOUN")
-            return "obl", noun.before("det" if which.upos == "DET" else "amod", which)
-        if kind == "ago":
-            noun = open_word("noun.time", "pl", "NOUN").before(
-                "nummod", open_word("number.word", "form", "NUM")
-            )
-            return "advmod", fixed("ago", "ADV").before("obl", noun)
-        pool, word = {"weekday": ("weekday", "on"), "month": ("month", "in"), "year": ("number.year", "in")}[
-            kind
-        ]
-        upos = "NUM" if kind == "year" else "PROPN"
-        return "obl", open_word(pool, "form", upos).before("case", fixed(word, "ADP"))
+            word = self.random.choice(("last/ADJ", "next/ADJ", "every/DET", "that/DET"))
+            return f"(obl {word} noun.time:sg)"
+        return {
+            "adverb": "(advmod adv.time:form)",
+            "weekday": "(obl on weekday:form)",
+            "month": "(obl in month:form)",
+            "year": "(obl in number.year:form)",
+            "ago": "(advmod (obl number.word:form noun.time:pl) ago)",
+        }[kind]

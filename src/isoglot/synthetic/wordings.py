@@ -1,18 +1,18 @@
 """Lines of words with their trees: ``(nsubj every N.sg) V.past (obl in the P.sg) .``.
 
 A group in brackets begins with the relation of its head. The head of a group is its weightiest word outside further
-brackets: a verb, else a noun, and so on. The others have the relation that words of their kind have.
+brackets: a verb, else a noun, and so on. The others have the relation that words of their kind have. A relation that
+ends in ``@`` marks a part of the name whose head it depends on.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from isoglot.synthetic.patterns import Token
 
 _TAGS = {
-    "ADP": "about at by from in near of on than to",
+    "ADP": "about at by from in near of on than to with",
     "ADV": "ago exactly first how last later least long most never only so then where",
     "ADJ": "bad false fewer hot many more quiet surprised",
     "AUX": "did is was were",
@@ -31,17 +31,24 @@ _POOL_TAGS = {
     "noun": "NOUN",
     "verb": "VERB",
     "adj": "ADJ",
+    "adv": "ADV",
     "number": "NUM",
     "name": "PROPN",
+    "org": "PROPN",
     "weekday": "PROPN",
+    "month": "PROPN",
 }
-_ENTITIES = {"name.first": "B-PER", "name.town": "B-LOC"}
+_ENTITIES = {"name.first": "PER", "name.last": "PER", "name.town": "LOC", "name.country": "LOC", "org.tail": "ORG",
+             "org.public": "ORG", "org.body": "ORG"}  # fmt: skip
+"""Type of the entity whose head a word of a pool is, unless it is a part of another or says otherwise."""
 _RELATIONS = {
     "ADJ": "amod", "ADP": "case", "ADV": "advmod", "AUX": "aux", "CCONJ": "cc", "DET": "det", "NUM": "nummod",
     "PART": "advmod", "PUNCT": "punct", "SCONJ": "mark",
 }  # fmt: skip
-_WEIGHTS = ("VERB", "NOUN", "PROPN", "PRON", "ADJ", "NUM", "AUX", "ADV", "ADP")
+_HEADS = ("VERB", "NOUN", "PROPN", "PRON", "ADJ", "NUM", "AUX", "ADV", "ADP")
 """Tags of heads, the weightiest first."""
+_WEIGHTS = {tag: len(_HEADS) - place for place, tag in enumerate(_HEADS)}
+_PIECES = re.compile(r"\([^\s()]+|\)|[^\s()]+")
 
 
 def plain(line: str) -> str:
@@ -49,44 +56,54 @@ def plain(line: str) -> str:
     return re.sub(r"\([^\s()]+ |\)|/[A-Z]+", "", line)
 
 
-def parse_wording(line: str, variables: Mapping[str, str]) -> tuple[Token, ...]:
+def parse_wording(line: str, variables: dict[str, str]) -> tuple[Token, ...]:
     """The words of a line, with their tree.
 
-    A word ``NAME.form`` whose ``NAME`` is a variable is that variable in that form; any other word stands as it is,
-    with the part of speech that it usually has or the one that is written behind it (``that/DET``).
+    A word ``NAME.form`` whose ``NAME`` is a variable is that variable in that form; ``POOL:form`` is a variable of its
+    own, which is added to ``variables``, and ``POOL:form@TYPE`` the head of an entity of another type than is usual in
+    its pool. Any other word stands as it is, with the part of speech that it usually has or the one that is written
+    behind it (``that/DET``).
     """
-    numbers = {name: number for number, name in enumerate(variables)}
     tokens: list[Token] = []
+    inside: set[int] = set()
     groups: list[tuple[str, list[tuple[int, str]]]] = [("root", [])]
-    for piece in re.findall(r"\([^\s()]+|\)|[^\s()]+", line):
+    for piece in _PIECES.findall(line):
         if piece.startswith("("):
             groups.append((piece[1:], []))
         elif piece == ")":
             relation, members = groups.pop()
-            groups[-1][1].append((_join(tokens, members), relation))
+            head = _join(tokens, members)
+            if relation.endswith("@"):
+                inside.add(head)
+            groups[-1][1].append((head, relation.rstrip("@")))
         else:
             groups[-1][1].append((len(tokens), ""))
-            tokens.append(_token(piece, variables, numbers))
+            tokens.append(_token(piece, variables))
     root = _join(tokens, groups[0][1])
     tokens[root] = tokens[root]._replace(deprel="root")
-    return tuple(tokens)
+    return tuple(_with_entities(tokens, inside))
 
 
-def _token(piece: str, variables: Mapping[str, str], numbers: Mapping[str, int]) -> Token:
-    name, _, form = piece.partition(".")
+def _token(piece: str, variables: dict[str, str]) -> Token:
+    pool, colon, form = piece.partition(":")
+    name = f"{len(variables)}" if colon else ""
+    if colon:
+        variables[name] = pool
+    else:
+        name, _, form = piece.partition(".")
     if form and name in variables:
         pool = variables[name]
+        form, _, entity = form.partition("@")
         tag = _POOL_TAGS[pool.partition(".")[0]]
-        return Token(form, numbers[name], tag, entity=_ENTITIES.get(pool, "O"))
+        return Token(form, list(variables).index(name), tag, entity=entity or _ENTITIES.get(pool, "O"))
     word, _, tag = piece.partition("/")
     return Token(word, upos=tag or _TAG.get(word, "X"))
 
 
 def _join(tokens: list[Token], members: list[tuple[int, str]]) -> int:
     """Attach the members of a group to its head, which is returned."""
-    weights = {tag: len(_WEIGHTS) - place for place, tag in enumerate(_WEIGHTS)}
     head = max(
-        (i for i, relation in members if not relation), key=lambda i: (weights.get(tokens[i].upos, 0), i)
+        (i for i, relation in members if not relation), key=lambda i: (_WEIGHTS.get(tokens[i].upos, 0), i)
     )
     for i, relation in members:
         if i != head:
@@ -101,3 +118,17 @@ def _auxiliary(head: Token) -> str:
     if head.upos != "VERB":
         return "cop"
     return "aux:pass" if head.variable >= 0 and head.text == "part" else "aux"
+
+
+def _with_entities(tokens: list[Token], inside: set[int]) -> list[Token]:
+    """The words with IOB2 tags: an entity is its head with the dependents, at any depth, that are parts of the name."""
+    found, previous = [], -1
+    for place, token in enumerate(tokens):
+        owner = place
+        while owner in inside:
+            owner = tokens[owner].head - 1
+        kind = tokens[owner].entity
+        tag = "O" if kind == "O" else f"{'I' if owner == previous else 'B'}-{kind}"
+        found.append(token._replace(entity=tag))
+        previous = owner if kind != "O" else -1
+    return found
