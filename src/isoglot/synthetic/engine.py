@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from isoglot.seeding import seed_for
 from isoglot.synthetic.lexicon import TOPICS, Lexicon
-from isoglot.synthetic.patterns import Compiled, Ints, Vocabulary
+from isoglot.synthetic.patterns import Compiled, Ints, Ragged, Vocabulary, offsets
 
 SPLITS = {"train": (0, 6), "dev": (6, 8), "test": (8, 10)}
 """Split → range of the sentence hash, in tenths."""
@@ -28,64 +28,38 @@ _THEMED = 0.8
 
 @dataclass
 class WorldRows:
-    """Drawn rows: token ids of all rows one after the other, and where rows and sentences begin."""
+    """Drawn rows.
+
+    Attributes:
+        pattern: of each row.
+        tokens: by row, where its tokens stand in the compiled patterns.
+        ids: by row, the strings of its tokens.
+        sentences: by row, how many tokens its sentences have.
+    """
 
     pattern: Ints
-    ids: Ints
-    token_index: Ints
-    """Where each token stands in the compiled patterns' token arrays."""
-    row_offset: Ints
-    """Row ``r`` is ``ids[row_offset[r] : row_offset[r + 1]]``."""
-    sentence_offset: Ints
-    row_sentence: Ints
-    """Row ``r`` has the sentences ``row_sentence[r] … row_sentence[r + 1] - 1``."""
-    accepted: npt.NDArray[np.bool_]
+    tokens: Ragged
+    ids: Ragged
+    sentences: Ragged
 
     def __len__(self) -> int:
         return len(self.pattern)
 
+    @property
+    def sentence_offsets(self) -> Ints:
+        """Where the sentences of all rows begin among the tokens of all rows."""
+        return offsets(self.sentences.values)
+
     def take(self, rows: Ints) -> WorldRows:
         """Some of the rows, in the order asked for."""
-        tokens = np.diff(self.row_offset)[rows]
-        sentences = np.diff(self.row_sentence)[rows]
-        chosen = ragged(self.row_offset[rows], tokens)
-        lengths = np.diff(self.sentence_offset)[ragged(self.row_sentence[rows], sentences)]
-        return WorldRows(
-            pattern=self.pattern[rows],
-            ids=self.ids[chosen],
-            token_index=self.token_index[chosen],
-            row_offset=offsets(tokens),
-            sentence_offset=offsets(lengths),
-            row_sentence=offsets(sentences),
-            accepted=self.accepted[rows],
-        )
+        lists = (self.tokens, self.ids, self.sentences)
+        return WorldRows(self.pattern[rows], *(each.take(rows) for each in lists))
 
     @classmethod
     def joined(cls, parts: list[WorldRows]) -> WorldRows:
         """Rows of several draws from the same patterns, one after the other."""
-        return cls(
-            pattern=np.concatenate([p.pattern for p in parts]),
-            ids=np.concatenate([p.ids for p in parts]),
-            token_index=np.concatenate([p.token_index for p in parts]),
-            row_offset=offsets(np.concatenate([np.diff(p.row_offset) for p in parts])),
-            sentence_offset=offsets(np.concatenate([np.diff(p.sentence_offset) for p in parts])),
-            row_sentence=offsets(np.concatenate([np.diff(p.row_sentence) for p in parts])),
-            accepted=np.concatenate([p.accepted for p in parts]),
-        )
-
-
-def ragged(start: Ints, count: Ints) -> Ints:
-    """Indices ``start[0] … start[0]+count[0]-1, start[1] …`` as one array."""
-    total = int(count.sum())
-    ends = np.cumsum(count)
-    found: Ints = np.arange(total) + np.repeat(start - (ends - count), count)
-    return found
-
-
-def offsets(count: Ints) -> Ints:
-    """``0, count[0], count[0]+count[1] …``, one longer than ``count``."""
-    found: Ints = np.concatenate([[0], np.cumsum(count)])
-    return found
+        lists = zip(*((p.tokens, p.ids, p.sentences) for p in parts), strict=True)
+        return cls(np.concatenate([p.pattern for p in parts]), *map(Ragged.joined, lists))
 
 
 class Engine:
@@ -96,10 +70,6 @@ class Engine:
         self.seed = seed
         self.vocabulary = Vocabulary(lexicon)
         self._cumulated, self._starts = self._table()
-
-    def rng(self, *key: str | int) -> np.random.Generator:
-        """The generator of one chunk."""
-        return np.random.default_rng(seed_for(self.seed, "synthetic", *key))
 
     def _table(self) -> tuple[npt.NDArray[np.float64], Ints]:
         """All cumulated weights in one increasing array: row (pool, theme) holds values from its number upwards."""
@@ -114,50 +84,42 @@ class Engine:
                 at += len(cdf)
         return np.concatenate(parts), np.array(starts)
 
-    def topics(self, rng: np.random.Generator, count: int) -> Ints:
-        """A theme for each row: 0 is none."""
-        drawn = rng.integers(1, len(TOPICS) + 1, size=count)
-        return np.where(rng.random(count) < _THEMED, drawn, 0)
+    def rows(self, key: str, compiled: Compiled, split: str, count: int, *, whole: bool = False) -> WorldRows:
+        """The first ``count`` rows of a task and split.
 
-    def draw(
-        self,
-        compiled: Compiled,
-        rng: np.random.Generator,
-        *,
-        split: str,
-        topics: Ints,
-        whole: bool = False,
-    ) -> WorldRows:
-        """Draw one row for each entry of ``topics``.
-
-        ``split``: one of :data:`SPLITS`; rows of another split come back not accepted.
         ``whole``: split by the row as a whole, not by each of its sentences (stories have too many).
         """
-        pattern = np.searchsorted(compiled.cdf, rng.random(len(topics)), side="right")
+        parts: list[WorldRows] = []
+        while (missing := count - sum(map(len, parts))) > 0:
+            rng = np.random.default_rng(seed_for(self.seed, "synthetic", key, split, len(parts)))
+            found = self._draw(compiled, rng, split, whole=whole)
+            parts.append(found.take(np.arange(min(missing, len(found)))))
+        return WorldRows.joined(parts)
+
+    def _draw(self, compiled: Compiled, rng: np.random.Generator, split: str, *, whole: bool) -> WorldRows:
+        """A chunk without the rows of another split, and those in which two variables are the same word."""
+        drawn = rng.integers(1, len(TOPICS) + 1, size=CHUNK)
+        topics = np.where(rng.random(CHUNK) < _THEMED, drawn, 0)  # 0 is none
+        pattern = np.searchsorted(compiled.cdf, rng.random(CHUNK), side="right")
         pattern = np.minimum(pattern, len(compiled.patterns) - 1)
-        variables = compiled.variable_count[pattern]
-        variable_offset = offsets(variables)
-        pools = compiled.variable_pool[ragged(compiled.variable_start[pattern], variables)]
-        uniform = rng.random(len(pools))
-        table = pools * (len(TOPICS) + 1) + np.repeat(topics, variables)
+        pools = compiled.pools.take(pattern)
+        table = pools.values * (len(TOPICS) + 1) + np.repeat(topics, pools.lengths)
+        uniform = rng.random(len(table))
         values = np.searchsorted(self._cumulated, table + uniform, side="right") - self._starts[table]
-        tokens = compiled.token_count[pattern]
-        index = ragged(compiled.token_start[pattern], tokens)
-        variable = compiled.token_variable[index]
-        base = compiled.token_base[index]
-        place = np.repeat(variable_offset[:-1], tokens) + np.maximum(variable, 0)
+        tokens, sentences = compiled.tokens.take(pattern), compiled.sentences.take(pattern)
+        variable, base = compiled.variable[tokens.values], compiled.base[tokens.values]
+        place = np.repeat(pools.offsets[:-1], tokens.lengths) + np.maximum(variable, 0)
         fixed = variable < 0
         value = values[np.where(fixed, 0, place)] if len(values) else np.zeros_like(base)
         ids = np.where(fixed, base, self.vocabulary.flat[np.where(fixed, 0, base + value)])
-        sentences = compiled.sentence_count[pattern]
-        lengths = compiled.sentence_length[ragged(compiled.sentence_start[pattern], sentences)]
-        sentence_offset, row_sentence = offsets(lengths), offsets(sentences)
-        self._spell(ids, sentence_offset[:-1])
-        accepted = self._distinct(compiled, pattern, variable_offset, values)
-        row_offset = offsets(tokens)
-        units = (row_offset, np.arange(len(topics) + 1)) if whole else (sentence_offset, row_sentence)
-        accepted &= _in_split(self.vocabulary.arrays.hashes[ids], *units, split)
-        return WorldRows(pattern, ids, index, row_offset, sentence_offset, row_sentence, accepted)
+        rows = WorldRows(pattern, tokens, Ragged(ids, tokens.offsets), sentences)
+        self._spell(ids, rows.sentence_offsets[:-1])
+        accepted = self._in_split(rows, split, whole=whole)
+        twins = compiled.twins.take(pattern)
+        owner = twins.owners()
+        first, second = (twins.values + pools.offsets[owner][:, None]).T
+        accepted[owner[values[first] == values[second]]] = False
+        return rows.take(np.flatnonzero(accepted))
 
     def _spell(self, ids: Ints, first: Ints) -> None:
         """``a`` becomes ``an`` before a vowel; sentences begin with a capital."""
@@ -166,33 +128,21 @@ class Engine:
         ids[change[vowel[ids[change + 1]]]] = self.vocabulary.an
         ids[first] = capital[ids[first]]
 
-    @staticmethod
-    def _distinct(
-        compiled: Compiled, pattern: Ints, variable_offset: Ints, values: Ints
-    ) -> npt.NDArray[np.bool_]:
-        """Rows in which no two variables of one pool are the same lexeme."""
-        good = np.ones(len(pattern), dtype=bool)
-        count = compiled.twin_count[pattern]
-        pairs = compiled.twins[ragged(compiled.twin_start[pattern], count)]
-        if len(pairs):
-            row = np.repeat(np.arange(len(pattern)), count)
-            at = variable_offset[row]
-            good[row[values[at + pairs[:, 0]] == values[at + pairs[:, 1]]]] = False
-        return good
-
-
-def _in_split(hashes: Hashes, sentence_offset: Ints, row_sentence: Ints, split: str) -> npt.NDArray[np.bool_]:
-    """Rows whose every sentence hashes into the split."""
-    low, high = SPLITS[split]
-    bucket = sentence_buckets(hashes, sentence_offset)
-    outside = (bucket < low) | (bucket >= high)
-    inside: npt.NDArray[np.bool_] = np.add.reduceat(outside, row_sentence[:-1]) == 0
-    return inside
+    def _in_split(self, rows: WorldRows, split: str, *, whole: bool) -> npt.NDArray[np.bool_]:
+        """Rows of which every sentence, or the whole, hashes into the split."""
+        low, high = SPLITS[split]
+        hashes = self.vocabulary.arrays.hashes[rows.ids.values]
+        bucket = sentence_buckets(hashes, rows.ids.offsets if whole else rows.sentence_offsets)
+        outside = (bucket < low) | (bucket >= high)
+        if whole:
+            return ~outside
+        inside: npt.NDArray[np.bool_] = np.add.reduceat(outside, rows.sentences.offsets[:-1]) == 0
+        return inside
 
 
 def sentence_buckets(hashes: Hashes, sentence_offset: Ints) -> Ints:
     """A number from 0 to 9 for each sentence, from the hashes of its words and their order alone."""
-    position = ragged(np.zeros(len(sentence_offset) - 1, dtype=np.int64), np.diff(sentence_offset))
+    position = np.arange(len(hashes)) - np.repeat(sentence_offset[:-1], np.diff(sentence_offset))
     mixed = hashes * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= (position.astype(np.uint64) + np.uint64(1)) * np.uint64(0xC2B2AE3D27D4EB4F)
     mixed ^= mixed >> np.uint64(29)

@@ -218,9 +218,8 @@ class Grammar(Phrases):
             return f" (obl {self.place(self.random.choice(words))})"
         if name == "give":
             person, thing = self.object(("noun.person",), 0), self.object(pools, depth)
-            if person.endswith("/PRON") or self.chance(0.5):
-                return f" (iobj {person}) (obj {thing})"
-            return f" (obj {thing}) (obl to {person})"
+            double = person.endswith("/PRON") or self.chance(0.5)
+            return f" (iobj {person}) (obj {thing})" if double else f" (obj {thing}) (obl to {person})"
         if name == "say":
             that = "that/SCONJ " if self.chance(0.7) else ""
             return f" (ccomp {that}{self.clause(depth - 1)})"

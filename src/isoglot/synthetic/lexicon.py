@@ -62,11 +62,6 @@ class Pool:
     name: str
     lexemes: tuple[Lexeme, ...]
 
-    @property
-    def form_names(self) -> tuple[str, ...]:
-        """The forms every lexeme of the pool has."""
-        return tuple(self.lexemes[0].forms)
-
     def weights(self, topic: str | None, *, boost: float) -> npt.NDArray[np.float64]:
         """Zipf-Mandelbrot weights, ``(rank + 2.7) ** -1.05``, times ``boost`` for the theme's own words."""
         weights = np.power(np.arange(len(self.lexemes), dtype=np.float64) + _SHIFT, -1.05)

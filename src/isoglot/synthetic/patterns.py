@@ -8,7 +8,7 @@ of rows is drawn with a handful of numpy calls (:mod:`isoglot.synthetic.engine`)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import combinations
 from typing import NamedTuple
@@ -61,7 +61,7 @@ class Pattern:
 
 
 class Vocabulary:
-    """Every string of a world as a number, and where each pool's forms begin in one flat table."""
+    """Every string of a world as a number, and where a pool's lexemes in a form begin (``base``) in one flat table."""
 
     def __init__(self, lexicon: Lexicon) -> None:
         self.strings: list[str] = []
@@ -69,12 +69,11 @@ class Vocabulary:
         self._capital: list[int] = []
         self._cache: Arrays | None = None
         self.pools = list(lexicon.pools)
-        self.pool_number = {name: i for i, name in enumerate(self.pools)}
-        self._base: dict[tuple[str, str], int] = {}
+        self.base: dict[tuple[str, str], int] = {}
         flat: list[int] = []
         for name, pool in lexicon.pools.items():
-            for form in pool.form_names:
-                self._base[name, form] = len(flat)
+            for form in pool.lexemes[0].forms:
+                self.base[name, form] = len(flat)
                 flat += [self.number(lex.forms[form]) for lex in pool.lexemes]
         self.flat: Ints = np.array(flat)
         self.a, self.an = self.number("a"), self.number("an")
@@ -91,10 +90,6 @@ class Vocabulary:
         if upper != string:
             self._capital[found] = self.number(upper)
         return found
-
-    def base(self, pool: str, form: str) -> int:
-        """Where a pool's forms begin in :attr:`flat`."""
-        return self._base[pool, form]
 
     @property
     def arrays(self) -> Arrays:
@@ -122,75 +117,82 @@ def _takes_an(word: str) -> bool:
     return lower[0] in "aeiou" or lower.startswith(("hour", "honest", "heir")) or lower in {"8", "11", "18"}
 
 
-@dataclass
-class Compiled:
-    """Patterns as flat arrays. ``x[start[p] : start[p] + count[p]]`` is what belongs to pattern ``p``."""
+def offsets(lengths: Ints) -> Ints:
+    """Where lists of these lengths begin when they stand one after the other, and the end."""
+    return np.concatenate([[0], np.cumsum(lengths)])
 
-    patterns: list[Pattern]
-    cdf: npt.NDArray[np.float64]
-    token_start: Ints
-    token_count: Ints
-    token_variable: Ints
-    token_base: Ints
-    variable_start: Ints
-    variable_count: Ints
-    variable_pool: Ints
-    sentence_start: Ints
-    sentence_count: Ints
-    sentence_length: Ints
-    twin_start: Ints
-    twin_count: Ints
-    twins: Ints
-    upos: list[str] = field(default_factory=list)
-    heads: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    deprels: list[str] = field(default_factory=list)
-    entities: list[str] = field(default_factory=list)
+
+class Ragged(NamedTuple):
+    """Lists one after the other: list ``r`` is ``values[offsets[r] : offsets[r + 1]]``."""
+
+    values: Ints
+    offsets: Ints
 
     @classmethod
-    def of(cls, patterns: Sequence[Pattern], vocabulary: Vocabulary) -> Compiled:
-        """Flatten patterns; the ones without weight are left out."""
-        kept = [p for p in patterns if p.weight > 0]
+    def of(cls, values: npt.ArrayLike, lengths: npt.ArrayLike) -> Ragged:
+        """Lists of these lengths."""
+        return cls(np.asarray(values, dtype=np.int64), offsets(np.asarray(lengths, dtype=np.int64)))
+
+    @property
+    def lengths(self) -> Ints:
+        """Of each list."""
+        return np.diff(self.offsets)
+
+    def owners(self) -> Ints:
+        """The list that each value is in."""
+        return np.repeat(np.arange(len(self.offsets) - 1), self.lengths)
+
+    def take(self, lists: Ints) -> Ragged:
+        """Some of the lists, in the order asked for."""
+        lengths = self.lengths[lists]
+        begin = offsets(lengths)
+        chosen = np.arange(begin[-1]) + np.repeat(self.offsets[lists] - begin[:-1], lengths)
+        return Ragged(self.values[chosen], begin)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Ragged]) -> Ragged:
+        """The lists of several."""
+        lengths = np.concatenate([part.lengths for part in parts])
+        return cls.of(np.concatenate([part.values for part in parts]), lengths)
+
+
+class Compiled:
+    """Patterns as flat arrays; the ones without weight are left out.
+
+    Attributes:
+        tokens: by pattern, numbers of its tokens, by which the lists ``upos``, ``heads``, ``deprels`` and
+            ``entities`` and the arrays ``variable`` and ``base`` go.
+        pools: by pattern, the pools of its variables.
+        sentences: by pattern, how many tokens its sentences have.
+        twins: by pattern, pairs of variables that must differ: "Anna met Anna" is no English and spoils labels.
+    """
+
+    def __init__(self, patterns: Sequence[Pattern], vocabulary: Vocabulary) -> None:
+        self.patterns = kept = [p for p in patterns if p.weight > 0]
         weights = np.array([p.weight for p in kept])
+        self.cdf = np.cumsum(weights / weights.sum())
         tokens = [[t for s in p.sentences for t in s] for p in kept]
         flat = [t for ts in tokens for t in ts]
-        pools = [v for p in kept for v in p.variables]
-        # Two variables of one pool must differ: "Anna met Anna" is no English and spoils labels.
+        self.tokens = Ragged.of(range(len(flat)), [len(ts) for ts in tokens])
+        self.upos, self.heads = [t.upos for t in flat], [t.head for t in flat]
+        self.deprels, self.entities = [t.deprel for t in flat], [t.entity for t in flat]
+        self.variable = np.array([t.variable for t in flat])
+        self.base = np.array(
+            [
+                vocabulary.number(t.text)
+                if t.variable < 0
+                else vocabulary.base[p.variables[t.variable], t.text]
+                for p, ts in zip(kept, tokens, strict=True)
+                for t in ts
+            ]
+        )
+        pools = [vocabulary.pools.index(name) for p in kept for name in p.variables]
+        self.pools = Ragged.of(pools, [len(p.variables) for p in kept])
+        lengths = [len(s) for p in kept for s in p.sentences]
+        self.sentences = Ragged.of(lengths, [len(p.sentences) for p in kept])
         twins = [
             [(i, j) for i, j in combinations(range(len(p.variables)), 2) if p.variables[i] == p.variables[j]]
             for p in kept
         ]
-        bases = [
-            vocabulary.number(t.text) if t.variable < 0 else vocabulary.base(p.variables[t.variable], t.text)
-            for p, ts in zip(kept, tokens, strict=True)
-            for t in ts
-        ]
-        token_start, token_count = _spans([len(t) for t in tokens])
-        variable_start, variable_count = _spans([len(p.variables) for p in kept])
-        sentence_start, sentence_count = _spans([len(p.sentences) for p in kept])
-        twin_start, twin_count = _spans([len(t) for t in twins])
-        return cls(
-            patterns=kept,
-            cdf=np.cumsum(weights / weights.sum()),
-            token_start=token_start,
-            token_count=token_count,
-            token_variable=np.array([t.variable for t in flat], dtype=np.int64),
-            token_base=np.array(bases, dtype=np.int64),
-            variable_start=variable_start,
-            variable_count=variable_count,
-            variable_pool=np.array([vocabulary.pool_number[v] for v in pools], dtype=np.int64),
-            sentence_start=sentence_start,
-            sentence_count=sentence_count,
-            sentence_length=np.array([len(s) for p in kept for s in p.sentences], dtype=np.int64),
-            twin_start=twin_start,
-            twin_count=twin_count,
-            twins=np.array([pair for t in twins for pair in t], dtype=np.int64).reshape(-1, 2),
-            upos=[t.upos for t in flat],
-            heads=np.array([t.head for t in flat], dtype=np.int64),
-            deprels=[t.deprel for t in flat],
-            entities=[t.entity for t in flat],
-        )
-
-
-def _spans(counts: list[int]) -> tuple[Ints, Ints]:
-    count = np.array(counts, dtype=np.int64)
-    return np.cumsum(count) - count, count
+        pairs = np.array([pair for own in twins for pair in own], dtype=np.int64).reshape(-1, 2)
+        self.twins = Ragged.of(pairs, [len(own) for own in twins])

@@ -21,6 +21,12 @@ ADJECTIVES = {
     "noun.mass": ("adj.quality",),
 }
 POSSESSIVES = ("his", "her", "their", "our", "my", "your", "its")
+_DETERMINERS = {
+    ("dem", True): ("these", "those"),
+    ("dem", False): ("this", "that"),
+    ("quant", True): ("some", "all", "several", "many", "few"),
+    ("quant", False): ("every", "each", "another"),
+}  # by kind, and whether the noun is a plural
 PLACE_PREPOSITIONS = ("in", "near", "behind", "at", "outside", "inside", "beside", "opposite")
 
 
@@ -103,19 +109,14 @@ class Phrases:
             return f"(nmod:poss {owner} (case 's/PART))"
         if kind == "poss":
             return f"(nmod:poss {self.random.choice(POSSESSIVES)}/PRON)"
-        if kind == "the":
-            return "the"
-        if mass:
+        if mass and kind != "the":
             return "some/DET" if kind == "quant" else ""
-        if kind == "dem":
-            return f"{self.random.choice(('these', 'those') if plural else ('this', 'that'))}/DET"
-        if not plural:
-            return f"{self.random.choice(('every', 'each', 'another'))}/DET" if kind == "quant" else "a"
-        if kind == "quant":
-            return f"{self.random.choice(('some', 'all', 'several', 'many', 'few'))}/DET"
-        if self.chance(0.5):
-            return self.pick((("number.word:form", 3.0), ("number.digits:form", 1.0)))
-        return ""
+        if kind == "a" and plural:
+            numbers = (("number.word:form", 3.0), ("number.digits:form", 1.0))
+            return self.pick(numbers) if self.chance(0.5) else ""
+        if kind in ("the", "a"):
+            return kind
+        return f"{self.random.choice(_DETERMINERS[kind, plural])}/DET"
 
     def place(self, preposition: str | None = None) -> str:
         """A prepositional phrase of place."""

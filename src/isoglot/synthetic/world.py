@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from datasets import Dataset, DatasetInfo, Features, List, Value
 from datasets.table import InMemoryTable
@@ -17,7 +16,7 @@ from datasets.table import InMemoryTable
 from isoglot.errors import ConfigurationError
 from isoglot.schema import PAIR, SPAN, TAGGED, TEXT, TREEBANK
 from isoglot.seeding import seed_for
-from isoglot.synthetic.engine import CHUNK, SPLITS, Engine, WorldRows
+from isoglot.synthetic.engine import SPLITS, Engine, WorldRows
 from isoglot.synthetic.families import inference_patterns
 from isoglot.synthetic.grammar import sample_patterns
 from isoglot.synthetic.lexicon import Lexicon, build_lexicon
@@ -55,26 +54,10 @@ class World:
         self.lexicon: Lexicon = build_lexicon(seed, size=size)
         self.engine = Engine(self.lexicon, seed)
 
-    @cached_property
-    def _sentences(self) -> Compiled:
-        patterns = sample_patterns(_PATTERNS, seed_for(self.seed, "grammar"))
-        return Compiled.of(patterns, self.engine.vocabulary)
-
-    @cached_property
-    def _named(self) -> Compiled:
-        """Sentence patterns of which most have a name."""
-
-        def weight(pattern: Pattern) -> float:
-            return 1.0 if any(t.entity != "O" for t in pattern.sentences[0]) else 0.25
-
-        patterns = [replace(p, weight=weight(p)) for p in self._sentences.patterns]
-        return Compiled.of(patterns, self.engine.vocabulary)
-
     def text(self, n: int, *, split: str = "train") -> Dataset:
         """Plain text (TEXT), punctuation attached."""
-        chunks = self._chunks("text", self._sentences, split, n)
-        texts = [text for rows in chunks for text in self._texts(rows)]
-        return _dataset({"text": texts, "language": ["en"] * n}, TEXT)
+        rows = self._rows("text", n, split)
+        return _dataset({"text": self._texts(rows, rows.ids.offsets)}, TEXT, n)
 
     def treebank(self, n: int, *, split: str = "train", of: str = "text") -> Dataset:
         """Dependency trees (TREEBANK) with the further columns ``entities`` (IOB2) and ``text`` (detokenised).
@@ -85,49 +68,25 @@ class World:
         """
         if of not in _TREES:
             raise ConfigurationError(f"trees of {of!r} asked for; there are those of {', '.join(_TREES)}")
-        compiled: Compiled = getattr(self, _TREES[of])
-        rows, names = self._collect(of, compiled, split, n, whole=of == "qa"), self.engine.vocabulary.strings
-        sentences = rows.sentence_offset
-
-        def words(values: list[str]) -> pa.Array:
-            return self._token_column(rows, values, sentences)
-
+        rows, compiled = self._rows(of, n, split), getattr(self, _TREES[of])
+        sentences, tokens = rows.sentence_offsets, rows.tokens.values
         columns = {
-            "words": _list_column(sentences, rows.ids, names),
-            "upos": words(compiled.upos),
-            "heads": _list_column(sentences, compiled.heads[rows.token_index], None),
-            "deprels": words(compiled.deprels),
-            "language": ["en"] * (len(sentences) - 1),
-            "entities": words(compiled.entities),
-            "text": self._sentence_texts(rows),
+            "words": _lists(sentences, self.engine.vocabulary.strings, rows.ids.values),
+            **{
+                name: _lists(sentences, getattr(compiled, name), tokens)
+                for name in ("upos", "heads", "deprels", "entities")
+            },
+            "text": self._texts(rows, sentences),
         }
-        return _dataset(columns, _TREEBANK)
+        return _dataset(columns, _TREEBANK, len(sentences) - 1)
 
     def pos(self, n: int, *, split: str = "train") -> Dataset:
         """Words with universal part-of-speech tags (TAGGED)."""
-        return self._tagged("pos", self._sentences, self._sentences.upos, split, n)
+        return self._tagged("pos", self._sentences.upos, n, split)
 
     def ner(self, n: int, *, split: str = "train") -> Dataset:
         """Words with IOB2 tags of PER, ORG and LOC (TAGGED); about one sentence in eight has no name."""
-        return self._tagged("ner", self._named, self._named.entities, split, n)
-
-    def _tagged(self, key: str, compiled: Compiled, tags: list[str], split: str, n: int) -> Dataset:
-        rows = self._collect(key, compiled, split, n)
-        words = _list_column(rows.row_offset, rows.ids, self.engine.vocabulary.strings)
-        columns = {"words": words, "tags": self._token_column(rows, tags), "language": ["en"] * n}
-        return _dataset(columns, TAGGED)
-
-    @cached_property
-    def _inferences(self) -> Compiled:
-        return Compiled.of(inference_patterns(), self.engine.vocabulary)
-
-    @cached_property
-    def _wordings(self) -> Compiled:
-        return Compiled.of(wording_patterns(), self.engine.vocabulary)
-
-    @cached_property
-    def _stories(self) -> Compiled:
-        return Compiled.of(story_patterns(_STORIES, seed_for(self.seed, "stories")), self.engine.vocabulary)
+        return self._tagged("ner", self._named.entities, n, split)
 
     def nli(self, n: int, *, split: str = "train") -> Dataset:
         """Premise and hypothesis (PAIR); the label, entailment, neutral or contradiction, follows from the meanings.
@@ -135,116 +94,107 @@ class World:
         Quantifiers, hypernyms, modifiers, negation, voice, swapped roles, comparisons, counts, *and* and *or*, reports,
         opposites, before and after. Weights make labels equally frequent and independent of any single word.
         """
-        return self._pairs("nli", self._inferences, split, n)
+        return self._pairs("nli", self._inferences, n, split)
 
     def paws(self, n: int, *, split: str = "train") -> Dataset:
         """Two wordings with nearly the same words (PAIR): ``"1"`` if they mean the same, else ``"0"``."""
-        return self._pairs("paws", self._wordings, split, n)
+        return self._pairs("paws", self._wordings, n, split)
 
     def qa(self, n: int, *, split: str = "train") -> Dataset:
         """Stories with a question and the answer's span (SPAN), among distractors of the same type.
 
         A story as a whole is in one split; single sentences of it may occur in another.
         """
-        compiled = self._stories
-        rows = self._collect("qa", compiled, split, n, whole=True)
-        sentences = self._sentence_texts(rows)
-        at = rows.row_sentence.tolist()
+        rows = self._rows("qa", n, split)
+        sentences = self._texts(rows, rows.sentence_offsets)
+        at = rows.sentences.offsets.tolist()
         contexts = [" ".join(sentences[a : b - 1]) for a, b in pairwise(at)]
-        questions = [sentences[b - 1] for b in at[1:]]
-        spans = np.array([p.answer for p in compiled.patterns])[rows.pattern]
-        starts, ends = self._characters(rows, spans)
-        answers = [c[a:b] for c, a, b in zip(contexts, starts, ends, strict=True)]
+        spans = np.array([p.answer for p in self._stories.patterns])[rows.pattern]
+        answers = [
+            {"text": [context[a:b]], "start": [a]}
+            for context, a, b in zip(contexts, *self._characters(rows, spans), strict=True)
+        ]
         columns = {
             "id": [f"{self.seed}-{split}-{i}" for i in range(n)],
-            "question": questions,
+            "question": [sentences[b - 1] for b in at[1:]],
             "context": contexts,
-            "answers": pa.array(
-                [{"text": [a], "start": [s]} for a, s in zip(answers, starts, strict=True)],
-                SPAN.arrow_schema.field("answers").type,
-            ),
-            "language": ["en"] * n,
+            "answers": pa.array(answers, SPAN.arrow_schema.field("answers").type),
         }
-        return _dataset(columns, SPAN)
+        return _dataset(columns, SPAN, n)
 
-    def _characters(self, rows: WorldRows, spans: Ints) -> tuple[list[int], list[int]]:
-        """Character offsets of token spans: each token is as long as its piece, with the space before it."""
-        pieces = self.engine.vocabulary.arrays.pieces[rows.ids]
-        lengths = np.fromiter((len(p) for p in pieces), dtype=np.int64, count=len(pieces))
-        ends = np.cumsum(lengths)
-        # The first piece of a row has lost its space: hence the one less in what lies before.
-        before = (ends - lengths)[rows.row_offset[:-1]] + 1
-        first, last = rows.row_offset[:-1] + spans[:, 0], rows.row_offset[:-1] + spans[:, 1] - 1
-        spaces = np.array([p.startswith(" ") for p in pieces[first]])
-        start = (ends - lengths)[first] - before + spaces
-        return start.tolist(), (ends[last] - before).tolist()
+    @cached_property
+    def _sentences(self) -> Compiled:
+        patterns = sample_patterns(_PATTERNS, seed_for(self.seed, "grammar"))
+        return Compiled(patterns, self.engine.vocabulary)
 
-    def _pairs(self, key: str, compiled: Compiled, split: str, n: int) -> Dataset:
-        rows = self._collect(key, compiled, split, n)
-        sentences = self._sentence_texts(rows)
-        columns = {
-            "first": sentences[::2],
-            "second": sentences[1::2],
-            "label": [compiled.patterns[i].label for i in rows.pattern.tolist()],
-            "language": ["en"] * n,
-        }
-        return _dataset(columns, PAIR)
+    @cached_property
+    def _named(self) -> Compiled:
+        """Sentence patterns of which most have a name."""
 
-    def _sentence_texts(self, rows: WorldRows) -> list[str]:
-        """Every sentence of every row."""
-        return self._texts(rows, rows.sentence_offset)
+        def weight(pattern: Pattern) -> float:
+            return 1.0 if any(t.entity != "O" for t in pattern.sentences[0]) else 0.25
 
-    @staticmethod
-    def _token_column(rows: WorldRows, values: list[str], offsets: Ints | None = None) -> pa.Array:
-        names = sorted(set(values))
-        number = {name: i for i, name in enumerate(names)}
-        codes = np.array([number[v] for v in values])
-        return _list_column(rows.row_offset if offsets is None else offsets, codes[rows.token_index], names)
+        patterns = [replace(p, weight=weight(p)) for p in self._sentences.patterns]
+        return Compiled(patterns, self.engine.vocabulary)
 
-    def _texts(self, rows: WorldRows, offsets: Ints | None = None) -> list[str]:
-        """The rows, or what lies between other offsets, as plain text."""
-        pieces = self.engine.vocabulary.arrays.pieces[rows.ids].tolist()
-        at = (rows.row_offset if offsets is None else offsets).tolist()
-        return ["".join(pieces[a:b])[1:] for a, b in pairwise(at)]
+    @cached_property
+    def _inferences(self) -> Compiled:
+        return Compiled(inference_patterns(), self.engine.vocabulary)
 
-    def _chunks(
-        self, key: str, compiled: Compiled, split: str, n: int, *, whole: bool = False
-    ) -> Iterator[WorldRows]:
-        """Accepted rows, chunk after chunk, until there are ``n``."""
-        self._check(n, split)
-        found, chunk = 0, 0
-        while found < n:
-            rng = self.engine.rng(key, split, chunk)
-            topics = self.engine.topics(rng, CHUNK)
-            rows = self.engine.draw(compiled, rng, split=split, topics=topics, whole=whole)
-            rows = rows.take(np.flatnonzero(rows.accepted)[: n - found])
-            found, chunk = found + len(rows), chunk + 1
-            yield rows
+    @cached_property
+    def _wordings(self) -> Compiled:
+        return Compiled(wording_patterns(), self.engine.vocabulary)
 
-    def _collect(self, key: str, compiled: Compiled, split: str, n: int, *, whole: bool = False) -> WorldRows:
-        return WorldRows.joined(list(self._chunks(key, compiled, split, n, whole=whole)))
+    @cached_property
+    def _stories(self) -> Compiled:
+        return Compiled(story_patterns(_STORIES, seed_for(self.seed, "stories")), self.engine.vocabulary)
 
-    @staticmethod
-    def _check(n: int, split: str) -> None:
+    def _rows(self, kind: str, n: int, split: str) -> WorldRows:
+        """The rows of a data set, before their words are joined."""
         if n < 1:
             raise ConfigurationError(f"{n} rows given; needed is at least 1; use n=1000")
         if split not in SPLITS:
             raise ConfigurationError(
                 f"split {split!r} given; needed is one of {', '.join(SPLITS)}; use split='train'"
             )
+        return self.engine.rows(kind, getattr(self, _TREES[kind]), split, n, whole=kind == "qa")
+
+    def _tagged(self, kind: str, tags: list[str], n: int, split: str) -> Dataset:
+        rows = self._rows(kind, n, split)
+        words = _lists(rows.ids.offsets, self.engine.vocabulary.strings, rows.ids.values)
+        columns = {"words": words, "tags": _lists(rows.tokens.offsets, tags, rows.tokens.values)}
+        return _dataset(columns, TAGGED, n)
+
+    def _pairs(self, kind: str, compiled: Compiled, n: int, split: str) -> Dataset:
+        rows = self._rows(kind, n, split)
+        sentences = self._texts(rows, rows.sentence_offsets)
+        labels = [compiled.patterns[i].label for i in rows.pattern.tolist()]
+        return _dataset({"first": sentences[::2], "second": sentences[1::2], "label": labels}, PAIR, n)
+
+    def _texts(self, rows: WorldRows, offsets: Ints) -> list[str]:
+        """What lies between offsets, as plain text."""
+        pieces = self.engine.vocabulary.arrays.pieces[rows.ids.values].tolist()
+        return ["".join(pieces[a:b])[1:] for a, b in pairwise(offsets.tolist())]
+
+    def _characters(self, rows: WorldRows, spans: Ints) -> tuple[list[int], list[int]]:
+        """Character offsets of token spans: each token is as long as its piece, with the space before it."""
+        pieces, begin = self.engine.vocabulary.arrays.pieces[rows.ids.values], rows.ids.offsets[:-1]
+        at = np.cumsum([0, *map(len, pieces)])
+        # The first piece of a row has lost its space: hence the one more in what lies before.
+        first, last, before = begin + spans[:, 0], begin + spans[:, 1], at[begin] + 1
+        spaces = np.array([p.startswith(" ") for p in pieces[first]])
+        return (at[first] - before + spaces).tolist(), (at[last] - before).tolist()
 
 
-def _list_column(
-    offsets: npt.NDArray[np.int64], values: npt.NDArray[np.int64], names: Sequence[str] | None
-) -> pa.Array:
-    """A list column: row ``r`` holds ``values[offsets[r]:offsets[r + 1]]``, as names if names are given, else int32."""
-    flat = pa.array(values.astype(np.int32))
-    if names is not None:
-        flat = pa.array(list(names), pa.string()).take(flat)
-    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), flat)
+def _lists(offsets: Ints, values: Sequence[Any], chosen: Ints) -> pa.Array:
+    """A list column: row ``r`` holds the values that are chosen from ``offsets[r]`` to ``offsets[r + 1]``."""
+    return pa.ListArray.from_arrays(
+        pa.array(offsets.astype(np.int32)), pa.array(values).take(pa.array(chosen))
+    )
 
 
-def _dataset(columns: Mapping[str, Any], features: Features) -> Dataset:
-    """A data set of Arrow columns in the order of its features."""
-    table = pa.table({name: columns[name] for name in features}).cast(features.arrow_schema)
+def _dataset(columns: Mapping[str, Any], features: Features, count: int) -> Dataset:
+    """A data set of so many rows in English, its columns in the order of the features."""
+    filled = {**columns, "language": ["en"] * count}
+    table = pa.table({name: filled[name] for name in features}).cast(features.arrow_schema)
     return Dataset(InMemoryTable(table), info=DatasetInfo(features=features))

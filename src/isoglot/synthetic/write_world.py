@@ -7,19 +7,19 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from datasets import Dataset
 
 from isoglot.errors import ConfigurationError
 from isoglot.runs.folder import make_once
+from isoglot.synthetic.engine import SPLITS
 from isoglot.synthetic.options import WorldRequest
 from isoglot.synthetic.world import World
 
 WORLD_MANIFEST = "world.json"
 """Not ``manifest.json``, by which the readers of tasks tell a corpus: here each task has a folder of its own."""
 
-SPLITS = ("train", "dev", "test")
 LANGUAGE = "en"
 
 
@@ -36,18 +36,6 @@ class WorldSummary:
     files: dict[str, int]
     seconds: float
     skipped: bool = False
-
-
-Make = Callable[[int, str], Dataset]
-Render = Callable[[Dataset, str], Iterator[str]]
-
-
-class _File(NamedTuple):
-    name: str
-    split: str
-    rows: int
-    make: Make
-    render: Render
 
 
 def write_world(
@@ -71,62 +59,42 @@ def write_world(
     """
     began = time.monotonic()
     request = request or WorldRequest()
-    _check(request)
-    target = Path(out)
+    planned = [
+        (kind, file, render, split)
+        for kind, file, render in _FILES
+        for split in SPLITS
+        if request.rows(kind, split)
+    ]
+    if not planned:
+        raise ConfigurationError("nothing is asked for; give for example --text 20000 --pos 4000")
 
     def make(folder: Path) -> dict[str, Any]:
-        files: dict[str, int] = {}
-        planned = _plan(World(request.seed, request.size), request)
-        for number, plan in enumerate(planned):
+        world, files = World(request.seed, request.size), dict[str, int]()
+        for number, (kind, file, render, split) in enumerate(planned):
             if progress is not None:
                 progress.progress("files of the world", number, len(planned))
-            made = plan.make(plan.rows, plan.split)
-            path = folder / plan.name
+            rows = request.rows(kind, split)
+            if render is _conllu:
+                made = world.treebank(rows, split=split, of=kind)
+            else:
+                made = getattr(world, kind)(rows, split=split)
+            path = folder / file.format(split)
             path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("w", encoding="utf-8", newline="\n") as file:
-                file.writelines(plan.render(made, plan.split))
-            files[plan.name] = len(made)
+            with path.open("w", encoding="utf-8", newline="\n") as lines:
+                lines.writelines(render(made, split))
+            files[file.format(split)] = len(made)
         return {"files": files}
 
-    wanted = {"world": request.model_dump()}
+    target, wanted = Path(out), {"world": request.model_dump()}
     manifest, made_now = make_once(
         target, wanted, make, what="world", overwrite=overwrite, name=WORLD_MANIFEST
     )
     return WorldSummary(target, manifest["files"], time.monotonic() - began, skipped=not made_now)
 
 
-def _check(request: WorldRequest) -> None:
-    kinds = ("text", "pos", "ner", "nli", "paws", "qa")
-    if not any(request.rows(kind, split) for kind in kinds for split in SPLITS):
-        raise ConfigurationError("nothing is asked for; give for example --text 20000 --pos 4000")
-
-
-def _plan(world: World, request: WorldRequest) -> list[_File]:
-    """The files to write."""
-
-    def trees(of: str) -> Make:
-        return lambda n, split: world.treebank(n, split=split, of=of)
-
-    def plain(made: Dataset, split: str) -> Iterator[str]:
-        del split
-        return (f"{line}\n" for line in made["text"])
-
-    kinds: list[tuple[str, str, Make, Render]] = [
-        ("text", "text/en.{}.txt", lambda n, split: world.text(n, split=split), plain),
-        ("pos", "pos/en.{}.conllu", trees("pos"), _conllu),
-        ("ner", "ner/en/{}", lambda n, split: world.ner(n, split=split), _panx),
-        ("nli", "nli/en.{}.tsv", lambda n, split: world.nli(n, split=split), _xnli),
-        ("paws", "paws/en.{}.tsv", lambda n, split: world.paws(n, split=split), _paws),
-        ("qa", "qa/en.{}.json", lambda n, split: world.qa(n, split=split), _squad),
-    ]
-    parsed = ("text", "ner", "nli", "paws", "qa")
-    kinds += [(kind, f"trees/{kind}.{{}}.conllu", trees(kind), _conllu) for kind in parsed]
-    return [
-        _File(name.format(split), split, request.rows(kind, split), make, render)
-        for kind, name, make, render in kinds
-        for split in SPLITS
-        if request.rows(kind, split)
-    ]
+def _plain(rows: Dataset, split: str) -> Iterator[str]:
+    del split
+    return (f"{line}\n" for line in rows["text"])
 
 
 def _conllu(rows: Dataset, split: str) -> Iterator[str]:
@@ -163,27 +131,25 @@ def _paws(rows: Dataset, split: str) -> Iterator[str]:
 
 def _squad(rows: Dataset, split: str) -> Iterator[str]:
     del split
-    articles = [
-        {
-            "title": row["id"],
-            "paragraphs": [
-                {
-                    "context": row["context"],
-                    "qas": [
-                        {
-                            "id": row["id"],
-                            "question": row["question"],
-                            "answers": [
-                                {"text": text, "answer_start": start}
-                                for text, start in zip(
-                                    row["answers"]["text"], row["answers"]["start"], strict=True
-                                )
-                            ],
-                        }
-                    ],
-                }
-            ],
+    articles = []
+    for row in rows:
+        answers = zip(row["answers"]["text"], row["answers"]["start"], strict=True)
+        asked = {
+            "id": row["id"],
+            "question": row["question"],
+            "answers": [{"text": text, "answer_start": start} for text, start in answers],
         }
-        for row in rows
-    ]
+        articles.append({"title": row["id"], "paragraphs": [{"context": row["context"], "qas": [asked]}]})
     yield json.dumps({"version": "1.1", "data": articles}, ensure_ascii=False) + "\n"
+
+
+_FILES: tuple[tuple[str, str, Callable[[Dataset, str], Iterator[str]]], ...] = (
+    ("text", "text/en.{}.txt", _plain),
+    ("pos", "pos/en.{}.conllu", _conllu),
+    ("ner", "ner/en/{}", _panx),
+    ("nli", "nli/en.{}.tsv", _xnli),
+    ("paws", "paws/en.{}.tsv", _paws),
+    ("qa", "qa/en.{}.json", _squad),
+    *((kind, f"trees/{kind}.{{}}.conllu", _conllu) for kind in ("text", "ner", "nli", "paws", "qa")),
+)
+"""Kind, file by split, and how its rows are written."""
