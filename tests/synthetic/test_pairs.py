@@ -11,9 +11,9 @@ from isoglot.schema import PAIR, require
 from isoglot.synthetic import World
 from isoglot.synthetic.families import entailment_families
 from isoglot.synthetic.pairs import (
+    balanced,
     entailment_label,
     entailment_pairs,
-    entailment_patterns,
     pair_key,
     paraphrase_pairs,
     stored_weights,
@@ -78,7 +78,7 @@ def test_stored_weights_are_those_of_the_families_and_of_the_solver() -> None:
 @pytest.mark.parametrize("number", range(len(entailment_families())))
 def test_each_family_is_balanced_and_varied(number: int) -> None:
     family = entailment_families()[number]
-    patterns = entailment_patterns(family)
+    patterns = balanced(family, entailment_pairs(family))
     labels: dict[str, float] = defaultdict(float)
     cues: dict[tuple[str, str], float] = defaultdict(float)
     for pattern in patterns:

@@ -8,13 +8,14 @@ no word, on either side, new or lost, is more frequent under one label than unde
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cache, partial
 from hashlib import blake2b
 from importlib import resources
 from itertools import permutations
 from random import Random
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,7 @@ from isoglot.synthetic.wordings import parse_wording, plain
 
 Pair = tuple[str, str, str]
 Floats = npt.NDArray[np.float64]
+Holds = Callable[[Any], object]
 
 WEIGHTS_FILE = "weights.txt"
 """Weights of each family's pairs; ``python benchmarks/world_weights.py`` writes them anew."""
@@ -32,28 +34,32 @@ MOST = 900
 """Pairs kept of a family: enough variety, and quick to balance."""
 
 
-@dataclass(frozen=True)
-class Statement:
+class Statement(NamedTuple):
     """A sentence with variables, and its truth in each model of its family (or, for paraphrases, its meaning)."""
 
     text: str
-    truth: tuple[object, ...]
+    truth: Any
     premise_only: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass
 class Family:
-    """Variables (name → pool) and statements about them."""
+    """Statements about the same variables (name → pool), each true or false in each of the models."""
 
     name: str
-    variables: Mapping[str, str]
-    statements: Sequence[Statement]
+    variables: dict[str, str]
+    models: Sequence[Any] = ()
     overlap: bool = True
     """Whether words that come or go are balanced too. Where only a neutral hypothesis can name somebody new (what
     happened to a person does not follow from sentences about others) they cannot be; each side's words always are."""
+    statements: list[Statement] = field(default_factory=list)
+
+    def say(self, text: str, holds: Holds, *, premise_only: bool = False) -> None:
+        """Add a statement that is true in the models in which ``holds`` is."""
+        self.statements.append(Statement(text, tuple(bool(holds(m)) for m in self.models), premise_only))
 
 
-def entailment_label(first: tuple[object, ...], second: tuple[object, ...]) -> str:
+def entailment_label(first: Sequence[bool], second: Sequence[bool]) -> str:
     """The relation of two statements, given their truth in all models."""
     if all(b for a, b in zip(first, second, strict=True) if a):
         return "entailment"
@@ -101,16 +107,6 @@ def stored_weights() -> dict[str, Floats]:
     text = resources.files("isoglot.synthetic").joinpath(WEIGHTS_FILE).read_text(encoding="utf-8")
     rows = (line.split() for line in text.splitlines())
     return {key: np.array(values, dtype=np.float64) for key, *values in rows}
-
-
-def entailment_patterns(family: Family) -> list[Pattern]:
-    """All labelled, balanced premise-hypothesis patterns of a family."""
-    return balanced(family, entailment_pairs(family))
-
-
-def paraphrase_patterns(family: Family) -> list[Pattern]:
-    """All labelled, balanced patterns of two wordings."""
-    return balanced(family, paraphrase_pairs(family))
 
 
 def balanced(family: Family, pairs: Sequence[Pair]) -> list[Pattern]:
