@@ -259,17 +259,24 @@ def _times() -> Family:
     family = Family("times", variables, list(product((-1, 0, 1, 2), repeat=3)), overlap=False)
     events = (("(nsubj X.form) V.past", 0), ("(nsubj Y.form) W.past", 1), ("(nsubj Z.form) U.past", 2))
     for one, i in events:
-        family.say(f"{one} .", lambda m, i=i: m[i] > -1)
+
+        def ever(m: Any, i: int = i) -> bool:
+            return bool(m[i] > -1)
+
+        family.say(f"{one} .", ever)
     for (one, i), (two, j) in permutations(events, 2):
 
         def before(m: Any, i: int = i, j: int = j) -> bool:
             return bool(-1 < m[i] < m[j])
 
+        def later(m: Any, i: int = i, j: int = j) -> bool:
+            return bool(m[i] >= m[j] > -1)
+
         family.say(f"{one} (advcl before {two}) .", before)
         family.say(f"(advcl before {two}) , {one} .", before)
         family.say(f"{two} (advcl after {one}) .", before)
         family.say(f"(advcl after {one}) , {two} .", before)
-        family.say(f"{one} (advcl , but not before {two}) .", lambda m, i=i, j=j: m[i] >= m[j] > -1)
+        family.say(f"{one} (advcl , but not before {two}) .", later)
     return family
 
 
