@@ -14,14 +14,14 @@ measure() {
     --languages de-en,en-fr,ro-en,en-hi --data "$data/wordalign/{language}.jsonl" --out "$runs/real_systems.jsonl"
 }
 measure "$runs/trimmed" encoder
-for name in mlm tlm weam ppa xlm_align align_mlm word_l2 self_training combined; do
+for name in mlm tlm weam ppa in_batch xlm_align align_mlm word_l2 self_training combined; do
   isoglot pretrain "$here/real_systems/$name.yaml" --out "$runs/real-$name"
   measure "$runs/real-$name" "$name"
 done
 
 # Transfer: fine-tuned on English, tested in other languages.
 tune=(-q --language en --set precision=bfloat16 --set warmup=0.1 --set epochs=1)
-for name in encoder mlm tlm weam ppa xlm_align align_mlm word_l2 self_training combined; do
+for name in encoder mlm tlm weam ppa in_batch xlm_align align_mlm word_l2 self_training combined; do
   from=$runs/real-$name out=$runs/tasks/$name
   [ "$name" = encoder ] && from=$runs/trimmed
   isoglot finetune "$from" --task pos "${tune[@]}" --set run="$name" --set learning_rate=1e-4 \
