@@ -54,7 +54,7 @@ def by_statistics(sources: Sequence[Source], request: AlignRequest, warn: Warn) 
         if isinstance(aligner, Eflomal):
             table = _program(aligner).align_words(source.sentences(), target.sentences())
         else:
-            table = _learned(source, target, aligner, sources)
+            table = _learned(source, target, aligner)
         lengths = source.lengths[:own], target.lengths[:own]
         links = _pair_links(table.rows(0, own), lengths, aligner)
         if shown:
@@ -70,14 +70,14 @@ def _program(aligner: Eflomal) -> EflomalAligner:
     )
 
 
-def _learned(source: Side, target: Side, wanted: FastAlign | Hmm, sources: Sequence[Source]) -> LinkTable:
+def _learned(source: Side, target: Side, wanted: FastAlign | Hmm) -> LinkTable:
     """The links of all of the text by a model that learns from it."""
     aligner = StatisticalAligner(
         wanted.kind, lowercase=wanted.lowercase, **wanted.decoding(), **dict(wanted.options)
     )
     keep = wanted.save is not None or wanted.lexicon is not None
     links = aligner.fit_align_sides(source, target, keep=keep).links
-    _keep(aligner, wanted, sources)
+    _keep(aligner, wanted)
     return links
 
 
@@ -89,7 +89,7 @@ def _by_loaded(wanted: Saved, sources: Sequence[Source], request: AlignRequest, 
             f"--set threshold given, but {wanted.load} is read by {aligner.symmetrisation}, which has none; leave "
             "it out, or add --symmetrise agreement"
         )
-    _keep(aligner, wanted, sources)
+    _keep(aligner, wanted)
     pairs, first = read_pairs(sources, mode=request.words, warn=warn), 0
     while window := list(islice(pairs, _WINDOW)):
         words = [_usable(pair, number, warn) for number, pair in enumerate(window, first + 1)]
@@ -159,20 +159,12 @@ def _pair_links(
                 yield PairLinks(pairs[a:b], values[a:b], score)
 
 
-def _keep(aligner: StatisticalAligner, wanted: FastAlign | Hmm | Saved, sources: Sequence[Source]) -> None:
+def _keep(aligner: StatisticalAligner, wanted: FastAlign | Hmm | Saved) -> None:
     """Write the model and the lexicon that were asked for."""
     if wanted.save is not None:
         aligner.save(wanted.save)
     if wanted.lexicon is not None and aligner.model is not None:
-        from isoglot.align.statistical.lexicon_export import lexicon, write_lexicon  # noqa: PLC0415 - `datasets` is slow
-
-        first = sources[0]
-        entries = lexicon(
-            aligner.model,
-            source_language=first.source_language or "",
-            target_language=first.target_language or "",
-        )
-        write_lexicon(entries, wanted.lexicon)
+        aligner.model.write_lexicon(wanted.lexicon)
 
 
 @contextmanager

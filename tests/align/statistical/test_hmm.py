@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 
 from isoglot.align.statistical import decoding, markov
 from isoglot.align.statistical.bitext import encode
-from isoglot.align.statistical.hmm import Jumps
+from isoglot.align.statistical.hmm import Jumps, PrefixClasses, prefix
 from isoglot.align.statistical.hmm_training import _State, estimate
 from isoglot.align.statistical.model import StatisticalAligner
 from isoglot.align.statistical.options import HmmOptions
 from isoglot.align.statistical.pair_table import PairTable
-from isoglot.align.statistical.prefixes import PrefixClasses, prefix
 from isoglot.errors import ConfigurationError
 
 SOURCE = """der hund schläft
@@ -113,7 +112,7 @@ def test_an_entry_does_not_confirm_itself(length, turned):
     one, other, slots = table.pairs()
     random = np.random.default_rng(0)
     sides, pairs = ((target, source), (other, one)) if turned else ((source, target), (one, other))
-    state = _State.of(*sides, pairs, options)
+    state = _State(*sides, pairs, options)
     state.own_null[:] = random.random(len(state.own_null))
     own, entries, counts = [], [], np.zeros(len(table.key))
     for s, t in zip(words(SOURCE), words(TARGET), strict=True):
@@ -123,7 +122,7 @@ def test_an_entry_does_not_confirm_itself(length, turned):
                 place = table.slots(np.array([source.words.index(e)]), np.array([target.words.index(f)]))
                 counts[place] += own[-1][i, j] / 65535
                 entries.append((*((f, e) if turned else (e, f)), own[-1][i, j] / 65535))
-    state.update(slots, counts, np.zeros(len(state.jumps.width)), np.zeros(len(state.jumps.start)), options)
+    state.update(slots, counts, np.zeros(len(state.jumps.width)), np.zeros(len(state.jumps.start)))
     size, generated = len(sides[1].words), [sides[1].words[k] for k in sides[1].ids]
 
     def expected(e, f, own):

@@ -13,7 +13,6 @@ from scipy.special import psi
 
 from isoglot.align.statistical.bitext import encode
 from isoglot.align.statistical.ibm2 import estimate
-from isoglot.align.statistical.methods import METHODS
 from isoglot.align.statistical.model import StatisticalAligner
 from isoglot.align.statistical.options import DiagonalOptions
 from isoglot.align.statistical.pair_table import PairTable
@@ -117,10 +116,9 @@ def naive(source, target, options):
 
 
 def run(source, target, options):
-    sides = encode(source), encode(target)
-    method = METHODS["fast_align"]
-    models = method.estimate(*sides, options, 2)
-    return models, method.decode(*sides, tuple(side.words for side in sides), models, options, 2, None)
+    aligner = StatisticalAligner(**dict(options))
+    found = aligner.fit_align_words(source, target)
+    return (aligner.model.forward, aligner.model.reverse), found
 
 
 def words(lines):

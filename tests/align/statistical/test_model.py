@@ -7,12 +7,11 @@ from datasets import Dataset
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isoglot.align.statistical.lexicon_export import lexicon, write_lexicon
 from isoglot.align.statistical.methods import METHODS
 from isoglot.align.statistical.model import StatisticalAligner
 from isoglot.align.statistical.translation_model import TranslationModel
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.schema import ALIGNED, LEXICON, require
+from isoglot.schema import ALIGNED, require
 
 SOURCE = ["das kleine haus", "das buch", "ein Haus", "", "ein kleines buch liest das kind", "das kind"] * 3
 TARGET = [
@@ -130,15 +129,18 @@ def test_symmetrisation_can_be_changed_when_loaded(tmp_path):
 @pytest.mark.parametrize("method", METHODS)
 def test_lexicon(method, tmp_path):
     aligner = StatisticalAligner(method, lowercase=True).fit(bitext())
-    best = lexicon(aligner.model, source_language="de", target_language="en", minimum=0.0)
-    require(best, LEXICON, role="test")
-    assert best.num_rows == len(aligner.model.types[0])
-    pairs = dict(zip(best["source"][::-1], best["target"][::-1], strict=True))
-    assert pairs["kind"] == "child"
-    assert pairs["haus"] == "house"
-    write_lexicon(best, tmp_path / "lexicon.tsv")
-    first = (tmp_path / "lexicon.tsv").read_text(encoding="utf-8").splitlines()[0].split("\t")
-    assert first == [best[0]["source"], best[0]["target"], repr(best[0]["probability"])]
+    path = tmp_path / "lexicon.tsv"
+    aligner.model.write_lexicon(path, minimum=0.0)
+    entries = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
+    assert len(entries) == len(aligner.model.types[0])
+    best = {source: (target, float(p)) for source, target, p in reversed(entries)}
+    assert best["kind"][0] == "child"
+    assert best["haus"][0] == "house"
+    assert all(float(p) <= best[source][1] for source, _, p in entries)
+    aligner.model.write_lexicon(path)
+    assert path.read_text(encoding="utf-8").splitlines() == [
+        "\t".join(entry) for entry in entries if float(entry[2]) >= 0.05
+    ]
 
 
 def test_mistakes_are_explained(tmp_path):

@@ -20,31 +20,6 @@ _PARTS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Decoded:
-    """Links of a text.
-
-    Args:
-        forward: each target word's best source word, as (source, target).
-        reverse: each source word's best target word, as (source, target).
-        agreeing: links whose posteriors agree; ``None`` where they were not asked for.
-        score: log probability of each target side given its source side, plus the other way round. Shape: (sentences).
-    """
-
-    forward: LinkTable
-    reverse: LinkTable
-    agreeing: LinkTable | None
-    score: npt.NDArray[np.float64]
-
-    @classmethod
-    def of(
-        cls, source: Side, target: Side, ahead: BestWords, back: BestWords, agreed: LinkTable | None
-    ) -> Decoded:
-        """Both directions' best words as links."""
-        forward = ahead.links(source, target, reverse=False)
-        return cls(forward, back.links(target, source, reverse=True), agreed, ahead.score + back.score)
-
-
-@dataclass(frozen=True, slots=True)
 class BestWords:
     """One direction's best given word of each generated word.
 
@@ -69,6 +44,10 @@ class BestWords:
         return LinkTable(
             *_sorted_links(self.word, self.probability, given.offsets, generated.offsets, reverse)
         )
+
+
+Decoded = tuple[BestWords, BestWords, LinkTable | None]
+"""Both directions' best words, and the links whose posteriors agree where they were asked for."""
 
 
 def parts(given: Side, generated: Side) -> list[tuple[int, int]]:

@@ -11,7 +11,8 @@ Four things make it better than IBM 2 and a plain HMM at some thousand to some h
   so that a rare pair cannot confirm itself (CVB0: Asuncion et al. 2009; a sampler does so by nature).
 * **Agreement**: the counts of both directions are the products of their posteriors, q_ij = →q_ij · ←q_ij (Liang,
   Taskar & Klein 2006, §3).
-* **A base measure over prefixes**, p_base, for rare inflected forms; see :mod:`isoglot.align.statistical.prefixes`.
+* **A base measure over prefixes**, p_base(f | e) = p(prefix(f) | prefix(e)) · p(f | prefix(f)), to which rare inflected
+  forms fall back: ``helper`` and ``helping`` share their first letters and, mostly, their translations.
 
 It starts from fast_align's model. Nothing is sampled: the same text gives the same model. New text is aligned with
 the same predictive probability, nothing left out; so is the training text once the model is there.
@@ -19,7 +20,8 @@ the same predictive probability, nothing left out; so is the training text once 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -30,7 +32,6 @@ import numpy.typing as npt
 from isoglot.align.statistical.bitext import Vocabularies, locate_words
 from isoglot.align.statistical.options import HmmOptions
 from isoglot.align.statistical.pair_table import PairTable
-from isoglot.align.statistical.prefixes import PrefixClasses
 
 Doubles = npt.NDArray[np.float64]
 Words = npt.NDArray[np.int32]
@@ -60,6 +61,37 @@ class Jumps:
     def compiled(self) -> tuple[Doubles, Doubles, float]:
         """As the compiled loops take them."""
         return self.width, self.start, self.null
+
+
+def prefix(word: str, length: int) -> str:
+    """The first letters of a word, in lower case and without accents.
+
+    Example:
+        >>> prefix("Économique", 4)
+        'econ'
+    """
+    plain = "".join(c for c in unicodedata.normalize("NFKD", word.lower()) if unicodedata.category(c) != "Mn")
+    return (plain or word)[:length]
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixClasses:
+    """Classes of a vocabulary."""
+
+    names: tuple[str, ...]
+    of_word: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, words: Sequence[str], length: int) -> PrefixClasses:
+        """Number the prefixes of a vocabulary in order of appearance."""
+        numbers: dict[str, int] = {}
+        of_word = [numbers.setdefault(prefix(word, length), len(numbers)) for word in words]
+        return cls(tuple(numbers), np.array(of_word, np.int64))
+
+    def locate(self, words: Sequence[str], length: int) -> npt.NDArray[np.int64]:
+        """Class of each of some other words, −1 where no word here begins like it. Shape: (words)."""
+        numbers = {name: number for number, name in enumerate(self.names)}
+        return np.array([numbers.get(prefix(word, length), -1) for word in words], np.int64)
 
 
 @dataclass(frozen=True, slots=True)

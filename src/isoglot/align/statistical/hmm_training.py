@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ def estimate(
 ) -> tuple[HmmDirection, HmmDirection]:
     """Train both directions together."""
     with ThreadPoolExecutor(workers) as pool:
-        training = _Training.of(source, target, options, pool)
+        training = _Training(source, target, options, pool)
         for _ in range(options.iterations):
             training.iterate(pool)
     given, generated, slots = training.table.pairs()
@@ -36,63 +36,36 @@ def estimate(
         PairTable.of_pairs(given, generated, len(source.words)),
         PairTable.of_pairs(generated, given, len(target.words)),
     )
-    pairs = (given, generated), (generated, given)
-    one, other = (
-        state.finish(table, table.slots(*own), slots, options)
-        for state, table, own in zip(training.states, tables, pairs, strict=True)
-    )
+    one, other = (state.finish(table, slots) for state, table in zip(training.states, tables, strict=True))
     return one, other
 
 
-@dataclass
 class _State:
-    """One direction in training.
+    """One direction in training: its sides, the words of each pair, and what it has learned so far."""
 
-    Args:
-        given: its conditioning side.
-        generated: its generated side.
-        words: given and generated word of each pair.
-        jumps: jump weights.
-        prefixes: the prefix classes, if the base measure is on.
-        share: per generated word: p(f | prefix(f)) · β.
-        own_null: per generated token: what it contributed to null's counts.
-    """
-
-    given: Side
-    generated: Side
-    words: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
-    jumps: Jumps
-    prefixes: PrefixPairs | None
-    share: Doubles
-    own_null: npt.NDArray[np.float32]
-    counts: Doubles = field(default_factory=lambda: _NONE)
-    null_counts: Doubles = field(default_factory=lambda: _NONE)
-    compiled: tuple[Any, ...] = ()
-    likelihoods: tuple[float, ...] = ()
-
-    @classmethod
-    def of(
-        cls, given: Side, generated: Side, words: tuple[npt.NDArray[np.int32], ...], options: HmmOptions
-    ) -> _State:
-        frequency = _frequency(generated)
-        prefixes, share = None, _NONE
-        if options.prefix_length:
-            prefixes = PrefixPairs.of(
-                (given.words, generated.words), (words[0], words[1]), options.prefix_length
-            )
-            whole = prefixes.frequencies(frequency)[prefixes.generated.of_word]
-            share = options.strength * frequency / np.maximum(whole, 1.0)
-        jumps = Jumps.initial(_LONGEST_JUMP, options.null_probability)
-        own_null = np.zeros(len(generated.ids), np.float32)
-        state = cls(given, generated, (words[0], words[1]), jumps, prefixes, share, own_null)
-        state.compiled = (*(_NONE,) * 6, (0.0,) * 4)
-        return state
-
-    def update(
-        self, slots: Ints, counts: Doubles, moved: Doubles, started: Doubles, options: HmmOptions
+    def __init__(
+        self, given: Side, generated: Side, words: tuple[npt.NDArray[np.int32], ...], options: HmmOptions
     ) -> None:
+        self.given, self.generated, self.words, self.options = given, generated, (words[0], words[1]), options
+        self.frequency = np.bincount(generated.ids, minlength=len(generated.words)).astype(np.float64)
+        self.prefixes: PrefixPairs | None = None
+        self.share = _NONE  # p(f | prefix(f)) · β of each generated word
+        if options.prefix_length:
+            vocabularies = given.words, generated.words
+            self.prefixes = PrefixPairs.of(vocabularies, self.words, options.prefix_length)
+            whole = self.prefixes.frequencies(self.frequency)[self.prefixes.generated.of_word]
+            self.share = options.strength * self.frequency / np.maximum(whole, 1.0)
+        self.jumps = Jumps.initial(_LONGEST_JUMP, options.null_probability)
+        self.own_null = np.zeros(
+            len(generated.ids), np.float32
+        )  # what each token contributed to null's counts
+        self.counts = self.null_counts = _NONE
+        self.compiled: tuple[Any, ...] = (*(_NONE,) * 6, (0.0,) * 4)
+        self.likelihoods: tuple[float, ...] = ()
+
+    def update(self, slots: Ints, counts: Doubles, moved: Doubles, started: Doubles) -> None:
         """M-step."""
-        o, size = options, len(self.generated.words)
+        o, size = self.options, len(self.generated.words)
         self.counts = counts
         self.null_counts = sums(self.generated.ids, self.own_null, size)
         self.jumps = replace(self.jumps, width=moved + _JUMP_ALPHA, start=started + _JUMP_ALPHA)
@@ -111,69 +84,42 @@ class _State:
             (o.alpha, smooth, class_smooth, null_total),
         )  # fmt: skip
 
-    def finish(self, table: PairTable, places: Ints, slots: Ints, options: HmmOptions) -> HmmDirection:
+    def finish(self, table: PairTable, slots: Ints) -> HmmDirection:
         """What was learned, over a table of this direction."""
         counts = np.zeros(len(table.key))
-        counts[places] = self.counts[slots]
-        return HmmDirection(
-            (self.given.words, self.generated.words),
-            table,
-            counts,
-            self.null_counts,
-            _frequency(self.generated),
-            self.jumps,
-            options,
-            self.likelihoods,
-        )
+        counts[table.slots(*self.words)] = self.counts[slots]
+        words = self.given.words, self.generated.words
+        learned = counts, self.null_counts, self.frequency, self.jumps
+        return HmmDirection(words, table, *learned, self.options, self.likelihoods)
 
 
-@dataclass
 class _Training:
-    """Both directions, over one table of word pairs.
+    """Both directions, over one table of word pairs by source word."""
 
-    Args:
-        sides: source and target side.
-        table: word pairs by source word.
-        slots: the slots that hold a pair.
-        start: both directions' tables of fast_align's model, for the first iteration.
-        states: forward, reverse.
-        own: what each entry contributed to the counts, as a 16-bit fraction.
-        entries: first entry of each sentence.
-        options: See :class:`HmmOptions`.
-    """
-
-    sides: tuple[Side, Side]
-    table: PairTable
-    slots: Ints
-    start: tuple[tuple[Any, Doubles], tuple[Any, Doubles]]
-    states: tuple[_State, _State]
-    own: npt.NDArray[np.uint16]
-    entries: Ints
-    options: HmmOptions
-
-    @classmethod
-    def of(cls, source: Side, target: Side, options: HmmOptions, pool: ThreadPoolExecutor) -> _Training:
+    def __init__(self, source: Side, target: Side, options: HmmOptions, pool: ThreadPoolExecutor) -> None:
         warm = DiagonalOptions(iterations=_WARM_UP + 1)
 
         def prepare(given: Side, generated: Side) -> ibm2.DiagonalDirection:
-            return ibm2.estimate(
-                given, generated, PairTable.of(given, generated), warm, reverse=given is target
-            )
+            table = PairTable.of(given, generated)
+            return ibm2.estimate(given, generated, table, warm, reverse=given is target)
 
         forward, reverse = pool.map(prepare, (source, target), (target, source))
-        table = forward.table
-        one, other, slots = table.pairs()
-        mirrored = np.zeros(len(table.key))
-        mirrored[slots] = reverse.probabilities(other, one)
-        start = (forward.translation, forward.null), (mirrored, reverse.null)
-        states = (
-            _State.of(source, target, (one, other), options),
-            _State.of(target, source, (other, one), options),
+        self.sides, self.table = (source, target), forward.table
+        one, other, self.slots = self.table.pairs()
+        mirrored = np.zeros(len(self.table.key))
+        mirrored[self.slots] = reverse.probabilities(other, one)
+        # Both directions' tables of fast_align's model, for the first iteration.
+        self.start: tuple[tuple[Any, Doubles], ...] = (
+            (forward.translation, forward.null),
+            (mirrored, reverse.null),
+        )
+        self.states = (
+            _State(source, target, (one, other), options),
+            _State(target, source, (other, one), options),
         )
         ends = np.cumsum(source.lengths * target.lengths)
-        entries = np.concatenate([[0], ends]).astype(np.int64)
-        own = np.zeros(entries[-1], np.uint16)
-        return cls((source, target), table, slots, start, states, own, entries, options)
+        self.entries = np.concatenate([[0], ends]).astype(np.int64)  # each sentence's first
+        self.own = np.zeros(self.entries[-1], np.uint16)  # what each contributed to the counts, as a fraction
 
     def iterate(self, pool: ThreadPoolExecutor) -> None:
         """E-step over the parts of the text, then both directions' M-step."""
@@ -194,8 +140,4 @@ class _Training:
         for k, state in enumerate(self.states):
             moved, started = (np.asarray(sum(sums[k + 1][what] for sums, _ in found)) for what in (0, 1))
             state.likelihoods += (float(sum(likelihood[k] for _, likelihood in found)),)
-            state.update(self.slots, counts, moved, started, self.options)
-
-
-def _frequency(side: Side) -> Doubles:
-    return np.bincount(side.ids, minlength=len(side.words)).astype(np.float64)
+            state.update(self.slots, counts, moved, started)

@@ -44,30 +44,30 @@ class Method:
         symmetrisation: what it is best decoded with.
         read: saved arrays, vocabularies, pairs and options to a direction.
         estimate: source and target side, options, workers to both directions.
-        decode: a text's source and target side, the vocabularies of the model, both directions, options, workers and
-            the threshold of the agreeing links (``None``: they are not wanted) to links.
-        align: source and target side, options and workers to the links of a model that is forgotten; ``None`` where
-            that saves no memory.
+        decode: a text's sides, the vocabularies of the model, both directions, options, workers and the threshold of
+            the agreeing links (``None``: they are not wanted).
+        align: sides, options and workers to the best words by a model that is forgotten; ``None`` where that saves no
+            memory.
     """
 
     options: type[Options]
     symmetrisation: str
     read: Callable[[Mapping[str, npt.NDArray[np.float64]], Vocabularies, tuple[Words, Words], Any], Direction]
-    estimate: Callable[[Side, Side, Any, int], tuple[Any, Any]]
+    estimate: Callable[[Side, Side, Any, int], tuple[Any, ...]]
     decode: Callable[[Side, Side, Vocabularies, tuple[Any, Any], Any, int, float | None], Decoded]
-    align: Callable[[Side, Side, Any, int], Decoded] | None = None
+    align: Callable[[Side, Side, Any, int], tuple[BestWords, ...]] | None = None
 
 
 def _estimate_fast_align(
     source: Side, target: Side, options: DiagonalOptions, workers: int
-) -> tuple[ibm2.DiagonalDirection, ibm2.DiagonalDirection]:
-    one, other = _both_directions(source, target, options, workers, lambda *found: found[-1])
-    return one, other
+) -> tuple[ibm2.DiagonalDirection, ...]:
+    return _both_directions(source, target, options, workers, lambda *found: found[-1])
 
 
-def _align_fast_align(source: Side, target: Side, options: DiagonalOptions, workers: int) -> Decoded:
-    ahead, back = _both_directions(source, target, options, workers, _best)
-    return Decoded.of(source, target, ahead, back, None)
+def _align_fast_align(
+    source: Side, target: Side, options: DiagonalOptions, workers: int
+) -> tuple[BestWords, ...]:
+    return _both_directions(source, target, options, workers, _best)
 
 
 def _both_directions(
@@ -76,10 +76,9 @@ def _both_directions(
     options: DiagonalOptions,
     workers: int,
     then: Callable[[Side, Side, DiagonalOptions, ibm2.DiagonalDirection], T],
-) -> list[T]:
+) -> tuple[T, ...]:
     """What ``then`` makes of the trained forward and reverse model; large ones are trained one at a time."""
     forward = [PairTable.of(source, target)]
-    pool = ThreadPoolExecutor(workers if len(forward[0]) <= ibm2.MOST_PAIRS else 1)
 
     def run(reverse: bool) -> T:
         given, generated = (target, source) if reverse else (source, target)
@@ -87,8 +86,8 @@ def _both_directions(
         model = ibm2.estimate(given, generated, table, options, reverse=reverse)
         return then(given, generated, options, model)
 
-    with pool:
-        return list(pool.map(run, (False, True)))
+    with ThreadPoolExecutor(workers if len(forward[0]) <= ibm2.MOST_PAIRS else 1) as pool:
+        return tuple(pool.map(run, (False, True)))
 
 
 def _decode_fast_align(
@@ -107,7 +106,7 @@ def _decode_fast_align(
     if threshold is not None:
         both = (one.flat, other.flat, *(model.compiled for model in models), options.compiled, threshold)
         agreed = agreeing(source, target, workers, lambda first, last: diagonal.agreeing(*both, first, last))
-    return Decoded.of(source, target, ahead, back, agreed)
+    return ahead, back, agreed
 
 
 def _best(given: Side, generated: Side, options: DiagonalOptions, model: ibm2.DiagonalDirection) -> BestWords:
@@ -120,20 +119,18 @@ def _best(given: Side, generated: Side, options: DiagonalOptions, model: ibm2.Di
 def _decode_hmm(
     source: Side,
     target: Side,
-    words: Vocabularies,
+    _: Vocabularies,
     models: tuple[hmm.HmmDirection, hmm.HmmDirection],
-    options: HmmOptions,
+    __: HmmOptions,
     workers: int,
     threshold: float | None,
 ) -> Decoded:
-    del words, options
-    forward, reverse = models
     table = PairTable.of(source, target)
     one, other, slots = table.pairs()
     tables = []
     for model, sides, pairs in (
-        (forward, (source.words, target.words), (one, other)),
-        (reverse, (target.words, source.words), (other, one)),
+        (models[0], (source.words, target.words), (one, other)),
+        (models[1], (target.words, source.words), (other, one)),
     ):
         translation = np.zeros(len(table.key))
         translation[slots], null = model.project(sides, pairs)
@@ -149,7 +146,7 @@ def _decode_hmm(
         workers,
         lambda *part: markov.decode(both, part, compiled, tuple(tables), jumps, least, arrays),
     )
-    return Decoded.of(source, target, *best, None if threshold is None else agreed)
+    return *best, None if threshold is None else agreed
 
 
 def _known(side: Side, words: tuple[str, ...] | Any) -> Side:
@@ -168,12 +165,6 @@ METHODS: dict[str, Method] = {
         _decode_fast_align,
         _align_fast_align,
     ),
-    "hmm": Method(
-        HmmOptions,
-        "agreement",
-        hmm.HmmDirection.from_arrays,
-        hmm_training.estimate,
-        _decode_hmm,
-    ),
+    "hmm": Method(HmmOptions, "agreement", hmm.HmmDirection.from_arrays, hmm_training.estimate, _decode_hmm),
 }
 """Method name to its functions."""

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from isoglot.align.alignment import LinkTable
 from isoglot.align.statistical.bitext import Side, encode
-from isoglot.align.statistical.decoding import Decoded
+from isoglot.align.statistical.decoding import BestWords
 from isoglot.align.statistical.methods import METHODS
 from isoglot.align.statistical.options import Symmetrisation
 from isoglot.align.statistical.translation_model import TranslationModel
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 
 Sentences = Sequence[Sequence[str]]
 AGREEMENT = "agreement"
-"""Symmetrisation by a threshold on both directions' posteriors:
-:func:`isoglot.align.statistical.posteriors.agreeing_links`."""
+"""Symmetrisation by a threshold on both directions' posteriors; see :mod:`isoglot.align.statistical.decoding`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,20 +118,17 @@ class StatisticalAligner:
         return self
 
     def fit_align_words(self, source: Sentences, target: Sentences) -> SentenceAlignments:
-        """Estimate the model and align the same text; the links that :meth:`align_words` would give, in less time."""
+        """Estimate the model and align the same text."""
         return self.fit_align_sides(*self._encode(source, target))
 
     def fit_align_sides(self, source: Side, target: Side, *, keep: bool = True) -> SentenceAlignments:
         """:meth:`fit_align_words` of text in numbers, in lower case where ``lowercase`` asks for it.
 
-        Args:
-            source: Source side.
-            target: Target side.
-            keep: Whether the model is needed afterwards; if not, large ones take less memory.
+        Without ``keep`` the model is not there afterwards, and large ones take less memory.
         """
         align = METHODS[self.method].align
         if not keep and align is not None and self.symmetrisation != AGREEMENT:
-            return self._symmetrised(source, target, align(source, target, self.options, self.workers))
+            return self._symmetrised(source, target, *align(source, target, self.options, self.workers))
         self._fit(source, target)
         return self._decode(source, target)
 
@@ -176,11 +172,7 @@ class StatisticalAligner:
         return self._decode(*self._encode(source, target))
 
     def save(self, path: str | Path) -> None:
-        """Write the trained aligner into a folder, without loss.
-
-        Raises:
-            ConfigurationError: not trained.
-        """
+        """Write the trained aligner into a folder, without loss."""
         self._trained().save(path, about={"symmetrisation": self.symmetrisation, "threshold": self.threshold})
 
     @classmethod
@@ -234,11 +226,17 @@ class StatisticalAligner:
         words, both = (model.source_words, model.target_words), (model.forward, model.reverse)
         method = METHODS[self.method]
         found = method.decode(source, target, words, both, self.options, self.workers, threshold)
-        return self._symmetrised(source, target, found)
+        return self._symmetrised(source, target, *found)
 
-    def _symmetrised(self, source: Side, target: Side, found: Decoded) -> SentenceAlignments:
-        links = found.agreeing
+    def _symmetrised(
+        self, source: Side, target: Side, ahead: BestWords, back: BestWords, links: LinkTable | None = None
+    ) -> SentenceAlignments:
+        """Both directions as links and symmetrised, unless ``links`` are there already."""
+        forward, reverse = (
+            ahead.links(source, target, reverse=False),
+            back.links(target, source, reverse=True),
+        )
         if links is None:
-            links = symmetrise_table(found.forward, found.reverse, self.symmetrisation)  # type: ignore[arg-type]
+            links = symmetrise_table(forward, reverse, self.symmetrisation)  # type: ignore[arg-type]
         count = np.maximum(source.lengths + target.lengths, 1)
-        return SentenceAlignments(found.forward, found.reverse, links, found.score / count)
+        return SentenceAlignments(forward, reverse, links, (ahead.score + back.score) / count)

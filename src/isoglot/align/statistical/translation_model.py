@@ -1,4 +1,4 @@
-"""What a statistical aligner has learned, on disk and in memory."""
+"""What a statistical aligner has learned, in memory, on disk, and as a lexicon in the format of MUSE dictionaries."""
 
 from __future__ import annotations
 
@@ -78,6 +78,28 @@ class TranslationModel:
             write_text(folder / "vocabulary.json", json.dumps(vocabulary, ensure_ascii=False))
             write_json(folder / "model.json", {**full, **about})
 
+    def write_lexicon(self, path: str | Path, *, minimum: float = 0.05) -> None:
+        """Write lines of source, tab, target, tab, probability, the best translations of a word first.
+
+        A probability is √(p(target | source) · p(source | target)), which keeps frequent words from being everything's
+        translation; each direction's sum to one over the translations of a word (variational Bayes leaves them a
+        little short of it).
+
+        Args:
+            path: The file.
+            minimum: Entries below this probability are left out; 0 keeps the whole table.
+        """
+        source, target = self.types
+        forward = _shares(self.forward.probabilities(source, target), source)
+        reverse = _shares(self.reverse.probabilities(target, source), target)
+        probability = np.sqrt(forward * reverse)
+        order = np.lexsort((target, -probability, source))
+        kept = order[probability[order] >= minimum]
+        columns = (array[kept].tolist() for array in (source, target, probability))
+        rows = zip(*columns, strict=True)
+        lines = (f"{self.source_words[s]}\t{self.target_words[t]}\t{value!r}\n" for s, t, value in rows)
+        write_text(path, "".join(lines))
+
     @classmethod
     def load(cls, path: str | Path) -> tuple[Self, dict[str, Any]]:
         """Read a folder that :meth:`save` wrote: the model, and what ``about`` held."""
@@ -112,6 +134,11 @@ class TranslationModel:
                 path=folder,
             ) from error
         return cls(name, options, lowercase, *words, forward, reverse), about
+
+
+def _shares(values: npt.NDArray[np.float64], group: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+    total = np.bincount(group, values)
+    return np.asarray(values / np.where(total > 0, total, 1.0)[group])
 
 
 def _part(arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> dict[str, npt.NDArray[Any]]:
