@@ -28,8 +28,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from transformers import BertConfig, BertModel, BertTokenizerFast
 
 from isoglot.align.embedding.aligner import EmbeddingAligner
-from isoglot.align.embedding.piece_states import Pieces, PieceStates, encode_separately
-from isoglot.align.embedding.word_pieces import cut_words
+from isoglot.align.embedding.piece_states import Pieces, PieceStates, cut_words, layer_states
 
 Pair = tuple[list[str], list[str]]
 Links = list[set[tuple[int, int]]]
@@ -147,13 +146,10 @@ def encoder_only(aligner: EmbeddingAligner, pairs: list[Pair]) -> Callable[[], L
 def encode(aligner: EmbeddingAligner, pieces: list[Pieces]) -> PieceStates:
     """The states of a window, there when the call returns."""
     device = aligner.model.device.type
-    states = encode_separately(
-        aligner.model,
-        aligner.tokenizer,
-        pieces,
-        layer=aligner.layer,
-        max_tokens=aligner.options.token_budget(device),
-    )
+    budget = aligner.options.token_budget(device)
+    states = layer_states(
+        aligner.model, aligner.tokenizer, pieces, layers=(aligner.layer,), max_tokens=budget
+    )[aligner.layer]
     if device == "cuda":
         torch.cuda.synchronize()
     return states

@@ -18,8 +18,7 @@ from pathlib import Path
 import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerFast
 
-from isoglot.align.embedding.piece_states import encode_separately
-from isoglot.align.embedding.word_pieces import cut_words
+from isoglot.align.embedding.piece_states import cut_words, layer_states
 from isoglot.modules.encoder import encode, num_layers
 from isoglot.modules.masked_lm_head import masked_lm_head
 from isoglot.seeding import generator_for
@@ -135,7 +134,7 @@ def retrieval(model: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, source
     vectors = []
     for side in (source, target):
         pieces = cut_words(tokenizer, [text.split() for text in side])
-        states = encode_separately(model, tokenizer, pieces, layer=layer)
+        states = layer_states(model, tokenizer, pieces, layers=(layer,))[layer]
         lengths = torch.tensor([len(p) for p in pieces])
         owner = torch.repeat_interleave(torch.arange(len(side)), lengths)
         total = torch.zeros(len(side), states.table.shape[1]).index_add_(0, owner, states.table.float())

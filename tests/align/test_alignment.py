@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isoglot.align.alignment import Aligner, Alignment, LinkTable
+from isoglot.align.alignment import Aligner, Alignment, LinkTable, pair_links
 from isoglot.align.statistical.model import StatisticalAligner
 from isoglot.errors import InputError
 
@@ -52,18 +52,29 @@ def test_table_round_trips(sets):
     assert table.alignments() == alignments
     assert table.to_pharaoh() == [a.to_pharaoh() for a in alignments]
     assert LinkTable.from_pharaoh(table.to_pharaoh()).alignments() == alignments
-    assert table.transpose().alignments() == [a.transpose() for a in alignments]
     assert table.lists() == [[list(link) for link in a] for a in alignments]
-    assert LinkTable.concatenate([table, table]).alignments() == alignments * 2
     assert len(table.sentence) == len(table.source)
 
 
-def test_transpose_carries_probabilities():
-    table = LinkTable.build(
-        2, np.array([1, 1]), np.array([0, 1]), np.array([5, 2]), np.array([0.25, 0.75])
-    ).transpose()
+def test_links_are_sorted_with_their_probabilities():
+    table = LinkTable.build(2, np.array([1, 1]), np.array([5, 2]), np.array([0, 1]), np.array([0.25, 0.75]))
     assert table.to_pharaoh() == ["", "2-1 5-0"]
     assert table.probability.tolist() == [0.75, 0.25]
+
+
+def test_pairs_below_the_least_score_have_no_links(monkeypatch):
+    tables = [
+        LinkTable.build(3, np.array([0, 0, 2]), np.array([0, 1, 0]), np.array([0, 0, 1]), np.array(values))
+        for values in ([0.5, 1.0, 0.25],)
+    ]
+    whole = list(pair_links(tables[0], [2, 1, 1], [1, 0, 3]))
+    assert [pair.links for pair in whole] == [[(0, 0), (1, 0)], [], [(0, 1)]]
+    assert [pair.score for pair in whole] == pytest.approx([2.5 / 3, 0.0, 0.5 / 4])
+    monkeypatch.setattr("isoglot.align.alignment._WINDOW", 1)
+    assert list(pair_links(tables[0], [2, 1, 1], [1, 0, 3])) == whole
+    few = list(pair_links(tables[0], [2, 1, 1], [1, 0, 3], min_score=0.5))
+    assert [pair.links for pair in few] == [[(0, 0), (1, 0)], [], []]
+    assert [pair.score for pair in few] == [pair.score for pair in whole]
 
 
 def test_statistical_aligner_is_an_aligner():

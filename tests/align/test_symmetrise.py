@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from isoglot.align.alignment import Alignment, LinkTable
 from isoglot.align.statistical.options import SYMMETRISERS
-from isoglot.align.symmetrise import symmetrise, symmetrise_table
+from isoglot.align.symmetrise import symmetrise_table
 from isoglot.errors import ConfigurationError
 
 Links = frozenset[tuple[int, int]]
@@ -44,6 +44,11 @@ def naive(forward: Links, reverse: Links, method: str) -> Links:
                 if not (one and other) if method == "grow-diag-final" else not (one or other):
                     result.add((i, j))
     return frozenset(result)
+
+
+def symmetrise(forward: Alignment, reverse: Alignment, method: str) -> Alignment:
+    tables = LinkTable.from_alignments([forward]), LinkTable.from_alignments([reverse])
+    return symmetrise_table(*tables, method).alignments()[0]
 
 
 @settings(deadline=None)

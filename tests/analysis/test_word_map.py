@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 import torch
 
-from isoglot.align.embedding.word_pieces import cut_words
+from isoglot.align.embedding.piece_states import cut_words
 from isoglot.analysis.options import Projection
 from isoglot.analysis.vectors import word_vectors
 from isoglot.analysis.word_map import (

@@ -27,15 +27,15 @@ import pyarrow.parquet as pq
 
 from isoglot.align.alignment import PairLinks
 from isoglot.align.embedding.aligner import EmbeddingAligner
-from isoglot.align.embedding.loading import model_identity
 from isoglot.align.embedding.memory import keep_few_primitives
 from isoglot.align.embedding.options import EmbeddingOptions
 from isoglot.align.files.pairs import RawPair, is_prepared, prepared_manifest, prepared_pairs
 from isoglot.corpus.encode.words import WordMode
 from isoglot.errors import ConfigurationError, InputError, IsoglotError
+from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.cluster import connected, load_ray
 from isoglot.runs.files import whole_path
-from isoglot.runs.folder import begin, state_of
+from isoglot.runs.folder import begin, hash_checkpoint, state_of
 from isoglot.runs.lock import occupied
 
 _LOG = logging.getLogger(__name__)
@@ -73,7 +73,8 @@ class RayJob:
 
     def digest(self) -> str:
         """A hash of all that the links depend on, the corpus and the checkpoint among it."""
-        given = {**asdict(self), "identity": model_identity(self.model)}
+        place = checkpoint_folder(self.model)
+        given = {**asdict(self), "weights": hash_checkpoint(place) if isinstance(place, Path) else place}
         del given["parts"]
         state = hashlib.blake2b(json.dumps(given, sort_keys=True).encode(), digest_size=16)
         state.update(prepared_manifest(self.corpus).model_dump_json().encode())

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import logging
-import math
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
-from isoglot.align.alignment import MOST_ENTRIES, LinkTable, PairLinks, sentence_scores
+from isoglot.align.alignment import MOST_ENTRIES, LinkTable, PairLinks, pair_links
 from isoglot.align.files.output import NUMBERED
 from isoglot.align.files.pairs import RawPair, bitext_sources, read_pairs
 from isoglot.align.options import AlignRequest, Eflomal, Encoder, FastAlign, Hmm, Saved
@@ -26,7 +25,7 @@ from isoglot.errors import ConfigurationError
 
 _LOG = logging.getLogger(__name__)
 _WINDOW = 8192
-"""Pairs at a time that a loaded model aligns and whose links are Python objects; the result does not depend on it."""
+"""Pairs at a time that a loaded model aligns; the result does not depend on it."""
 _MOST_WARNINGS = 20
 
 _NONE = ("src", "tgt")
@@ -55,8 +54,7 @@ def by_statistics(sources: Sequence[Source], request: AlignRequest, warn: Warn) 
             table = _program(aligner).align_words(source.sentences(), target.sentences())
         else:
             table = _learned(source, target, aligner)
-        lengths = source.lengths[:own], target.lengths[:own]
-        links = _pair_links(table.rows(0, own), lengths, aligner)
+        links = _kept(table.rows(0, own), source.lengths[:own], target.lengths[:own], aligner)
         if shown:
             again = read_pairs(sources, mode=request.words, warn=lambda *_: None)
             yield from zip(again, links, strict=True)
@@ -94,9 +92,8 @@ def _by_loaded(wanted: Saved, sources: Sequence[Source], request: AlignRequest, 
     while window := list(islice(pairs, _WINDOW)):
         words = [_usable(pair, number, warn) for number, pair in enumerate(window, first + 1)]
         sides = [[pair[side] for pair in words] for side in (0, 1)]
-        lengths = tuple(np.array([len(words) for words in side], np.int64) for side in sides)
-        links = aligner.align_words(*sides).links
-        yield from zip(window, _pair_links(links, (lengths[0], lengths[1]), wanted), strict=True)
+        lengths = [np.array([len(words) for words in side], np.int64) for side in sides]
+        yield from zip(window, _kept(aligner.align_words(*sides).links, *lengths, wanted), strict=True)
         first += len(window)
 
 
@@ -136,27 +133,13 @@ def _usable(pair: RawPair, number: int, warn: Warn) -> tuple[Sequence[str], Sequ
     return source, target
 
 
-def _pair_links(
-    table: LinkTable, lengths: tuple[Ints, Ints], aligner: FastAlign | Hmm | Saved | Eflomal
+def _kept(
+    table: LinkTable, source: Ints, target: Ints, wanted: FastAlign | Hmm | Saved | Eflomal
 ) -> Iterator[PairLinks]:
-    """The links pair by pair, a window of them as Python objects at a time."""
-    least = 0.0 if isinstance(aligner, Eflomal) else aligner.min_score
-    if not isinstance(aligner, Eflomal) and aligner.min_probability:
-        table = table.above(aligner.min_probability)
-    for start in range(0, len(table), _WINDOW):
-        rows = table.rows(start, min(start + _WINDOW, len(table)))
-        pairs = list(zip(rows.source.tolist(), rows.target.tolist(), strict=True))
-        bounds = list(pairwise(rows.offsets.tolist()))
-        if rows.probability is None:
-            yield from (PairLinks(pairs[a:b], [], math.nan) for a, b in bounds)
-            continue
-        values = rows.probability.tolist()
-        scores = sentence_scores(rows, *(side[start : start + _WINDOW] for side in lengths)).tolist()
-        for (a, b), score in zip(bounds, scores, strict=True):
-            if score < least:
-                yield PairLinks([], [], score)
-            else:
-                yield PairLinks(pairs[a:b], values[a:b], score)
+    """The links pair by pair, without the improbable ones."""
+    if isinstance(wanted, Eflomal):
+        return pair_links(table, source, target)
+    return pair_links(table.above(wanted.min_probability), source, target, min_score=wanted.min_score)
 
 
 def _keep(aligner: StatisticalAligner, wanted: FastAlign | Hmm | Saved) -> None:

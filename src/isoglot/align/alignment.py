@@ -7,6 +7,7 @@ the alignment itself.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,12 +18,14 @@ import numpy as np
 import numpy.typing as npt
 
 from isoglot.checks import is_number
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.errors import InputError
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
 IntArray = npt.NDArray[np.integer]
+Lengths = Sequence[int] | IntArray
+_WINDOW = 8192  # pairs whose links are Python objects at a time
 MOST_ENTRIES = 1 << 24
 """Source words × target words (pieces, with an encoder) of the largest pair that is aligned: 4,096 by 4,096."""
 
@@ -161,18 +164,6 @@ class LinkTable:
             Alignment.from_pharaoh(text, path=path, line=number) for number, text in enumerate(lines, 1)
         )
 
-    @classmethod
-    def concatenate(cls, tables: Sequence[LinkTable]) -> Self:
-        """Tables of consecutive sentences as one; probabilities survive if every table has them."""
-        shifts = np.cumsum([0, *(len(table.source) for table in tables)])
-        probabilities = [table.probability for table in tables if table.probability is not None]
-        return cls(
-            np.concatenate([[0], *(t.offsets[1:] + shift for t, shift in zip(tables, shifts, strict=False))]),
-            np.concatenate([np.empty(0, np.int32), *(table.source for table in tables)]),
-            np.concatenate([np.empty(0, np.int32), *(table.target for table in tables)]),
-            np.concatenate(probabilities) if probabilities and len(probabilities) == len(tables) else None,
-        )
-
     def rows(self, start: int, stop: int) -> LinkTable:
         """The links of the sentences ``start`` to ``stop`` − 1."""
         first, last = self.offsets[start], self.offsets[stop]
@@ -185,7 +176,7 @@ class LinkTable:
 
     def above(self, minimum: float) -> LinkTable:
         """The links of at least this probability; all of them where they have none."""
-        if self.probability is None:
+        if self.probability is None or not minimum:
             return self
         kept = self.probability >= minimum
         before = np.concatenate([[0], np.cumsum(kept)])
@@ -212,25 +203,35 @@ class LinkTable:
         bounds = self.offsets.tolist()
         return [" ".join(items[start:stop]) for start, stop in pairwise(bounds)]
 
-    def transpose(self) -> LinkTable:
-        """The same links with the sides exchanged."""
-        return LinkTable.build(len(self), self.sentence, self.target, self.source, self.probability)
+
+def pair_links(
+    table: LinkTable, source_lengths: Lengths, target_lengths: Lengths, *, min_score: float = 0.0
+) -> Iterator[PairLinks]:
+    """The links pair by pair, a window of them as Python objects at a time; none where the score is too low."""
+    for start in range(0, len(table), _WINDOW):
+        window = slice(start, min(start + _WINDOW, len(table)))
+        rows = table.rows(window.start, window.stop)
+        links = list(zip(rows.source.tolist(), rows.target.tolist(), strict=True))
+        bounds = pairwise(rows.offsets.tolist())
+        if rows.probability is None:
+            yield from (PairLinks(links[a:b], [], math.nan) for a, b in bounds)
+            continue
+        probabilities = rows.probability.tolist()
+        scores = _scores(rows, rows.probability, source_lengths[window], target_lengths[window]).tolist()
+        for (a, b), score in zip(bounds, scores, strict=True):
+            kept = slice(a, b if score >= min_score else a)
+            yield PairLinks(links[kept], probabilities[kept], score)
 
 
-def sentence_scores(
-    table: LinkTable, source_lengths: Sequence[int] | IntArray, target_lengths: Sequence[int] | IntArray
+def _scores(
+    table: LinkTable, probability: npt.NDArray[np.float32], source_lengths: Lengths, target_lengths: Lengths
 ) -> npt.NDArray[np.float64]:
-    """Mean over both sides' words of the best probability among their links, 0 for an unaligned word.
-
-    **Shape**: (sentences,), each in [0, 1].
-    """
-    if table.probability is None:
-        raise ConfigurationError("sentence scores need link probabilities, which these links do not have")
+    """Mean over both sides' words of the best probability among their links, 0 for an unaligned word."""
     totals = np.zeros(len(table))
     for words, lengths in ((table.source, source_lengths), (table.target, target_lengths)):
         starts = np.asarray(np.cumsum(lengths) - lengths, np.int64)
         best = np.zeros(int(np.sum(lengths)))
-        np.maximum.at(best, starts[table.sentence] + words, table.probability)
+        np.maximum.at(best, starts[table.sentence] + words, probability)
         totals += np.bincount(np.repeat(np.arange(len(table)), lengths), best, len(table))
     return np.asarray(totals / np.maximum(np.add(source_lengths, target_lengths), 1))
 

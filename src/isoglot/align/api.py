@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import logging
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.align.alignment import Alignment, sentence_scores
+from isoglot.align.alignment import Alignment, pair_links
 from isoglot.align.embedding.aligner import EmbeddingAligner
 from isoglot.align.embedding.choice import with_kept
-from isoglot.align.embedding.loading import model_identity
 from isoglot.align.embedding.options import METHODS as EMBEDDING_METHODS
 from isoglot.align.embedding.options import EmbeddingOptions
 from isoglot.align.files.pairs import RUNNING_TEXT, looks_running
@@ -28,10 +26,7 @@ DEFAULT_MODEL = "bert-base-multilingual-cased"
 """The encoder that is fetched from the hub where no model is named."""
 
 _LOG = logging.getLogger(__name__)
-_WARNED: list[str] = []
 _CAPACITY = 4
-_LOCK = threading.Lock()
-_LOADED: OrderedDict[tuple[Any, ...], EmbeddingAligner | StatisticalAligner] = OrderedDict()
 
 Span = tuple[int, int]
 
@@ -75,11 +70,6 @@ class AlignedPair:
         """The linked words."""
         return [(self.source_words[i], self.target_words[j]) for i, j in self.links]
 
-    @property
-    def span_pairs(self) -> list[tuple[Span, Span]]:
-        """The characters of the linked words."""
-        return [(self.source_spans[i], self.target_spans[j]) for i, j in self.links]
-
     def to_pharaoh(self) -> str:
         """``"0-0 1-2"``."""
         return self.alignment.to_pharaoh()
@@ -96,34 +86,24 @@ def align_pair(
     options: dict[str, Any],
 ) -> AlignedPair:
     """Link the words of two sentences; see :func:`isoglot.align.align`."""
-    _warn_of_running_text(source, target, words)
+    texts = [side for side in (source, target) if isinstance(side, str)]
+    if words == "whitespace" and any(map(looks_running, texts)):
+        _warn_of_running_text()
     (source_words, source_spans), (target_words, target_spans) = (_cut(s, words) for s in (source, target))
     aligner = _aligner(model, method, tokenizer, options)
     if isinstance(aligner, EmbeddingAligner):
         found = aligner.align_words(source_words, target_words)
-        links, probabilities, score = found.links, found.probabilities, found.score
     else:
         table = aligner.align_words([source_words], [target_words]).links
-        links = [(i, j) for i, j in table.lists()[0]]
-        probabilities, score = [], 0.0
-        if table.probability is not None:
-            probabilities = table.probability.tolist()
-            score = float(sentence_scores(table, [len(source_words)], [len(target_words)])[0])
-    return AlignedPair(source_words, target_words, links, probabilities, score, source_spans, target_spans)
+        (found,) = pair_links(table, [len(source_words)], [len(target_words)])
+    links = found.links, found.probabilities, found.score
+    return AlignedPair(source_words, target_words, *links, source_spans, target_spans)
 
 
-def _warn_of_running_text(source: str | Sequence[str], target: str | Sequence[str], words: WordMode) -> None:
+@cache
+def _warn_of_running_text() -> None:
     """Report once per process that words keep their punctuation marks."""
-    texts = [side for side in (source, target) if isinstance(side, str)]
-    if words == "whitespace" and not _WARNED and any(map(looks_running, texts)):
-        _WARNED.append(RUNNING_TEXT)
-        _LOG.warning(RUNNING_TEXT)
-
-
-def forget_aligners() -> None:
-    """Let go of the models that :func:`align_pair` has loaded, and their memory."""
-    with _LOCK:
-        _LOADED.clear()
+    _LOG.warning(RUNNING_TEXT)
 
 
 def _cut(side: str | Sequence[str], mode: WordMode) -> tuple[list[str], list[Span]]:
@@ -147,50 +127,23 @@ def _aligner(
 ) -> EmbeddingAligner | StatisticalAligner:
     if isinstance(model, (str, Path)) and (Path(model) / "model.json").is_file():
         return _statistical(Path(model), method, options)
-    if method in STATISTICAL_METHODS:
+    if method in (*STATISTICAL_METHODS, "eflomal"):
+        keep = "" if method == "eflomal" else " --save FOLDER` and give model=FOLDER"
         raise ConfigurationError(
-            f"method {method!r} and {'no model' if model is None else f'model {str(model)!r}'} given, but this method "
-            "learns from bitext: give the folder of a trained one (model=FOLDER), which "
-            f"`isoglot align BITEXT -m {method} --save FOLDER` writes, or method='itermax' with an encoder"
-        )
-    if method == "eflomal":
-        raise ConfigurationError(
-            "method 'eflomal' given, but it learns from bitext and keeps no model: align the whole of it with "
-            "`isoglot align BITEXT -m eflomal` or EflomalAligner().align(dataset), or give method='itermax' with an "
-            "encoder"
+            f"method {method!r} learns from bitext, not from one pair; align all of it with `isoglot align BITEXT -m "
+            f"{method}{keep or '`'}, or give method='itermax' with an encoder"
         )
     wanted = options if method is None else {"method": method, **options}
     if isinstance(model, (str, Path)):
         wanted = with_kept(model, wanted)
     chosen = EmbeddingOptions.build(**wanted)
-    if isinstance(model, PreTrainedModel) or tokenizer is not None:
-        return EmbeddingAligner(
-            DEFAULT_MODEL if model is None else model, tokenizer=tokenizer, options=chosen
-        )
-    return _embedding(str(DEFAULT_MODEL if model is None else model), chosen, default=model is None)
-
-
-def _embedding(name: str, options: EmbeddingOptions, *, default: bool) -> EmbeddingAligner:
-    encoder = ("encoder", *model_identity(name), options.dtype, options.device)
-    with _LOCK:
-        aligner = _LOADED.get((*encoder, options))
-        if aligner is None:
-            same = next((a for k, a in _LOADED.items() if k[:-1] == encoder), None)
-            if isinstance(same, EmbeddingAligner):
-                aligner = same.with_options(options)
-            else:
-                aligner = _load(name, options, default=default)
-        _remember((*encoder, options), aligner)
-    if not isinstance(aligner, EmbeddingAligner):
-        raise TypeError("an encoder's key holds an embedding aligner")
-    return aligner
-
-
-def _load(name: str, options: EmbeddingOptions, *, default: bool) -> EmbeddingAligner:
+    name = DEFAULT_MODEL if model is None else model
+    if isinstance(name, PreTrainedModel) or tokenizer is not None:
+        return EmbeddingAligner(name, tokenizer=tokenizer, options=chosen)
     try:
-        return EmbeddingAligner(name, options=options)
+        return _embedding(str(name), _identity(Path(name)), chosen)
     except ConfigurationError as error:
-        if not default or "cannot be loaded" not in str(error):
+        if model is not None or "cannot be loaded" not in str(error):
             raise
         raise ConfigurationError(
             f"no model given, and the default one, {name!r}, is not in the cache and cannot be fetched from the hub; "
@@ -205,12 +158,7 @@ def _statistical(folder: Path, method: str | None, options: dict[str, Any]) -> S
             f"options {', '.join(unknown)} given, but {folder} holds a statistical aligner, whose other options were "
             f"set when it was trained; leave them out, or give symmetrisation='intersect'"
         )
-    key = ("statistical", *model_identity(str(folder)), options.get("symmetrisation"))
-    with _LOCK:
-        aligner = _LOADED.get(key)
-        if not isinstance(aligner, StatisticalAligner):
-            aligner = StatisticalAligner.load(folder, **options)
-        _remember(key, aligner)
+    aligner = _saved(folder, _identity(folder), **options)
     if method not in (None, aligner.method):
         known = method in EMBEDDING_METHODS or method in STATISTICAL_METHODS
         raise ConfigurationError(
@@ -220,8 +168,24 @@ def _statistical(folder: Path, method: str | None, options: dict[str, Any]) -> S
     return aligner
 
 
-def _remember(key: tuple[Any, ...], aligner: EmbeddingAligner | StatisticalAligner) -> None:
-    _LOADED[key] = aligner
-    _LOADED.move_to_end(key)
-    while len(_LOADED) > _CAPACITY:
-        _LOADED.popitem(last=False)
+def _identity(folder: Path) -> tuple[str, ...]:
+    """What tells a model in a folder from another that was there before: its files' sizes and times."""
+    files = sorted(folder.glob("*.json")) + sorted(folder.glob("*.safetensors")) if folder.is_dir() else []
+    return tuple(f"{f.name}:{f.stat().st_size}:{f.stat().st_mtime_ns}" for f in files)
+
+
+@lru_cache(_CAPACITY)
+def _saved(folder: Path, identity: tuple[str, ...], **options: Any) -> StatisticalAligner:
+    del identity
+    return StatisticalAligner.load(folder, **options)
+
+
+@lru_cache(_CAPACITY)
+def _embedding(name: str, identity: tuple[str, ...], options: EmbeddingOptions) -> EmbeddingAligner:
+    return _encoder(name, identity, options.dtype, options.device).with_options(options)
+
+
+@lru_cache(_CAPACITY)
+def _encoder(name: str, identity: tuple[str, ...], dtype: str, device: str) -> EmbeddingAligner:
+    del identity
+    return EmbeddingAligner(name, layer=0, dtype=dtype, device=device)

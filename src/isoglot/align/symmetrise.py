@@ -22,7 +22,7 @@ import heapq
 
 import numpy as np
 
-from isoglot.align.alignment import Alignment, LinkTable
+from isoglot.align.alignment import LinkTable
 from isoglot.align.compiled import compiled
 from isoglot.align.statistical.options import SYMMETRISERS, Symmetriser
 from isoglot.checks import did_you_mean
@@ -33,20 +33,6 @@ def check_symmetriser(method: str) -> None:
     """Refuse what is not the name of a symmetriser."""
     if method not in SYMMETRISERS:
         raise ConfigurationError(f"symmetrisation {method!r} given; {did_you_mean(method, SYMMETRISERS)}")
-
-
-def symmetrise(
-    forward: Alignment, reverse: Alignment, method: Symmetriser = "grow-diag-final-and"
-) -> Alignment:
-    """Symmetrise one sentence pair; see :func:`symmetrise_table`.
-
-    Example:
-        >>> forward, reverse = Alignment.from_pharaoh("0-0 1-1 1-2"), Alignment.from_pharaoh("0-0 1-1 2-2")
-        >>> symmetrise(forward, reverse, "grow-diag").to_pharaoh()
-        '0-0 1-1 1-2 2-2'
-    """
-    tables = LinkTable.from_alignments([forward]), LinkTable.from_alignments([reverse])
-    return symmetrise_table(*tables, method).alignments()[0]
 
 
 def symmetrise_table(
@@ -62,6 +48,11 @@ def symmetrise_table(
     Returns:
         The links. A link's probability is the geometric mean of the two directions' where both have it, half of the one
         where one has it, so that agreement ranks above any single direction; absent if either side has none.
+
+    Example:
+        >>> forward, reverse = LinkTable.from_pharaoh(["0-0 1-1 1-2"]), LinkTable.from_pharaoh(["0-0 1-1 2-2"])
+        >>> symmetrise_table(forward, reverse, "grow-diag").to_pharaoh()
+        ['0-0 1-1 1-2 2-2']
     """
     check_symmetriser(method)
     if len(forward) != len(reverse):

@@ -19,7 +19,6 @@ from datasets import Dataset
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.align.embedding.loading import load_encoder
-from isoglot.align.embedding.options import EmbeddingOptions
 from isoglot.align.files.pairs import bitext_sources
 from isoglot.align.score_file import layer_numbers
 from isoglot.analysis.checkpoint_score import CheckpointScore, checkpoint_alignment_score
@@ -162,7 +161,7 @@ def analyse_alignment(job: Job, request: AlignmentRequest) -> list[Result]:
 
 def open_encoder(subject: Subject) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """A checkpoint's encoder in float32 and its tokenizer."""
-    return load_encoder(str(subject.source), None, EmbeddingOptions.build(dtype="float32"))
+    return load_encoder(str(subject.source))
 
 
 def asked_layers(text: str, model: PreTrainedModel) -> list[int]:

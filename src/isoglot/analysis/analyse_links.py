@@ -13,12 +13,10 @@ from typing import Any
 from isoglot.align.embedding.aligner import EmbeddingAligner
 from isoglot.align.embedding.layer_error import layer_error
 from isoglot.align.embedding.options import EmbeddingOptions
-from isoglot.align.files.formats import read_links
-from isoglot.align.files.gold import GoldPairs
-from isoglot.align.scoring import require_sure
+from isoglot.align.files.gold import gold_pairs
 from isoglot.analysis.analyse import Job, asked_layers
 from isoglot.analysis.options import AlignmentsRequest, LayersRequest
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.errors import ConfigurationError
 from isoglot.report.figure_files import Lines, LineSeries
 
 _PAIR = re.compile(r"(?<![A-Za-z])([a-z]{2,3})-([a-z]{2,3})(?![A-Za-z])")
@@ -30,9 +28,7 @@ def analyse_layers(job: Job, request: LayersRequest) -> list[Path]:
     names = [_title(path) for path in request.gold]
     if len(set(names)) < len(names):
         raise ConfigurationError(f"gold files of one name given ({', '.join(names)}); rename one")
-    gold = {_title(path): _gold(path, request.base)[0] for path in request.gold}
-    for path in request.gold:
-        require_sure(gold[_title(path)].gold, path)
+    gold = {_title(path): gold_pairs(path, base=request.base) for path in request.gold}
     found: dict[str, list[LineSeries]] = {name: [] for name in gold}
     for subject in job.subjects:
         first = EmbeddingAligner(str(subject.source), options=options[request.methods[0]])
@@ -59,7 +55,7 @@ def analyse_layers(job: Job, request: LayersRequest) -> list[Path]:
 
 def analyse_alignments(job: Job, request: AlignmentsRequest) -> list[Path]:
     """Sentence pairs with predicted and gold links, for the report's viewer; a file each checkpoint."""
-    pairs, ids = _gold(request.gold, request.base)
+    pairs = gold_pairs(request.gold, sure=False, base=request.base)
     languages = _PAIR.search(Path(request.gold).name)
     count = len(pairs.words) if request.limit is None else min(request.limit, len(pairs.words))
     options = request.settings if request.layer is None else {**request.settings, "layer": request.layer}
@@ -69,7 +65,7 @@ def analyse_alignments(job: Job, request: AlignmentsRequest) -> list[Path]:
         for number, links in enumerate(aligner.align_pairs(pairs.words[:count])):
             source, target = pairs.words[number]
             row: dict[str, Any] = {
-                "id": ids[number],
+                "id": pairs.ids[number] if pairs.ids else str(number + 1),
                 "src": list(source),
                 "tgt": list(target),
                 "links": [list(link) for link in links.links],
@@ -86,14 +82,6 @@ def analyse_alignments(job: Job, request: AlignmentsRequest) -> list[Path]:
             f"{request.name}_{name}.jsonl", "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
         )
     return job.written
-
-
-def _gold(path: str, base: int | None) -> tuple[GoldPairs, list[str]]:
-    found = read_links(path, base=base)
-    if found.words is None:
-        raise InputError("has links without words; JSON lines with src and tgt are needed", path=path)
-    ids = found.ids or [str(number) for number in range(1, len(found.words) + 1)]
-    return GoldPairs(found.words, found.gold), ids
 
 
 def _mean(lines: Sequence[LineSeries]) -> LineSeries:

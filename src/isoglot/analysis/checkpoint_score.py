@@ -13,7 +13,6 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from isoglot.align.embedding.loading import load_encoder
-from isoglot.align.embedding.options import EmbeddingOptions
 from isoglot.analysis.alignment_score import EmbeddingScore, alignment_score
 from isoglot.analysis.options import ScoreOptions
 from isoglot.derive.sharing import COPY_FILE
@@ -72,8 +71,7 @@ def checkpoint_alignment_score(
                                       ("lexicon", lexicon)) if value is not None]  # fmt: skip
     if len(given) > 1:
         raise ConfigurationError(f"alignment score: {' and '.join(given)} given; give one of them")
-    loading = EmbeddingOptions.build(dtype="float32", device=options.device)
-    model, tokenizer = load_encoder(str(folder), None, loading)
+    model, tokenizer = load_encoder(str(folder), device=options.device)
     table = input_embeddings(model).weight.detach()
     offsets = _language_vectors(folder, options.language_ids)
     trained = trained_pairs(folder)

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.align.embedding.piece_states import Pieces, layer_states, word_states
-from isoglot.align.embedding.word_pieces import cut_words
+from isoglot.align.embedding.piece_states import Pieces, cut_words, layer_states, word_states
 from isoglot.errors import ConfigurationError
 from isoglot.recipe.signatures import require_choices
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.align.embedding.word_pieces import cut_words
+from isoglot.align.embedding.piece_states import cut_words
 from isoglot.analysis.checkpoint_score import mean_pieces
 from isoglot.analysis.options import Projection
 from isoglot.analysis.vectors import linked_vectors

@@ -10,7 +10,7 @@ import numpy as np
 from datasets import Dataset
 from transformers import AutoModelForTokenClassification, PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.align.embedding.word_pieces import cut_words
+from isoglot.align.embedding.piece_states import cut_words
 from isoglot.corpus.encode.tokenizer import special_template
 from isoglot.corpus.labelled.hub import HubSpec
 from isoglot.corpus.labelled.places import Place

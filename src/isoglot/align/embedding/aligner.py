@@ -16,13 +16,12 @@ from datasets import Dataset
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.align.alignment import MOST_ENTRIES, LinkTable, PairLinks, sentence_scores
+from isoglot.align.alignment import MOST_ENTRIES, LinkTable, PairLinks, pair_links
 from isoglot.align.embedding.loading import load_encoder, load_pointer
 from isoglot.align.embedding.memory import return_free_memory
 from isoglot.align.embedding.options import EmbeddingOptions
-from isoglot.align.embedding.piece_states import Pieces, PieceStates, layer_states, word_states
+from isoglot.align.embedding.piece_states import Pieces, PieceStates, cut_words, layer_states, word_states
 from isoglot.align.embedding.scores import Scorer, build_scorer, prepared_states
-from isoglot.align.embedding.word_pieces import cut_words
 from isoglot.align.words import add_links
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import num_layers
@@ -30,6 +29,8 @@ from isoglot.modules.extraction import pair_mask
 from isoglot.modules.finite import require_finite
 
 _LOG = logging.getLogger(__name__)
+WordPair = tuple[Sequence[str], Sequence[str]]
+"""Source and target words."""
 
 # Cells of the padded similarity matrices of one extraction batch. On a CPU 128 KB in float32, which stay in its
 # second cache (0.10 ms a pair for itermax against 0.27 with 4 MB); elsewhere what makes a kernel worth its launch.
@@ -75,10 +76,12 @@ class EmbeddingAligner:
             raise ConfigurationError(
                 "options and single options are both given; put everything in EmbeddingOptions(...)"
             )
-        self.options = EmbeddingOptions.build(**overrides) if options is None else options
-        self.model, self.tokenizer = load_encoder(model, tokenizer, self.options)
+        options = EmbeddingOptions.build(**overrides) if options is None else options
+        self.model, self.tokenizer = load_encoder(
+            model, tokenizer, dtype=options.dtype, device=options.device
+        )
         self._source = model
-        self._choose(self.options)
+        self._choose(options)
         self._warn = warn or (lambda number, message: _LOG.warning("pair %d: %s", number, message))
 
     def with_options(self, options: EmbeddingOptions) -> EmbeddingAligner:
@@ -93,23 +96,18 @@ class EmbeddingAligner:
         return _WINDOW if self.model.device.type == "cpu" else _WINDOW_DEVICE
 
     def _choose(self, options: EmbeddingOptions) -> None:
-        self.options = options
-        layer, pointer = options.resolved_layer(num_layers(self.model)), None
+        self.options, last, pointer = options, num_layers(self.model), None
+        self.layer = options.resolved_layer(last)
         if options.method == "pointer":
             pointer, trained_on = load_pointer(self._source, self.model)
             if options.layer is None and trained_on is not None:
-                layer = trained_on
-        self.layer = self._checked_layer(layer)
-        self._scorer: Scorer = build_scorer(options, pointer)
-
-    def _checked_layer(self, layer: int) -> int:
-        layers = num_layers(self.model)
-        if not 0 <= layer <= layers:
+                self.layer = trained_on
+        if not 0 <= self.layer <= last:
             raise ConfigurationError(
-                f"layer {layer} asked for, the encoder has layers 0 (embeddings) to {layers}; "
-                f"give --layer {min(8, layers)}"
+                f"layer {self.layer} asked for, the encoder has layers 0 (embeddings) to {last}; "
+                f"give --layer {min(8, last)}"
             )
-        return layer
+        self._scorer: Scorer = build_scorer(options, pointer)
 
     def align(self, bitext: Dataset, *, batch_size: int = 1000) -> Dataset:
         """BITEXT (or ALIGNED, whose words are kept) to ALIGNED, ``batch_size`` pairs in memory at a time.
@@ -120,7 +118,7 @@ class EmbeddingAligner:
 
         def run(source: list[list[str]], target: list[list[str]]) -> dict[str, list[Any]]:
             nonlocal number
-            found = list(self._window(list(zip(source, target, strict=True)), first=number))
+            found = list(self._links(list(zip(source, target, strict=True)), number))
             number += len(found)
             return {
                 "links": [[list(pair) for pair in f.links] for f in found],
@@ -133,14 +131,10 @@ class EmbeddingAligner:
 
     def align_words(self, source: Sequence[str], target: Sequence[str]) -> PairLinks:
         """The links of one sentence pair given as words."""
-        return next(iter(self._window([(source, target)], first=0)))
+        return next(self._links([(source, target)]))
 
     def align_pairs(
-        self,
-        pairs: Iterable[tuple[Sequence[str], Sequence[str]]],
-        *,
-        window: int | None = None,
-        first: int = 0,
+        self, pairs: Iterable[WordPair], *, window: int | None = None, first: int = 0
     ) -> Iterator[PairLinks]:
         """The links of any number of pairs, in order, at most ``window`` pairs in memory at a time.
 
@@ -151,50 +145,24 @@ class EmbeddingAligner:
         """
         iterator = iter(pairs)
         while chunk := list(itertools.islice(iterator, window or self.window)):
-            yield from self._window(chunk, first=first)
+            yield from self._links(chunk, first)
             first += len(chunk)
             return_free_memory()
 
-    def table(self, pairs: Sequence[tuple[Sequence[str], Sequence[str]]], *, first: int = 0) -> LinkTable:
-        """The links of a window of pairs as a table, with probabilities."""
-        return self.tables(pairs, (self.layer,), first=first)[self.layer]
-
     @torch.inference_mode()
-    def tables(
-        self,
-        pairs: Sequence[tuple[Sequence[str], Sequence[str]]],
-        layers: Sequence[int],
-        *,
-        first: int = 0,
-    ) -> dict[int, LinkTable]:
-        """The links by the states of several layers, from one run of the encoder.
+    def encode(
+        self, pairs: Sequence[WordPair], layers: Sequence[int], *, first: int = 0
+    ) -> tuple[dict[int, PieceStates], list[Pieces]]:
+        """The states of several layers from one run of the encoder, and their pieces, for :meth:`extract`.
 
         Args:
             pairs: source and target words; the states of all of them are in memory, ``layers`` times.
             layers: hidden states' numbers.
             first: how many pairs came before these, for the numbers in warnings.
         """
-        return self.extract(*self.encode(pairs, layers, first=first))
-
-    @torch.inference_mode()
-    def encode(
-        self,
-        pairs: Sequence[tuple[Sequence[str], Sequence[str]]],
-        layers: Sequence[int],
-        *,
-        first: int = 0,
-    ) -> tuple[dict[int, PieceStates], list[Pieces]]:
-        """The first half of :meth:`tables`: states by layer and their pieces, for any aligner of the same encoding."""
-        for layer in layers:
-            self._checked_layer(layer)
         pieces = cut_words(self.tokenizer, [words for pair in pairs for words in pair])
-        self._report(pairs, list(zip(pieces[0::2], pieces[1::2], strict=True)), first)
-        for row in range(len(pairs)):
-            source, target = pieces[2 * row : 2 * row + 2]
-            if len(source) * len(target) > MOST_ENTRIES:
-                pieces[2 * row : 2 * row + 2] = Pieces([], []), Pieces([], [])
-                sizes = f"{len(source):,} × {len(target):,} pieces"
-                self._warn(first + row + 1, f"{sizes} are too long for one pair; it gets no links: split it")
+        for row, pair in enumerate(pairs):
+            self._check(first + row + 1, pair, pieces, 2 * row)
         found = layer_states(
             self.model,
             self.tokenizer,
@@ -207,30 +175,19 @@ class EmbeddingAligner:
 
     @torch.inference_mode()
     def extract(self, found: Mapping[int, PieceStates], pieces: list[Pieces]) -> dict[int, LinkTable]:
-        """The second half of :meth:`tables`: the links by the states of each layer."""
+        """The links by the states of each layer, with probabilities; any aligner of the same encoding may do it."""
         if self.options.level == "word":
             return {layer: self._extract(*word_states(states, pieces)) for layer, states in found.items()}
         return {layer: self._extract(states, pieces) for layer, states in found.items()}
 
-    def _window(
-        self, pairs: Sequence[tuple[Sequence[str], Sequence[str]]], *, first: int
-    ) -> Iterator[PairLinks]:
-        yield from self.pair_links(self.table(pairs, first=first), pairs)
+    def pair_links(self, table: LinkTable, pairs: Sequence[WordPair]) -> Iterator[PairLinks]:
+        """A table of :meth:`extract` pair by pair; pairs below the least score get no links."""
+        lengths = [len(s) for s, _ in pairs], [len(t) for _, t in pairs]
+        return pair_links(table, *lengths, min_score=self.options.min_score)
 
-    def pair_links(
-        self, table: LinkTable, pairs: Sequence[tuple[Sequence[str], Sequence[str]]]
-    ) -> Iterator[PairLinks]:
-        """A table of :meth:`tables` pair by pair; pairs below the least score get no links."""
-        probability = table.probability
-        if probability is None:
-            raise TypeError("an embedding aligner's table has probabilities")
-        scores = sentence_scores(table, [len(s) for s, _ in pairs], [len(t) for _, t in pairs])
-        for row, (links, score) in enumerate(zip(table.lists(), scores.tolist(), strict=True)):
-            values = probability[table.offsets[row] : table.offsets[row + 1]].tolist()
-            if score < self.options.min_score:
-                yield PairLinks([], [], score)
-            else:
-                yield PairLinks([(i, j) for i, j in links], values, score)
+    def _links(self, pairs: Sequence[WordPair], first: int = 0) -> Iterator[PairLinks]:
+        found = self.extract(*self.encode(pairs, (self.layer,), first=first))
+        return self.pair_links(found[self.layer], pairs)
 
     def _extract(self, states: PieceStates, pieces: list[Pieces]) -> LinkTable:
         """Similarities, links and their words, for batches of pairs of like size."""
@@ -262,23 +219,20 @@ class EmbeddingAligner:
         )
         return _merge(count, sentence, source_word, target_word, value, self.options.min_probability)
 
-    def _report(
-        self,
-        pairs: Sequence[tuple[Sequence[str], Sequence[str]]],
-        sides: list[tuple[Pieces, Pieces]],
-        first: int,
-    ) -> None:
-        for row, (words, pieces) in enumerate(zip(pairs, sides, strict=True)):
-            for side, given, cut in zip(("source", "target"), words, pieces, strict=True):
-                if not given:
-                    self._warn(first + row + 1, f"the {side} side is empty; it gets no links")
-                elif len(set(cut.words) - {-1}) < len(given):
-                    missing = sorted(set(range(len(given))) - set(cut.words))
-                    self._warn(
-                        first + row + 1,
-                        f"{side} words {', '.join(f'{w} {given[w]!r}' for w in missing[:5])} have no piece in "
-                        "this tokenizer; they stay unaligned",
-                    )
+    def _check(self, number: int, pair: WordPair, pieces: list[Pieces], place: int) -> None:
+        """Warn of words without links; a pair that is too long loses its pieces."""
+        for side, words, cut in zip(("source", "target"), pair, pieces[place : place + 2], strict=True):
+            if not words:
+                self._warn(number, f"the {side} side is empty; it gets no links")
+            elif missing := sorted(set(range(len(words))) - set(cut.words)):
+                named = ", ".join(f"{w} {words[w]!r}" for w in missing[:5])
+                self._warn(
+                    number, f"{side} words {named} have no piece in this tokenizer; they stay unaligned"
+                )
+        n, m = map(len, pieces[place : place + 2])
+        if n * m > MOST_ENTRIES:
+            pieces[place : place + 2] = Pieces([], []), Pieces([], [])
+            self._warn(number, f"{n:,} × {m:,} pieces are too long for one pair; it gets no links: split it")
 
 
 def _matrix_batches(

@@ -20,18 +20,7 @@ def layer_error(
     window: int = 128,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[int, AlignmentScore]:
-    """Score the aligner's links at each layer; see :func:`layer_errors`.
-
-    Args:
-        aligner: its own layer plays no part.
-        pairs: with gold links; counts are summed over all of them.
-        layers: hidden states' numbers; by default all, 0 (embeddings) to the last.
-        window: pairs whose states are held at a time, ``layers`` times.
-        progress: called with the pairs done and in all.
-
-    Returns:
-        Layer to counts, in the order asked for.
-    """
+    """Score the aligner's links at each layer; see :func:`layer_errors`."""
     return layer_errors([aligner], pairs, layers=layers, window=window, progress=progress)[0]
 
 
@@ -43,12 +32,23 @@ def layer_errors(
     window: int = 128,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[dict[int, AlignmentScore]]:
-    """Score the links of several aligners at each layer; each window of pairs is encoded once for all of them."""
+    """Score the links of several aligners at each layer; each window of pairs is encoded once for all of them.
+
+    Args:
+        aligners: of one encoder and encoding; their own layers play no part.
+        pairs: with gold links; counts are summed over all of them.
+        layers: hidden states' numbers; by default all, 0 (embeddings) to the last.
+        window: pairs whose states are held at a time, ``layers`` times.
+        progress: called with the pairs done and in all.
+
+    Returns:
+        Of each aligner layer to counts, in the order asked for.
+    """
     if len(pairs.words) != len(pairs.gold):
         raise ConfigurationError(
             f"{len(pairs.words)} sentence pairs and {len(pairs.gold)} gold alignments given; give one a pair"
         )
-    wanted = list(chosen_layers(aligners[0], layers))
+    wanted = list(dict.fromkeys(range(num_layers(aligners[0].model) + 1) if layers is None else layers))
     totals = [dict.fromkeys(wanted, AlignmentScore()) for _ in aligners]
     for start in range(0, len(pairs.words), window):
         words = pairs.words[start : start + window]
@@ -61,8 +61,3 @@ def layer_errors(
         if progress is not None:
             progress(min(start + window, len(pairs.words)), len(pairs.words))
     return totals
-
-
-def chosen_layers(aligner: EmbeddingAligner, layers: Sequence[int] | None) -> Sequence[int]:
-    """The layers asked for, each once, or all."""
-    return range(num_layers(aligner.model) + 1) if layers is None else list(dict.fromkeys(layers))

@@ -9,7 +9,6 @@ from safetensors import safe_open
 from torch import nn
 from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.align.embedding.options import EmbeddingOptions
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.errors import ConfigurationError
 from isoglot.modules.checkpoint import load_checkpoint, require_room_for
@@ -21,27 +20,29 @@ from isoglot.runs.checkpoint import checkpoint_folder
 
 def load_encoder(
     model: PreTrainedModel | str | Path,
-    tokenizer: PreTrainedTokenizerBase | None,
-    options: EmbeddingOptions,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    *,
+    dtype: str = "float32",
+    device: str = "auto",
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """The encoder in evaluation mode on its device and in its dtype, and its tokenizer.
 
-    A model that is given as an object keeps its dtype and device unless the options name others.
+    A model that is given as an object keeps what is ``auto``.
     """
     if isinstance(model, PreTrainedModel):
         if tokenizer is None:
             raise ConfigurationError("a model object needs its tokenizer too: tokenizer=...")
-        if options.device != "auto":
-            nn.Module.to(model, resolve_device(options.device))
-        if options.dtype != "auto":
-            nn.Module.to(model, dtype=getattr(torch, options.dtype))
+        if device != "auto":
+            nn.Module.to(model, resolve_device(device))
+        if dtype != "auto":
+            nn.Module.to(model, dtype=getattr(torch, dtype))
         return model.eval(), tokenizer
-    device = resolve_device(options.device)
+    place = resolve_device(device)
     checkpoint_folder(model)  # a path that is wrong is said before anything is read
     tokenizer = load_tokenizer(model) if tokenizer is None else tokenizer
-    loaded = load_checkpoint(AutoModel, model, new_head=True, dtype=compute_dtype(options.dtype, device))
+    loaded = load_checkpoint(AutoModel, model, new_head=True, dtype=compute_dtype(dtype, place))
     require_room_for(tokenizer, loaded, model)
-    return loaded.to(device), tokenizer  # type: ignore[arg-type]
+    return loaded.to(place), tokenizer  # type: ignore[arg-type]
 
 
 def load_pointer(source: PreTrainedModel | str | Path, model: PreTrainedModel) -> tuple[Pointer, int | None]:
@@ -73,20 +74,10 @@ def load_pointer(source: PreTrainedModel | str | Path, model: PreTrainedModel) -
     return pointer.to(model.device).eval(), trained_on
 
 
-def model_identity(name: str | Path) -> tuple[str, ...]:
-    """What tells a model from another: of a folder its place and its files' sizes and times, else the hub name."""
-    path = Path(name)
-    if not path.is_dir():
-        return (str(name),)
-    files = sorted(f for f in path.iterdir() if f.suffix in (".json", ".safetensors"))
-    stats = [(f.name, f.stat()) for f in files]
-    return (str(path.resolve()), *(f"{name}:{s.st_size}:{s.st_mtime_ns}" for name, s in stats))
-
-
 def compute_dtype(name: str, device: torch.device) -> torch.dtype:
     """The dtype to run an encoder in; ``auto`` takes bfloat16 where the hardware multiplies in it."""
     if name != "auto":
-        return torch.float32 if name == "float32" else torch.bfloat16 if name == "bfloat16" else torch.float16
+        return getattr(torch, name)  # type: ignore[no-any-return]
     if device.type == "cuda":
         return torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float16
     if device.type == "cpu" and torch.ops.mkldnn._is_mkldnn_bf16_supported() and _fast_bfloat16():

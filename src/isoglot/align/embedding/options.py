@@ -24,7 +24,6 @@ METHODS: dict[str, str] = {
 """Method to what it does, for help texts."""
 
 _ENCODER, _WRITING = "With an encoder", "How to write"
-_DISTORTION = "Discount far from the diagonal; 0.5 in SimAlign."
 Compare = Literal["cosine", "dot"]
 Encode = Literal["separate", "joint"]
 
@@ -85,11 +84,6 @@ class EmbeddingOptions(Kept):
             ),
         )
 
-    @property
-    def comparison(self) -> str:
-        """What vectors are compared by; a pointer network compares them itself."""
-        return "dot"
-
     def token_budget(self, device: str) -> int:
         """Padded tokens in one encoder batch on a type of device."""
         return self.max_tokens or (2048 if device == "cpu" else 32_768)
@@ -106,12 +100,9 @@ class Similarity(EmbeddingOptions):
 
     method: Literal["argmax", "match", "forward", "backward"] = option(flags=None)
     compare: Compare = option("cosine", "(cosine + 1) / 2, or raw dot product.", flags=None)
-    distortion: float = option(0.0, _DISTORTION, flags=None, ge=0, le=1)
-
-    @property
-    def comparison(self) -> str:
-        """What vectors are compared by."""
-        return self.compare
+    distortion: float = option(
+        0.0, "Discount far from the diagonal; 0.5 in SimAlign.", flags=None, ge=0, le=1
+    )
 
 
 class _Growing(Options):

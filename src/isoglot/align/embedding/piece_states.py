@@ -16,15 +16,8 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.errors import ConfigurationError
-from isoglot.modules.encoder import (
-    dropout_off,
-    encode,
-    encode_to_layer,
-    hidden_size,
-    max_length,
-    num_layers,
-)
+from isoglot.corpus.encode.pieces import PieceEncoder
+from isoglot.modules.encoder import dropout_off, encode, encode_to_layer, hidden_size, max_length
 from isoglot.modules.finite import require_finite
 
 
@@ -68,16 +61,18 @@ class _Part:
     keep_to: int
 
 
-def encode_separately(
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
-    sentences: Sequence[Pieces],
-    *,
-    layer: int,
-    max_tokens: int = 2048,
-) -> PieceStates:
-    """Each sentence alone, ``[CLS] pieces [SEP]``, as SimAlign and awesome-align do."""
-    return layer_states(model, tokenizer, sentences, layers=(layer,), max_tokens=max_tokens)[layer]
+def cut_words(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Sequence[str]]) -> list[Pieces]:
+    """The pieces of sentences that are given as words, without special tokens.
+
+    The words are joined by single spaces and found again by character offsets, so byte-level tokenizers see the
+    spaces they were trained with, and a word that vanishes in normalisation (a zero-width space, a control
+    character) shifts nothing: it just has no piece.
+    """
+    encoder = PieceEncoder(tokenizer, shared=True)
+    side = encoder.word_lists(sentences, [" ".join(words) for words in sentences])
+    bounds = [0, *np.cumsum(side.lengths).tolist()]
+    ids, words = side.ids.tolist(), side.word_ids.tolist()
+    return [Pieces(ids[a:b], words[a:b]) for a, b in pairwise(bounds)]
 
 
 def layer_states(
@@ -97,10 +92,12 @@ def layer_states(
         sentences: their pieces; with ``joint`` every second one is the translation of the one before.
         layers: hidden states' numbers. Of one layer, those above it are not run.
         joint: each pair as one sequence, ``[CLS] source [SEP] target [SEP]``, as XLM-Align does; one that is too long
-            for the encoder is cut into windows at the same relative places of both sides. Else each sentence alone.
+            for the encoder is cut into windows at the same relative places of both sides. Else each sentence alone,
+            ``[CLS] pieces [SEP]``, as SimAlign and awesome-align do.
         max_tokens: padded tokens in a batch at most.
     """
-    room = _room(model, specials=3 if joint else 2)
+    longest = max_length(model)
+    room = None if longest is None else longest - (3 if joint else 2)
     inputs: list[list[_Part]] = []
     for s in range(0, len(sentences), 2 if joint else 1):
         if joint:
@@ -129,11 +126,6 @@ def word_states(states: PieceStates, pieces: list[Pieces]) -> tuple[PieceStates,
     offsets = np.zeros(len(pieces) + 1, np.int64)
     np.cumsum([len(p) for p in kept], out=offsets[1:])
     return PieceStates(table, offsets), kept
-
-
-def _room(model: PreTrainedModel, *, specials: int) -> int | None:
-    longest = max_length(model)
-    return None if longest is None else longest - specials
 
 
 def _windows(sentence: int, start: int, stop: int, *, room: int | None) -> Iterator[_Part]:
@@ -181,11 +173,6 @@ def _encode(
     layers: tuple[int, ...],
     max_tokens: int,
 ) -> dict[int, PieceStates]:
-    for layer in layers:
-        if not 0 <= layer <= num_layers(model):
-            raise ConfigurationError(
-                f"layer {layer} asked for, the encoder has layers 0 (embeddings) to {num_layers(model)}; choose one"
-            )
     offsets = np.zeros(len(sentences) + 1, np.int64)
     np.cumsum([len(s) for s in sentences], out=offsets[1:])
     device = model.device

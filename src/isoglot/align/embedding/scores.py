@@ -65,12 +65,14 @@ def prepared_states(options: EmbeddingOptions, table: Tensor) -> Tensor:
     Once for the table, so that not every padded batch does it again. **Shape**: (pieces, hidden).
     """
     table = table.float()
-    return table if options.comparison == "dot" else torch.nn.functional.normalize(table, dim=-1, eps=1e-12)
+    if getattr(options, "compare", "dot") == "dot":  # a pointer network compares them itself
+        return table
+    return torch.nn.functional.normalize(table, dim=-1, eps=1e-12)
 
 
 def _similarity(options: Similarity, source: Tensor, target: Tensor, mask: Tensor) -> Tensor:
     similarity = source @ target.transpose(1, 2)
-    if options.comparison == "cosine":
+    if options.compare == "cosine":
         similarity = similarity.add_(1.0).div_(2.0)
     return distort(similarity, mask, ratio=options.distortion)
 
@@ -80,11 +82,11 @@ def _by_similarity(
 ) -> tuple[Tensor, Tensor]:
     mask = pair_mask(source_mask, target_mask)
     scores = similarity = _similarity(options, source, target, mask)
-    if isinstance(options, IterMax) and options.comparison == "dot":
+    if isinstance(options, IterMax) and options.compare == "dot":
         # Its discount would raise what is negative; XLM-Align takes 1e-6 for such products before it.
         scores = torch.where(similarity > 0, similarity, 1e-6)
     links = _read(options, options.method, scores, scores, scores, mask)
-    if options.comparison == "dot":
+    if options.compare == "dot":
         forward, backward = softmax_probabilities(similarity, mask)
         return links, (forward * backward).sqrt()
     return links, similarity.clamp(0.0, 1.0)
@@ -95,7 +97,7 @@ def _by_threshold(
 ) -> tuple[Tensor, Tensor]:
     mask = pair_mask(source_mask, target_mask)
     # A cosine is compared as (cosine + 1) / 2, whose softmax at half the temperature is the cosine's.
-    scale = options.temperature / (2.0 if options.comparison == "cosine" else 1.0)
+    scale = options.temperature / (2.0 if options.compare == "cosine" else 1.0)
     similarity = _similarity(options, source, target, mask) / scale
     if options.method == "softmax":
         forward, backward = softmax_probabilities(similarity, mask)

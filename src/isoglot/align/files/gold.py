@@ -20,15 +20,17 @@ class GoldPairs:
 
     words: Sequence[tuple[Sequence[str], Sequence[str]]]
     gold: Sequence[GoldAlignment]
+    ids: Sequence[str] = ()
 
 
-def gold_pairs(path: str | Path, *, limit: int = 500, **reading: Any) -> GoldPairs:
+def gold_pairs(path: str | Path, *, limit: int = 500, sure: bool = True, **reading: Any) -> GoldPairs:
     """Sentence pairs and links to measure an aligner on.
 
     Args:
         path: JSON lines with ``src``, ``tgt``, ``sure`` and ``possible``; or a folder that
             ``isoglot align --format corpus`` wrote, whose links then count as sure ones.
         limit: Pairs to take from such a folder; of a file all are taken.
+        sure: Refuse a file without any sure link.
         **reading: ``name`` and ``base`` of :func:`~isoglot.align.files.formats.read_links`.
     """
     if Path(path).is_dir():
@@ -42,6 +44,7 @@ def gold_pairs(path: str | Path, *, limit: int = 500, **reading: Any) -> GoldPai
             raise ConfigurationError(
                 f"{path}: has no words to align; give JSON lines with src and tgt, sure and possible"
             )
-        pairs = GoldPairs(found.words, found.gold)
-    require_sure(pairs.gold, path)
+        pairs = GoldPairs(found.words, found.gold, found.ids or ())
+    if sure:
+        require_sure(pairs.gold, path)
     return pairs

@@ -6,11 +6,11 @@ import json
 import math
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from itertools import groupby
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
+from itertools import chain, count, groupby
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from isoglot.align.alignment import PairLinks
 from isoglot.align.files.formats import FORMATS
@@ -25,77 +25,6 @@ NUMBERED = ("pharaoh", "talp", "alignv2", "naacl")
 """Formats of :mod:`isoglot.align.files.formats` that hold word numbers alone, for which no words are needed."""
 
 
-def _numbers(name: str) -> Callable[[Iterable[tuple[Any, PairLinks]], int | None, bool], Iterator[str]]:
-    def sentences(found: Iterable[tuple[Any, PairLinks]], base: int | None, reverse: bool) -> Iterator[str]:
-        start = FORMATS[name] if base is None else base
-        for _, own in found:
-            pairs = sorted((j, i) for i, j in own.links) if reverse else own.links
-            yield " ".join([f"{i + start}-{j + start}" for i, j in pairs])
-
-    def rows(found: Iterable[tuple[Any, PairLinks]], base: int | None, reverse: bool) -> Iterator[str]:
-        start, width = FORMATS[name] if base is None else base, 4 if name == "naacl" else 1
-        for number, (_, own) in enumerate(found, 1):
-            for i, j in sorted((j, i) for i, j in own.links) if reverse else own.links:
-                yield f"{number:0{width}d} {i + start} {j + start} S"
-
-    return rows if name in ("alignv2", "naacl") else sentences
-
-
-def _jsonl(found: Found, base: int | None, reverse: bool) -> Iterator[str]:
-    start = base or 0
-    for number, (pair, links) in enumerate(found):
-        turn = -1 if reverse else 1
-        source, target = pair.words[::turn]
-        yield json.dumps(
-            {
-                "id": number,
-                "src": source,
-                "tgt": target,
-                "links": [[i + start, j + start][::turn] for i, j in links.links],
-                "probabilities": [round(p, 6) for p in links.probabilities],
-                "score": None if math.isnan(links.score) else round(links.score, 6),
-            },
-            ensure_ascii=False,
-        )
-
-
-def _offsets(found: Found, base: int | None, reverse: bool) -> Iterator[str]:
-    del base
-    for number, (pair, links) in enumerate(found):
-        turn = -1 if reverse else 1
-        texts, spans = pair.placed
-        source, target = texts[::turn]
-        yield json.dumps(
-            {
-                "id": number,
-                "source": source,
-                "target": target,
-                "spans": [[*spans[0][i], *spans[1][j]] if not reverse
-                          else [*spans[1][j], *spans[0][i]] for i, j in links.links],
-                "probabilities": [round(p, 6) for p in links.probabilities],
-            },
-            ensure_ascii=False,
-        )  # fmt: skip
-
-
-def _words(found: Found, base: int | None, reverse: bool) -> Iterator[str]:
-    del base
-    for pair, links in found:
-        turn = -1 if reverse else 1
-        yield "\t".join("|||".join((pair.words[0][i], pair.words[1][j])[::turn]) for i, j in links.links)
-
-
-OUTPUT_FORMATS: dict[str, Callable[[Found, int | None, bool], Iterator[str]]] = {
-    **{name: _numbers(name) for name in NUMBERED},
-    "jsonl": _jsonl,
-    "offsets": _offsets,
-    "words": _words,
-}
-"""Line formats: those of :mod:`isoglot.align.files.formats`; ``jsonl`` with words, probabilities and scores;
-``offsets`` with character spans ``[source start, end, target start, end]`` in the text as given;
-``words`` with the linked words."""
-
-
 def write_lines(
     found: Iterable[tuple[Any, PairLinks]],
     out: str | Path,
@@ -106,24 +35,46 @@ def write_lines(
 ) -> int:
     """Write one line (or, in ``alignv2`` and ``naacl``, one line a link) a pair; ``-`` is standard output.
 
-    A file is written beside its place and renamed when it is whole.
+    The formats are those of :mod:`isoglot.align.files.formats`; ``jsonl`` with words, probabilities and scores;
+    ``offsets`` with character spans ``[source start, end, target start, end]`` in the text as given; ``words`` with
+    the linked words. A file is written beside its place and renamed when it is whole.
     """
-    if name not in OUTPUT_FORMATS:
-        raise ConfigurationError(
-            f"output format {name!r} given; there are {', '.join(OUTPUT_FORMATS)}, and corpus for a folder"
-        )
-    count = 0
+    counter = count()
+    with nullcontext(sys.stdout) if str(out) == "-" else whole_file(out) as file:
+        for (pair, links), number in zip(found, counter, strict=False):  # ends without a number taken in vain
+            file.writelines(f"{line}\n" for line in _lines(number, pair, links, name, base, reverse))
+    return next(counter)
 
-    def counted() -> Iterator[tuple[Any, PairLinks]]:
-        nonlocal count
-        for item in found:
-            count += 1
-            yield item
 
-    with _target(out) as file:
-        for line in OUTPUT_FORMATS[name](counted(), base, reverse):
-            file.write(f"{line}\n")
-    return count
+def _lines(
+    number: int, pair: Any, found: PairLinks, name: str, base: int | None, reverse: bool
+) -> Iterator[str]:
+    start = FORMATS.get(name, 0) if base is None else base
+    turn = -1 if reverse else 1
+    if name in NUMBERED:
+        links = sorted((j, i) for i, j in found.links) if reverse else found.links
+        if name in ("alignv2", "naacl"):
+            width = 4 if name == "naacl" else 1
+            yield from (f"{number + 1:0{width}d} {i + start} {j + start} S" for i, j in links)
+        else:
+            yield " ".join([f"{i + start}-{j + start}" for i, j in links])
+        return
+    if name == "words":
+        source, target = pair.words
+        yield "\t".join("|||".join((source[i], target[j])[::turn]) for i, j in found.links)
+        return
+    row: dict[str, Any] = {"id": number}
+    if name == "offsets":
+        texts, (one, other) = pair.placed
+        row["source"], row["target"] = texts[::turn]
+        row["spans"] = [[*chain(*(one[i], other[j])[::turn])] for i, j in found.links]
+    else:
+        row["src"], row["tgt"] = pair.words[::turn]
+        row["links"] = [[i + start, j + start][::turn] for i, j in found.links]
+    row["probabilities"] = [round(p, 6) for p in found.probabilities]
+    if name == "jsonl":
+        row["score"] = None if math.isnan(found.score) else round(found.score, 6)
+    yield json.dumps(row, ensure_ascii=False)
 
 
 def write_corpus(found: Found, out: Path) -> int:
@@ -135,7 +86,7 @@ def write_corpus(found: Found, out: Path) -> int:
     """
     from isoglot.corpus.prepare import prepare  # noqa: PLC0415 - `datasets` is slow to import
 
-    count = 0
+    pairs = 0
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as folder:
         sources = []
@@ -151,23 +102,8 @@ def write_corpus(found: Found, out: Path) -> int:
                 for pair, links in run:
                     row = {"source": pair.words[0], "target": pair.words[1], "links": links.links}
                     file.write(json.dumps(row, ensure_ascii=False) + "\n")
-                    count += 1
-            sources.append(
-                Source(
-                    path=str(path),
-                    format="jsonl",
-                    source_language=languages[0],
-                    target_language=languages[1],
-                )
-            )
+                    pairs += 1
+            named = dict(zip(("source_language", "target_language"), languages, strict=True))
+            sources.append(Source(path=str(path), format="jsonl", **named))
         prepare(sources, out, options=PrepareOptions(kind="aligned"))
-    return count
-
-
-@contextmanager
-def _target(out: str | Path) -> Iterator[IO[str]]:
-    if str(out) == "-":
-        yield sys.stdout
-        return
-    with whole_file(out) as file:
-        yield file
+    return pairs

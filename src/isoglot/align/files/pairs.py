@@ -57,8 +57,8 @@ def read_pairs(sources: Sequence[Source], *, mode: WordMode, warn: Warn) -> Iter
     called with its number. Other formats, and tables with a header, are read strictly. A folder that `isoglot prepare`
     wrote is read in the order of its rows; where it has word links already, its words are kept.
     """
-    number = 0
-    glued = _Glued(mode)
+    number, sample = 0, _SAMPLE if mode == "whitespace" else 0
+    running: list[bool] = []  # of the first pairs, whether they look like running text
     if files := [source for source in sources if not is_prepared(source.path)]:
         expand(files, "bitext")  # every mistake in all of them is told before the first is read
     for given in sources:
@@ -75,32 +75,19 @@ def read_pairs(sources: Sequence[Source], *, mode: WordMode, warn: Warn) -> Iter
             languages = (source.source_language or "", source.target_language or "")
             for both in texts:
                 number += 1
-                glued.see(both)
+                if len(running) < sample:
+                    running.append(any(map(looks_running, both)))
+                    if len(running) == sample:
+                        _warn_of_running_text(running)
                 yield _with_words(both, mode, languages)
-    glued.tell()
+    if len(running) < sample:
+        _warn_of_running_text(running)
 
 
-class _Glued:
-    """Says so once if text that is cut at white space looks like running text."""
-
-    def __init__(self, mode: WordMode) -> None:
-        self._left = _SAMPLE if mode == "whitespace" else 0
-        self._seen = self._found = 0
-
-    def see(self, texts: tuple[str, str]) -> None:
-        """Count a pair."""
-        if self._left:
-            self._left -= 1
-            self._seen += 1
-            self._found += any(map(looks_running, texts))
-            if not self._left:
-                self.tell()
-
-    def tell(self) -> None:
-        """Called when enough has been seen or all has been read."""
-        if self._seen and self._found >= _GLUED_SHARE * self._seen:
-            _LOG.warning("%s (%d of the first %d pairs)", RUNNING_TEXT, self._found, self._seen)
-        self._left = self._seen = 0
+def _warn_of_running_text(sample: list[bool]) -> None:
+    """Warn if text that is cut at white space looks like running text."""
+    if sum(sample) >= max(_GLUED_SHARE * len(sample), 1):
+        _LOG.warning("%s (%d of the first %d pairs)", RUNNING_TEXT, sum(sample), len(sample))
 
 
 def looks_running(text: str) -> bool:

@@ -6,7 +6,7 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
-from isoglot.align.embedding.word_pieces import cut_words
+from isoglot.align.embedding.piece_states import cut_words
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.testing import FAMILIES, tiny_text, tiny_tokenizer
