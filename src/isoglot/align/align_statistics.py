@@ -92,8 +92,8 @@ def _by_loaded(wanted: Saved, sources: Sequence[Source], request: AlignRequest, 
     while window := list(islice(pairs, _WINDOW)):
         words = [_usable(pair, number, warn) for number, pair in enumerate(window, first + 1)]
         sides = [[pair[side] for pair in words] for side in (0, 1)]
-        lengths = [np.array([len(words) for words in side], np.int64) for side in sides]
-        yield from zip(window, _kept(aligner.align_words(*sides).links, *lengths, wanted), strict=True)
+        one, other = (np.array([len(words) for words in side], np.int64) for side in sides)
+        yield from zip(window, _kept(aligner.align_words(*sides).links, one, other, wanted), strict=True)
         first += len(window)
 
 

@@ -128,7 +128,8 @@ class StatisticalAligner:
         """
         align = METHODS[self.method].align
         if not keep and align is not None and self.symmetrisation != AGREEMENT:
-            return self._symmetrised(source, target, *align(source, target, self.options, self.workers))
+            ahead, back = align(source, target, self.options, self.workers)
+            return self._symmetrised(source, target, ahead, back)
         self._fit(source, target)
         return self._decode(source, target)
 
