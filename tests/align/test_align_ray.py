@@ -65,13 +65,14 @@ class OneProcess:
         self.stop_after = stop_after
         monkeypatch.setattr(align_ray, "_run", self)
 
-    def __call__(self, job, todo, workers, report, total):
+    def __call__(self, job, todo, workers):
         aligner = PartAligner(job)
         for number in reversed(todo):
             if len(self.numbers) == self.stop_after:
                 raise KeyboardInterrupt
-            aligner({"part": [number]})
+            (pairs,) = aligner({"part": [number]})["pairs"]
             self.numbers.append(number)
+            yield pairs
 
 
 def test_parts_are_the_local_links_and_a_stopped_run_goes_on(corpus, encoder, tmp_path, monkeypatch, caplog):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -91,7 +91,11 @@ def _align(
         if not isinstance(aligner, Encoder):
             found = by_statistics(sources, request, warn)
         elif aligner.engine == "ray":
-            found = stack.enter_context(_by_ray(sources, out, aligner, request, progress))
+            from isoglot.align.align_ray import aligned_by_ray  # noqa: PLC0415 - loads torch
+
+            paths = [path for source in sources for path in source.files()]
+            by_ray = aligned_by_ray(paths, out, aligner, words=request.words, progress=progress)
+            found = stack.enter_context(by_ray)
         else:
             found = _by_embedding(sources, aligner, request, warn)
         links = _shown(found, progress)
@@ -101,22 +105,6 @@ def _align(
             count = write_lines(links, out, name=request.output, base=request.base, reverse=request.reverse)
     warn.sum_up()
     return count
-
-
-def _by_ray(
-    sources: Sequence[Source], out: str | Path, aligner: Encoder, request: AlignRequest, progress: Any
-) -> AbstractContextManager[Found]:
-    from isoglot.align.align_ray import RayJob, aligned_by_ray, corpus_of, parts_folder  # noqa: PLC0415 - loads torch
-
-    job = RayJob.build(
-        corpus_of([path for source in sources for path in source.files()]),
-        parts_folder(out),
-        aligner.model,
-        options=aligner.options.model_dump(),
-        words=request.words,
-        part_pairs=aligner.part_pairs,
-    )
-    return aligned_by_ray(job, workers=aligner.workers, progress=progress)
 
 
 def _by_embedding(

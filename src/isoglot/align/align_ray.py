@@ -10,7 +10,6 @@ The folders of corpus, output and model must be at the same place on every machi
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import os
@@ -30,6 +29,7 @@ from isoglot.align.embedding.aligner import EmbeddingAligner
 from isoglot.align.embedding.memory import keep_few_primitives
 from isoglot.align.embedding.options import EmbeddingOptions
 from isoglot.align.files.pairs import RawPair, is_prepared, prepared_manifest, prepared_pairs
+from isoglot.align.options import Encoder
 from isoglot.corpus.encode.words import WordMode
 from isoglot.errors import ConfigurationError, InputError, IsoglotError
 from isoglot.runs.checkpoint import checkpoint_folder
@@ -52,7 +52,7 @@ Found = Iterator[tuple[RawPair, PairLinks]]
 
 @dataclass(frozen=True)
 class RayJob:
-    """What decides the links, and so whether parts of an earlier run can be taken."""
+    """What decides the links, and so whether parts of an earlier run can be taken; and where the parts are kept."""
 
     corpus: str
     parts: str
@@ -71,14 +71,15 @@ class RayJob:
         """The file of a part."""
         return Path(self.parts) / f"{number:06d}.parquet"
 
-    def digest(self) -> str:
-        """A hash of all that the links depend on, the corpus and the checkpoint among it."""
-        place = checkpoint_folder(self.model)
-        given = {**asdict(self), "weights": hash_checkpoint(place) if isinstance(place, Path) else place}
-        del given["parts"]
-        state = hashlib.blake2b(json.dumps(given, sort_keys=True).encode(), digest_size=16)
-        state.update(prepared_manifest(self.corpus).model_dump_json().encode())
-        return state.hexdigest()
+    def wanted(self) -> dict[str, Any]:
+        """All that the links depend on, the corpus and the checkpoint among it."""
+        place, values = checkpoint_folder(self.model), asdict(self)
+        del values["parts"]
+        return {
+            "values": values,
+            "weights": hash_checkpoint(place) if isinstance(place, Path) else place,
+            "manifest": prepared_manifest(self.corpus).model_dump(mode="json"),
+        }
 
 
 class PartAligner:
@@ -136,35 +137,44 @@ class PartAligner:
 
 
 @contextmanager
-def aligned_by_ray(job: RayJob, *, workers: int | None = None, progress: Any = None) -> Iterator[Found]:
+def aligned_by_ray(
+    paths: list[str], out: str | Path, encoder: Encoder, *, words: WordMode, progress: Any = None
+) -> Iterator[Found]:
     """The pairs of a prepared folder with their links, in order; the parts are removed after the block."""
+    if len(paths) != 1 or not is_prepared(paths[0]):
+        raise InputError(
+            f"{', '.join(paths)} given, but --engine ray reads one folder of Parquet shards: run `isoglot prepare "
+            f"{' '.join(paths)} --out FOLDER` first, then `isoglot align FOLDER --engine ray`"
+        )
+    if str(out) == "-":
+        raise ConfigurationError(
+            "--engine ray keeps its parts beside the output; name a file: --out links.txt"
+        )
+    parts = Path(out).with_name(f"{Path(out).name}.parts")
+    options = encoder.options.model_dump()
+    job = RayJob.build(
+        paths[0], parts, encoder.model, options=options, words=words, part_pairs=encoder.part_pairs
+    )
     total = prepared_manifest(job.corpus).rows
     count = -(-total // job.part_pairs)
     with occupied(job.parts):
-        _claim(job)
+        wanted = job.wanted()
+        if state_of(job.parts, wanted, what="alignment run") == "new":
+            begin(Path(job.parts), wanted)
         todo = [number for number in range(count) if not job.part(number).is_file()]
-        if progress is not None and len(todo) < count:
+        done = (count - len(todo)) * job.part_pairs
+        if progress is not None and done:
             progress.note(f"{count - len(todo)} of {count} parts are there already: {job.parts}")
-        if todo:
-            _run(
-                job,
-                todo,
-                workers,
-                lambda done: progress and progress.progress("aligning", done, total),
-                total,
-            )
+        for pairs in _run(job, todo, encoder.workers) if todo else ():
+            done += pairs
+            if progress is not None:
+                progress.progress("aligning", min(done, total), total)
         yield _read_back(job, count)
         shutil.rmtree(job.parts)
 
 
-def _claim(job: RayJob) -> None:
-    """Make the parts folder, or see that it is this job's."""
-    wanted, values = {"digest": job.digest()}, {k: v for k, v in asdict(job).items() if k != "parts"}
-    if state_of(job.parts, wanted, what="alignment run", told_by={"values": values}) == "new":
-        begin(Path(job.parts), {**wanted, "values": values})
-
-
-def _run(job: RayJob, todo: list[int], workers: int | None, report: Any, total: int) -> None:
+def _run(job: RayJob, todo: list[int], workers: int | None) -> Iterator[int]:
+    """Make the parts; yields the number of pairs of each when it is there."""
     load_ray()
     import ray.data  # noqa: PLC0415 - an extra
 
@@ -174,10 +184,8 @@ def _run(job: RayJob, todo: list[int], workers: int | None, report: Any, total: 
         gpus, cpus = int(resources.get("GPU", 0)), int(resources.get("CPU", 1))
         size = min(workers or gpus or max(1, cpus // 2), len(todo))
         needs = {"num_gpus": min(1.0, gpus / size)} if gpus and job.options.get("device") != "cpu" else {}
-        context = ray.data.DataContext.get_current()
-        context.enable_progress_bars = False
+        ray.data.DataContext.get_current().enable_progress_bars = False
         parts = ray.data.from_items([{"part": number} for number in todo], override_num_blocks=len(todo))
-        done = total - sum(_pairs_of(job, number, total) for number in todo)
         finished = parts.map_batches(
             PartAligner,
             fn_constructor_args=(job,),
@@ -189,12 +197,7 @@ def _run(job: RayJob, todo: list[int], workers: int | None, report: Any, total: 
         for row in finished.iter_rows():
             if row["mistake"]:
                 raise ConfigurationError(row["mistake"])
-            done += row["pairs"]
-            report(done)
-
-
-def _pairs_of(job: RayJob, number: int, total: int) -> int:
-    return min(job.part_pairs, total - number * job.part_pairs)
+            yield row["pairs"]
 
 
 def _read_back(job: RayJob, count: int) -> Found:
@@ -207,22 +210,3 @@ def _read_back(job: RayJob, count: int) -> Found:
         for pair, row in zip(pairs, table.to_pylist(), strict=True):
             links = [(i, j) for i, j in row["links"]]
             yield pair, PairLinks(links, row["probabilities"], row["score"])
-
-
-def parts_folder(out: str | Path) -> Path:
-    """Where the parts of an output are kept while it is not there."""
-    if str(out) == "-":
-        raise ConfigurationError(
-            "--engine ray keeps its parts beside the output; name a file: --out links.txt"
-        )
-    return Path(out).with_name(f"{Path(out).name}.parts")
-
-
-def corpus_of(paths: list[str]) -> str:
-    """The one prepared folder among the inputs."""
-    if len(paths) == 1 and is_prepared(paths[0]):
-        return paths[0]
-    raise InputError(
-        f"{', '.join(paths)} given, but --engine ray reads one folder of Parquet shards: run `isoglot prepare "
-        f"{' '.join(paths)} --out FOLDER` first, then `isoglot align FOLDER --engine ray`"
-    )

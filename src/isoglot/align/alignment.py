@@ -95,34 +95,24 @@ class Alignment:
 
 @dataclass(frozen=True, slots=True)
 class PairLinks:
-    """The links of one sentence pair.
+    """The links of one sentence pair."""
 
-    Args:
-        links: 0-based ``(source word, target word)``, sorted.
-        probabilities: of each link, in [0, 1]; empty of an aligner that has none.
-        score: mean over both sides' words of their best link's probability, 0 for an unaligned word; not a number of
-            an aligner without probabilities.
-    """
-
-    links: list[tuple[int, int]]
-    probabilities: list[float]
+    links: list[tuple[int, int]]  # 0-based ``(source word, target word)``, sorted
+    probabilities: list[float]  # of each link, in [0, 1]; empty of an aligner that has none
+    # mean over both sides' words of their best link's probability, 0 for an unaligned word; not a number of
+    # an aligner without probabilities
     score: float
 
 
 @dataclass(frozen=True, slots=True)
 class LinkTable:
-    """The links of a whole corpus as flat arrays, sorted by sentence, then source word, then target word.
+    """The links of a whole corpus as flat arrays, sorted by sentence, then source word, then target word."""
 
-    Args:
-        offsets: sentence ``s`` owns the links ``offsets[s]:offsets[s + 1]``. Shape: (sentences + 1).
-        source: 0-based source words. Shape: (links).
-        target: 0-based target words. Shape: (links).
-        probability: posterior probability of each link, if the aligner has one. Shape: (links).
-    """
-
+    # sentence ``s`` owns the links ``offsets[s]:offsets[s + 1]``. Shape: (sentences + 1)
     offsets: npt.NDArray[np.int64]
-    source: npt.NDArray[np.int32]
-    target: npt.NDArray[np.int32]
+    source: npt.NDArray[np.int32]  # 0-based source words. Shape: (links)
+    target: npt.NDArray[np.int32]  # 0-based target words. Shape: (links)
+    # posterior probability of each link, if the aligner has one. Shape: (links)
     probability: npt.NDArray[np.float32] | None = None
 
     def __len__(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -51,13 +51,15 @@ class _Learned(_Model):
 
     lowercase: bool = option(False, "Compare words without case.", group=_LEARNING)
     train_on: tuple[str, ...] = option((), _TRAIN_ON, group=_LEARNING)
+    usual: ClassVar[str] = "grow-diag-final-and"
 
-
-def _agreeing(aligner: _Learned, usual: str) -> None:
-    if aligner.threshold is not None and (aligner.symmetrisation or usual) != "agreement":
-        raise ValueError(
-            "--set threshold: only --symmetrise agreement has a threshold; leave it out, or choose that"
-        )
+    @model_validator(mode="after")
+    def _has_threshold(self) -> Self:
+        if self.threshold is not None and (self.symmetrisation or self.usual) != "agreement":
+            raise ValueError(
+                "--set threshold: only --symmetrise agreement has a threshold; leave it out, or choose that"
+            )
+        return self
 
 
 class FastAlign(_Learned):
@@ -66,22 +68,13 @@ class FastAlign(_Learned):
     kind: Literal["fast_align"] = option("fast_align", flags=None)
     options: DiagonalOptions = DiagonalOptions()
 
-    @model_validator(mode="after")
-    def _has_threshold(self) -> Self:
-        _agreeing(self, "grow-diag-final-and")
-        return self
-
 
 class Hmm(_Learned):
     """The HMM aligner, learned from the input."""
 
     kind: Literal["hmm"] = option("hmm", flags=None)
     options: HmmOptions = HmmOptions()
-
-    @model_validator(mode="after")
-    def _has_threshold(self) -> Self:
-        _agreeing(self, "agreement")
-        return self
+    usual: ClassVar[str] = "agreement"
 
 
 class Saved(_Model):

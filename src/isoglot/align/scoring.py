@@ -21,15 +21,10 @@ from isoglot.errors import ConfigurationError
 
 @dataclass(frozen=True, slots=True)
 class GoldAlignment:
-    """Gold links of one sentence pair; sure links are possible too, whether the file repeats them or not.
+    """Gold links of one sentence pair; sure links are possible too, whether the file repeats them or not."""
 
-    Args:
-        sure: links on which annotators agree.
-        possible: links that are not wrong.
-    """
-
-    sure: frozenset[tuple[int, int]]
-    possible: frozenset[tuple[int, int]] = frozenset()
+    sure: frozenset[tuple[int, int]]  # links on which annotators agree
+    possible: frozenset[tuple[int, int]] = frozenset()  # links that are not wrong
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "possible", self.possible | self.sure)
@@ -54,19 +49,12 @@ def require_sure(gold: Iterable[GoldAlignment], path: str | Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class AlignmentScore:
-    """Counts over any number of sentences, and what follows from them; counts add up with ``+``.
+    """Counts over any number of sentences, and what follows from them; counts add up with ``+``."""
 
-    Args:
-        links: |A|.
-        sure: |S|.
-        sure_hits: |A ∩ S|.
-        possible_hits: |A ∩ P|.
-    """
-
-    links: int = 0
-    sure: int = 0
-    sure_hits: int = 0
-    possible_hits: int = 0
+    links: int = 0  # |A|
+    sure: int = 0  # |S|
+    sure_hits: int = 0  # |A ∩ S|
+    possible_hits: int = 0  # |A ∩ P|
 
     def __add__(self, other: AlignmentScore) -> AlignmentScore:
         return AlignmentScore(

@@ -41,8 +41,7 @@ def analyse_map(job: Job, request: MapRequest) -> list[Path]:
         model, tokenizer = open_encoder(subject)
         if request.layer is None:
             source, target = (
-                word_map.static_vectors(model, tokenizer, [getattr(pair, side) for pair in pairs])
-                for side in ("source", "target")
+                word_map.static_vectors(model, tokenizer, [pair[side] for pair in pairs]) for side in (0, 1)
             )
         else:
             (layer,) = asked_layers(str(request.layer), model)
@@ -91,7 +90,7 @@ def _panel(
     joined = []
     for row, pair in enumerate(pairs):
         ends = []
-        for side, word in enumerate((pair.source, pair.target)):
+        for side, word in enumerate(pair):
             # Contextual vectors of a word differ by partner, so there it is a point for each.
             key = (side, word if request.layer is None else f"{word} {row}")
             if key not in place:

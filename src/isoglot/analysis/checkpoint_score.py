@@ -28,13 +28,10 @@ Pieces = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class CheckpointScore:
-    """A checkpoint's alignment score.
-
-    Args:
-        trained: score of the entries in the dictionary that ``embedding_alignment`` trained on; ``None`` without one.
-    """
+    """A checkpoint's alignment score."""
 
     total: EmbeddingScore
+    # score of the entries in the dictionary that ``embedding_alignment`` trained on; ``None`` without one
     trained: float | None = None
     held_out: float | None = None
     trained_tokens: int = 0

@@ -15,16 +15,12 @@ _ROWS = 1024
 
 @dataclass(frozen=True, slots=True)
 class Hubness:
-    """How unevenly vectors are among others' nearest neighbours.
+    """How unevenly vectors are among others' nearest neighbours."""
 
-    Args:
-        skewness: of the k-occurrences, E[(N − μ)³] / σ³; 0 where all are equal, large where a few hubs are everyone's
-            neighbours.
-        anti_hubs: per cent of vectors that are nobody's neighbour.
-    """
-
+    # of the k-occurrences, E[(N − μ)³] / σ³; 0 where all are equal, large where a few hubs are everyone's
+    # neighbours
     skewness: float
-    anti_hubs: float
+    anti_hubs: float  # per cent of vectors that are nobody's neighbour
 
 
 def anisotropy(vectors: Tensor) -> float:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,18 +27,12 @@ from isoglot.seeding import seed_for
 
 Array = NDArray[np.float64]
 
+WordPair = tuple[str, str]
+"""Two linked words."""
+
 _OCCURRENCES = 100
 _EXACT = 1000
 """Up to so many points t-SNE is computed without Barnes and Hut's approximation."""
-
-
-@dataclass(frozen=True, slots=True)
-class WordPair:
-    """Two linked words, and how often they are linked."""
-
-    source: str
-    target: str
-    count: int
 
 
 def frequent_pairs(
@@ -58,7 +51,7 @@ def frequent_pairs(
     stops = tuple(frozenset(side) for side in stop_words)
     found: list[WordPair] = []
     taken: tuple[set[str], set[str]] = (set(), set())
-    for pair, times in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+    for pair in sorted(counts, key=lambda pair: (-counts[pair], pair)):
         if len(found) == count:
             break
         if any(not _has_letter(word) or word.lower() in stop for word, stop in zip(pair, stops, strict=True)):
@@ -67,7 +60,7 @@ def frequent_pairs(
             continue
         if keep is not None and not keep(*pair):
             continue
-        found.append(WordPair(*pair, times))
+        found.append(pair)
         for word, side in zip(pair, taken, strict=True):
             side.add(word)
     if not found:
@@ -139,7 +132,7 @@ def contextual_vectors(
     Returns:
         Vectors of the source words and of the target words. Shape: (pairs, hidden).
     """
-    place = {(pair.source, pair.target): k for k, pair in enumerate(pairs)}
+    place = {pair: k for k, pair in enumerate(pairs)}
     left = [_OCCURRENCES] * len(pairs)
     words, links, which = [], [], []
     for row in rows:
@@ -161,7 +154,7 @@ def contextual_vectors(
     if len(source[layer]) != len(which) or not bool((times > 0).all()):
         lacking = next((p for p, n in zip(pairs, times.tolist(), strict=True) if not n), pairs[0])
         raise ConfigurationError(
-            f"{lacking.source!r} and {lacking.target!r} do not occur linked, or have no piece; give the corpus "
+            f"{lacking[0]!r} and {lacking[1]!r} do not occur linked, or have no piece; give the corpus "
             "in which the pairs were counted"
         )
     means = []

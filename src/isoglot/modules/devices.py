@@ -21,27 +21,20 @@ def resolve_device(name: str = "auto") -> torch.device:
     """
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    found = {kind: _count(kind) for kind in _KINDS}
+    names = [kind if n == 0 else f"{kind}:{n}" for kind in _KINDS for n in range(found[kind])]
+    here = f"available here: {', '.join(['auto', 'cpu', *names])}"
     try:
         device = torch.device(name)
     except (RuntimeError, ValueError, TypeError):
         device = None
     if device is None or device.type not in ("cpu", *_KINDS):
-        raise ConfigurationError(f"unknown device {name!r}; available here: {', '.join(_available())}")
-    if device.type != "cpu" and (device.index or 0) >= _count(device.type):
-        what = (
-            f"{_count(device.type)} {device.type} device(s)"
-            if _count(device.type)
-            else f"no {device.type} device"
-        )
-        raise ConfigurationError(
-            f"device {name!r}: PyTorch finds {what} on this machine; available here: {', '.join(_available())}"
-        )
+        raise ConfigurationError(f"unknown device {name!r}; {here}")
+    if device.type != "cpu" and (device.index or 0) >= found[device.type]:
+        count = found[device.type]
+        there = f"{count} {device.type} device(s)" if count else f"no {device.type} device"
+        raise ConfigurationError(f"device {name!r}: PyTorch finds {there} on this machine; {here}")
     return device
-
-
-def _available() -> list[str]:
-    found = [kind if n == 0 else f"{kind}:{n}" for kind in _KINDS for n in range(_count(kind))]
-    return ["auto", "cpu", *found]
 
 
 def _count(kind: str) -> int:

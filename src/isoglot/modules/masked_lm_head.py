@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +15,7 @@ from transformers import PreTrainedModel
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.checkpoint import new_weights
-from isoglot.modules.encoder import dropout_off, encode, num_layers
+from isoglot.modules.encoder import dropout_off, encode, hidden_size, num_layers
 from isoglot.modules.finite import require_finite
 
 _SMOOTHING = 0.1
@@ -48,12 +49,10 @@ class MaskedLMHead:
 
     It is no ``nn.Module``, so that an objective which holds one does not register the model's parameters
     again.
-
-    Args:
-        weight: output rows (V, h'), in most models the word embedding table itself.
     """
 
     transform: nn.Module = field(repr=False)
+    # output rows (V, h'), in most models the word embedding table itself
     weight: nn.Parameter = field(repr=False)
     bias: nn.Parameter | None = field(repr=False)
 
@@ -125,6 +124,51 @@ def start_new_head(model: PreTrainedModel, counts: Tensor) -> bool:
         smoothed[: len(counts)] += counts.double()
         head.bias.copy_((smoothed / smoothed.sum()).log())
     return True
+
+
+class LiteralTransform(nn.Module):
+    """``linear(GELU(W h + b))``: Eq. 3–4 of WEAM, where BERT's own head has a LayerNorm in the place of ``linear``.
+
+    **Shape**: (items, hidden) → (items, hidden).
+    """
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.dense = nn.Linear(size, size)
+        self.linear = nn.Linear(size, size)
+        for layer in (self.dense, self.linear):
+            nn.init.normal_(layer.weight, std=0.02)
+            nn.init.zeros_(layer.bias)
+        # A random linear would hide the encoder's states from the tied embeddings at first.
+        with torch.no_grad():
+            self.linear.weight += torch.eye(size)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """The states that are multiplied with the embedding matrix."""
+        out: Tensor = self.linear(nn.functional.gelu(self.dense(hidden)))
+        return out
+
+    def copy(self, *, share_linear: bool = False) -> LiteralTransform:
+        """A copy with the same values (WEAM's second head).
+
+        Args:
+            share_linear: keep this one's ``linear`` in the copy, parameters and all.
+        """
+        shared: dict[int, Any] = {id(self.linear): self.linear} if share_linear else {}
+        return copy.deepcopy(self, shared)
+
+
+_LITERAL: WeakKeyDictionary[PreTrainedModel, LiteralTransform] = WeakKeyDictionary()
+
+
+def literal_transform(model: PreTrainedModel) -> LiteralTransform:
+    """The one literal head of this model: every caller gets the same module.
+
+    It is no part of the model (plain ``transformers`` could not load it); the objectives that use it save it.
+    """
+    if model not in _LITERAL:
+        _LITERAL[model] = LiteralTransform(hidden_size(model))
+    return _LITERAL[model]
 
 
 def _unknown_head(model: PreTrainedModel, why: str) -> ConfigurationError:

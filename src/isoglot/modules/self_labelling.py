@@ -60,13 +60,9 @@ class SelfLabelling:
 
 @dataclass(frozen=True)
 class Sides:
-    """Where the two sentences of each row stand.
+    """Where the two sentences of each row stand."""
 
-    Attributes:
-        source: positions of the source tokens, (batch, n); past a row's own count they are any other
-            positions.
-    """
-
+    # positions of the source tokens, (batch, n); past a row's own count they are any other positions
     source: Tensor
     target: Tensor
     source_mask: Tensor

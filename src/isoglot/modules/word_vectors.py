@@ -17,19 +17,13 @@ _HASH_MODULUS = (1 << 31) - 1
 class WordIndex:
     """Which pieces make which word.
 
-    Args:
-        of_piece: the word of each position, −1 where there is none (special tokens, padding).
-        first: position of each word's first piece; ``length`` where the word has none.
-        last: position of each word's last piece; −1 where the word has none.
-        fingerprint: a hash of each word's piece ids, equal for equal words.
-
     **Shape**: ``of_piece`` (batch, length); the others (batch, words).
     """
 
-    of_piece: Tensor
-    first: Tensor
-    last: Tensor
-    fingerprint: Tensor
+    of_piece: Tensor  # the word of each position, −1 where there is none (special tokens, padding)
+    first: Tensor  # position of each word's first piece; ``length`` where the word has none
+    last: Tensor  # position of each word's last piece; −1 where the word has none
+    fingerprint: Tensor  # a hash of each word's piece ids, equal for equal words
 
     @property
     def present(self) -> Tensor:

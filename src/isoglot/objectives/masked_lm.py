@@ -10,8 +10,7 @@ from transformers import PreTrainedModel
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encodings import Encodings
-from isoglot.modules.literal_head import LiteralTransform, literal_transform
-from isoglot.modules.masked_lm_head import masked_lm_head
+from isoglot.modules.masked_lm_head import LiteralTransform, literal_transform, masked_lm_head
 from isoglot.modules.vocabulary_loss import vocabulary_loss
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
 from isoglot.recipe.signatures import require_choices

@@ -11,8 +11,7 @@ from transformers import PreTrainedModel
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import hidden_size
 from isoglot.modules.encodings import Encodings
-from isoglot.modules.literal_head import literal_transform
-from isoglot.modules.masked_lm_head import masked_lm_head
+from isoglot.modules.masked_lm_head import literal_transform, masked_lm_head
 from isoglot.modules.vocabulary_loss import vocabulary_loss
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
 from isoglot.objectives.links import link_ids

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isoglot.align.alignment import Alignment
-from isoglot.align.diagnosis import diagnose
 from isoglot.align.files.formats import FORMATS, read_links
+from isoglot.align.score_file import diagnose
 from isoglot.align.scoring import GoldAlignment, score
 from isoglot.errors import ConfigurationError, InputError
 

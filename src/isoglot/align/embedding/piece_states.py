@@ -23,15 +23,10 @@ from isoglot.modules.finite import require_finite
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """One sentence's pieces without special tokens.
+    """One sentence's pieces without special tokens."""
 
-    Args:
-        ids: piece ids.
-        words: 0-based word of each piece, −1 where a piece belongs to no word.
-    """
-
-    ids: list[int]
-    words: list[int]
+    ids: list[int]  # piece ids
+    words: list[int]  # 0-based word of each piece, −1 where a piece belongs to no word
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -39,15 +34,10 @@ class Pieces:
 
 @dataclass(frozen=True, slots=True)
 class PieceStates:
-    """The states of many sentences in one table.
+    """The states of many sentences in one table."""
 
-    Args:
-        table: (pieces of all sentences, hidden).
-        offsets: sentence ``s`` owns the rows ``offsets[s]:offsets[s + 1]``.
-    """
-
-    table: Tensor
-    offsets: npt.NDArray[np.int64]
+    table: Tensor  # (pieces of all sentences, hidden)
+    offsets: npt.NDArray[np.int64]  # sentence ``s`` owns the rows ``offsets[s]:offsets[s + 1]``
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,18 +43,13 @@ _ITEM = re.compile(r"([0-9]{1,9})([-p?])([0-9]{1,9})")
 
 @dataclass(frozen=True, slots=True)
 class LinkFile:
-    """What a file of links holds.
+    """What a file of links holds."""
 
-    Args:
-        gold: one a sentence, in the file's order.
-        ids: the sentences' names where the format has them, else None.
-        words: source and target words where the format has them, else None.
-        rows: a line is a link, so that sentences without one are not named (``alignv2``, ``naacl``).
-    """
-
-    gold: list[GoldAlignment]
-    ids: list[str] | None = None
+    gold: list[GoldAlignment]  # one a sentence, in the file's order
+    ids: list[str] | None = None  # the sentences' names where the format has them, else None
+    # source and target words where the format has them, else None
     words: list[tuple[list[str], list[str]]] | None = None
+    # a line is a link, so that sentences without one are not named (``alignv2``, ``naacl``)
     rows: bool = False
 
     def up_to(self, sentences: int) -> LinkFile:

@@ -17,18 +17,13 @@ Vocabularies = tuple[Sequence[str], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of a bitext as word numbers.
+    """One side of a bitext as word numbers."""
 
-    Args:
-        words: the vocabulary; word number ``k`` is ``words[k]``.
-        ids: word numbers of all sentences, one after the other, −1 for a word that the vocabulary lacks.
-            Shape: (tokens).
-        offsets: sentence ``s`` owns ``ids[offsets[s]:offsets[s + 1]]``. Shape: (sentences + 1).
-    """
-
-    words: tuple[str, ...]
+    words: tuple[str, ...]  # the vocabulary; word number ``k`` is ``words[k]``
+    # word numbers of all sentences, one after the other, −1 for a word that the vocabulary lacks. Shape:
+    # (tokens)
     ids: npt.NDArray[np.int32]
-    offsets: Ints
+    offsets: Ints  # sentence ``s`` owns ``ids[offsets[s]:offsets[s + 1]]``. Shape: (sentences + 1)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -21,17 +21,11 @@ _PARTS = 2
 
 @dataclass(frozen=True, slots=True)
 class BestWords:
-    """One direction's best given word of each generated word.
+    """One direction's best given word of each generated word."""
 
-    Args:
-        word: its place in the sentence, −1 for null. Shape: (generated tokens).
-        probability: of that link. Shape: (generated tokens).
-        score: log probability of each sentence's generated side. Shape: (sentences).
-    """
-
-    word: npt.NDArray[np.int32]
-    probability: npt.NDArray[np.float32]
-    score: npt.NDArray[np.float64]
+    word: npt.NDArray[np.int32]  # its place in the sentence, −1 for null. Shape: (generated tokens)
+    probability: npt.NDArray[np.float32]  # of that link. Shape: (generated tokens)
+    score: npt.NDArray[np.float64]  # log probability of each sentence's generated side. Shape: (sentences)
 
     @classmethod
     def empty(cls, generated: Side) -> BestWords:

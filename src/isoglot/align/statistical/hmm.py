@@ -39,17 +39,12 @@ Words = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True)
 class Jumps:
-    """Unnormalised jump weights, shared by all sentence lengths.
+    """Unnormalised jump weights, shared by all sentence lengths."""
 
-    Args:
-        width: weight of a jump by −limit…limit words; longer ones count as the longest. Shape: (2 · limit + 1).
-        start: weight of the first link at word 0…limit. Shape: (limit + 1).
-        null: p0.
-    """
-
+    # weight of a jump by −limit…limit words; longer ones count as the longest. Shape: (2 · limit + 1)
     width: Doubles
-    start: Doubles
-    null: float
+    start: Doubles  # weight of the first link at word 0…limit. Shape: (limit + 1)
+    null: float  # p0
 
     @classmethod
     def initial(cls, limit: int, null: float) -> Jumps:
@@ -96,21 +91,13 @@ class PrefixClasses:
 
 @dataclass(frozen=True, slots=True)
 class PrefixPairs:
-    """The pairs of prefix classes that occur together, by given class.
+    """The pairs of prefix classes that occur together, by given class."""
 
-    Args:
-        given: classes of the given words.
-        generated: classes of the generated words.
-        table: the pairs of classes.
-        slots: slot in ``table`` of each pair of words.
-        conditions: given class of each pair of words.
-    """
-
-    given: PrefixClasses
-    generated: PrefixClasses
-    table: PairTable
-    slots: npt.NDArray[np.int64]
-    conditions: npt.NDArray[np.int64]
+    given: PrefixClasses  # classes of the given words
+    generated: PrefixClasses  # classes of the generated words
+    table: PairTable  # the pairs of classes
+    slots: npt.NDArray[np.int64]  # slot in ``table`` of each pair of words
+    conditions: npt.NDArray[np.int64]  # given class of each pair of words
 
     @classmethod
     def of(cls, words: Vocabularies, pairs: tuple[Words, Words], length: int) -> PrefixPairs:
@@ -135,27 +122,16 @@ class PrefixPairs:
 
 @dataclass(frozen=True)
 class HmmDirection:
-    """What one direction has learned: expected counts, from which the probabilities of any text follow.
+    """What one direction has learned: expected counts, from which the probabilities of any text follow."""
 
-    Args:
-        words: the given and the generated vocabulary that it was trained on.
-        table: the pairs that occurred.
-        counts: expected links of each slot of the table. Shape: (slots).
-        null_counts: expected null links of each generated word. Shape: (generated vocabulary).
-        frequency: occurrences of each generated word. Shape: (generated vocabulary).
-        jumps: jump weights.
-        options: priors.
-        log_likelihood: of the training text, natural logarithm, one value per iteration.
-    """
-
-    words: Vocabularies
-    table: PairTable
-    counts: Doubles
-    null_counts: Doubles
-    frequency: Doubles
-    jumps: Jumps
-    options: HmmOptions
-    log_likelihood: tuple[float, ...] = ()
+    words: Vocabularies  # the given and the generated vocabulary that it was trained on
+    table: PairTable  # the pairs that occurred
+    counts: Doubles  # expected links of each slot of the table. Shape: (slots)
+    null_counts: Doubles  # expected null links of each generated word. Shape: (generated vocabulary)
+    frequency: Doubles  # occurrences of each generated word. Shape: (generated vocabulary)
+    jumps: Jumps  # jump weights
+    options: HmmOptions  # priors
+    log_likelihood: tuple[float, ...] = ()  # of the training text, natural logarithm, one value per iteration
 
     def probabilities(self, given: Words, generated: Words) -> Doubles:
         """p(generated | given) of pairs of known words."""

@@ -38,21 +38,13 @@ TENSION_RATE = 20.0
 
 @dataclass(frozen=True, slots=True)
 class DiagonalDirection:
-    """What one direction has learned.
+    """What one direction has learned."""
 
-    Args:
-        table: The word pairs.
-        translation: t(generated | given) of each slot. Shape: (slots).
-        null: t(generated | null) of each generated word. Shape: (generated vocabulary).
-        tension: λ.
-        log_likelihood: of the training text, natural logarithm, one value per iteration.
-    """
-
-    table: PairTable
-    translation: npt.NDArray[np.floating]
-    null: Floats
-    tension: float
-    log_likelihood: tuple[float, ...] = ()
+    table: PairTable  # The word pairs
+    translation: npt.NDArray[np.floating]  # t(generated | given) of each slot. Shape: (slots)
+    null: Floats  # t(generated | null) of each generated word. Shape: (generated vocabulary)
+    tension: float  # λ
+    log_likelihood: tuple[float, ...] = ()  # of the training text, natural logarithm, one value per iteration
 
     @property
     def compiled(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

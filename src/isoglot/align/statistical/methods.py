@@ -37,24 +37,19 @@ class Direction(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One statistical model.
+    """One statistical model."""
 
-    Args:
-        options: model of its options.
-        symmetrisation: what it is best decoded with.
-        read: saved arrays, vocabularies, pairs and options to a direction.
-        estimate: source and target side, options, workers to both directions.
-        decode: a text's sides, the vocabularies of the model, both directions, options, workers and the threshold of
-            the agreeing links (``None``: they are not wanted).
-        align: sides, options and workers to the best words by a model that is forgotten; ``None`` where that saves no
-            memory.
-    """
-
-    options: type[Options]
-    symmetrisation: str
+    options: type[Options]  # model of its options
+    symmetrisation: str  # what it is best decoded with
+    # saved arrays, vocabularies, pairs and options to a direction
     read: Callable[[Mapping[str, npt.NDArray[np.float64]], Vocabularies, tuple[Words, Words], Any], Direction]
+    # source and target side, options, workers to both directions
     estimate: Callable[[Side, Side, Any, int], tuple[Any, ...]]
+    # a text's sides, the vocabularies of the model, both directions, options, workers and the threshold of
+    # the agreeing links (``None``: they are not wanted)
     decode: Callable[[Side, Side, Vocabularies, tuple[Any, Any], Any, int, float | None], Decoded]
+    # sides, options and workers to the best words by a model that is forgotten; ``None`` where that saves no
+    # memory
     align: Callable[[Side, Side, Any, int], tuple[BestWords, ...]] | None = None
 
 

@@ -39,19 +39,14 @@ AGREEMENT = "agreement"
 
 @dataclass(frozen=True, slots=True)
 class SentenceAlignments:
-    """Links of some sentence pairs.
+    """Links of some sentence pairs."""
 
-    Args:
-        forward: links of the model that generates target words: each target word has one link at most.
-        reverse: links of the model that generates source words, as (source, target) too.
-        links: the two symmetrised.
-        score: mean log probability of a word (natural logarithm), over the words of both sides given the other side; 0
-            for a pair with an empty side. A high one speaks for a translation. Shape: (sentences).
-    """
-
+    # links of the model that generates target words: each target word has one link at most
     forward: LinkTable
-    reverse: LinkTable
-    links: LinkTable
+    reverse: LinkTable  # links of the model that generates source words, as (source, target) too
+    links: LinkTable  # the two symmetrised
+    # mean log probability of a word (natural logarithm), over the words of both sides given the other side; 0
+    # for a pair with an empty side. A high one speaks for a translation. Shape: (sentences)
     score: npt.NDArray[np.float64]
 
 
@@ -160,7 +155,8 @@ class StatisticalAligner:
                 "alignment_score": result.score.tolist(),
             }
 
-        key = f"{self._trained().digest()} {self.symmetrisation} {self.threshold} {self.options}"
+        decoding = self.symmetrisation, self.threshold, self.lowercase
+        key = f"{self._trained().digest()} {self.method} {decoding} {self.options}"
         return add_links(bitext, run, batch_size=batch_size, key=key)
 
     def align_words(self, source: Sentences, target: Sentences) -> SentenceAlignments:
@@ -174,7 +170,9 @@ class StatisticalAligner:
 
     def save(self, path: str | Path) -> None:
         """Write the trained aligner into a folder, without loss."""
-        self._trained().save(path, about={"symmetrisation": self.symmetrisation, "threshold": self.threshold})
+        about = {"method": self.method, "lowercase": self.lowercase, "options": self.options.model_dump()}
+        about |= {"symmetrisation": self.symmetrisation, "threshold": self.threshold}
+        self._trained().save(path, about=about)
 
     @classmethod
     def load(cls, path: str | Path, *, workers: int = 2, **changes: Any) -> Self:
@@ -189,13 +187,8 @@ class StatisticalAligner:
             InputError: no model there, or one of another format.
         """
         model, about = TranslationModel.load(path)
-        aligner = cls(
-            model.method,
-            lowercase=model.lowercase,
-            workers=workers,
-            **dict(model.options),
-            **{**about, **changes},
-        )
+        options = about.pop("options")
+        aligner = cls(workers=workers, **options, **{**about, **changes})
         aligner.model = model
         return aligner
 
@@ -217,9 +210,7 @@ class StatisticalAligner:
 
     def _fit(self, source: Side, target: Side) -> None:
         models = METHODS[self.method].estimate(source, target, self.options, self.workers)
-        self.model = TranslationModel(
-            self.method, self.options, self.lowercase, source.words, target.words, *models
-        )
+        self.model = TranslationModel(source.words, target.words, *models)
 
     def _decode(self, source: Side, target: Side) -> SentenceAlignments:
         model = self._trained()

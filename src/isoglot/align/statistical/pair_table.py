@@ -23,17 +23,12 @@ EMPTY = -1
 
 @dataclass(frozen=True, slots=True)
 class PairTable:
-    """Slots of all (given word, generated word) pairs.
+    """Slots of all (given word, generated word) pairs."""
 
-    Args:
-        start: given word ``e`` owns the slots ``start[e]:start[e + 1]``. Shape: (given words + 1).
-        key: generated word of each slot, :data:`EMPTY` where there is none. Shape: (slots).
-        size: number of pairs of each given word. Shape: (given words).
-    """
-
-    start: Ints
+    start: Ints  # given word ``e`` owns the slots ``start[e]:start[e + 1]``. Shape: (given words + 1)
+    # generated word of each slot, :data:`EMPTY` where there is none. Shape: (slots)
     key: npt.NDArray[np.int32]
-    size: Ints
+    size: Ints  # number of pairs of each given word. Shape: (given words)
 
     def __len__(self) -> int:
         return int(self.size.sum())

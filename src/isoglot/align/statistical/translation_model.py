@@ -26,9 +26,6 @@ FORMAT = 2
 class TranslationModel:
     """Vocabularies, translation tables and whatever else a method has learned, both directions."""
 
-    method: str
-    options: Any
-    lowercase: bool
     source_words: tuple[str, ...]
     target_words: tuple[str, ...]
     forward: Direction
@@ -43,7 +40,7 @@ class TranslationModel:
     def digest(self) -> str:
         """A hash of all that the model has learned."""
         state = hashlib.blake2b(digest_size=16)
-        state.update(json.dumps([self.method, self.lowercase, self.source_words, self.target_words]).encode())
+        state.update(json.dumps([self.source_words, self.target_words]).encode())
         for name, array in sorted(self._arrays().items()):
             state.update(name.encode())
             state.update(np.ascontiguousarray(array).data)
@@ -59,24 +56,21 @@ class TranslationModel:
         }
 
     def save(self, path: str | Path, *, about: Mapping[str, Any]) -> None:
-        """Write ``tables.safetensors``, ``vocabulary.json`` and ``model.json`` as a folder."""
+        """Write ``tables.safetensors``, ``vocabulary.json`` and ``model.json`` as a folder.
+
+        ``about`` is what the aligner was made with: ``method``, ``options``, ``lowercase`` and any more.
+        """
         held = Path(path)
         if held.is_dir() and any(held.iterdir()) and not (held / "model.json").is_file():
             raise ConfigurationError(
                 f"{path}: is not empty and holds no alignment model; choose another folder to save it in"
             )
-        full = {
-            "format": FORMAT,
-            "method": self.method,
-            "lowercase": self.lowercase,
-            "options": self.options.model_dump(),
-        }
         with whole_folder(held) as folder:
             arrays = {name: np.ascontiguousarray(a) for name, a in self._arrays().items()}
             save_file(arrays, folder / "tables.safetensors")
             vocabulary = {"source": self.source_words, "target": self.target_words}
             write_text(folder / "vocabulary.json", json.dumps(vocabulary, ensure_ascii=False))
-            write_json(folder / "model.json", {**full, **about})
+            write_json(folder / "model.json", {"format": FORMAT, **about})
 
     def write_lexicon(self, path: str | Path, *, minimum: float = 0.05) -> None:
         """Write lines of source, tab, target, tab, probability, the best translations of a word first.
@@ -119,9 +113,9 @@ class TranslationModel:
             )
         try:
             arrays = load_file(folder / "tables.safetensors")
-            name, lowercase = about.pop("method"), about.pop("lowercase")
-            method = METHODS[name]
-            options = method.options(**about.pop("options"))
+            about["lowercase"] = bool(about["lowercase"])
+            method = METHODS[about["method"]]
+            options = method.options(**about["options"])
             words = tuple(vocabulary["source"]), tuple(vocabulary["target"])
             types = arrays["types.source"], arrays["types.target"]
             forward = method.read(_part(arrays, "forward."), words, types, options)
@@ -133,7 +127,7 @@ class TranslationModel:
                 f"the alignment model is damaged ({type(error).__name__}: {error}); train it again",
                 path=folder,
             ) from error
-        return cls(name, options, lowercase, *words, forward, reverse), about
+        return cls(*words, forward, reverse), about
 
 
 def _shares(values: npt.NDArray[np.float64], group: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
