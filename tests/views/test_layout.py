@@ -1,67 +1,15 @@
-"""Templates read off the tokenizer, truncation, and the helpers around them."""
+"""Truncation, order and languages."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast
 
+from isoglot.corpus.encode.templates import pair_template
 from isoglot.errors import ConfigurationError
-from isoglot.testing import FAMILIES, tiny_tokenizer
-from isoglot.views.layout import (
-    language_id,
-    length_limit,
-    pair_template,
-    single_template,
-    target_first,
-    truncated_lengths,
-)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_templates_are_the_tokenizers_own(family):
-    tokenizer = tiny_tokenizer(family)
-    first, second = "the old river sees", "every quiet garden again."
-    plain = [np.array(tokenizer(t, add_special_tokens=False)["input_ids"]) for t in (first, second)]
-    assert single_template(tokenizer).place(plain[0]).tolist() == tokenizer(first)["input_ids"]
-    assert pair_template(tokenizer).place(*plain).tolist() == tokenizer(first, second)["input_ids"]
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_single_separator(family):
-    tokenizer = tiny_tokenizer(family)
-    placed = pair_template(tokenizer, "single").place(np.array([9]), np.array([10, 11]))
-    cls, sep = tokenizer.cls_token_id, tokenizer.sep_token_id
-    assert placed.tolist() == [cls, 9, sep, 10, 11, sep]
-
-
-def test_border_gives_each_sentence_its_closing_separator():
-    assert pair_template(tiny_tokenizer("bert")).border(3) == 5
-    assert pair_template(tiny_tokenizer("roberta")).border(3) == 5
-    assert pair_template(tiny_tokenizer("roberta"), "single").border(3) == 5
-
-
-def bare_tokenizer(**names):
-    vocabulary = {"[CLS]": 0, "[SEP]": 1, "[UNK]": 2, "[MASK]": 3, "word": 4}
-    core = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
-    core.pre_tokenizer = pre_tokenizers.Whitespace()
-    return PreTrainedTokenizerFast(tokenizer_object=core, unk_token="[UNK]", mask_token="[MASK]", **names)
-
-
-def test_a_tokenizer_without_template_gets_cls_and_sep():
-    tokenizer = bare_tokenizer(cls_token="[CLS]", sep_token="[SEP]")
-    assert single_template(tokenizer).place(np.array([4])).tolist() == [0, 4, 1]
-    assert pair_template(tokenizer).place(np.array([4]), np.array([4])).tolist() == [0, 4, 1, 4, 1]
-
-
-def test_a_tokenizer_without_separator_has_no_pairs():
-    tokenizer = bare_tokenizer()
-    assert single_template(tokenizer).size == 0
-    with pytest.raises(ConfigurationError, match="no separator"):
-        pair_template(tokenizer)
+from isoglot.testing import tiny_tokenizer
+from isoglot.views.layout import language_id, length_limit, target_first, truncated_lengths
 
 
 @given(first=st.integers(0, 60), second=st.integers(0, 60), budget=st.integers(0, 80))

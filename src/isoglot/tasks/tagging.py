@@ -11,7 +11,7 @@ from datasets import Dataset
 from transformers import AutoModelForTokenClassification, PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.align.embedding.piece_states import cut_words
-from isoglot.corpus.encode.tokenizer import special_template
+from isoglot.corpus.encode.templates import single_template
 from isoglot.corpus.labelled.hub import HubSpec
 from isoglot.corpus.labelled.places import Place
 from isoglot.corpus.labelled.tags import UPOS, read_tags
@@ -85,8 +85,8 @@ class TaggingTask(HeadTask):
     ) -> EncodedRows:
         """One row a sentence, more for long ones."""
         names = {label: i for i, label in enumerate(model_labels(model))}
-        template = special_template(tokenizer)
-        room = self.max_length - len(template.prefix) - len(template.suffix)
+        template = single_template(tokenizer)
+        room = self.max_length - template.size
         sentences = [list(words) for words in dataset["words"]]
         segments = takes_segments(model) and "token_type_ids" in tokenizer.model_input_names
         inputs, examples, details = [], [], []
@@ -101,12 +101,9 @@ class TaggingTask(HeadTask):
             words = _pieces_by_word(cut.ids, cut.words, len(tags), unknown=tokenizer.unk_token_id)
             for first, kept, last in _windows([len(w) for w in words], room, self.overlap):
                 row = _row(words, tags, names, (first, kept, last), room)
-                ids = [*template.prefix, *row[0], *template.suffix]
-                labels = [*(IGNORED for _ in template.prefix), *row[1], *(IGNORED for _ in template.suffix)]
-                item: dict[str, Any] = {
-                    "input_ids": np.array(ids, np.int32),
-                    "labels": np.array(labels, np.int32),
-                }
+                ids = template.place(np.array(row[0], np.int64))
+                labels = template.surround(np.array(row[1], np.int64), fill=IGNORED)
+                item: dict[str, Any] = {"input_ids": ids.astype(np.int32), "labels": labels.astype(np.int32)}
                 if segments:
                     item["token_type_ids"] = np.zeros(len(ids), np.int8)
                 inputs.append(item)

@@ -13,31 +13,19 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
+from isoglot.corpus.encode.templates import as_array
 from isoglot.errors import ConfigurationError
 from isoglot.recipe.signatures import require_choices
-from isoglot.views.instance import (
-    Side,
-    instance_of,
-    masked_tensors,
-    side_columns,
-    side_prefix,
-    to_tensors,
-)
-from isoglot.views.layout import (
-    Template,
-    as_array,
-    language_id,
-    length_limit,
-    single_template,
-)
+from isoglot.views.instance import masked_tensors, to_tensors
+from isoglot.views.layout import language_id
 from isoglot.views.lexicon import SynonymTable, TokenLexicon, copied_lexicon, token_lexicon
-from isoglot.views.masking import MaskingOptions
+from isoglot.views.masked_text import TextOptions
 
 IntArray = NDArray[np.int64]
 
 
 @dataclass(eq=False)
-class CodeSwitchedText(MaskingOptions):
+class CodeSwitchedText(TextOptions):
     """DICT-MLM input from a text stream: a part of the selected tokens is tied to a synonym of another language.
 
     With ``synonym_probability`` (else the usual 80/10/10):
@@ -56,12 +44,9 @@ class CodeSwitchedText(MaskingOptions):
         lexicon_seed: of the draw of that part.
         mode: see above.
         synonym_probability: 0.5 in DICT-MLM-50.
-        language_ids: id of each language, for models with language embeddings; DICT-MLM uses them.
-        side: ``None`` for a text stream; of a bitext stream ``source``, ``target``, or by the example's coin
-            ``first`` or ``second`` (true: the target is first).
-        max_length: most tokens with specials, the rest is cut off; the tokenizer's limit where not given.
 
-    The masking options (``probability`` …) are those of :class:`~isoglot.views.masking.MaskingOptions`.
+    The other options are those of :class:`~isoglot.views.masked_text.TextOptions` and
+    :class:`~isoglot.views.masking.MaskingOptions`; DICT-MLM uses ``language_ids``.
 
     **Columns**: ``input_ids`` (or ``<side>_ids``), the language (unless the lexicon is one for any language); packed
     or not.
@@ -83,20 +68,13 @@ class CodeSwitchedText(MaskingOptions):
     lexicon_seed: int = field(default=0, kw_only=True)
     mode: Literal["tang2022_input", "chaudhary_label"] = field(default="tang2022_input", kw_only=True)
     synonym_probability: float = field(default=0.5, kw_only=True)
-    language_ids: Mapping[str, int] | None = field(default=None, kw_only=True)
-    side: Side | None = field(default=None, kw_only=True)
-    max_length: int | None = field(default=None, kw_only=True)
     _lexicon: TokenLexicon = field(init=False, repr=False)
     _language_numbers: IntArray = field(init=False, repr=False)
-    _template: Template = field(init=False, repr=False)
-    _limit: int = field(init=False, repr=False)
 
     def __post_init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
-        lexicon, self.lexicon = (
-            self.lexicon,
-            None,
-        )  # its table is kept, not the corpus: loader workers get a copy
-        require_choices(CodeSwitchedText, mode=self.mode, side=self.side)
+        # its table is kept, not the corpus: loader workers get a copy
+        lexicon, self.lexicon = self.lexicon, None
+        require_choices(CodeSwitchedText, mode=self.mode)
         problems = []
         if (lexicon is None) == (self.copied_vocabulary is None):
             problems.append(
@@ -108,34 +86,18 @@ class CodeSwitchedText(MaskingOptions):
         if problems:
             raise ConfigurationError(problems)
         self.settle(tokenizer)
-        self._template = single_template(tokenizer)
-        self._limit = length_limit(tokenizer, self.max_length, self._template)
         self._lexicon = self._settle(tokenizer, lexicon)
         names = self._lexicon.languages if self.language_ids is not None else ()
         self._language_numbers = as_array([language_id(self.language_ids or {}, name) for name in names])
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The stream columns that :meth:`build` needs."""
-        names = ["word_ids"] if self.whole_word else []
-        if self.language_ids is not None or None not in self._lexicon.tables:
-            names.append("language")
-        return side_columns(self.side, names)
-
-    @property
-    def special_tokens(self) -> int:
-        """Number of special tokens that an input has."""
-        return self._template.size
+    def needs_language(self) -> bool:
+        """Whether an example has to say its language: for its id, or to choose a table of the lexicon."""
+        return self.language_ids is not None or None not in self._lexicon.tables
 
     def build(self, example: Mapping[str, Any], *, generator: torch.Generator) -> dict[str, Tensor]:
         """One example's tensors."""
-        instance = instance_of(
-            example,
-            template=self._template,
-            language_ids=self.language_ids,
-            max_length=self._limit,
-            side=self.side,
-        )
+        instance = self.instance(example)
         arrays, masked = masked_tensors(instance, self, generator=generator)
         size = instance.ids.size
         uniform = torch.rand(2 * size, generator=generator, dtype=torch.float64).numpy()
@@ -177,7 +139,7 @@ class CodeSwitchedText(MaskingOptions):
         )
 
     def _table(self, example: Mapping[str, Any]) -> SynonymTable | None:
-        language = example.get(f"{side_prefix(self.side, example)}language")
+        language = example.get(f"{self.prefix(example)}language")
         if language is None and None not in self._lexicon.tables:
             raise ConfigurationError(
                 "code_switched_text: the stream has no 'language' column, which says the lexicon's direction; encode "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
@@ -63,35 +64,24 @@ def _rows(
 ) -> list[DescribedRow]:
     ids: list[int] = tensors[f"{prefix}input_ids"].tolist()
 
-    def column(name: str) -> list[int] | None:
+    def column(name: str, missing: Any = None) -> list[Any]:
         found = tensors.get(prefix + name)
-        return None if found is None else found.tolist()
+        return [missing] * len(ids) if found is None else found.tolist()
 
-    originals, labels = column("original_ids") or ids, column("labels")
-    positions, segments = column("position_ids"), column("token_type_ids")
-    languages, sides, documents = column("language_ids"), column("side_ids"), column("document_ids")
-    attention = column("attention_mask")
+    originals = column("original_ids") if f"{prefix}original_ids" in tensors else ids
+    labels = [None if x == IGNORE_INDEX else _name(x, tokenizer) for x in column("labels", IGNORE_INDEX)]
+    told = zip(*map(column, _TENSORS), map(bool, column("attention_mask", True)), strict=True)
     links = _links(tensors.get("link_ids"), prefix)
-    rows = []
-    for i, (original, seen) in enumerate(zip(originals, ids, strict=True)):
-        label = IGNORE_INDEX if labels is None else labels[i]
-        rows.append(
-            DescribedRow(
-                input=prefix.rstrip("_"),
-                position=i,
-                piece=_name(original, tokenizer),
-                input_piece=_name(seen, tokenizer),
-                label=None if label == IGNORE_INDEX else _name(label, tokenizer),
-                position_id=None if positions is None else positions[i],
-                segment_id=None if segments is None else segments[i],
-                language_id=None if languages is None else languages[i],
-                side=None if sides is None else sides[i],
-                document=None if documents is None else documents[i],
-                attended=attention is None or bool(attention[i]),
-                links=tuple(links.get(i, ())),
-            )
+    return [
+        DescribedRow(
+            prefix.rstrip("_"), i, _name(originals[i], tokenizer), _name(ids[i], tokenizer), labels[i], *values,
+            links=tuple(links.get(i, ())),
         )
-    return rows
+        for i, values in enumerate(told)
+    ]  # fmt: skip
+
+
+_TENSORS = ("position_ids", "token_type_ids", "language_ids", "side_ids", "document_ids")
 
 
 def _links(link_ids: Tensor | None, prefix: str) -> dict[int, list[int]]:

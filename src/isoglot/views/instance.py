@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from isoglot.corpus.encode.templates import as_array
 from isoglot.errors import ConfigurationError
-from isoglot.views.layout import Template, as_array, language_id, target_first
+from isoglot.views.layout import language_id
 from isoglot.views.masking import Masked, MaskingOptions, mask_tokens
 
 IntArray = NDArray[np.int64]
-
-Side = Literal["source", "target", "first", "second"]
-"""A side of a pair, by name or by the example's coin (true: the target is first)."""
 
 _DOCUMENT_STRIDE = 1 << 20
 """Set between the word numbers of packed documents, which count from 0 in each."""
@@ -74,24 +72,6 @@ def is_packed(example: Mapping[str, Any]) -> bool:
     return "document_ids" in example or "attention_mask" in example
 
 
-def side_prefix(side: Side | None, example: Mapping[str, Any]) -> str:
-    """Prefix of the columns that a view of one side reads from an example; empty for a text stream."""
-    if side is None:
-        return ""
-    if side in ("source", "target"):
-        return f"{side}_"
-    target = target_first("shuffle", example) == (side == "first")
-    return "target_" if target else "source_"
-
-
-def side_columns(side: Side | None, names: Sequence[str]) -> tuple[str, ...]:
-    """Columns that a view of one side (of either, where the coin decides) needs."""
-    if side is None:
-        return ("input_ids", *names)
-    prefixes = [f"{side}_"] if side in ("source", "target") else ["source_", "target_"]
-    return tuple(prefix + name for prefix in prefixes for name in ("ids", *names))
-
-
 def packed_instance(
     example: Mapping[str, Any],
     *,
@@ -138,29 +118,3 @@ def packed_instance(
         number = language_id(language_ids, example.get("language"))
         columns["language_ids"] = np.full(ids.size, number, dtype=np.int64)
     return Instance(ids, words, attention, columns)
-
-
-def instance_of(
-    example: Mapping[str, Any],
-    *,
-    template: Template,
-    language_ids: Mapping[str, int] | None,
-    max_length: int,
-    side: Side | None,
-) -> Instance:
-    """One text with its specials, cut to ``max_length``, or a packed block as it is, before anything is masked.
-
-    **Columns** ``input_ids`` of a text stream, ``<side>_ids`` of a bitext; ``word_ids`` where present; ``language``
-    with ``language_ids``.
-    """
-    if is_packed(example):
-        return packed_instance(example, language_ids=language_ids, max_length=max_length)
-    prefix, room = side_prefix(side, example), max_length - template.size
-    instance = Instance(template.place(as_array(example[f"{prefix}ids" if prefix else "input_ids"])[:room]))
-    words = example.get(f"{prefix}word_ids")
-    if words is not None:
-        instance.word_ids = template.surround(as_array(words)[:room], fill=-1)
-    if language_ids is not None:
-        number = language_id(language_ids, example.get(f"{prefix}language"))
-        instance.extras["language_ids"] = np.full(instance.ids.size, number, dtype=np.int64)
-    return instance

@@ -6,40 +6,96 @@ from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
+from isoglot.corpus.encode.templates import Template, as_array, single_template
 from isoglot.recipe.signatures import require_choices
-from isoglot.views.instance import (
-    instance_of,
-    masked_tensors,
-    side_columns,
-    to_tensors,
-)
-from isoglot.views.layout import (
-    Template,
-    length_limit,
-    single_template,
-)
+from isoglot.views.instance import Instance, is_packed, masked_tensors, packed_instance, to_tensors
+from isoglot.views.layout import language_id, length_limit, target_first
 from isoglot.views.masking import MaskingOptions
 
 
+@dataclass(kw_only=True, eq=False)
+class TextOptions(MaskingOptions):
+    """The options that every masked view of one text takes.
+
+    Args:
+        language_ids: id of each language, for models with language embeddings; ``None``: no language ids.
+        side: ``None`` for a text stream; of a bitext stream ``source``, ``target``, or by the example's coin
+            ``first`` or ``second`` (true: the target is first).
+        max_length: most tokens with specials, the rest is cut off; the tokenizer's limit where not given. Packed
+            blocks are never cut.
+    """
+
+    language_ids: Mapping[str, int] | None = None
+    side: Literal["source", "target", "first", "second"] | None = None
+    max_length: int | None = None
+    _template: Template = field(init=False, repr=False)
+    _limit: int = field(init=False, repr=False)
+
+    def settle(self, tokenizer: PreTrainedTokenizerBase) -> None:
+        """Check the options, and take from a tokenizer what the view needs of it."""
+        require_choices(TextOptions, side=self.side)
+        super().settle(tokenizer)
+        self._template = single_template(tokenizer)
+        self._limit = length_limit(tokenizer, self.max_length, self._template)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The stream columns that ``build`` needs."""
+        names = ["word_ids"] if self.whole_word else []
+        names += ["language"] if self.needs_language else []
+        if self.side is None:
+            return ("input_ids", *names)
+        sides = (self.side,) if self.side in ("source", "target") else ("source", "target")
+        return tuple(f"{side}_{name}" for side in sides for name in ("ids", *names))
+
+    @property
+    def needs_language(self) -> bool:
+        """Whether an example has to say its language."""
+        return self.language_ids is not None
+
+    @property
+    def special_tokens(self) -> int:
+        """Number of special tokens that an input has."""
+        return self._template.size
+
+    def prefix(self, example: Mapping[str, Any]) -> str:
+        """Prefix of the columns that are read from an example; empty for a text stream."""
+        if self.side in ("first", "second"):
+            target = target_first("shuffle", example) == (self.side == "first")
+            return "target_" if target else "source_"
+        return f"{self.side}_" if self.side else ""
+
+    def instance(self, example: Mapping[str, Any]) -> Instance:
+        """The text with its specials, cut to the limit, or a packed block as it is, before anything is masked."""
+        if is_packed(example):
+            return packed_instance(example, language_ids=self.language_ids, max_length=self._limit)
+        prefix, room = self.prefix(example), self._limit - self._template.size
+        ids = as_array(example[f"{prefix}ids" if prefix else "input_ids"])[:room]
+        instance = Instance(self._template.place(ids))
+        words = example.get(f"{prefix}word_ids")
+        if words is not None:
+            instance.word_ids = self._template.surround(as_array(words)[:room], fill=-1)
+        if self.language_ids is not None:
+            number = language_id(self.language_ids, example.get(f"{prefix}language"))
+            instance.extras["language_ids"] = np.full(instance.ids.size, number, dtype=np.int64)
+        return instance
+
+
 @dataclass(eq=False)
-class MaskedText(MaskingOptions):
+class MaskedText(TextOptions):
     """Masked-language-modelling input from a text stream, packed or not, or from one side of a bitext stream.
 
     Two views of a bitext stream, ``side: source`` and ``side: target``, are PPA's "replace TLM with MLM" ablation.
 
     Args:
         tokenizer: the stream's tokenizer; only its special tokens are read here.
-        language_ids: id of each language, for models with language embeddings; ``None``: no language ids.
-        side: ``None`` for a text stream; of a bitext stream ``source``, ``target``, or by the example's coin
-            ``first`` or ``second`` (true: the target is first).
-        max_length: most tokens with specials, the rest is cut off; the tokenizer's limit where not given. Packed
-            blocks are never cut.
 
-    The masking options (``probability`` …) are those of :class:`~isoglot.views.masking.MaskingOptions`.
+    The other options are those of :class:`TextOptions` and :class:`~isoglot.views.masking.MaskingOptions`.
 
     **Columns**: ``input_ids``, or ``<side>_ids``; with ``whole_word`` the word ids; with ``language_ids`` the
     language. A packed block (it has ``document_ids`` or ``attention_mask``) holds its specials already.
@@ -54,38 +110,11 @@ class MaskedText(MaskingOptions):
     """
 
     tokenizer: InitVar[PreTrainedTokenizerBase]
-    language_ids: Mapping[str, int] | None = field(default=None, kw_only=True)
-    side: Literal["source", "target", "first", "second"] | None = field(default=None, kw_only=True)
-    max_length: int | None = field(default=None, kw_only=True)
-    _template: Template = field(init=False, repr=False)
-    _limit: int = field(init=False, repr=False)
 
     def __post_init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
-        require_choices(MaskedText, side=self.side)
         self.settle(tokenizer)
-        self._template = single_template(tokenizer)
-        self._limit = length_limit(tokenizer, self.max_length, self._template)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The stream columns that :meth:`build` needs."""
-        names = ["word_ids"] if self.whole_word else []
-        names += ["language"] if self.language_ids is not None else []
-        return side_columns(self.side, names)
-
-    @property
-    def special_tokens(self) -> int:
-        """Number of special tokens that an input has."""
-        return self._template.size
 
     def build(self, example: Mapping[str, Any], *, generator: torch.Generator) -> dict[str, Tensor]:
         """One example's tensors."""
-        instance = instance_of(
-            example,
-            template=self._template,
-            language_ids=self.language_ids,
-            max_length=self._limit,
-            side=self.side,
-        )
-        arrays, _ = masked_tensors(instance, self, generator=generator)
+        arrays, _ = masked_tensors(self.instance(example), self, generator=generator)
         return to_tensors(arrays)

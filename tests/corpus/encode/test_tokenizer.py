@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from transformers import AutoTokenizer, BertConfig, RobertaConfig
 
-from isoglot.corpus.encode.tokenizer import special_template, train_tokenizer
+from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.errors import ConfigurationError
-from isoglot.testing import tiny_bitext, tiny_tokenizer
+from isoglot.testing import tiny_bitext
 
 ALGORITHMS = ["wordpiece", "bpe", "byte_bpe", "unigram"]
 TEXTS = [*tiny_bitext(150)["source"], *tiny_bitext(150)["target"], "हिन्दी में बोलती", "日本語です", "Größe"]
@@ -105,36 +105,3 @@ def test_no_text(algorithm, texts):
 def test_vocabulary_too_small(algorithm):
     with pytest.raises(ConfigurationError, match="vocab_size=12"):
         train_tokenizer(TEXTS, algorithm=algorithm, vocab_size=12)
-
-
-def test_special_template():
-    bert, roberta = tiny_tokenizer("bert"), tiny_tokenizer("xlm-roberta")
-    assert special_template(bert) == ((bert.cls_token_id,), (bert.sep_token_id,), (bert.sep_token_id,))
-    sep = roberta.sep_token_id
-    assert special_template(roberta).separator == (sep, sep)
-    assert special_template(roberta, "single") == ((roberta.cls_token_id,), (sep,), (sep,))
-    for tokenizer in (bert, roberta):
-        prefix, separator, suffix = special_template(tokenizer)
-        sides = [
-            tokenizer(text, add_special_tokens=False)["input_ids"] for text in ("the river", "ta potamo")
-        ]
-        expected = tokenizer("the river", "ta potamo")["input_ids"]
-        assert [*prefix, *sides[0], *separator, *sides[1], *suffix] == expected
-
-
-def test_special_template_does_not_mind_earlier_truncation():
-    tokenizer = tiny_tokenizer("bert")
-    expected = special_template(tokenizer)
-    tokenizer("the river", truncation=True, max_length=3, padding="max_length")
-    assert special_template(tokenizer) == expected
-
-
-def test_special_template_of_a_tokenizer_without_specials():
-    tokenizer = tiny_tokenizer("bert")
-    from tokenizers.processors import TemplateProcessing
-
-    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
-        single="$A", pair="$A $B", special_tokens=[]
-    )
-    with pytest.raises(ConfigurationError, match="post-processor"):
-        special_template(tokenizer)

@@ -15,7 +15,7 @@ from transformers import PreTrainedTokenizerBase
 from isoglot.corpus.encode.batch import BatchEncoder, EncodeOptions, Kind
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.corpus.encode.store import StreamWriter, cached_stream, content_hash
-from isoglot.corpus.encode.tokenizer import special_template
+from isoglot.corpus.encode.templates import pair_template, single_template
 from isoglot.errors import ConfigurationError
 from isoglot.schema import ALIGNED, BITEXT, LEXICON, TEXT, require
 
@@ -95,10 +95,8 @@ def encode_stream(
     options = options or EncodeOptions()
     kind = options.kind or detect_kind(corpus)
     corpus = _chosen_columns(corpus, kind)
-    template = special_template(tokenizer, options.pair_template)
-    specials = len(template.prefix) + len(template.suffix)
-    specials += 0 if kind == "text" else len(template.separator)
-    pieces = PieceEncoder(tokenizer, words=options.words)
+    pieces, text = PieceEncoder(tokenizer, words=options.words), kind == "text"
+    specials = (single_template(tokenizer) if text else pair_template(tokenizer, options.pair_template)).size
     if options.max_length is not None and options.max_length < specials + 2:
         raise ConfigurationError(
             f"max_length={options.max_length} given, but {specials} special tokens and a piece a side must fit; "

@@ -1,10 +1,10 @@
-"""Fast tokenizers: trained on corpora, and the special tokens that one puts around a text and around a pair."""
+"""Fast tokenizers, trained on corpora."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from pydantic import Field
 from tokenizers import (
@@ -18,7 +18,7 @@ from tokenizers import (
     processors,
     trainers,
 )
-from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast
 
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options
@@ -54,52 +54,6 @@ class TokenizerOptions(Options):
     lowercase: bool = False
     min_frequency: int = Field(default=2, ge=0)
     model_max_length: int = Field(default=512, ge=2)
-
-
-class SpecialTemplate(NamedTuple):
-    """Special token ids around one text, ``prefix A suffix``, and around a pair, ``prefix A separator B suffix``."""
-
-    prefix: tuple[int, ...]
-    separator: tuple[int, ...]
-    suffix: tuple[int, ...]
-
-
-def special_template(
-    tokenizer: PreTrainedTokenizerBase, pair_template: Literal["hf", "single"] = "hf"
-) -> SpecialTemplate:
-    """The special tokens that a fast tokenizer puts around its inputs.
-
-    Args:
-        tokenizer: a fast tokenizer.
-        pair_template: ``hf``: the tokenizer's own pair (XLM-R: ``<s> A </s></s> B </s>``); ``single``: one
-            separator (XLM-Align's ``<s> A </s> B </s>``).
-    """
-    if not getattr(tokenizer, "is_fast", False):
-        raise ConfigurationError(
-            f"{type(tokenizer).__name__} is a slow tokenizer; a fast one is needed; load it with "
-            "transformers.AutoTokenizer from a folder that has tokenizer.json"
-        )
-    # ``build_inputs_with_special_tokens`` is gone from fast tokenizers in transformers 5: read them off a pair.
-    encoding = tokenizer("a", "a", truncation=False, padding=False).encodings[0]
-    sequences, ids = encoding.sequence_ids, encoding.ids
-    if encoding.special_tokens_mask and sequences.count(0) and sequences.count(1):
-        first, second = sequences.index(0), sequences.index(1)
-        last = len(sequences) - sequences[::-1].index(1)
-        end = second - sequences[:second][::-1].index(0)
-        prefix, separator, suffix = ids[:first], ids[end:second], ids[last:]
-        suffix = [
-            i for i, special in zip(suffix, encoding.special_tokens_mask[last:], strict=True) if special
-        ]
-    else:
-        prefix, separator, suffix = [], [], []
-    if not separator or not suffix:
-        raise ConfigurationError(
-            f"{type(tokenizer).__name__} puts no special tokens around a pair; a masked-LM encoder needs a separator; "
-            "set its post-processor (tokenizers.processors.TemplateProcessing) and save it again"
-        )
-    if pair_template == "single":
-        separator = separator[:1]
-    return SpecialTemplate(tuple(prefix), tuple(separator), tuple(suffix))
 
 
 def train_tokenizer(

@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.store import StreamWriter, cached_stream, content_hash, list_array
-from isoglot.corpus.encode.tokenizer import SpecialTemplate, special_template
+from isoglot.corpus.encode.templates import Template, single_template
 from isoglot.corpus.pack.blocks import Block, Text, divide, renumbered, rows_of, slice_text
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options
@@ -95,7 +95,7 @@ def pack_stream(
             f"pack: mode {options.mode!r} needs a stream with columns {', '.join(needed)}, this one lacks "
             f"{', '.join(missing)}; choose another mode, or encode the corpus that has them"
         )
-    template = special_template(tokenizer, "single")
+    template = single_template(tokenizer)
     if tokenizer.pad_token_id is None:
         raise ConfigurationError("pack: the tokenizer has no padding token; set tokenizer.pad_token")
     packer = _Packer(options, template, int(tokenizer.pad_token_id))
@@ -103,7 +103,7 @@ def pack_stream(
         f"isoglot-pack-{_VERSION}",
         content_hash(stream, needed),
         options.model_dump_json(),
-        repr((template, tokenizer.pad_token_id)),
+        repr((template.prefix.tolist(), template.suffix.tolist(), tokenizer.pad_token_id)),
     )
     name = f"packed-{hashlib.blake2b('|'.join(parts).encode(), digest_size=10).hexdigest()}"
 
@@ -127,12 +127,10 @@ def pack_stream(
 class _Packer:
     """The packing modes; ``counts`` says what was dropped and cut."""
 
-    def __init__(self, options: PackOptions, template: SpecialTemplate, pad: int) -> None:
+    def __init__(self, options: PackOptions, template: Template, pad: int) -> None:
         self.options = options
-        self.prefix = np.array(template.prefix, dtype=np.int64)
-        self.suffix = np.array(template.suffix, dtype=np.int64)
+        self.template = template
         self.pad = pad
-        self.specials = len(self.prefix) + len(self.suffix)
         self.isolate = options.mode == "documents" if options.isolate is None else options.isolate
         if options.mode.startswith("xlm"):
             self.isolate = False
@@ -175,7 +173,7 @@ class _Packer:
 
     def _sized(self, texts: Iterator[Text]) -> Iterator[Text]:
         """Texts with specials, none longer than a block."""
-        room = self.options.block - self.specials
+        room = self.options.block - self.template.size
         for text in texts:
             if self.options.mode == "xlm_text" and len(text.ids) >= room:
                 self.counts["dropped"] += 1
@@ -185,8 +183,8 @@ class _Packer:
                 yield self._surround(slice_text(text, start, start + room))
 
     def _surround(self, text: Text) -> Text:
-        words = np.pad(text.words, (len(self.prefix), len(self.suffix)), constant_values=-1)
-        return text._replace(ids=np.concatenate([self.prefix, text.ids, self.suffix]), words=words)
+        words = self.template.surround(text.words, fill=-1)
+        return text._replace(ids=self.template.place(text.ids), words=words)
 
     def _chunks(self, stream: Dataset) -> Iterator[dict[str, Any]]:
         """Equal chunks of the concatenated texts."""
@@ -225,7 +223,7 @@ class _Packer:
         source, target = (self._padded(self._finished(block), half) for block in blocks)
         target["word_ids"][target["word_ids"] >= 0] += source["word_ids"].max(initial=-1) + 1
         languages = {"source_language": source.pop("language"), "target_language": target.pop("language")}
-        special = np.unique(np.concatenate([self.prefix, self.suffix, [self.pad]]))
+        special = [*self.template.prefix, *self.template.suffix, self.pad]
         sides = [
             np.where(np.isin(side["input_ids"], special), 0, number)
             for number, side in ((1, source), (2, target))
