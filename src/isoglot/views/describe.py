@@ -75,7 +75,7 @@ def _rows(
     return [
         DescribedRow(
             prefix.rstrip("_"), i, _name(originals[i], tokenizer), _name(ids[i], tokenizer), labels[i], *values,
-            links=tuple(links.get(i, ())),
+            tuple(links.get(i, ())),
         )
         for i, values in enumerate(told)
     ]  # fmt: skip
