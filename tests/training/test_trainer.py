@@ -13,9 +13,9 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 from isoglot.errors import ConfigurationError
 from isoglot.runs.reporter import Silent
 from isoglot.training import checkpoints
+from isoglot.training.arguments import compile_encoder
 from isoglot.training.batches import BatchOptions
 from isoglot.training.callbacks import Told
-from isoglot.training.compiling import compile_encoder
 from isoglot.training.export import export_encoder, model_card
 
 

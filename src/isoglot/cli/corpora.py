@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -77,7 +78,6 @@ def prepare(
 
     isoglot prepare pairs.tsv --column source=0 --column target=1 --source-lang en --target-lang de --out data/en-de
     """
-    from isoglot.corpus.prepare import Progress
     from isoglot.corpus.prepare import prepare as run
 
     tags = (
@@ -91,12 +91,6 @@ def prepare(
         for source in sources_from(paths, kind=options.kind, languages=part, **dict(reading))
     ]
     with Console(quiet=running.quiet) as console:
-
-        def show(state: Progress) -> None:
-            console.progress(
-                f"{state.read:,} rows read, {state.passed:,} kept", state.bytes_read, state.bytes_total
-            )
-
         summary = run(
             sources,
             out,
@@ -104,7 +98,7 @@ def prepare(
             processes=running.processes,
             engine=running.engine,
             overwrite=running.overwrite,
-            progress=show,
+            progress=partial(console.progress, "prepare"),
         )
     if not running.quiet:
         _print_summary(summary)
@@ -125,7 +119,7 @@ def _print_summary(summary: PrepareSummary) -> None:
         typer.echo(f"note: {note}")
     speed = summary.read / max(summary.seconds, 1e-9)
     typer.echo(
-        f"{summary.path}: {summary.rows:,} rows in {summary.shards} shard{'s' * (summary.shards != 1)}, "
+        f"{summary.path}: {summary.rows:,} rows in {len(summary.shards)} shard{'s' * (len(summary.shards) != 1)}, "
         f"{summary.seconds:.1f} s, {speed:,.0f} rows a second"
     )
 

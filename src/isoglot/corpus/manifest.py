@@ -15,7 +15,7 @@ from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.sources import Kind, Source
 from isoglot.errors import InputError
 from isoglot.runs.disk import disk_problem
-from isoglot.runs.files import is_stream, whole_path, write_text
+from isoglot.runs.files import digest_of, is_stream, whole_path, write_text
 
 if TYPE_CHECKING:
     import datasets
@@ -119,12 +119,7 @@ class Manifest(BaseModel):
 
 def hash_file(path: str) -> str:
     """BLAKE2b of the content of a file, or of all files of a folder in the order of their names, 128 bits."""
-    digest = hashlib.blake2b(digest_size=16)
-    for name in _files(path):
-        with name.open("rb") as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
-    return digest.hexdigest()
+    return digest_of(_files(path), size=16)
 
 
 def _files(path: str) -> list[Path]:

@@ -13,27 +13,27 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from tokenizers import Tokenizer
 
 from isoglot.columns import ARROW
 from isoglot.corpus.filter.duplicates import hash_texts
 from isoglot.corpus.filter.filters import held_out_key
 from isoglot.corpus.filter.scripts import scripts_of
-from isoglot.corpus.manifest import InputFile, LanguageCount, Manifest, read_manifest
+from isoglot.corpus.manifest import InputFile, Manifest, read_manifest
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.pool import WorkPool, usable_cores
 from isoglot.corpus.pool_ray import RayPool
 from isoglot.corpus.prepare_worker import ChunkTask, Part, Settings, filter_chunk, start
 from isoglot.corpus.read.line_files import ByteCounter, LineFile, decode_lines
 from isoglot.corpus.read.readers import READERS
-from isoglot.corpus.read.sources import Kind, Source, expand
+from isoglot.corpus.read.sources import Source, expand
 from isoglot.corpus.shards import Ledger, ShardWriter
 from isoglot.errors import ConfigurationError, IsoglotError
 from isoglot.runs.checkpoint import reading
@@ -44,34 +44,10 @@ from isoglot.runs.lock import locked
 _SMALL = 8 << 20
 
 
-@dataclass(frozen=True)
-class Progress:
-    """How far `prepare` is.
-
-    Attributes:
-        read: rows read.
-        passed: rows that passed all filters.
-        bytes_read: bytes of the inputs read, as they lie on disk.
-        bytes_total: bytes of all inputs; 0 if unknown.
-    """
-
-    read: int
-    passed: int
-    bytes_read: int
-    bytes_total: int
-
-
-class PrepareSummary(BaseModel):
-    """What `prepare` did."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class PrepareSummary(Manifest):
+    """What `prepare` did: the manifest, and how."""
 
     path: Path
-    kind: Kind
-    rows: int = Field(description="Rows in the output.")
-    languages: tuple[LanguageCount, ...] = Field(description="Counts for each language (pair).")
-    notes: tuple[str, ...] = Field(default=(), description="What is odd and may be a mistake.")
-    shards: int
     seconds: float
     skipped: bool = Field(default=False, description="Nothing was done: the output was there already.")
 
@@ -95,7 +71,7 @@ def prepare(
     out: str | Path,
     *,
     options: PrepareOptions | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
     processes: int | None = None,
     overwrite: bool = False,
     engine: Literal["local", "ray"] = "local",
@@ -109,7 +85,7 @@ def prepare(
         inputs: what to read. Several sources of one language pair are read one after the other.
         out: the folder to write.
         options: filters and more; by default rows with an empty side are dropped and white space is cleaned.
-        progress: called now and then.
+        progress: called with bytes of the inputs read, as they lie on disk, and in all (0 if unknown).
         processes: worker processes; by default one a core, or none for small inputs.
         overwrite: replace a corpus that was made otherwise.
         engine: ``ray``: on all machines of a Ray cluster (``RAY_ADDRESS``; without it on this one), in a folder
@@ -137,7 +113,7 @@ def prepare(
     with locked(target):
         done = _already_there(target, sources, options, paths, overwrite=overwrite)
         if done is not None:
-            return _summary(target, done, time.monotonic() - began, skipped=True)
+            return PrepareSummary(**dict(done), path=target, seconds=time.monotonic() - began, skipped=True)
         wanted = {"digest": key_of(Manifest.wanted(target, sources, options, paths))}
         with whole_folder(target) if engine == "local" else _kept_folder(target, wanted) as folder:
             (folder / "parts").mkdir(exist_ok=True)
@@ -163,7 +139,7 @@ def prepare(
             shutil.rmtree(folder / "parts")
             manifest = manifest.model_copy(update={"inputs": hashed})
             manifest.write(folder)
-    return _summary(target, manifest, time.monotonic() - began)
+    return PrepareSummary(**dict(manifest), path=target, seconds=time.monotonic() - began)
 
 
 @contextmanager
@@ -188,7 +164,7 @@ class _Run:
         folder: Path,
         files: list[InputFile],
         processes: int | None,
-        progress: Callable[[Progress], None] | None,
+        progress: Callable[[int, int], None] | None,
     ) -> None:
         sizes = [f.size for f in files]
         self._total = 0 if None in sizes else sum(s or 0 for s in sizes)
@@ -261,9 +237,7 @@ class _Run:
             for part in pool.map(filter_chunk, tasks, ignore=lambda task: self._ledger.full(task.source)):
                 yield part, self._ledger.enter(part)
                 if self._progress is not None:
-                    self._progress(
-                        Progress(self._ledger.read, self._ledger.passed, self._meter.position, self._total)
-                    )
+                    self._progress(self._meter.position, self._total)
 
 
 def _check(sources: Sequence[Source], options: PrepareOptions) -> None:
@@ -332,16 +306,3 @@ def _already_there(
     if not overwrite:
         raise ConfigurationError(f"{target}: holds a damaged corpus; add --overwrite to make it again")
     return None
-
-
-def _summary(target: Path, manifest: Manifest, seconds: float, *, skipped: bool = False) -> PrepareSummary:
-    return PrepareSummary(
-        path=target,
-        kind=manifest.kind,
-        rows=manifest.rows,
-        languages=manifest.languages,
-        notes=manifest.notes,
-        shards=len(manifest.shards),
-        seconds=seconds,
-        skipped=skipped,
-    )

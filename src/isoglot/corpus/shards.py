@@ -70,11 +70,6 @@ class Ledger:
         return self._read.total()
 
     @property
-    def passed(self) -> int:
-        """Rows that passed all filters so far."""
-        return self._passed.total()
-
-    @property
     def removed(self) -> Counter[str]:
         """Rows dropped by each filter so far."""
         return sum(self._removed.values(), Counter())

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from isoglot.corpus.encode.tokenizer import TokenizerOptions, train_tokenizer
 from isoglot.corpus.manifest import load_corpus
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.pack.packing import PackOptions, pack_stream
-from isoglot.corpus.prepare import Progress, prepare
+from isoglot.corpus.prepare import prepare
 from isoglot.errors import ConfigurationError
 from isoglot.pretraining.stream_options import (
     encode_options,
@@ -64,9 +65,7 @@ def _prepare(recipe: Recipe, name: str, cache: Path, report: Reporter) -> Datase
     key = json.dumps([s.model_dump(mode="json") for s in sources] + [options.model_dump(mode="json")])
     folder = cache / "corpora" / f"{stream.kind}-{_short_hash(key)}"
 
-    def show(state: Progress) -> None:
-        report.progress(f"prepare {name}", state.bytes_read, state.bytes_total)
-
+    show = partial(report.progress, f"prepare {name}")
     with locked(folder):
         summary = prepare(sources, folder, options=options, progress=show, overwrite=True)
         corpus = load_corpus(folder)
@@ -156,12 +155,8 @@ def encoded(
     """The streams that views read, encoded and where asked for packed; each is kept in the cache."""
     streams = {}
     for name in dict.fromkeys(view.stream for view in recipe.views.values()):
-
-        def show(done: int, total: int, name: str = name) -> None:
-            report.progress(f"encode {name}", done, total)
-
-        options = encode_options(recipe, name)
-        place = cache / "streams"
+        options, place = encode_options(recipe, name), cache / "streams"
+        show = partial(report.progress, f"encode {name}")
         stream = encode_stream(corpora[name], tokenizer, options=options, cache_dir=place, progress=show)
         counts = stream_manifest(stream)["counts"]
         lost = [f"{k} {n:,}" for k, n in counts.items() if k in _LOST and n]

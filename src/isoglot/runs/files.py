@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
 import json
 import os
@@ -172,6 +173,20 @@ def refuse_overwriting(output: str | Path, inputs: Iterable[str | Path | None]) 
         if out.samefile(path) or (out.is_dir() and any(out.samefile(parent) for parent in path.parents)):
             what = "is also an input" if out.samefile(path) else f"holds the input {name}"
             raise ConfigurationError(f"{output}: {what}, which writing would destroy; choose another --out")
+
+
+def digest_of(paths: Iterable[Path], *, size: int, named: bool = False) -> str:
+    """BLAKE2b of the content of files one after another, ``size`` bytes in hexadecimal digits.
+
+    ``named``: Their names count too.
+    """
+    digest = hashlib.blake2b(digest_size=size)
+    for path in paths:
+        digest.update(path.name.encode() if named else b"")
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()
 
 
 def flush(path: Path) -> None:

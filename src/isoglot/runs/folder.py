@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from isoglot.errors import ConfigurationError
-from isoglot.runs.files import is_temporary, read_json, whole_folder, write_json
+from isoglot.runs.files import digest_of, is_temporary, read_json, whole_folder, write_json
 from isoglot.runs.lock import locked
 
 MANIFEST = "manifest.json"
@@ -160,13 +160,7 @@ def clear(out: Path, *, existed: bool) -> None:
 
 def hash_checkpoint(folder: Path) -> str:
     """16 hexadecimal digits of a checkpoint's weights."""
-    digest = hashlib.blake2b(digest_size=8)
-    for path in sorted(folder.glob("*.safetensors")):
-        digest.update(path.name.encode())
-        with path.open("rb") as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
-    return digest.hexdigest()
+    return digest_of(sorted(folder.glob("*.safetensors")), size=8, named=True)
 
 
 def _differences(held: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:

@@ -1,15 +1,15 @@
-"""Training arguments, adapted to what an alignment run is."""
+"""Training arguments, adapted to what an alignment run is, and the encoder compiled as they ask."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from transformers import TrainingArguments
+import torch
+from transformers import PreTrainedModel, TrainingArguments
 from transformers.trainer_utils import IntervalStrategy
 from transformers.training_args import ParallelMode
 
 from isoglot.errors import ConfigurationError
-from isoglot.training.compiling import take_compile_options
 
 
 def adapt(args: TrainingArguments) -> dict[str, Any] | None:
@@ -34,4 +34,26 @@ def adapt(args: TrainingArguments) -> dict[str, Any] | None:
     args.logging_nan_inf_filter = False  # it would hide a broken loss and wait for the device at each batch
     if args.ddp_broadcast_buffers is None:
         args.ddp_broadcast_buffers = False  # ranks compute equal buffers, and a key queue is large
-    return take_compile_options(args)
+    if not args.torch_compile:
+        return None
+    # not the whole model: objectives branch on their data (links, masked tokens), the encoder does not
+    options = {"backend": args.torch_compile_backend, "mode": args.torch_compile_mode}
+    args.torch_compile, args.torch_compile_backend, args.torch_compile_mode = False, None, None
+    return {key: value for key, value in options.items() if value is not None}
+
+
+def compile_encoder(model: PreTrainedModel, **options: Any) -> None:
+    """Compile the base model's forward in place; names of parameters stay as they are.
+
+    A forward that reads inner layers or stops early hangs hooks on them. Compiled code would not see these, so such
+    a forward runs uncompiled.
+    """
+    base = model.base_model
+    plain = base.forward
+    compiled = torch.compile(plain, **options)
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        hooked = any(module._forward_pre_hooks for module in base.modules())
+        return (plain if hooked else compiled)(*args, **kwargs)
+
+    base.forward = forward

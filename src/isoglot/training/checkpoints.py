@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import re
@@ -21,7 +20,7 @@ from torch import nn
 from isoglot.errors import ConfigurationError, TrainingError
 from isoglot.modules.checkpoint import load_checkpoint
 from isoglot.runs.disk import disk_problem
-from isoglot.runs.files import flush, read_json
+from isoglot.runs.files import digest_of, flush, read_json
 from isoglot.training.model import AlignmentModel
 
 MANIFEST = "complete.json"
@@ -268,6 +267,4 @@ def _rest(model: AlignmentModel) -> nn.Module:
 
 
 def _digest(path: Path) -> list[Any]:
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16))
-    return [path.stat().st_size, digest.hexdigest()]
+    return [path.stat().st_size, digest_of([path], size=16)]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from jinja2 import Environment, StrictUndefined
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.align.embedding.choice import ALIGNER_FILE, keep_choice
@@ -98,47 +100,31 @@ def export_encoder(
 def model_card(card: Mapping[str, Any], *, model: PreTrainedModel) -> str:
     """The model card of :func:`export_encoder` as Markdown with the Hub's YAML header."""
     rest = dict(card)
-    name = str(rest.pop("name", "aligned encoder"))
     header = {
         "library_name": "transformers",
         "pipeline_tag": "fill-mask",
         "tags": ["isoglot", "cross-lingual", *sorted(str(o) for o in card.get("objectives", {}))],
         **{new: card[old] for old, new in _HEADER.items() if card.get(old)},
     }
-    for key in ("languages", "license"):
-        rest.pop(key, None)
-    config = model.config
-    size = sum(p.numel() for p in model.parameters())
-    parts = [
-        f"---\n{_yaml(header)}---\n\n# {name}\n",
-        "A text encoder trained with [isoglot](https://pypi.org/project/isoglot/), which aligns languages: words and "
-        "sentences get representations like their translations', so that what a model learns from labels in one "
-        "language carries over to others. What this one was trained on is listed below. It predicts masked words as it "
-        "is; fine-tune it for other tasks. Plain transformers loads it.\n",
-        f"Architecture: `{config.model_type}`, {config.num_hidden_layers} layers, hidden size {config.hidden_size}, "
-        f"{config.vocab_size:,} vocabulary entries, {size:,} parameters.\n",
-        "```python\nfrom transformers import AutoModelForMaskedLM, AutoTokenizer\n\n"
-        f'model = AutoModelForMaskedLM.from_pretrained("{name}")\n'
-        f'tokenizer = AutoTokenizer.from_pretrained("{name}")\n```\n',
-    ]
-    parts += [_section(t, rest.pop(t)) for t in ("base_model", "objectives", "data") if t in rest]
-    recipe = rest.pop("recipe", None)
-    parts += [_section(title, value) for title, value in rest.items()]
-    if recipe is not None:
-        parts.append(f"## Recipe\n\n```yaml\n{_yaml(recipe)}```\n")
-    parts.append(_section("versions", versions()))
-    return "\n".join(parts)
+    name = str(rest.pop("name", "aligned encoder"))
+    first = {t: rest.pop(t) for t in ("base_model", "objectives", "data") if t in rest}
+    last = {t: rest.pop(t) for t in ("recipe",) if rest.get(t) is not None}
+    rest = {t: value for t, value in rest.items() if t not in ("languages", "license")}
+    template = Environment(trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)  # noqa: S701 - no HTML
+    return template.from_string(
+        files("isoglot.training").joinpath("model_card.md").read_text("utf-8")
+    ).render(
+        header=header,
+        name=name,
+        config=model.config,
+        size=sum(p.numel() for p in model.parameters()),
+        sections={**first, **rest, **last, "versions": versions()},
+        yaml=_yaml,
+        cell_text=_cell,
+    )
 
 
 _HEADER = {"languages": "language", "license": "license", "base_model": "base_model"}
-
-
-def _section(title: str, value: Any) -> str:
-    heading = f"## {title.replace('_', ' ').capitalize()}\n"
-    if not isinstance(value, Mapping):
-        return f"{heading}\n{value if isinstance(value, str) else json.dumps(value, default=str)}\n"
-    rows = [f"| {k} | {_cell(v)} |" for k, v in value.items()]
-    return "\n".join([heading, "| | |", "|---|---|", *rows, ""])
 
 
 def _cell(value: Any) -> str:

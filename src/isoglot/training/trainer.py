@@ -11,11 +11,10 @@ from transformers import PreTrainedTokenizerBase, TrainerCallback, TrainingArgum
 from transformers.trainer_callback import PrinterCallback, ProgressCallback
 
 from isoglot.recipe.sections import PartsSection
-from isoglot.training.arguments import adapt
+from isoglot.training.arguments import adapt, compile_encoder
 from isoglot.training.batches import BatchOptions, TokenBudgetBatches
 from isoglot.training.callbacks import StepHooks
 from isoglot.training.collate import Collator
-from isoglot.training.compiling import compile_encoder
 from isoglot.training.meter import Meter, real_tokens
 from isoglot.training.mixture import Mixture
 from isoglot.training.model import AlignmentModel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 from torch import Tensor
@@ -70,15 +71,14 @@ def _rows(
 
     originals = column("original_ids") if f"{prefix}original_ids" in tensors else ids
     labels = [None if x == IGNORE_INDEX else _name(x, tokenizer) for x in column("labels", IGNORE_INDEX)]
-    told = zip(*map(column, _TENSORS), map(bool, column("attention_mask", True)), strict=True)
-    links = _links(tensors.get("link_ids"), prefix)
-    return [
-        DescribedRow(
-            prefix.rstrip("_"), i, _name(originals[i], tokenizer), _name(ids[i], tokenizer), labels[i], *values,
-            tuple(links.get(i, ())),
-        )
-        for i, values in enumerate(told)
-    ]  # fmt: skip
+    attended, links = map(bool, column("attention_mask", True)), _links(tensors.get("link_ids"), prefix)
+    rows = zip(
+        *(repeat(prefix.rstrip("_"), len(ids)), range(len(ids))),
+        *([_name(number, tokenizer) for number in numbers] for numbers in (originals, ids)),
+        *(labels, *map(column, _TENSORS), attended, (tuple(links.get(i, ())) for i in range(len(ids)))),
+        strict=True,
+    )
+    return [DescribedRow(*row) for row in rows]
 
 
 _TENSORS = ("position_ids", "token_type_ids", "language_ids", "side_ids", "document_ids")

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 from datasets import Dataset, Features, List, Value
 from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.batch import BatchEncoder, EncodeOptions, Kind
 from isoglot.corpus.encode.pieces import PieceEncoder
-from isoglot.corpus.encode.store import StreamWriter, cached_stream, content_hash
+from isoglot.corpus.encode.store import StreamWriter, cached_stream, content_hash, flat_array
 from isoglot.corpus.encode.templates import pair_template, single_template
 from isoglot.errors import ConfigurationError
 from isoglot.schema import ALIGNED, BITEXT, LEXICON, TEXT, require
@@ -112,10 +110,9 @@ def encode_stream(
         options.model_dump_json(exclude={"kind"}),
     )
     name = f"{kind}-{hashlib.blake2b('|'.join(parts).encode(), digest_size=10).hexdigest()}"
-    job = _Job(corpus, encoder, STREAMS[kind])
 
     def make(folder: Path) -> dict[str, Any]:
-        counts = _write(job, folder, progress)
+        counts = _write(corpus, encoder, folder, progress)
         if counts["kept"] == 0:
             raise ConfigurationError(_nothing_left(counts, kind, options))
         return {
@@ -138,43 +135,22 @@ def _chosen_columns(corpus: Dataset, kind: Kind) -> Dataset:
     return chosen
 
 
-@dataclass(frozen=True)
-class _Job:
-    """What is encoded, by whom, into which columns."""
-
-    corpus: Dataset
-    encoder: BatchEncoder
-    features: Features
-
-    def shard(self, start: int, stop: int, path: Path) -> Iterator[dict[str, int]]:
-        """Encode rows ``[start, stop)`` into a file, batch by batch; yields each batch's counts."""
-        rows = self.corpus.select(range(start, stop)).with_format("arrow")
-        with StreamWriter(path, self.features) as writer:
-            first = start
-            for table in rows.iter(batch_size=_BATCH):
-                columns, counts = self.encoder.encode(_columns(table), first_row=first)
-                writer.write(columns)
-                first += table.num_rows
-                yield counts
-
-
-def _columns(table: Any) -> dict[str, Any]:
-    combined = {name: table.column(name).combine_chunks() for name in table.column_names}
-    return {
-        name: pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
-        for name, column in combined.items()
-    }
-
-
-def _write(job: _Job, folder: Path, progress: Callable[[int, int], None] | None) -> dict[str, int]:
-    """Encode all rows into shards; the counts of all batches together."""
-    total, counts = len(job.corpus), {"examples": 0, "kept": 0}
+def _write(
+    corpus: Dataset, encoder: BatchEncoder, folder: Path, progress: Callable[[int, int], None] | None
+) -> dict[str, int]:
+    """Encode all rows into shards, batch by batch; the counts of all batches together."""
+    total, counts = len(corpus), {"examples": 0, "kept": 0}
     for number, start in enumerate(range(0, total, _SHARD)):
-        for found in job.shard(start, min(start + _SHARD, total), folder / f"data-{number:05d}.arrow"):
-            for key, value in found.items():
-                counts[key] = counts.get(key, 0) + value
-            if progress is not None:
-                progress(counts["examples"], total)
+        rows = corpus.select(range(start, min(start + _SHARD, total))).with_format("arrow")
+        with StreamWriter(folder / f"data-{number:05d}.arrow", STREAMS[encoder.kind]) as writer:
+            for table in rows.iter(batch_size=_BATCH):
+                columns = {name: flat_array(table.column(name)) for name in table.column_names}
+                encoded, found = encoder.encode(columns, first_row=counts["examples"])
+                writer.write(encoded)
+                for key, value in found.items():
+                    counts[key] = counts.get(key, 0) + value
+                if progress is not None:
+                    progress(counts["examples"], total)
     return counts
 
 

@@ -64,6 +64,12 @@ def _update(digests: dict[str, Any], name: str, array: Any) -> None:
         feed("values", "".join(f"{json.dumps(value, default=str)}\n" for value in array.to_pylist()).encode())
 
 
+def flat_array(column: pa.ChunkedArray) -> Any:
+    """A column as one array."""
+    array = column.combine_chunks()
+    return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
+
+
 def list_array(values: NDArray[Any], lengths: NDArray[Any], *, width: int | None = None) -> Any:
     """An Arrow list array from flat values.
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from datasets import Dataset
 from numpy.typing import NDArray
+
+from isoglot.corpus.encode.store import flat_array
 
 Ints = NDArray[np.int64]
 """Flat whole numbers."""
@@ -50,12 +51,9 @@ def rows_of(stream: Dataset, side: str = "") -> Iterator[Text]:
 
 
 def _flat(column: Any) -> tuple[Ints, Ints]:
-    array = column.combine_chunks()
-    array = pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
-    offsets = array.offsets.to_numpy()
-    return array.flatten().to_numpy(zero_copy_only=False).astype(np.int64), (offsets - offsets[0]).astype(
-        np.int64
-    )
+    array = flat_array(column)
+    offsets = array.offsets.to_numpy().astype(np.int64)
+    return array.flatten().to_numpy(zero_copy_only=False).astype(np.int64), offsets - offsets[0]
 
 
 def slice_text(text: Text, start: int, stop: int) -> Text:

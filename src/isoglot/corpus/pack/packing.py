@@ -57,6 +57,11 @@ class PackOptions(Options):
             )
         return self
 
+    @property
+    def isolated(self) -> bool:
+        """Whether attention stays inside each text."""
+        return self.mode == "documents" if self.isolate is None else self.isolate
+
 
 def pack_stream(
     stream: Dataset,
@@ -131,9 +136,6 @@ class _Packer:
         self.options = options
         self.template = template
         self.pad = pad
-        self.isolate = options.mode == "documents" if options.isolate is None else options.isolate
-        if options.mode.startswith("xlm"):
-            self.isolate = False
         self.counts = {"dropped": 0, "split": 0, "remainder_tokens": 0}
 
     def texts(self, stream: Dataset) -> Iterator[dict[str, Any]]:
@@ -206,7 +208,7 @@ class _Packer:
             "word_ids": renumbered(block.texts, number),
             "language": block.texts[0].language,
         }
-        if self.isolate:
+        if self.options.isolated:
             found["document_ids"] = number + 1
             found["position_ids"] = np.arange(block.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         else:
@@ -258,9 +260,12 @@ def _stream_columns(options: PackOptions) -> list[str]:
 
 
 def _features(options: PackOptions) -> Features:
-    isolated = options.mode == "documents" if options.isolate is None else options.isolate
-    isolated = isolated and not options.mode.startswith("xlm")
-    lists = ["input_ids", "word_ids", "position_ids", "document_ids" if isolated else "attention_mask"]
+    lists = [
+        "input_ids",
+        "word_ids",
+        "position_ids",
+        "document_ids" if options.isolated else "attention_mask",
+    ]
     lists += ["language_ids"] if options.language_ids is not None else []
     lists += ["side_ids"] if options.mode == "xlm_pairs" else []
     languages = ["source_language", "target_language"] if options.mode == "xlm_pairs" else ["language"]
