@@ -17,13 +17,7 @@ _RETRIES = 5
 
 
 class RayPool(WorkPool[Item, Result]):
-    """Work on all machines of a Ray cluster; the folders that it reads and writes must be on every one of them.
-
-    Args:
-        workers: how many pieces are worked on at a time; ``None``: as many as the cluster has CPUs.
-        initializer: called first in each worker.
-        settings: its argument.
-    """
+    """Work on all machines of a Ray cluster; the folders that it reads and writes must be on every one of them."""
 
     def __init__(self, workers: int | None, initializer: Callable[[Any], None], settings: object) -> None:
         super().__init__(workers or 0, initializer, settings)

@@ -141,13 +141,7 @@ def _noted(path: Path, source: int) -> Part | None:
 def write_shard(
     parts: Sequence[tuple[str, NDArray[np.int32] | None]], out: str, delete: bool
 ) -> tuple[str, int]:
-    """Write rows of several parts as one Parquet file.
-
-    Args:
-        parts: files, each with the rows to take (with repeats); None for all rows.
-        out: the file to write.
-        delete: remove the parts after.
-    """
+    """Write rows of several parts (all rows where none are named) as one Parquet file."""
     if Path(out).is_file():  # of an earlier run
         return Path(out).name, pq.read_metadata(out).num_rows
     schema = _State.settings.schema

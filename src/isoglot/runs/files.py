@@ -108,10 +108,6 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
     """Yield a new folder that takes its place when the block ends without an error.
 
     What stands there is replaced; it goes only when the new folder is complete.
-
-    Raises:
-        ConfigurationError: The path is a file, or its parents cannot be made.
-        OSError: The folder cannot be written; what stood there before is unchanged.
     """
     target = _followed(Path(path))
     if target.name in ("", ".."):

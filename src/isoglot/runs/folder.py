@@ -62,9 +62,6 @@ def state_of(
     ``overwrite``: Take a folder of the same kind with other inputs as new; ``None`` where that is not offered.
     ``resume``: Whether an unfinished run may be continued.
     ``told_by``: More recorded values that name the differences where ``wanted`` is a hash.
-
-    Returns:
-        ``new`` (missing, empty, or to be overwritten), ``unfinished`` or ``finished``.
     """
     place = Path(folder)
     if place.exists() and not place.is_dir():
@@ -128,9 +125,6 @@ def make_once(
 
     ``wanted``: What it is made from, as the manifest records it.
     ``make``: Writes into the folder it is given and returns what else the manifest should record.
-
-    Returns:
-        The manifest, and whether the folder was made now.
     """
 
     def finished() -> dict[str, Any] | None:

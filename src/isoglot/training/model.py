@@ -92,12 +92,7 @@ class AlignmentModel(nn.Module):
     def step_counts(
         self, batches: Sequence[Batch], reduce: Callable[[Tensor], Tensor]
     ) -> dict[str, Tensor | None]:
-        """Items of a whole optimiser step per active objective, as :meth:`forward` takes them.
-
-        Args:
-            batches: this rank's micro-batches of the step.
-            reduce: sums a tensor over ranks.
-        """
+        """Items of a whole optimiser step per active objective, as :meth:`forward` takes them."""
         found = [self.counts(batch) for batch in batches]
         local: dict[str, Tensor] = {}
         for name in found[0] if found else ():

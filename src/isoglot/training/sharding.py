@@ -11,21 +11,12 @@ from torch.utils._pytree import tree_map
 
 
 def whole(state: Any) -> Any:
-    """A state with every sharded tensor put together on the CPU; all ranks have to call it.
-
-    Args:
-        state: state dict of a model or an optimizer.
-    """
+    """A state with every sharded tensor put together on the CPU; all ranks have to call it."""
     return tree_map(lambda t: t.full_tensor().cpu() if isinstance(t, DTensor) else t, state)
 
 
 def load_optimizer(optimizer: torch.optim.Optimizer, state: Any) -> None:
-    """Give an optimizer of sharded parameters the state that one process saved.
-
-    Args:
-        optimizer: its parameters stand in the order of the saved ones.
-        state: of :meth:`torch.optim.Optimizer.state_dict`; the same on every rank.
-    """
+    """Give an optimizer of sharded parameters the state that one process saved."""
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     numbers = [n for group in state["param_groups"] for n in group["params"]]
     shards = {
@@ -48,15 +39,7 @@ def _shard(value: Any, parameter: torch.Tensor) -> Any:
 
 
 def shard_on_cpu(state: Any, plugin: dict[str, Any] | None) -> bool:
-    """Have accelerate shard on CPUs too, where it would leave ``fsdp`` out without a word.
-
-    Args:
-        state: the accelerator's.
-        plugin: arguments of the library's plugin; ``None``: the run does not shard.
-
-    Returns:
-        Whether this run shards on CPUs.
-    """
+    """Have accelerate shard on CPUs too, where it would leave ``fsdp`` out without a word; whether it does now."""
     if plugin is None or state.distributed_type != DistributedType.MULTI_CPU:
         return False
     state.distributed_type = DistributedType.FSDP

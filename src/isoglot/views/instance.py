@@ -42,11 +42,7 @@ class Instance:
 def masked_tensors(
     instance: Instance, masking: MaskingOptions, *, generator: torch.Generator
 ) -> tuple[dict[str, IntArray], Masked]:
-    """Mask an instance: the arrays of its batch keys, and the selection.
-
-    Returns:
-        ``input_ids``, ``attention_mask``, ``labels``, ``original_ids``, ``special_mask`` and the instance's extras.
-    """
+    """Mask an instance: the arrays of its batch keys, and the selection."""
     special = masking._specials.take(instance.ids, mode="clip")
     present = np.ones(instance.ids.size, dtype=np.int64) if instance.attention is None else instance.attention
     candidates = ~special & (present > 0)

@@ -127,11 +127,6 @@ def cached_stream(
     """The stream of this name, made now if the cache does not hold it.
 
     Of several processes that want the same stream, one makes it and the others wait.
-
-    Args:
-        name: folder name; must hold a hash of all that the content depends on.
-        make: writes ``*.arrow`` files into the folder it is given and returns the manifest (JSON).
-        cache_dir: where streams are kept; ``isoglot`` in the ``datasets`` cache if ``None``.
     """
     root = Path(cache_dir) if cache_dir is not None else Path(datasets.config.HF_DATASETS_CACHE) / "isoglot"
     make_once(root / name, {}, make, what="stream", name=MANIFEST)

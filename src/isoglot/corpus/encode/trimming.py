@@ -84,15 +84,7 @@ def chosen_pieces(
     min_count: int = 1,
     limit: int | None = None,
 ) -> NDArray[np.int64]:
-    """Ids of the pieces to keep, ascending.
-
-    Args:
-        backend: The tokenizer.
-        usage: Of the text that the pieces are kept for.
-        always: Ids to keep in any case, beside special tokens and the characters seen.
-        min_count: Drop pieces that occur less often.
-        limit: Keep at most so many pieces in all, the most frequent ones.
-    """
+    """Ids of the pieces to keep, ascending."""
     pieces = backend.get_vocab(with_added_tokens=True)
     texts = {number: text for text, number in pieces.items()}
     model = json.loads(backend.to_str())["model"]

@@ -52,15 +52,7 @@ def split_flags(flags: str) -> list[str]:
 
 @dataclass
 class Filtered:
-    """What became of a chunk.
-
-    Attributes:
-        columns: the rows that are left.
-        rows: how many they are.
-        removed: how many rows each filter dropped.
-        flags_seen: every name that the flag column held.
-        keys: hashes by which duplicates are found, one a row that is left; None if they are kept.
-    """
+    """What became of a chunk: the rows that are left, and by what to find duplicates among them (``None``: kept)."""
 
     columns: dict[str, list[Any]]
     rows: int

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from datasets import Dataset, Features, Value
@@ -43,12 +42,6 @@ UNTRANSLATED = "NS"
 """PAWS-X: a sentence that has no translation."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Record:
-    line: int
-    fields: Mapping[str, str]
-
-
 def read_pairs(
     path: str | Path,
     *,
@@ -74,8 +67,7 @@ def read_pairs(
     columns: dict[str, list[str]] = {name: [] for name in PAIR_WITH_ID}
     others: set[str] = set()
     seen = 0
-    for record in _records(path):
-        fields = record.fields
+    for line, fields in _records(path):
         seen += 1
         if fields.get("language", language) != language:
             others.add(fields["language"])
@@ -89,7 +81,7 @@ def read_pairs(
                 f"label {label!r} given, but the labels here are {', '.join(known)}; fix the line, or use the data "
                 "that the task is for",
                 path=path,
-                line=record.line,
+                line=line,
             )
         columns["first"].append(fields["first"])
         columns["second"].append(fields["second"])
@@ -106,84 +98,51 @@ def read_pairs(
     return Dataset.from_dict(columns, features=PAIR_WITH_ID)
 
 
-def _records(path: str | Path) -> Iterator[_Record]:
-    suffixes = [s.lower() for s in Path(path).suffixes]
-    if {".jsonl", ".ndjson"} & set(suffixes):
-        yield from _json_records(path)
+def _records(path: str | Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """The fields of each row, with its line."""
+    suffixes, lines = {s.lower() for s in Path(path).suffixes}, numbered_lines(path)
+    if {".jsonl", ".ndjson"} & suffixes:
+        for number, text in lines:
+            if text.strip():
+                row = parse_object(text, path=path, line=number)
+                named = {key.lower(): str(value) for key, value in row.items()}
+                yield number, {field: named[name] for field, name in _plan(list(named), path, number).items()}
         return
-    lines = numbered_lines(path)
     if ".csv" in suffixes:
         rows: Iterator[tuple[int, list[str]]] = csv_rows(str(path), (text for _, text in lines))
     else:
         rows = ((number, text.split("\t")) for number, text in lines)
-    plan: dict[str, int] | None = None
-    width = 0
-    for number, row in rows:
-        if not any(cell.strip() for cell in row):
+    names: list[str] = []
+    for number, cells in rows:
+        if not any(cell.strip() for cell in cells):
             continue
-        if plan is None:
-            plan, header = _plan(row, path, number)
-            width = len(row)
+        if not names:
+            lowered = [cell.strip().lower().removeprefix("\ufeff") for cell in cells]
+            header = any(name in lowered for name in _NAMES["label"])
+            names = lowered if header else ["first", "second", "label"]
+            plan = _plan(names, path, number)
             if header:
                 continue
-        if len(row) != width:
+        if len(cells) != len(names):
             raise InputError(
-                f"{len(row)} columns, but the lines before have {width}; fix the line",
+                f"{len(cells)} columns, and {len(names)} are needed ({', '.join(names)}); fix the line, or name the "
+                "columns in the first line",
                 path=path,
                 line=number,
             )
-        yield _Record(number, {name: row[at] for name, at in plan.items()})
+        yield number, {field: cells[names.index(name)] for field, name in plan.items()}
 
 
-def _plan(row: list[str], path: str | Path, line: int) -> tuple[dict[str, int], bool]:
-    """Where the fields stand, and whether this row is a header."""
-    names = [cell.strip().lower().removeprefix("\ufeff") for cell in row]
-    if any(name in names for name in _NAMES["label"]):
-        found = {
-            field: next(names.index(n) for n in usual if n in names)
-            for field, usual in _NAMES.items()
-            if any(n in names for n in usual)
-        }
-        repeated = [names[at] for at in found.values() if names.count(names[at]) > 1]
-        if repeated:
-            raise InputError(
-                f"the header has column {repeated[0]!r} twice; rename one of them", path=path, line=line
-            )
-        missing = [f"{f} ({' or '.join(_NAMES[f])})" for f in ("first", "second", "label") if f not in found]
-        if missing:
-            raise InputError(
-                f"columns {', '.join(names)} given, but {', '.join(missing)} is needed too; rename a column",
-                path=path,
-                line=line,
-            )
-        return found, True
-    if len(row) != 3:
+def _plan(names: Sequence[str], path: str | Path, line: int) -> dict[str, str]:
+    """Which column holds which field."""
+    found = {f: next((n for n in usual if n in names), "") for f, usual in _NAMES.items()}
+    missing = [f"{f} ({' or '.join(_NAMES[f])})" for f in ("first", "second", "label") if not found[f]]
+    if missing:
+        problem = f"columns {', '.join(names)} given, but {', '.join(missing)} is needed too; rename a column"
+        raise InputError(problem, path=path, line=line)
+    plan = {field: name for field, name in found.items() if name}
+    if twice := [name for name in plan.values() if names.count(name) > 1]:
         raise InputError(
-            f"{len(row)} columns and no header, but three are needed: first sentence, second sentence, label; fix "
-            "the file or add a header",
-            path=path,
-            line=line,
+            f"the header has column {twice[0]!r} twice; rename one of them", path=path, line=line
         )
-    return {"first": 0, "second": 1, "label": 2}, False
-
-
-def _json_records(path: str | Path) -> Iterator[_Record]:
-    for number, text in numbered_lines(path):
-        if not text.strip():
-            continue
-        row = parse_object(text, path=path, line=number)
-        lowered = {key.lower(): value for key, value in row.items()}
-        fields = {
-            field: str(lowered[name])
-            for field, usual in _NAMES.items()
-            for name in reversed(usual)
-            if name in lowered
-        }
-        missing = [f for f in ("first", "second", "label") if f not in fields]
-        if missing:
-            raise InputError(
-                f"fields {', '.join(lowered)} given, but {', '.join(_NAMES[missing[0]])} is needed; rename it",
-                path=path,
-                line=number,
-            )
-        yield _Record(number, fields)
+    return plan
