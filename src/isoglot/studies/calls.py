@@ -6,9 +6,10 @@ import glob
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -100,39 +101,40 @@ class Call(str):
         return f"{self.step.kind}/{slug}-{self.key}"
 
 
+@dataclass(frozen=True)
 class Unavailable:
     """Stands for an encoder, or a fine-tuned one, that is not available, and says why."""
 
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
+    reason: str
 
 
 class Value:
     """A number that is known once its calls are done; values can be subtracted, averaged and correlated.
 
     Args:
-        op: what is done with the parts; ``read`` takes ``metric`` from ``call``.
+        call: the call that measures ``metric``.
+        parts: the values that it is made of instead, by ``make``.
         unavailable: why there will be no number.
     """
 
     def __init__(
         self,
-        op: Literal["read", "mean", "minus", "negate", "spearman"] = "read",
-        parts: Sequence[Value] = (),
-        *,
         call: Call | None = None,
         metric: str = "",
+        *,
+        parts: Sequence[Value] = (),
+        make: Callable[[list[float]], float | None] = fmean,
         unavailable: str = "",
     ) -> None:
-        self.op, self.parts, self.call, self.metric = op, tuple(parts), call, metric
-        reasons: list[str] = [unavailable, *(part.unavailable for part in self.parts)]
+        self.call, self.metric, self.parts, self.make = call, metric, tuple(parts), make
+        reasons = (unavailable, *(part.unavailable for part in self.parts))
         self.unavailable: str = next(filter(None, reasons), "")
 
     def __sub__(self, other: Value) -> Value:
-        return Value("minus", [self, other])
+        return Value(parts=[self, other], make=lambda numbers: numbers[0] - numbers[1])
 
     def __neg__(self) -> Value:
-        return Value("negate", [self])
+        return Value(parts=[self], make=lambda numbers: -numbers[0])
 
     def reads(self) -> list[tuple[Call, str]]:
         """Every number that it is made of: a call and a metric."""
@@ -143,33 +145,31 @@ class Value:
         """The number, from what the calls measured; ``None`` while one is missing."""
         if self.call is not None:
             return find(self.call, self.metric)
-        found = [part.known(find) for part in self.parts]
-        numbers = [number for number in found if number is not None]
-        if not numbers or len(numbers) < len(found):
-            return None
-        if self.op == "minus":
-            return numbers[0] - numbers[1]
-        if self.op == "negate":
-            return -numbers[0]
-        return fmean(numbers) if self.op == "mean" else _rank_correlation(numbers)
+        numbers = [number for part in self.parts if (number := part.known(find)) is not None]
+        return self.make(numbers) if numbers and len(numbers) == len(self.parts) else None
+
+    @property
+    def correlates(self) -> bool:
+        """Whether it is of several systems, and so no result of one."""
+        return self.make is _rank_correlation or any(part.correlates for part in self.parts)
 
 
 def mean(values: Sequence[Value]) -> Value:
     """The mean of values; one alone is itself."""
-    return values[0] if len(values) == 1 else Value("mean", values)
+    return values[0] if len(values) == 1 else Value(parts=values)
 
 
-def spearman(first: Sequence[Value], second: Sequence[Value]) -> Value:
-    """Spearman's rank correlation of two lists of values."""
-    return Value("spearman", [*first, *second])
-
-
-def _rank_correlation(numbers: Sequence[float]) -> float | None:
+def _rank_correlation(numbers: list[float]) -> float | None:
     from isoglot.report.stats import rank_correlation  # noqa: PLC0415 - loads the library
 
     half = len(numbers) // 2
     found = rank_correlation(numbers[:half], numbers[half:])
     return None if found is None else found.rho
+
+
+def spearman(first: Sequence[Value], second: Sequence[Value]) -> Value:
+    """Spearman's rank correlation of two lists of values."""
+    return Value(parts=[*first, *second], make=_rank_correlation)
 
 
 def resolve(value: Any, fill: Callable[[str, str], Any], *, variables: bool) -> Any:

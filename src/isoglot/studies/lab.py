@@ -68,15 +68,15 @@ class Scores:
     def value(self, language: str, metric: str = "") -> Value:
         """A number; the task's own metric by default."""
         if isinstance(self.call, Unavailable):
-            return Value("read", unavailable=self.call.reason)
+            return Value(unavailable=self.call.reason)
         if language not in self.languages:
-            return Value("read", unavailable="no data in this language at this scale")
-        return Value("read", call=self.call, metric=f"{language}/{metric}")
+            return Value(unavailable="no data in this language at this scale")
+        return Value(self.call, f"{language}/{metric}")
 
     def mean(self, metric: str = "") -> Value:
         """The mean over the languages."""
         if isinstance(self.call, Unavailable):
-            return Value("read", unavailable=self.call.reason)
+            return Value(unavailable=self.call.reason)
         return mean([self.value(language, metric) for language in self.languages])
 
 
@@ -146,13 +146,7 @@ class Lab:
         return self._calls.setdefault(call.key, call)
 
     def external(self, name: str, path: str, *, module: str = "") -> External | Unavailable:
-        """A checkpoint that is there.
-
-        Args:
-            name: in results.
-            path: folder or hub name; ``${NAME}`` is an environment variable.
-            module: a package that its tokenizer needs and that isoglot does not.
-        """
+        """A checkpoint that is there, in a folder or on the hub; ``module`` is a package that its tokenizer needs."""
         if module and find_spec(module) is None:
             return Unavailable(f"the tokenizer of {name} needs {module}; type `pip install {module}`")
         return External(name, path)
@@ -160,15 +154,7 @@ class Lab:
     def pretrain(
         self, name: str, recipe: str, sections: Mapping[str, Any], *, seed: int = 1, run: str = ""
     ) -> Call:
-        """An encoder trained by a recipe.
-
-        Args:
-            name: for people.
-            recipe: built-in name or file.
-            sections: laid over the recipe; ``None`` deletes.
-            seed: Seed of the run.
-            run: name in results; by default ``name``.
-        """
+        """An encoder trained by a recipe with sections over it (``None`` deletes); ``run`` is its name in results."""
         return self.make(
             f"{name} s{seed}", Pretrain(recipe=recipe, sections=dict(sections), seed=seed, label=run or name)
         )
@@ -176,15 +162,7 @@ class Lab:
     def finetune(
         self, encoder: Handle, task: Task, language: str, *, seed: int = 1, **train: Any
     ) -> Call | Unavailable:
-        """An encoder fine-tuned on a task.
-
-        Args:
-            encoder: Encoder of this lab, or external.
-            task: with its data.
-            language: Language of the training data; several with commas.
-            seed: Seed of the run.
-            **train: settings laid over the task's.
-        """
+        """An encoder fine-tuned on a task in a language (several with commas), with settings laid over the task's."""
         if isinstance(encoder, Unavailable) or task.unavailable:
             return encoder if isinstance(encoder, Unavailable) else Unavailable(task.unavailable)
         step = Finetune(
@@ -200,13 +178,7 @@ class Lab:
         return self.make(f"{encoder.name} {task.kind} {language}{setting} s{seed}", step)
 
     def evaluate(self, model: Handle, task: Task, languages: Sequence[str] = ()) -> Scores:
-        """A model measured on a task.
-
-        Args:
-            model: fine-tuned, or an encoder where the task has no head.
-            task: with its data.
-            languages: by default the task's.
-        """
+        """A fine-tuned model, or an encoder where the task has no head, measured in the task's languages or others."""
         languages = list(languages or task.languages)
         if isinstance(model, Unavailable) or task.unavailable:
             why = model if isinstance(model, Unavailable) else Unavailable(task.unavailable)
@@ -224,7 +196,7 @@ class Lab:
 
     def analyse(self, name: str, step: Step, metric: str) -> Value:
         """A number that an analysis measures."""
-        return Value("read", call=self.make(name, step), metric=metric)
+        return Value(self.make(name, step), metric)
 
     def cell(
         self,
@@ -236,15 +208,9 @@ class Lab:
         seed: int | None = None,
         note: str = "",
     ) -> None:
-        """Put a value into a table.
+        """Put a value into a table (``align_mlm:Table3``), in the row and column that have these labels.
 
-        Args:
-            table: ``align_mlm:Table3``.
-            row: labels that single out a row of the paper's table: its label, or values of its attributes.
-            column: the same for a column.
-            value: that fills it.
-            seed: Seed of the runs behind it.
-            note: what a reader has to know.
+        A row's labels are its label and the values of its attributes; ``note`` is what a reader has to know.
         """
         names = [(text,) if isinstance(text, str) else tuple(text) for text in (row, column)]
         self.places.append(Place(table, names[0], names[1], value, seed, note))
@@ -254,12 +220,9 @@ class Lab:
         self.drawings.append(Drawing(name, self.make(name, step)))
 
     def plot(self, name: str, **content: Any) -> None:
-        """A figure of values.
+        """A figure as :mod:`isoglot.report.figure_files` has it, with values in place of numbers.
 
-        Args:
-            name: Name of the figure file.
-            **content: as :mod:`isoglot.report.figure_files` has it, with values in place of numbers; an entry of a list
-                whose values are not known is left out.
+        An entry of a list whose values are not known is left out.
         """
         self.drawings.append(Drawing(name, content=content))
 

@@ -171,7 +171,7 @@ def _results(program: Program, store: Store) -> Iterator[Result]:
     for place in program.places:
         reads = list(place.value.reads())
         number = None if place.value.unavailable else place.value.known(store.value)
-        if number is None or _correlates(place.value):
+        if number is None or place.value.correlates:
             continue
         manifests = [store.manifest(call) or {} for call, _ in reads]
         rows = [
@@ -195,11 +195,6 @@ def _results(program: Program, store: Store) -> Iterator[Result]:
             checkpoint_hash=str(first.get("checkpoint_hash", "")) if len(reads) == 1 else "",
             recipe_hash=str(first.get("recipe_hash") or reads[0][0].key),
         )
-
-
-def _correlates(value: Value) -> bool:
-    """Whether a value is of several systems, and so no result of one."""
-    return value.op == "spearman" or any(map(_correlates, value.parts))
 
 
 def _is_of(row: Mapping[str, Any], name: str) -> bool:
