@@ -5,14 +5,11 @@ Everything is built offline in well under a second and is a pure function of its
 
 from __future__ import annotations
 
-import math
 import random
-from collections import Counter
 from typing import Any
 
 import torch
 from datasets import Dataset
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import (
     AutoConfig,
     AutoModelForMaskedLM,
@@ -21,10 +18,21 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
+from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.errors import ConfigurationError
 from isoglot.schema import ALIGNED, BITEXT, LEXICON, TEXT
 
-FAMILIES = ("bert", "roberta", "xlm-roberta", "distilbert", "deberta-v2", "modernbert")
+_TOKENIZERS = {
+    "bert": ("wordpiece", "bert"),
+    "roberta": ("byte_bpe", "roberta"),
+    "xlm-roberta": ("unigram", "roberta"),
+    "distilbert": ("wordpiece", "bert"),
+    "deberta-v2": ("unigram", "bert"),
+    "modernbert": ("byte_bpe", "bert"),
+}
+"""Family to the algorithm of its pieces and the special tokens around them."""
+_BYTES = 256 + 5 + 60
+FAMILIES = tuple(_TOKENIZERS)
 """Encoder families that :func:`tiny_model` and :func:`tiny_tokenizer` build, by Hugging Face's ``model_type``."""
 
 _DETERMINERS = {"the": "ta", "a": "un", "every": "jeda", "this": "ceti"}
@@ -138,24 +146,19 @@ def tiny_tokenizer(family: str = "bert", *, vocab_size: int = 160) -> PreTrained
         ConfigurationError: no such family.
     """
     family = _family(family)
-    bracketed = family not in ("roberta", "xlm-roberta")
-    specials = (
-        ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-        if bracketed
-        else ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-    )
-    names = ("pad", "unk", "cls", "sep", "mask") if bracketed else ("cls", "pad", "sep", "unk", "mask")
-    named = {f"{name}_token": token for name, token in zip(names, specials, strict=True)}
-    if not bracketed:
-        named |= {"bos_token": "<s>", "eos_token": "</s>"}
+    algorithm, specials = _TOKENIZERS[family]
     pairs = tiny_bitext(200)
-    core = _trained(family, vocab_size, specials, [*pairs["source"], *pairs["target"]], named["unk_token"])
-    core.post_processor = _pair_template(core, named["cls_token"], named["sep_token"], doubled=not bracketed)
-    segments = family in ("bert", "deberta-v2")
-    inputs = ["input_ids", *(["token_type_ids"] if segments else []), "attention_mask"]
-    return PreTrainedTokenizerFast(
-        tokenizer_object=core, model_input_names=inputs, model_max_length=512, **named
+    tokenizer = train_tokenizer(
+        [*pairs["source"], *pairs["target"]],
+        algorithm=algorithm,
+        family=specials,
+        vocab_size=max(vocab_size, _BYTES if algorithm == "byte_bpe" else 0),
+        min_frequency=0,
     )
+    if family in ("distilbert", "modernbert"):
+        without_segments = ["input_ids", "attention_mask"]
+        tokenizer.init_kwargs["model_input_names"] = tokenizer.model_input_names = without_segments
+    return tokenizer
 
 
 def tiny_model(
@@ -227,76 +230,6 @@ def _sentence(rng: random.Random) -> tuple[list[str], list[int]]:
 
 def _join(words: list[str]) -> str:
     return " ".join(words[:-1]) + words[-1]
-
-
-def _trained(family: str, vocab_size: int, specials: list[str], texts: list[str], unk: str) -> Tokenizer:
-    """A tokenizer of the family's algorithm; the same in every call and process.
-
-    The library's WordPiece trainer numbers its alphabet, and its Unigram trainer sums its scores, in the order of a
-    hash table that is seeded anew for each call. So WordPiece is trained again with the alphabet in a fixed order,
-    and Unigram pieces are counted here.
-    """
-    common: dict[str, Any] = {"vocab_size": vocab_size, "special_tokens": specials, "show_progress": False}
-    if family in ("bert", "distilbert"):
-        core = _word_pieces(unk)
-        core.train_from_iterator(texts, trainers.WordPieceTrainer(**(common | {"vocab_size": 0})))
-        alphabet = sorted(set(core.get_vocab()) - set(specials))
-        ordered, final = _word_pieces(unk), _word_pieces(unk)
-        ordered.train_from_iterator(
-            texts, trainers.WordPieceTrainer(**(common | {"special_tokens": [*specials, *alphabet]}))
-        )
-        final.model = models.WordPiece(vocab=ordered.get_vocab(), unk_token=unk)
-        final.add_special_tokens(specials)
-        return final
-    if family in ("roberta", "modernbert"):
-        core = Tokenizer(models.BPE())
-        core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
-        core.decoder = decoders.ByteLevel()
-        alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-        size = max(vocab_size, 256 + len(specials) + 60)
-        trainer = trainers.BpeTrainer(**(common | {"vocab_size": size, "initial_alphabet": alphabet}))
-        core.train_from_iterator(texts, trainer)
-        return core
-    pieces = [(token, 0.0) for token in specials] + _unigram_pieces(texts, vocab_size - len(specials))
-    core = Tokenizer(models.Unigram(pieces, specials.index(unk), False))
-    core.normalizer = normalizers.NFKC()
-    core.pre_tokenizer = pre_tokenizers.Metaspace()
-    core.decoder = decoders.Metaspace()
-    core.add_special_tokens(specials)
-    return core
-
-
-def _word_pieces(unk: str) -> Tokenizer:
-    core = Tokenizer(models.WordPiece(unk_token=unk))
-    core.normalizer = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
-    core.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    core.decoder = decoders.WordPiece()
-    return core
-
-
-def _unigram_pieces(texts: list[str], size: int) -> list[tuple[str, float]]:
-    """All characters, and the substrings of words that cover most, with their log shares; ties by code points."""
-    words = Counter(f"▁{word}" for text in texts for word in text.split())
-    counts: Counter[str] = Counter()
-    for word, count in words.items():
-        for start in range(len(word)):
-            for stop in range(start + 1, len(word) + 1):
-                counts[word[start:stop]] += count
-    characters = sorted(piece for piece in counts if len(piece) == 1)
-    longer = sorted((p for p in counts if len(p) > 1), key=lambda p: (-counts[p] * (len(p) - 1), p))
-    chosen = [*characters, *longer[: max(0, size - len(characters))]]
-    total = sum(counts[piece] for piece in chosen)
-    scored = [(piece, math.log(counts[piece] / total)) for piece in chosen]
-    return sorted(scored, key=lambda item: (-item[1], item[0]))
-
-
-def _pair_template(core: Tokenizer, cls: str, sep: str, *, doubled: bool) -> Any:
-    second = "0" if doubled else "1"
-    return processors.TemplateProcessing(
-        single=f"{cls}:0 $A:0 {sep}:0",
-        pair=f"{cls}:0 $A:0 {sep}:0 {sep + ':0 ' if doubled else ''}$B:{second} {sep}:{second}",
-        special_tokens=[(cls, core.token_to_id(cls)), (sep, core.token_to_id(sep))],
-    )
 
 
 def _configuration(
