@@ -1,24 +1,37 @@
-"""``isoglot report``: run folders and studies in, one page out."""
+"""``isoglot report``: run folders and studies in, one self-contained page out, which fetches nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import base64
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from isoglot import __version__
 from isoglot.report.beside import Place, beside_cells
 from isoglot.report.charts import draw
 from isoglot.report.compare import compare
 from isoglot.report.curves import curve_figures
-from isoglot.report.export import write_tables
+from isoglot.report.export import to_csv, to_latex, write_tables
 from isoglot.report.grid import overview, result_tables
 from isoglot.report.headline import headlines, summary
+from isoglot.report.languages import language_name
 from isoglot.report.options import CompareOptions, ReportOptions
-from isoglot.report.page import Page, to_html
 from isoglot.report.runs import Material, gather
 from isoglot.report.scores import Combination, Scores, collect
-from isoglot.report.table import Column, Row, Table, TableCell, slug
-from isoglot.report.viewer import Viewer, alignment_table
+from isoglot.report.table import Column, Row, Table, TableCell, figure, slug
+from isoglot.report.viewer import KEYS, Viewer, alignment_table
 from isoglot.runs.files import refuse_overwriting, write_text
+
+_FILTERED = 5
+"""So many of the first columns of all results have a list to filter by."""
 
 
 def render(runs: Sequence[str | Path], *, out: str | Path, options: ReportOptions | None = None) -> Path:
@@ -38,10 +51,10 @@ def render(runs: Sequence[str | Path], *, out: str | Path, options: ReportOption
     scores.runs.sort(key=lambda run: run != options.baseline)
     page = _page(material, scores, options)
     links = [alignment_table(title, sentences) for title, sentences in material.alignments]
-    drawn = [figure.data for figure in (*page.figures, *page.curves, *page.side)]
-    tables = [*page.own, *page.beside, *drawn, *links, page.everything, page.runs]
+    drawn = [figure.data for figure in (*page["figures"], *page["curves"], *page["side"])]
+    tables = [*page["own"], *page["beside"], *drawn, *links, page["everything"], page["runs"]]
     _distinct(tables)
-    text = to_html(page)
+    text = _html(page)
     if options.tables is not None:
         write_tables(tables, options.tables)
     return write_text(out, text)
@@ -64,11 +77,14 @@ def _compared(material: Material, scores: Scores, options: CompareOptions) -> li
     return compare([*material.cells, *beside_cells(places, scores, encoders)], others=True)
 
 
-def _page(material: Material, scores: Scores, options: ReportOptions) -> Page:
+def _page(material: Material, scores: Scores, options: ReportOptions) -> dict[str, Any]:
+    """What the page shows; a part that is empty is left out."""
     lines = headlines(scores, source=options.source, baseline=options.baseline)
     first = overview(scores, options.source)
     names = list(dict.fromkeys([*scores.runs, *(curve.run for curve in material.curves)]))
-    main, side = ([draw(chart, runs=names) for chart in charts] for charts in curve_figures(material.curves))
+    curves, side = (
+        [draw(chart, runs=names) for chart in charts] for charts in curve_figures(material.curves)
+    )
     warning = ""
     if scores.repeated:
         row = scores.repeated[0]
@@ -76,14 +92,47 @@ def _page(material: Material, scores: Scores, options: ReportOptions) -> Page:
             f"{len(scores.repeated)} results were measured again with another value; the last one counts "
             f"(first: {row.run}, {row.task}, {row.language}, {row.metric})."
         )
-    return Page(
-        options.title, _results_table(material), _runs_table(material),
-        lead=(options.headline, summary(lines)), cards=lines, counts=_counts(material, scores), warning=warning,
-        own=[*([first] if first else []), *result_tables(scores, options.source)],
-        beside=_compared(material, scores, options),
-        figures=[draw(found, runs=names) for found in material.figures], curves=main, side=side,
-        viewers=[Viewer(title, pairs, most=options.sentences) for title, pairs in material.alignments],
-    )  # fmt: skip
+    own = [*([first] if first else []), *result_tables(scores, options.source)]
+    beside = _compared(material, scores, options)
+    figures = [draw(found, runs=names) for found in material.figures]
+    viewers = [Viewer(title, pairs, most=options.sentences) for title, pairs in material.alignments]
+    everything, runs = _results_table(material), _runs_table(material)
+    parts = [
+        ("tables", "Results by task", own), ("papers", "Beside the papers", beside), ("figures", "Figures", figures),
+        ("curves", "Training", [*curves, *side]), ("alignments", "Word alignments", viewers),
+        ("all", "All results", everything.rows), ("runs", "Runs", runs.rows),
+    ]  # fmt: skip
+    return {
+        "title": options.title, "lead": (options.headline, summary(lines)), "cards": lines, "warning": warning,
+        "counts": _counts(material, scores), "contents": [(anchor, title) for anchor, title, part in parts if part],
+        "own": own, "beside": beside, "figures": figures, "curves": curves, "side": side, "viewers": viewers,
+        "everything": everything, "runs": runs,
+    }  # fmt: skip
+
+
+def _html(page: dict[str, Any]) -> str:
+    """The whole document. A content security policy admits this page's own style and script and nothing else."""
+    environment = Environment(
+        loader=PackageLoader("isoglot.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "compared": _summary, "figure": figure, "filters": _filters, "language_name": language_name, "saved": _saved,
+    }  # fmt: skip
+    environment.globals["signs"] = KEYS
+    style, script = _asset("report.css"), _asset("report.js")
+    policy = f"default-src 'none'; style-src '{_sha(style)}'; script-src '{_sha(script)}'; img-src data:"
+    return environment.get_template("page.html").render(
+        page=page,
+        policy=policy,
+        style=Markup(style),  # noqa: S704 - our own file
+        script=Markup(script),  # noqa: S704 - our own file
+        version=__version__,
+        made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+    )
 
 
 def _counts(material: Material, scores: Scores) -> str:
@@ -131,3 +180,54 @@ def _distinct(tables: Iterable[Table]) -> None:
             table.id = slug([name, str(number)])
             number += 1
         seen.add(table.id)
+
+
+def _saved(table: Table) -> Iterator[tuple[str, str, str]]:
+    """Suffix, name and data URL of each form that a table can be saved in."""
+    for suffix, label, kind, text in (
+        ("csv", "CSV", "text/csv", to_csv(table)),
+        ("tex", "LaTeX", "application/x-tex", to_latex(table)),
+    ):
+        data = base64.b64encode(text.encode()).decode()
+        yield suffix, label, f"data:{kind};charset=utf-8;base64,{data}"
+
+
+def _filters(table: Table) -> Iterator[tuple[int, str, list[str]]]:
+    """Place, name and values of each column that rows can be chosen by."""
+    for place, name in enumerate(table.headings[:_FILTERED]):
+        values = {row.header if place == 0 else row.cells[place - 1].text for row in table.rows}
+        if len(values) > 1:
+            yield place, name, [value or "(none)" for value in sorted(values)]
+
+
+def _summary(table: Table) -> str:
+    """Which of our runs stand in a table, how far from the paper's, and how many pairs are in its order."""
+    ours = [row.header for row, below in pairwise(table.rows) if (row.kind, below.kind) == ("ours", "paper")]
+    cells = [
+        cell
+        for row in table.rows
+        if row.kind == "difference"
+        for column, cell in zip(table.columns, row.cells, strict=True)
+        if cell.value is not None and not column.average
+    ]
+    parts = [", ".join(ours[:4]) + (f" and {len(ours) - 4} more" if len(ours) > 4 else "")]
+    if cells:
+        shown = sorted(cells, key=lambda cell: cell.value or 0.0)
+        ends = dict.fromkeys(
+            figure(c.value or 0.0, signed=True, digits=c.digits) for c in (shown[0], shown[-1])
+        )
+        parts.append(f"differences {' to '.join(ends)}")
+    kept, broken, close = table.orderings
+    if kept + broken:
+        parts.append(f"{kept} of {kept + broken} pairs ordered as in the paper")
+    if close:
+        parts.append(f"{close} pairs within noise")
+    return "; ".join(filter(None, parts))
+
+
+def _asset(name: str) -> str:
+    return (files("isoglot.report") / "templates" / name).read_text(encoding="utf-8")
+
+
+def _sha(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
