@@ -33,7 +33,7 @@ from isoglot.analysis.similarity import linear_cka
 from isoglot.analysis.vectors import sentence_vectors
 from isoglot.derive.vocabulary import VocabularyCopy
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.report.alignment_files import read_alignments
+from isoglot.report.viewer import read_alignments
 from isoglot.report.charts import draw
 from isoglot.report.figure_files import EmbeddingMap, Lines, Scatter, read_figure
 from isoglot.report.render import render

@@ -1,7 +1,7 @@
 """What a run's ``figures`` folder may hold: small JSON files that analysis writes and the report draws.
 
 Each ``figures/NAME.json`` is one object with a ``kind``; each ``figures/NAME.jsonl`` holds word alignments, one
-sentence pair a line (:mod:`isoglot.report.alignment_files`). Figures are drawn in the order of their file names.
+sentence pair a line (:mod:`isoglot.report.viewer`). Figures are drawn in the order of their file names.
 """
 
 from __future__ import annotations

@@ -11,10 +11,10 @@ from typing import Any
 from isoglot import cells, results
 from isoglot.cells import Cell
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.report.alignment_files import Sentence, read_alignments
 from isoglot.report.curves import Curve, read_curves
 from isoglot.report.figure_files import Figure, read_figure
 from isoglot.report.scores import Combination, row_labels, run_label
+from isoglot.report.viewer import Sentence, read_alignments
 from isoglot.results import Result
 from isoglot.runs.files import read_json
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from isoglot.errors import InputError
-from isoglot.report.alignment_files import quality, read_alignments
-from isoglot.report.viewer import Viewer, alignment_table
+from isoglot.report.viewer import Viewer, alignment_table, quality, read_alignments
 
 PAIR = {
     "src": "a b c",
