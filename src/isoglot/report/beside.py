@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -93,20 +93,17 @@ def beside_cells(places: Sequence[Place], scores: Scores, encoders: Mapping[str,
             raise ConfigurationError(
                 f"--beside {place.run}=…: no results of {place.run}; there are {', '.join(scores.runs)}"
             )
+        encoder, wanted = encoders.get(place.run, ""), _ENCODERS.get(place.system or place.rows[0].system)
+        differs = encoder and wanted and encoder.rstrip("/").rpartition("/")[2] != wanted
+        start = f"Starts from {encoder}, the paper from {wanted}." if differs else ""
         found = [
-            cell
-            for measure in _measures(place, scores)
-            for cell in (*_by_language(place, measure, scores), *_means(place, measure, scores))
+            cell for measure in _measures(place, scores) for cell in _cells(place, measure, scores, start)
         ]
         if not found:
             raise ConfigurationError(
                 f"--beside {place.run}=…: no task, metric and language of these results is in {place.table.name}; "
                 f"type `isoglot report papers {place.table.name}` to see its columns"
             )
-        encoder, wanted = encoders.get(place.run, ""), _ENCODERS.get(place.system or place.rows[0].system)
-        if encoder and wanted and encoder.rstrip("/").rpartition("/")[2] != wanted:
-            told = f"Starts from {encoder}, the paper from {wanted}."
-            found = [cell.model_copy(update={"note": f"{told} {cell.note}".strip()}) for cell in found]
         cells += found
     return cells
 
@@ -114,57 +111,43 @@ def beside_cells(places: Sequence[Place], scores: Scores, encoders: Mapping[str,
 def _measures(place: Place, scores: Scores) -> list[Measure]:
     """Of several splits, the paper's, or else the test split."""
     own = [measure for measure in scores.measures() if place.run in scores.values[measure]]
-    wanted = place.table.split or "test"
     best: dict[tuple[str, str], Measure] = {}
-    for measure in sorted(own, key=lambda m: m.split != wanted):
+    for measure in sorted(own, key=lambda m: m.split != (place.table.split or "test")):
         best.setdefault((measure.task, measure.metric), measure)
     return [measure for measure in own if measure in best.values()]
 
 
-def _by_language(place: Place, measure: Measure, scores: Scores) -> list[Cell]:
-    cells = []
-    for language, seeds in scores.values[measure][place.run].items():
-        found = place.find(measure, language)
-        if found is not None:
-            cells += [
-                _cell(place, *found, value, seed, _split(place, measure))
-                for seed, (value, _) in seeds.items()
-            ]
-    return cells
-
-
-def _means(place: Place, measure: Measure, scores: Scores) -> list[Cell]:
-    """The mean over languages, where the paper's column is one."""
-    column = next((c for c in place.table.columns if _is_mean(c, measure)), None)
-    if column is None or len(place.rows) != 1:
-        return []
-    languages = scores.values[measure][place.run]
-    theirs = _languages(place.table, measure)
-    note = _split(place, measure)
-    if theirs and set(languages) != theirs:
-        note = f"{note} Mean over {len(languages)} languages here, {len(theirs)} in the paper.".strip()
-    seeds = [
-        seed for seed in next(iter(languages.values())) if all(seed in own for own in languages.values())
-    ]
-    means = {seed: fmean(own[seed][0] for own in languages.values()) for seed in seeds}
-    return [_cell(place, place.rows[0], column, value, seed, note) for seed, value in means.items()]
-
-
-def _cell(
-    place: Place, row: PaperRow, column: PaperColumn, value: float, seed: int | None, note: str
-) -> Cell:
-    address = place.table.address(row)
-    labels = (address,) if place.table.rows_of(address) else tuple(address.split(" / "))
-    return Cell(
-        table=place.table.name, row=labels, column=(column.id,), value=value, seed=seed, run=place.run, note=note
-    )  # fmt: skip
-
-
-def _split(place: Place, measure: Measure) -> str:
-    theirs = place.table.split
-    return (
+def _cells(place: Place, measure: Measure, scores: Scores, start: str) -> Iterator[Cell]:
+    """The figures of a measure by language, and their mean where the paper's column is one."""
+    languages, theirs = scores.values[measure][place.run], place.table.split
+    split = (
         f"The {measure.split} split here, {theirs} in the paper." if theirs not in ("", measure.split) else ""
     )
+
+    def cells(
+        row: PaperRow, column: PaperColumn, values: Mapping[int | None, float], told: str
+    ) -> Iterator[Cell]:
+        address = place.table.address(row)
+        labels = (address,) if place.table.rows_of(address) else tuple(address.split(" / "))
+        shared = {"table": place.table.name, "row": labels, "column": (column.id,), "run": place.run}
+        note = " ".join(filter(None, (start, split, told)))
+        yield from (Cell(**shared, value=value, seed=seed, note=note) for seed, value in values.items())
+
+    for language, seeds in languages.items():
+        if found := place.find(measure, language):
+            yield from cells(*found, {seed: value for seed, (value, _) in seeds.items()}, "")
+    column = next((c for c in place.table.columns if _is_mean(c, measure)), None)
+    if column is not None and len(place.rows) == 1:
+        own = _languages(place.table, measure)
+        differ = own and set(languages) != own
+        told = f"Mean over {len(languages)} languages here, {len(own)} in the paper." if differ else ""
+        shared_seeds = set.intersection(*({*seeds} for seeds in languages.values()))
+        means = {
+            seed: fmean(seeds[seed][0] for seeds in languages.values())
+            for seed in next(iter(languages.values()))
+            if seed in shared_seeds
+        }
+        yield from cells(place.rows[0], column, means, told)
 
 
 def _holds(column: PaperColumn, row: PaperRow, measure: Measure, language: str) -> bool:
