@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from statistics import fmean
 from typing import Any, ClassVar
 
 from isoglot.runs.reporter import Reporter
-from isoglot.studies.calls import Input, Step, outside
+from isoglot.studies.calls import Facts, Input, Options, Step, outside
 
-Facts = Mapping[str, Any]
-Options = dict[str, Any]
 _MEASURED = ("aer", "precision", "recall", "f1")
 
 
@@ -33,16 +30,13 @@ class StatisticalAlignment(Step):
         from isoglot.corpus.read.sources import Source  # noqa: PLC0415
 
         found = gold_pairs(self.gold)
-        pairs = [(list(s), list(t)) for s, t in found.words]
+        pairs: list[Any] = [(list(s), list(t)) for s, t in found.words]
         if self.train is not None:
             more = read_pairs([Source.model_validate(self.train)], mode="unicode", warn=lambda *_: None)
-            sides = (1, 0) if self.reverse else (0, 1)
-            pairs += [(list(pair.words[sides[0]]), list(pair.words[sides[1]])) for pair in more]
-        links = (
-            StatisticalAligner(self.method)
-            .fit_align_words([s for s, _ in pairs], [t for _, t in pairs])
-            .links
-        )
+            turn = -1 if self.reverse else 1
+            pairs += [tuple(list(words) for words in pair.words[::turn]) for pair in more]
+        sources, targets = map(list, zip(*pairs, strict=True))
+        links = StatisticalAligner(self.method).fit_align_words(sources, targets).links
         total = score(links.alignments()[: len(found.gold)], list(found.gold))
         return {"values": {name: 100 * getattr(total, name) for name in _MEASURED}}
 

@@ -19,6 +19,8 @@ from isoglot.runs.reporter import Reporter
 
 TOKEN = re.compile(r"<([0-9a-f]{16})(?:\.(\w+))?>")
 """How a text names the folder of another call, or a fact that the call will record."""
+Facts = Mapping[str, Any]
+Options = dict[str, Any]
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
@@ -54,7 +56,7 @@ class Step(BaseModel):
     """Whether ``${NAME}`` is filled in before :meth:`run`."""
     label: str = ""
 
-    def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
+    def run(self, folder: Path, report: Reporter) -> Facts:
         """Do it. The result's ``values`` can stand in cells, everything else are facts."""
         raise NotImplementedError
 

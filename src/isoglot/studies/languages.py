@@ -13,7 +13,7 @@ from typing import Any
 from isoglot.report.papers import PaperColumn, PaperRow, paper_table
 from isoglot.studies.calls import Call, Value
 from isoglot.studies.lab import External, Handle, Lab, Scores, Task
-from isoglot.studies.steps import Align, Derive, World
+from isoglot.studies.steps import Align, Derive, Gold, World
 
 DATA, CORPORA, CHECKPOINTS = "${ISOGLOT_DATA}", "${ISOGLOT_CORPORA}", "${ISOGLOT_CHECKPOINTS}"
 ABSENT = "another paper's checkpoint"
@@ -123,13 +123,17 @@ def aligned(lab: Lab, language: str) -> str:
         path, method = f"{DATA}/parallel/en-{language}.tsv.gz", "hmm"
         source["columns"] = {"source": 0, "target": 1}
     else:
-        path, method = (
-            f"{CORPORA}/{'xu2019' if language == 'zh' else 'europarl'}.en-{language}.tsv",
-            "fast_align",
-        )
+        corpus, method = "xu2019" if language == "zh" else "europarl", "fast_align"
+        path = f"{CORPORA}/{corpus}.en-{language}.tsv"
     # the intersection: Cao et al. 2020, §3; not given for WEAM
     step = Align(path=path, source=source, method=method, symmetrisation="intersect")
     return f"{lab.make(f'aligned {language}', step)}/aligned"
+
+
+def gold_links(lab: Lab, spoken: Sequence[str]) -> Call:
+    """Gold links of the miniature world, a file for English and each language: ``en-de.jsonl``."""
+    corpora = {f"en-{code}": f"{world(lab, code)}/{code}/pos.test/aligned" for code in spoken}
+    return lab.make("gold", Gold(corpora=corpora))
 
 
 def bitext(lab: Lab, language: str) -> dict[str, Any]:

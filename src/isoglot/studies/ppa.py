@@ -129,12 +129,10 @@ def _encoder(lab: Lab, system: str, pairs: str, seed: int) -> Handle:
         few = ("fr", "es", "de")
         return cao2020(lab, _MBERT, lab.at(few, few, ("bg", "de", "el", "es", "fr")), seed)
     if system in _OTHERS:
+        if lab.scale != "paper":
+            return Unavailable(ABSENT)
         name, module = _OTHERS[system]
-        return (
-            lab.external(system, f"{CHECKPOINTS}/{name}", module=module)
-            if lab.scale == "paper"
-            else Unavailable(ABSENT)
-        )
+        return lab.external(system, f"{CHECKPOINTS}/{name}", module=module)
     return _ppa(lab, system, pairs, seed)
 
 

@@ -13,8 +13,17 @@ from isoglot.studies import languages
 from isoglot.studies.alignment_steps import BestLinks, StatisticalAlignment
 from isoglot.studies.calls import Call, Unavailable, Value, mean
 from isoglot.studies.lab import External, Lab, Scores, Task
-from isoglot.studies.languages import DATA, continued, real_data, start, task_data, world, zero_shot
-from isoglot.studies.steps import Align, Gold, Prepare
+from isoglot.studies.languages import (
+    DATA,
+    continued,
+    gold_links,
+    real_data,
+    start,
+    task_data,
+    world,
+    zero_shot,
+)
+from isoglot.studies.steps import Align, Prepare
 
 #        name: (tiny, small, paper)
 SIZES: dict[str, tuple[Any, Any, Any]] = {
@@ -166,7 +175,8 @@ def _encoder(lab: Lab, system: str, seed: int) -> Call | External:
         }
     }
     if system == "align_mlm":
-        words = [{"path": _lexicon(lab, code), "target_language": code} for code in _dictionaries(lab)]
+        known = lab.at(("de", "es", "hi"), *[("de", "es", "fr", "hi", "zh")] * 2)  # with a dictionary
+        words = [{"path": _lexicon(lab, code), "target_language": code} for code in known]
         streams["words"] = {"kind": "lexicon", "source_language": "en", "sources": words}
     sections = {
         "model": {"path": lab.checkpoint(base), "new_head": True},
@@ -223,10 +233,9 @@ def _pairs(lab: Lab, language: str) -> str:
 def _gold(lab: Lab) -> tuple[dict[str, str], dict[str, str]]:
     """Gold links to choose by, and to measure on."""
     if lab.scale == "tiny":
-        corpora = {f"en-{code}": f"{world(lab, code)}/{code}/pos.test/aligned" for code in _spoken(lab)}
-        folder = lab.make("gold", Gold(corpora=corpora))
-        paths = {name: f"{folder}/{name}.jsonl" for name in corpora}
-        return {"en-de": paths.pop("en-de")}, paths
+        folder = gold_links(lab, _spoken(lab))
+        own = {f"en-{code}": f"{folder}/en-{code}.jsonl" for code in _spoken(lab)}
+        return {"en-de": own.pop("en-de")}, own
     links = f"{DATA}/wordalign"
     test = {pair: f"{links}/{pair}.jsonl" for pair in _TEST}
     test |= {pair: f"{links}/{pair}.xlwa.test.jsonl" for pair in _XLWA}
@@ -268,11 +277,6 @@ def _tasks(lab: Lab) -> dict[str, Task]:
     words = [f"{DATA}/lexicon/muse.{{language}}.txt"]
     found["lexicon"] = Task("lexicon_induction", words, pairs, options=layer, unavailable=absent)
     return found
-
-
-def _dictionaries(lab: Lab) -> tuple[str, ...]:
-    """Languages with a dictionary."""
-    return ("de", "es", "hi") if lab.scale == "tiny" else ("de", "es", "fr", "hi", "zh")
 
 
 def _lexicon(lab: Lab, language: str) -> str:

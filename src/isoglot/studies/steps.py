@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,10 +13,7 @@ from isoglot.checks import validated
 from isoglot.errors import ConfigurationError
 from isoglot.runs.files import write_text
 from isoglot.runs.reporter import Reporter
-from isoglot.studies.calls import Step
-
-Facts = Mapping[str, Any]
-Options = dict[str, Any]
+from isoglot.studies.calls import Facts, Options, Step
 
 
 class World(Step):

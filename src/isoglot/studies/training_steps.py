@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -17,15 +17,13 @@ from isoglot.recipe.document import dump_yaml
 from isoglot.runs.files import read_json, write_text
 from isoglot.runs.folder import CHECKPOINT, MANIFEST
 from isoglot.runs.reporter import Reporter
-from isoglot.studies.calls import Input, Step, expanded, outside, texts, unset
+from isoglot.studies.calls import Facts, Input, Options, Step, expanded, outside, texts, unset
 
 TRAINER_STATE = "trainer_state.json"
 """Where the trainer keeps what it logged."""
 _OUTSIDE = ("no such file", "is not set")
 """What a recipe's mistakes say of files that are not there; a step's files list those."""
 _ENCODER = f"{CHECKPOINT}/config.json"
-Facts = Mapping[str, Any]
-Options = dict[str, Any]
 
 
 class Pretrain(Step):

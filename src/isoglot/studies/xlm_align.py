@@ -25,12 +25,11 @@ from isoglot.studies.languages import (
     aligned,
     continued,
     fill,
+    gold_links,
     side,
     start,
     task_data,
-    world,
 )
-from isoglot.studies.steps import Gold
 from isoglot.studies.training_steps import Figure
 
 #        name: (tiny, small, paper)
@@ -73,6 +72,7 @@ ABOUT = {
     "ISOGLOT_CHECKPOINTS holds XLM-R, mBERT and XLM, ISOGLOT_CORPORA text, bitext, XTREME's data and gold links.",
 }
 _COPIES = ("de", "es", "fr", "hi", "zh")
+XLMR = "xlm-roberta-base"
 _KINDS = {"udpos": "pos", "panx": "ner"}
 _TABLES = {"pos": 13, "ner": 14, "xquad": 15, "mlqa": 16, "tydiqa": 17, "xnli": 18, "pawsx": 19}
 """Task -> the paper's table by language."""
@@ -140,7 +140,7 @@ table19 = _table(19, "PAWS-X by language.")
 def figure2(lab: Lab) -> None:
     """Alignment error rate by layer, mean over the language pairs, before and after, by two methods."""
     after = _continued(lab, "xlm_align", lab.seeds[0])
-    panels = {"XLM-R": lab.checkpoint(_start(lab)), "XLM-Align": lab.checkpoint(after)}
+    panels = {"XLM-R": lab.checkpoint(start(lab, XLMR)), "XLM-Align": lab.checkpoint(after)}
     gold = [_gold(lab, pair) for pair in _gold_pairs(lab).values()]
     options = {"methods": ["itermax", "ot"], "layers": "all", "gold": gold}
     lab.draw("xlm_align figure2", Figure(type="layers", name="figure2", panels=panels, options=options))
@@ -183,19 +183,14 @@ def _gold_pairs(lab: Lab) -> dict[str, str]:
 
 
 def _gold(lab: Lab, pair: str) -> str:
-    if lab.scale != "tiny":
-        return f"{lab.at('', DATA, CORPORA)}/wordalign/{pair}.jsonl"
-    corpora = {f"en-{code}": f"{world(lab, code)}/{code}/pos.test/aligned" for code in ("de", "fr", "hi")}
-    return f"{lab.make('gold', Gold(corpora=corpora))}/{pair}.jsonl"
-
-
-def _start(lab: Lab) -> Call | External:
-    return start(lab, "xlm-roberta-base")
+    if lab.scale == "tiny":
+        return f"{gold_links(lab, ('de', 'fr', 'hi'))}/{pair}.jsonl"
+    return f"{lab.at('', DATA, CORPORA)}/wordalign/{pair}.jsonl"
 
 
 def _encoder(lab: Lab, system: str, seed: int, **changes: Any) -> Handle:
     if system == "xlmr_base":
-        return _start(lab)
+        return start(lab, XLMR)
     if system == "mt5_base":
         return Unavailable("mT5, an encoder-decoder: table only")
     if system in ("mbert", "xlm"):
@@ -254,7 +249,7 @@ def _continued(lab: Lab, system: str, seed: int, *, short: bool = False, **chang
     }
     recipe = "mlm" if system == "xlmr_continued_mlm" else system
     run = " ".join([system, *(f"{k}={v}" for k, v in own.items() if v != _USUAL[k])])
-    return continued(lab, run, recipe, _start(lab), sections, seed=lab.at(seed, seed, 1))
+    return continued(lab, run, recipe, start(lab, XLMR), sections, seed=lab.at(seed, seed, 1))
 
 
 def _text(lab: Lab) -> list[dict[str, Any]]:
