@@ -23,8 +23,15 @@ from isoglot.studies.catalogue import Study
 from isoglot.studies.engine import Store, do_calls
 from isoglot.studies.lab import Lab
 from isoglot.studies.program import Program, build_programs, inspect_programs, write_program
-from isoglot.studies.steps import write_gold
-from isoglot.studies.training_steps import TRAINER_STATE, AlignmentScore, Evaluate, Finetune, Pretrain
+from isoglot.studies.steps import Gold
+from isoglot.studies.training_steps import (
+    TRAINER_STATE,
+    AlignmentScore,
+    Evaluate,
+    Figure,
+    Finetune,
+    Pretrain,
+)
 
 ORDER = "trans+inv"
 TASKS = {"pos": "POS", "xnli": "NLI"}
@@ -60,12 +67,24 @@ _GOLD, _MAPPED = 100, 3000
 
 def demo(lab: Lab) -> None:
     """Four objectives from scratch, English and its inverted, transliterated copy."""
+    (seed,) = lab.seeds
     for system, name in SYSTEMS.items():
         row_of(lab, "align_mlm:Table3", f"{name} / {ORDER}", system, ORDER, tasks=tuple(TASKS))
-        value = alignment_of(lab, system, ORDER, lab.seeds[0])
-        lab.cell(
-            "align_mlm:Table8", row=f"{system} / {ORDER}", column="alignment", value=value, seed=lab.seeds[0]
-        )
+        row, value = f"{system} / {ORDER}", alignment_of(lab, system, ORDER, seed)
+        lab.cell("align_mlm:Table8", row=row, column="alignment", value=value, seed=seed)
+    texts = f"{derived(lab, ORDER)}/{language_of(ORDER)}"
+    links = lab.make("gold", Gold(corpora={"en-xx": f"{texts}/pos.dev/aligned"}, limit=_GOLD))
+    gold = f"{links}/en-xx.jsonl"
+    every = {name: lab.checkpoint(encoder_of(lab, s, ORDER, seed)) for s, name in SYSTEMS.items()}
+    ends = {name: every[name] for name in ("MLM", "ALIGN-MLM")}
+    words = {"corpus": [f"{texts}/text/aligned"], "distinct": True, "limit": _MAPPED}
+    shown = {"gold": gold, "method": "argmax", "layer": 0, "limit": _SHOWN}
+    lab.draw("map", Figure(type="map", name="map", panels=ends, options=words))
+    lab.draw(
+        "layers",
+        Figure(type="layers", name="layers", panels=every, options={"gold": [gold], "methods": ["argmax"]}),
+    )
+    lab.draw("alignments", Figure(type="alignments", name="alignments", panels=ends, options=shown))
 
 
 @dataclass(frozen=True)
@@ -128,12 +147,9 @@ def run_demo(
     _work(program, store, copy, min(workers or usable_cores(), len(SYSTEMS)), report)
     report.note("drawing the report")
     _, folder = write_program(program, store, {})
-    encoders = {name: encoder_of(program.lab, s, ORDER, program.lab.seeds[0]) for s, name in SYSTEMS.items()}
-    _figures(
-        {name: store.folder(call) / "checkpoint" for name, call in encoders.items()}, store, copy, folder
-    )
     found = Demo(_rows(program.lab, store), _example(store, copy), store.root / "report.html")
-    trained = [store.folder(call) for call in encoders.values()]
+    (seed,) = program.lab.seeds
+    trained = [store.folder(encoder_of(program.lab, system, ORDER, seed)) for system in SYSTEMS]
     _render(found, [folder, *(run for run in trained if (run / TRAINER_STATE).is_file())])
     return found
 
@@ -195,34 +211,12 @@ def _rows(lab: Lab, store: Store) -> list[DemoRow]:
 
 def _example(store: Store, copy: Call) -> tuple[str, str]:
     """The first sentence of the text and its derived form."""
-    place = _texts(store, copy) / "text"
+    place = store.folder(copy) / language_of(ORDER) / "text"
     first, second = (
         (place / name).read_text(encoding="utf-8").partition("\n")[0]
         for name in ("original.txt", "derived.txt")
     )
     return first, second
-
-
-def _texts(store: Store, copy: Call) -> Path:
-    return store.folder(copy) / language_of(ORDER)
-
-
-def _figures(encoders: Mapping[str, Path], store: Store, copy: Call, folder: Path) -> None:
-    """Links by layer, sentences with their links, and a map of words: input of the report."""
-    from isoglot.analysis.analyse import Job  # noqa: PLC0415 - loads the libraries
-    from isoglot.analysis.analyse_links import analyse_alignments, analyse_layers  # noqa: PLC0415
-    from isoglot.analysis.analyse_map import analyse_map  # noqa: PLC0415
-    from isoglot.analysis.options import AlignmentsRequest, LayersRequest, MapRequest  # noqa: PLC0415
-
-    texts, gold, labels = _texts(store, copy), store.root / "gold.en-xx.jsonl", ["MLM", "ALIGN-MLM"]
-    write_gold(texts / "pos.dev" / "aligned", gold, limit=_GOLD)
-    ends = Job([encoders[name] for name in labels], out=folder, labels=labels)
-    words = MapRequest(corpus=(str(texts / "text" / "aligned"),), distinct=True, limit=_MAPPED)
-    analyse_map(ends, words)
-    layers = LayersRequest(gold=(str(gold),), methods=("argmax",))
-    analyse_layers(Job(list(encoders.values()), out=folder, labels=list(encoders)), layers)
-    shown = AlignmentsRequest(gold=str(gold), method="argmax", layer=0, limit=_SHOWN)
-    analyse_alignments(ends, shown)
 
 
 def _render(found: Demo, runs: Sequence[Path]) -> None:

@@ -245,29 +245,23 @@ class Gold(Step):
 
     def run(self, folder: Path, report: Reporter) -> Facts:
         """Write a file each."""
-        counts = {
-            name: write_gold(path, folder / f"{name}.jsonl", limit=self.limit)
-            for name, path in self.corpora.items()
-        }
-        if empty := [name for name, count in counts.items() if not count]:
-            raise ConfigurationError(f"{self.corpora[empty[0]]} holds no sentence pair; name another corpus")
-        return {"pairs": sum(counts.values())}
+        from isoglot.corpus.manifest import load_corpus  # noqa: PLC0415 - loads the library
 
-
-def write_gold(corpus: str | Path, out: Path, *, limit: int) -> int:
-    """Write the first ``limit`` pairs of an ALIGNED corpus as gold links; returns how many there were."""
-    from isoglot.corpus.manifest import load_corpus  # noqa: PLC0415 - loads the library
-
-    aligned = load_corpus(corpus)
-    rows = aligned.select(range(min(limit, len(aligned))))
-    lines = [
-        {"id": str(number), "src": row["source_words"], "tgt": row["target_words"],
-         "sure": sorted(row["links"]), "possible": []}
-        for number, row in enumerate(rows, 1)
-    ]  # fmt: skip
-    if lines:
-        write_text(out, "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines))
-    return len(lines)
+        count = 0
+        for name, path in self.corpora.items():
+            aligned = load_corpus(path)
+            if not len(aligned):
+                raise ConfigurationError(f"{path} holds no sentence pair; name another corpus")
+            rows = aligned.select(range(min(self.limit, len(aligned))))
+            lines = [
+                {"id": str(number), "src": row["source_words"], "tgt": row["target_words"],
+                 "sure": sorted(row["links"]), "possible": []}
+                for number, row in enumerate(rows, 1)
+            ]  # fmt: skip
+            text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
+            write_text(folder / f"{name}.jsonl", text)
+            count += len(lines)
+        return {"pairs": count}
 
 
 class _Lines:

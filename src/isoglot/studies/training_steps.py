@@ -241,25 +241,26 @@ class Figure(Step):
     """A figure drawn from checkpoints as ``isoglot analyse`` draws it, into ``figures``.
 
     Args:
-        type: ``map`` of frequent aligned words (options of :class:`isoglot.analysis.analyse_map.MapRequest`), or links
-            by ``layers`` (of :class:`isoglot.analysis.analyse_links.LayersRequest`).
+        type: ``map`` of frequent aligned words, links by ``layers``, or ``alignments`` to look at, with options of
+            :class:`isoglot.analysis.options.MapRequest`, ``LayersRequest`` or ``AlignmentsRequest``.
     """
 
     kind: ClassVar[str] = "figure"
-    type: Literal["map", "layers"]
+    type: Literal["map", "layers", "alignments"]
     name: str
     panels: dict[str, str]
     options: Options
 
     def check(self) -> tuple[Any, Any]:
         """The analysis that draws, and its options."""
-        from isoglot.analysis.analyse_links import analyse_layers  # noqa: PLC0415 - loads the libraries
+        from isoglot.analysis import analyse_links as links  # noqa: PLC0415 - loads the libraries
+        from isoglot.analysis import options as requests  # noqa: PLC0415
         from isoglot.analysis.analyse_map import analyse_map  # noqa: PLC0415
-        from isoglot.analysis.options import LayersRequest, MapRequest  # noqa: PLC0415
 
         kinds: dict[str, tuple[Any, Any]] = {
-            "map": (analyse_map, MapRequest),
-            "layers": (analyse_layers, LayersRequest),
+            "map": (analyse_map, requests.MapRequest),
+            "layers": (links.analyse_layers, requests.LayersRequest),
+            "alignments": (links.analyse_alignments, requests.AlignmentsRequest),
         }
         draw, request = kinds[self.type]
         return draw, validated(
