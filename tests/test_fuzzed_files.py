@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from plain_recipes import load
 
 from isoglot.align.files.formats import read_links
-from isoglot.cells import read_cells
 from isoglot.corpus.labelled.pairs import read_pairs
 from isoglot.corpus.labelled.questions import read_questions
 from isoglot.corpus.labelled.tables import read_table
@@ -26,6 +25,7 @@ from isoglot.corpus.read.sources import Kind, Source
 from isoglot.derive.order_model import OrderModel
 from isoglot.errors import IsoglotError
 from isoglot.results import read as read_results
+from isoglot.results import read_cells
 from isoglot.schema import LEXICON, TAGGED
 
 SENTENCES = (

@@ -73,16 +73,9 @@ def did_you_mean(given: object, known: Iterable[object]) -> str:
 def resolve(registry: Mapping[str, Any], name: str, *, kind: str, names: Collection[str] = ()) -> Any:
     """What a name stands for: an entry of a registry, or ``package.module:Name``.
 
-    Modules are found where Python finds them, and in the current folder.
-
-    Args:
-        registry: Name to object, or to the ``package.module:Name`` of an object that is imported when asked for.
-        name: The name as the user wrote it.
-        kind: What it should be (``view``, ``objective``, ``task``), for the message.
-        names: Further names that the message may suggest.
-
-    Raises:
-        ConfigurationError: It is neither, or its module cannot be imported.
+    Modules are found where Python finds them, and in the current folder. The registry holds objects, or the
+    ``package.module:Name`` of objects that are imported when asked for; the message calls it a ``kind`` (``view``)
+    and may suggest further ``names``.
     """
     found = registry.get(name, name)
     if not isinstance(found, str):
@@ -167,16 +160,11 @@ def validated(
 ) -> M:
     """A model made from values; those of a model inside it, or of one of a union, may be given flat.
 
-    Args:
-        model: The model.
-        values: Its fields by name.
-        what: What the values are (``aligner option``), for the message.
-        owners: What else could have been made -> the names that it has, for the message.
-        called: What messages call an option; by default ``what`` and its name.
+    Messages say ``what`` the values are (``aligner option``), which of the ``owners`` have an option that the model
+    has not, and what an option is ``called``; by default ``what`` and its name.
 
     Raises:
-        ConfigurationError: All unknown names, each with the closest known one; options of others; all bad or
-            missing values.
+        ConfigurationError: All unknown names, each with the closest known one; all bad or missing values.
     """
     from pydantic import ValidationError  # noqa: PLC0415 - the command line does without where nothing is wrong
 

@@ -39,18 +39,10 @@ SPAN = SCHEMAS["span"]
 
 
 def require(dataset: Dataset, schema: Features, *, role: str) -> Dataset:
-    """Check that a dataset has the columns of a schema, with compatible types.
-
-    Args:
-        dataset: any dataset.
-        schema: one of this module's schemas.
-        role: what the data set is for, in words; it stands in the error.
-
-    Returns:
-        The same dataset.
+    """The dataset itself, if it has the columns of a schema with compatible types.
 
     Raises:
-        ConfigurationError: a column is missing or has another type.
+        ConfigurationError: A column is missing or has another type; ``role`` says what the dataset is for.
     """
     name = next((n for n, s in SCHEMAS.items() if s is schema), "given")
     missing = [c for c in schema if c not in dataset.features]

@@ -16,12 +16,7 @@ if TYPE_CHECKING:
 def seed_for(seed: int, *key: str | int) -> int:
     """A 63-bit seed that depends on ``seed`` and every part of ``key``, the same on every platform.
 
-    Args:
-        seed: the run's seed.
-        *key: what the numbers are for, for example ``("view", "pair", position)``. ``1`` and ``"1"`` differ.
-
-    Returns:
-        A non-negative integer below 2**63.
+    The key is what the numbers are for, such as ``("view", "pair", position)``; ``1`` and ``"1"`` differ.
     """
     text = repr((int(seed), *(k if isinstance(k, str) else int(k) for k in key)))
     digest = hashlib.blake2b(text.encode(), digest_size=8).digest()

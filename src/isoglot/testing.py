@@ -81,12 +81,6 @@ def tiny_aligned(
     """An ALIGNED corpus of made-up sentence pairs with gold one-to-one links.
 
     The target language translates word for word, puts adjectives after their noun and the verb last, so links cross.
-
-    Args:
-        size: number of pairs.
-        seed: the same seed gives the same pairs.
-        source_language: the code in ``source_language``.
-        target_language: the code in ``target_language``.
     """
     rng = random.Random(seed)
     rows: dict[str, list[Any]] = {name: [] for name in ALIGNED}
@@ -135,15 +129,7 @@ def tiny_tokenizer(family: str = "bert", *, vocab_size: int = 160) -> PreTrained
 
     BERT and DistilBERT: WordPiece, ``[CLS] S [SEP] T [SEP]`` with segment ids (DistilBERT without). RoBERTa:
     byte-level BPE, ``<s> S </s></s> T </s>``. XLM-R: Unigram, the same pair. DeBERTa-v2: Unigram, BERT's specials.
-    ModernBERT: byte-level BPE, BERT's specials.
-
-    Args:
-        family: one of :data:`FAMILIES`.
-        vocab_size: pieces including specials; the words of the corpus split into several at the default
-            (byte-level families hold at least 256 bytes and their specials).
-
-    Raises:
-        ConfigurationError: no such family.
+    ModernBERT: byte-level BPE, BERT's specials. At the default size the words of the corpus split into several pieces.
     """
     family = _family(family)
     algorithm, specials = _TOKENIZERS[family]
@@ -170,17 +156,9 @@ def tiny_model(
 ) -> PreTrainedModel:
     """A masked-LM encoder with random weights: 3 layers, hidden size 32, 4 heads, 512 positions.
 
-    Args:
-        family: one of :data:`FAMILIES`.
-        tokenizer: sets vocabulary size and special ids; :func:`tiny_tokenizer` of the family if not given.
-        seed: seed of the weights; the global generators are left as they were.
-        **config: overrides of the family's configuration, in its own names.
-
-    Returns:
-        The model in evaluation mode.
-
-    Raises:
-        ConfigurationError: no such family.
+    Vocabulary and special ids are the tokenizer's, by default :func:`tiny_tokenizer` of the family; ``config``
+    overrides the family's configuration in its own names. The model is in evaluation mode, and the global generators
+    are left as they were.
     """
     family = _family(family)
     tokenizer = tokenizer if tokenizer is not None else tiny_tokenizer(family)

@@ -33,10 +33,10 @@ from isoglot.analysis.similarity import linear_cka
 from isoglot.analysis.vectors import sentence_vectors
 from isoglot.derive.vocabulary import VocabularyCopy
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.report.viewer import read_alignments
 from isoglot.report.charts import draw
 from isoglot.report.figure_files import EmbeddingMap, Lines, Scatter, read_figure
 from isoglot.report.render import render
+from isoglot.report.viewer import read_alignments
 from isoglot.results import read
 from isoglot.testing import tiny_lexicon, tiny_model, tiny_tokenizer
 

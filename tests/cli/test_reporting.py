@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from isoglot.cells import Cell, write_cells
 from isoglot.cli import app
 from isoglot.errors import ConfigurationError
-from isoglot.results import Result, append
+from isoglot.results import Cell, Result, append, write_cells
 
 RUNNER = CliRunner()
 

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from isoglot.cells import Cell
 from isoglot.errors import ConfigurationError
 from isoglot.report.beside import Place, beside_cells
 from isoglot.report.compare import compare
 from isoglot.report.papers import PaperColumn, PaperRow, PaperTable, paper_table, paper_tables
 from isoglot.report.scores import collect
 from isoglot.report.table import Table
-from isoglot.results import Result
+from isoglot.results import Cell, Result
 
 TABLES = [table.name for table in paper_tables() if table.kind == "results"]
 SUFFIX = {"zs": "_zero_shot", "sup": "_supervised", "delta": "_delta"}

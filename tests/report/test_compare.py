@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from isoglot.cells import Cell
 from isoglot.errors import ConfigurationError
 from isoglot.report.compare import Ordering, compare, orderings
 from isoglot.report.export import to_csv, to_latex, to_text
 from isoglot.report.papers import PaperTable, paper_table, paper_tables
 from isoglot.report.stats import Score
 from isoglot.report.table import Row, Table
+from isoglot.results import Cell
 
 TABLES = [table.name for table in paper_tables() if table.kind == "results"]
 

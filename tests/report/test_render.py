@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 from report_demo import write_demo, write_run
 
-from isoglot.cells import Cell, write_cells
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.report.options import ReportOptions
 from isoglot.report.render import render
-from isoglot.results import Result, append
+from isoglot.results import Cell, Result, append, write_cells
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"' onmouseover='alert(3)"
 VOID = {"meta", "br", "input", "circle", "line", "path", "rect", "polygon", "polyline"}

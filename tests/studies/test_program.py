@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from study_steps import Add
 
-from isoglot.cells import read_cells
 from isoglot.errors import ConfigurationError
-from isoglot.results import read
+from isoglot.results import read, read_cells
 from isoglot.studies.calls import Value, mean
 from isoglot.studies.catalogue import Study, find_studies
 from isoglot.studies.engine import Store, do_calls

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from isoglot.cells import Cell
 from isoglot.errors import ConfigurationError
 from isoglot.report.languages import transformation
 from isoglot.report.papers import PaperColumn, PaperRow, PaperTable, paper_table, paper_tables
 from isoglot.report.scores import Measure, Scores, common_task
+from isoglot.results import Cell
 
 _MBERT, _XLMR = "bert-base-multilingual-cased", "xlm-roberta-base"
 _ENCODERS = {

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from isoglot.cells import Cell
 from isoglot.report.languages import language_name
 from isoglot.report.papers import PAPERS, PaperColumn, PaperRow, PaperTable, PaperValue, paper_table
 from isoglot.report.stats import Score, margin
 from isoglot.report.table import Column, Row, Table, TableCell, decimals, figure, slug
+from isoglot.results import Cell
 
 _TOGETHER = ("transformation", "setting", "pairs")
 """Rows are ordered among rows that have these attributes in common."""

@@ -8,14 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from isoglot import cells, results
-from isoglot.cells import Cell
+from isoglot import results
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.report.curves import Curve, read_curves
 from isoglot.report.figure_files import Figure, read_figure
 from isoglot.report.scores import Combination, row_labels, run_label
 from isoglot.report.viewer import Sentence, read_alignments
-from isoglot.results import Result
+from isoglot.results import Cell, Result
 from isoglot.runs.files import read_json
 
 _FIGURES = "figures"
@@ -67,10 +66,10 @@ def gather(
         if not path.exists():
             raise InputError("run not found; name a run folder or a results.jsonl", path=path)
         there = [path] if path.is_file() else sorted(path.rglob("*.jsonl"))
-        tables = [file for file in there if file.name == cells.FILE_NAME]
+        tables = [file for file in there if file.name == results.CELLS]
         files = [f for f in there if f not in tables and (path.is_file() or f.name == results.FILE_NAME)]
         material.rows += results.read(files)
-        material.cells += cells.read_cells(tables)
+        material.cells += results.read_cells(tables)
         before = len(material.curves) + len(material.figures) + len(material.alignments)
         if path.is_dir():
             records += _search(path, material)

@@ -54,13 +54,9 @@ _Links = Annotated[
 
 
 class AlignedPair(BaseModel):
-    """One line of the file.
+    """One line of the file: words as lists or texts cut at white space, links as 0-based pairs or Pharaoh text.
 
-    Args:
-        src: source words, a list or one string cut at white space.
-        links: found links, 0-based pairs or Pharaoh text.
-        sure: gold links that are sure; with neither gold list, links are shown without judgement.
-        possible: gold links that are possible (sure ones need not be repeated).
+    With neither list of gold links, links are shown without judgement; possible ones need not repeat the sure ones.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")

@@ -140,14 +140,9 @@ def do_calls(
 
     A call that cannot be done for a user's mistake is noted, what needs it is left out, and the others are done.
 
-    Args:
-        targets: the calls whose results are wanted.
-        root: folder of the studies.
-        engine: ``ray``: each call is a Ray task with a GPU where the cluster has any; done again when its worker dies.
-        workers: of the local engine: processes of one thread each; 1 works in this one.
-        keep: fine-tuned weights after their last evaluation.
-        progress: Receives progress reports.
-        finished: told of each call that is done now, with its manifest.
+    With ``ray`` each call is a Ray task with a GPU where the cluster has any, done again when its worker dies; the
+    local engine has ``workers`` processes of one thread each, and with one works in this process. ``keep`` keeps
+    fine-tuned weights after their last evaluation; ``finished`` is told of each call with its manifest.
     """
     store, report, done = Store(root), progress or Silent(), Done()
     calls = store.missing(targets)

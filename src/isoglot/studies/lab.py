@@ -102,12 +102,7 @@ class Drawing:
 
 
 class Lab:
-    """Takes a study's calls and cells.
-
-    Attributes:
-        size: name to value.
-        changed: sizes that are not the paper's, with the paper's.
-    """
+    """Takes a study's calls and cells; ``changed`` are the sizes that are not the paper's, with the paper's."""
 
     def __init__(
         self, sizes: Sizes, *, scale: str = "tiny", changes: Mapping[str, Any] | None = None

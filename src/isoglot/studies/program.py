@@ -9,10 +9,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isoglot.cells import FILE_NAME as CELLS
-from isoglot.cells import Cell, write_cells
 from isoglot.errors import ConfigurationError
-from isoglot.results import FILE_NAME, Result
+from isoglot.results import CELLS, FILE_NAME, Cell, Result, write_cells
 from isoglot.runs.files import write_json, write_text
 from isoglot.studies.calls import Call, Input, Value
 from isoglot.studies.catalogue import Study
