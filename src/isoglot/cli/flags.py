@@ -182,24 +182,20 @@ def _parsed(field: FieldInfo, flag: str, value: Any) -> Any:
         if kind is Any:
             example = re.search(r"--set \S+=[^\s;:]+", field.description or "")
             return parse_settings(value, example=example[0] if example else f"{flag} KEY=VALUE")
-        return dict(_pair(text, flag, numbers=int in get_args(kind)) for text in value)
+        if wrong := [text for text in value if not all(text.partition("="))]:
+            raise ConfigurationError(f"{flag} {wrong[0]}: expected NAME=VALUE, for example {flag} source=0")
+        numbers = int in get_args(kind)
+        pairs = (text.partition("=") for text in value)
+        return {name: int(given) if numbers and is_number(given) else given for name, _, given in pairs}
     return value
-
-
-def _pair(text: str, flag: str, *, numbers: bool) -> tuple[str, int | str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name or not value:
-        raise ConfigurationError(f"{flag} {text}: expected NAME=VALUE, for example {flag} source=0")
-    return name, int(value) if numbers and is_number(value) else value
 
 
 def _complaint(model: type[BaseModel], mistake: Mistake) -> str:
     if not mistake.location:
         return mistake.reason
     name = str(mistake.location[0])
-    if mistake.kind == "missing" and len(mistake.location) > 1:
-        return f"{flag_of(name, model.model_fields[name])}: too few values given"
-    return f"{flag_of(name, model.model_fields[name])}: {mistake.reason}"
+    few = mistake.kind == "missing" and len(mistake.location) > 1
+    return f"{flag_of(name, model.model_fields[name])}: {'too few values given' if few else mistake.reason}"
 
 
 def _shown(field: FieldInfo) -> Any:

@@ -37,7 +37,7 @@ def read_curves(folder: Path, label: str) -> list[Curve]:
     """
     best: Mapping[str, Any] = {}
     for path in sorted([folder / _STATE, *folder.glob(f"checkpoint-*/{_STATE}")]):
-        state = _read(path)
+        state = read_json(path) or {}  # none there, or its writer was killed
         if len(state.get("log_history", ())) and state.get("global_step", 0) >= best.get("global_step", 0):
             best = state
     found: dict[str, dict[float, float]] = defaultdict(dict)
@@ -81,10 +81,6 @@ def _lines(run: str, curves: Sequence[Curve]) -> list[LineSeries]:
     y = [fmean(v[step] for v in values) for step in shared]
     sd = [stdev([v[step] for v in values]) for step in shared]
     return [LineSeries(label=f"{run} ({len(curves)} runs)", x=shared, y=y, sd=sd)]
-
-
-def _read(path: Path) -> Mapping[str, Any]:
-    return read_json(path) or {}  # none there, or its writer was killed
 
 
 def _thinned(label: str, name: str, points: Mapping[float, float]) -> Curve:

@@ -110,7 +110,7 @@ def _search(root: Path, material: Material) -> list[Mapping[str, Any]]:
     """Take up curves and figures below a folder; return the records of its runs."""
     records: list[Mapping[str, Any]] = []
     for folder in sorted({p.parent for p in root.rglob("run.json")} | _trained(root)):
-        record = _record(folder)
+        record = (read_json(folder / "run.json") or {}) | (read_json(folder / "manifest.json") or {})
         label = str(record.get("name") or folder.name)
         material.curves += read_curves(folder, label)
         shown = Path(root.resolve().name) / folder.relative_to(
@@ -130,14 +130,6 @@ def _search(root: Path, material: Material) -> list[Mapping[str, Any]]:
 def _trained(root: Path) -> set[Path]:
     states = root.rglob("trainer_state.json")
     return {p.parent.parent if p.parent.name.startswith("checkpoint-") else p.parent for p in states}
-
-
-def _record(folder: Path) -> Mapping[str, Any]:
-    """``manifest.json`` over ``run.json``; a file that is cut off counts as missing."""
-    record: dict[str, Any] = {}
-    for name in ("run.json", "manifest.json"):
-        record |= read_json(folder / name) or {}
-    return record
 
 
 def _infos(rows: Sequence[Result], records: Sequence[Mapping[str, Any]]) -> dict[str, RunInfo]:

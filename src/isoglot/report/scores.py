@@ -130,14 +130,12 @@ def main_measures(measures: Sequence[Measure]) -> list[Measure]:
     Results of ``isoglot transfer`` count apart, by their zero-shot figure.
     """
     chosen: dict[tuple[str, str, bool], Measure] = {}
-    for measure in sorted(measures, key=_rank):
+    order = {name: place for place, name in enumerate(_FIRST)}
+    for measure in sorted(
+        measures, key=lambda m: (m.quantity not in ("", "zs"), order.get(m.base_metric, len(order)))
+    ):
         chosen.setdefault((measure.task, measure.split, bool(measure.quantity)), measure)
     return [m for m in measures if m in chosen.values()]
-
-
-def _rank(measure: Measure) -> tuple[bool, int]:
-    place = _FIRST.index(measure.base_metric) if measure.base_metric in _FIRST else len(_FIRST)
-    return measure.quantity not in ("", "zs"), place
 
 
 def common_task(task: str) -> str:

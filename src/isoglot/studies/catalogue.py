@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from isoglot.checks import did_you_mean
 from isoglot.errors import ConfigurationError
@@ -61,7 +60,13 @@ def find_studies(names: Sequence[str]) -> list[Study]:
 
 
 def _studies(module: ModuleType, prefix: str) -> list[Study]:
-    functions = [f for _, f in inspect.getmembers(module, inspect.isfunction) if _is_study(f, module)]
+    functions = [
+        f
+        for name, f in inspect.getmembers(module, inspect.isfunction)
+        if f.__module__ == module.__name__
+        and name[0] != "_"
+        and [*inspect.signature(f).parameters] == ["lab"]
+    ]
     functions.sort(
         key=lambda f: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", f.__name__)]
     )
@@ -75,11 +80,6 @@ def _studies(module: ModuleType, prefix: str) -> list[Study]:
         )
         for f in functions
     ]
-
-
-def _is_study(function: Any, module: ModuleType) -> bool:
-    own = function.__module__ == module.__name__ and not function.__name__.startswith("_")
-    return own and list(inspect.signature(function).parameters) == ["lab"]
 
 
 def _load(path: Path) -> ModuleType:

@@ -14,6 +14,7 @@ from typing import Any
 
 from isoglot.corpus.pool import usable_cores
 from isoglot.errors import ConfigurationError
+from isoglot.report.options import ReportOptions
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.studies import align_mlm
 from isoglot.studies.align_mlm import SYSTEMS, alignment_of, encoder_of, measured, row_of
@@ -139,6 +140,8 @@ def run_demo(
 
     ``changes`` are sizes in place of the demo's; without ``workers`` it takes a process a core, four at most.
     """
+    from isoglot.report.render import render  # noqa: PLC0415 - loads the libraries
+
     report, store = progress or Silent(), Store(Path(out))
     study = Study("demo", str(demo.__doc__), demo, align_mlm.SIZES, align_mlm.ABOUT)
     (program,) = build_programs([study], scale="tiny", changes={**SIZES, **(changes or {})})
@@ -150,7 +153,14 @@ def run_demo(
     found = Demo(_rows(program.lab, store), _example(store, copy), store.root / "report.html")
     (seed,) = program.lab.seeds
     trained = [store.folder(encoder_of(program.lab, system, ORDER, seed)) for system in SYSTEMS]
-    _render(found, [folder, *(run for run in trained if (run / TRAINER_STATE).is_file())])
+    runs = [folder, *(run for run in trained if (run / TRAINER_STATE).is_file())]
+    options = ReportOptions(
+        title="isoglot demo: ALIGN-MLM's four objectives",
+        headline=f"{found.headline} {found.caution}".strip(),
+        rename=tuple(f"{run}={name}" for run, name in SYSTEMS.items()),
+        baseline=SYSTEMS["mlm"],
+    )
+    render(runs, out=found.page, options=options)
     return found
 
 
@@ -217,16 +227,3 @@ def _example(store: Store, copy: Call) -> tuple[str, str]:
         for name in ("original.txt", "derived.txt")
     )
     return first, second
-
-
-def _render(found: Demo, runs: Sequence[Path]) -> None:
-    from isoglot.report.options import ReportOptions  # noqa: PLC0415
-    from isoglot.report.render import render  # noqa: PLC0415
-
-    options = ReportOptions(
-        title="isoglot demo: ALIGN-MLM's four objectives",
-        headline=f"{found.headline} {found.caution}".strip(),
-        rename=tuple(f"{run}={name}" for run, name in SYSTEMS.items()),
-        baseline=SYSTEMS["mlm"],
-    )
-    render(runs, out=found.page, options=options)

@@ -172,13 +172,14 @@ def _results(program: Program, store: Store) -> Iterator[Result]:
         if number is None or place.value.correlates:
             continue
         manifests = [store.manifest(call) or {} for call, _ in reads]
+        names = [(language, metric) for _, name in reads for language, _, metric in [name.rpartition("/")]]
         rows = [
-            r
-            for (_, name), m in zip(reads, manifests, strict=True)
-            for r in m.get("rows", [])
-            if _is_of(r, name)
+            row
+            for (language, metric), manifest in zip(names, manifests, strict=True)
+            for row in manifest.get("rows", [])
+            if row["language"] == language and metric in ("", row["metric"])
         ]
-        languages = sorted({name.rpartition("/")[0] for _, name in reads})
+        languages = sorted({language for language, _ in names})
         first = rows[0] if rows else {}
         quantity = _QUANTITIES.get(place.column[-1].rpartition(".")[2], "")
         yield Result(
@@ -186,18 +187,13 @@ def _results(program: Program, store: Store) -> Iterator[Result]:
             task=first.get("task") or reads[0][0].step.kind,
             language=languages[0] if len(languages) == 1 else "mean",
             split=first.get("split", "test"),
-            metric=(reads[0][1].rpartition("/")[2] or first["metric"]) + quantity,
+            metric=(names[0][1] or first["metric"]) + quantity,
             value=number,
             seed=place.seed,
             examples=min((int(r["examples"]) for r in rows), default=0),
             checkpoint_hash=str(first.get("checkpoint_hash", "")) if len(reads) == 1 else "",
             recipe_hash=str(first.get("recipe_hash") or reads[0][0].key),
         )
-
-
-def _is_of(row: Mapping[str, Any], name: str) -> bool:
-    language, _, metric = name.rpartition("/")
-    return row["language"] == language and metric in ("", row["metric"])
 
 
 def _run(call: Call, *, by_metric: bool) -> str:
