@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -20,18 +20,6 @@ _NAMES = {
     "zs": "ZS", "sup": "SUP", "delta": "Δ", "em": "EM", "f1": "F1", "rho": "ρ", "p_below": "p <",
     "avg_all": "avg", "avg_zero_shot": "avg zero-shot",
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Ordering:
-    """How one column's pairs of rows are ordered, against the paper."""
-
-    kept: int = 0
-    broken: int = 0
-    close: int = 0  # pairs that are no further apart than noise
-
-    def __add__(self, other: Ordering) -> Ordering:
-        return Ordering(self.kept + other.kept, self.broken + other.broken, self.close + other.close)
 
 
 @dataclass
@@ -233,51 +221,44 @@ def _printed(
 
 def orderings(
     rows: Sequence[PaperRow], columns: Sequence[str], ours: Mapping[tuple[int, str], Score]
-) -> dict[str, Ordering]:
-    """Compare the order of every two rows under one setting with the paper's, column by column.
+) -> dict[str, Counter[str]]:
+    """How many pairs of rows under one setting are ordered as in the paper, column by column.
 
-    Two means of several seeds are too close to order where they differ by less than Welch's 95 % margin.
-
-    ``ours`` maps the number of a row and a column's id to our figure; columns without any pair are left out.
+    Pairs are ``kept``, ``broken``, or too ``close``: two means that differ by less than Welch's 95 % margin. ``ours``
+    maps the number of a row and a column's id to our figure; columns without any pair are left out.
     """
-    found: dict[str, Ordering] = {}
-    for first, second in combinations(range(len(rows)), 2):
-        if any(rows[first].attributes.get(k) != rows[second].attributes.get(k) for k in _TOGETHER):
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for (i, first), (j, second) in combinations(enumerate(rows), 2):
+        if any(first.attributes.get(k) != second.attributes.get(k) for k in _TOGETHER):
             continue
         for column in columns:
-            theirs = [rows[i].values.get(column) for i in (first, second)]
-            one, two = ours.get((first, column)), ours.get((second, column))
+            theirs = [row.values.get(column) for row in (first, second)]
+            one, two = ours.get((i, column)), ours.get((j, column))
             if one is None or two is None or not all(isinstance(value, int | float) for value in theirs):
                 continue
             expected, here = float(str(theirs[0])) - float(str(theirs[1])), one.mean - two.mean
-            if not expected:
-                continue
-            close = abs(here) <= margin(one, two)
-            same = expected * here > 0
-            pair = Ordering(close=1) if close else Ordering(kept=int(same), broken=int(not same))
-            found[column] = found.get(column, Ordering()) + pair
-    return found
+            if expected:
+                close = abs(here) <= margin(one, two)
+                found[column]["close" if close else "kept" if expected * here > 0 else "broken"] += 1
+    return dict(found)
 
 
 def _tell_orderings(
     table: Table, paper: PaperTable, lines: Sequence[_Line], columns: Sequence[PaperColumn]
 ) -> None:
     plain = [column.id for column in columns if not column.average]
-    scores = {
-        (i, c): score for i, line in enumerate(lines) for c in plain if (score := line.score(c)) is not None
-    }
+    scores = {(i, c): score for i, line in enumerate(lines) for c in plain if (score := line.score(c))}
     found = orderings([line.row for line in lines], plain, scores)
-    total = sum(found.values(), Ordering())
-    table.orderings = (total.kept, total.broken, total.close)
-    if not found:
-        return
-    each = [f"{name} {o.kept} of {o.kept + o.broken}" for name, o in found.items() if o.kept + o.broken]
-    told = (
-        [f"Pairs of rows of one setting that stand in the paper's order here too: {', '.join(each)}."]
-        if each
-        else []
-    )
-    if total.close:
-        pairs = "pair" if total.close == 1 else "pairs"
-        told.append(f"Too close to order: {total.close} {pairs} (Welch's t at 95 %, seeds unpaired).")
-    table.note(" ".join(told))
+    total = sum(found.values(), Counter[str]())
+    table.orderings = (total["kept"], total["broken"], total["close"])
+    each = [f"{name} {n['kept']} of {sure}" for name, n in found.items() if (sure := n["kept"] + n["broken"])]
+    told = []
+    if each:
+        told.append(
+            f"Pairs of rows of one setting that stand in the paper's order here too: {', '.join(each)}."
+        )
+    if close := total["close"]:
+        pairs = "pair" if close == 1 else "pairs"
+        told.append(f"Too close to order: {close} {pairs} (Welch's t at 95 %, seeds unpaired).")
+    if told:
+        table.note(" ".join(told))
