@@ -9,7 +9,7 @@ import pytest
 from study_steps import Add
 
 from isoglot.errors import ConfigurationError
-from isoglot.studies.calls import Call, Input, Value, expanded, mean, resolve, spearman, texts
+from isoglot.studies.calls import Call, Input, Value, expanded, leaves, mean, resolve, spearman
 
 
 def step(number: float = 1, **more: object) -> Add:
@@ -62,7 +62,7 @@ def test_folders_facts_and_variables_are_filled_in(monkeypatch: pytest.MonkeyPat
     filled = resolve(tree, lambda key, fact: 7 if fact else f"/runs/{key}", variables=True)
     assert filled == {"a": [f"/runs/{call.key}/x", 7, 3], "b": "/here/y"}
     assert resolve(tree, lambda *_: 7, variables=False)["b"] == "${HERE}/y"
-    assert list(texts(tree)) == [f"{call}/x", call.fact("size"), "${HERE}/y"]
+    assert list(leaves(tree, str)) == [f"{call}/x", call.fact("size"), "${HERE}/y"]
     with pytest.raises(ConfigurationError, match="export NOWHERE="):
         expanded("${NOWHERE}/y")
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -19,6 +19,7 @@ from isoglot.runs.reporter import Reporter
 
 TOKEN = re.compile(r"<([0-9a-f]{16})(?:\.(\w+))?>")
 """How a text names the folder of another call, or a fact that the call will record."""
+T = TypeVar("T")
 Facts = Mapping[str, Any]
 Options = dict[str, Any]
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
@@ -62,7 +63,7 @@ class Step(BaseModel):
 
     def files(self) -> list[Input]:
         """What it reads from outside: by default every text in its fields that has a slash."""
-        return outside(text for text in texts(self.model_dump(exclude={"label"})) if "/" in text)
+        return outside(text for text in leaves(self.model_dump(exclude={"label"}), str) if "/" in text)
 
     def check(self) -> Any:
         """Refuse options that whoever does the work would not take; what is made of them, :meth:`run` works with."""
@@ -193,13 +194,13 @@ def resolve(value: Any, fill: Callable[[str, str], Any], *, variables: bool) -> 
     return expanded(text) if variables else text
 
 
-def texts(tree: Any) -> Iterator[str]:
-    """Every text of a tree."""
-    if isinstance(tree, str):
-        yield str(tree)
+def leaves(tree: Any, kind: type[T]) -> Iterator[T]:
+    """Everything of a kind in a tree: its texts, or its values."""
+    if isinstance(tree, kind):
+        yield tree
     elif isinstance(tree, Mapping | list | tuple):
         for value in tree.values() if isinstance(tree, Mapping) else tree:
-            yield from texts(value)
+            yield from leaves(value, kind)
 
 
 def outside(paths: Iterable[str]) -> list[Input]:

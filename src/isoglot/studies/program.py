@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from isoglot.errors import ConfigurationError
 from isoglot.results import CELLS, FILE_NAME, Cell, Result, write_cells
 from isoglot.runs.files import write_json, write_text
-from isoglot.studies.calls import Call, Input, Value
+from isoglot.studies.calls import Call, Input, Value, leaves
 from isoglot.studies.catalogue import Study
 from isoglot.studies.engine import Store
 from isoglot.studies.lab import Drawing, Lab, Place
@@ -40,7 +40,7 @@ class Program:
     def targets(self) -> list[Call]:
         """The calls whose results it wants."""
         values = [p.value for p in self.places if not p.value.unavailable]
-        values += [v for d in self.drawings for v in _values(d.content) if not v.unavailable]
+        values += [v for d in self.drawings for v in leaves(d.content, Value) if not v.unavailable]
         drawn = [d.call for d in self.drawings if d.call is not None]
         return list(dict.fromkeys([*(call for value in values for call, _ in value.reads()), *drawn]))
 
@@ -214,15 +214,6 @@ def _draw(drawing: Drawing, store: Store, folder: Path) -> None:
     content = _filled(drawing.content, store)
     if all(inner for inner in content.values() if isinstance(inner, list)):
         write_json(folder / f"{drawing.name}.json", content)
-
-
-def _values(tree: Any) -> Iterator[Value]:
-    """Every value in a tree."""
-    if isinstance(tree, Value):
-        yield tree
-    elif isinstance(tree, Mapping | list | tuple):
-        for inner in tree.values() if isinstance(tree, Mapping) else tree:
-            yield from _values(inner)
 
 
 def _filled(tree: Any, store: Store) -> Any:

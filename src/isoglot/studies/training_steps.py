@@ -17,7 +17,7 @@ from isoglot.recipe.document import dump_yaml
 from isoglot.runs.files import read_json, write_text
 from isoglot.runs.folder import CHECKPOINT, MANIFEST
 from isoglot.runs.reporter import Reporter
-from isoglot.studies.calls import Facts, Input, Options, Step, expanded, outside, texts, unset
+from isoglot.studies.calls import Facts, Input, Options, Step, expanded, leaves, outside, unset
 
 TRAINER_STATE = "trainer_state.json"
 """Where the trainer keeps what it logged."""
@@ -50,7 +50,9 @@ class Pretrain(Step):
             document = read_document(path, variables=False)
         kept = {key: document.values.get(key) for key in ("model", "tokenizer", "streams")}
         written = [text for place, text in document.raw.items() if place[0] in kept]
-        plain = set(texts(kept)) - {expanded(text) for text in written if not unset(text)} - set(written)
+        plain = (
+            set(leaves(kept, str)) - {expanded(text) for text in written if not unset(text)} - set(written)
+        )
         return outside([*written, *sorted(text for text in plain if text.startswith(("/", ".", "~")))])
 
     def check(self) -> None:
