@@ -20,7 +20,7 @@ def test_seeds_meet_in_one_row_with_the_sample_deviation() -> None:
     scores = collect(
         [row("tlm-seed1", "de", 70, 1), row("tlm-seed2", "de", 72, 2), row("tlm-seed3", "de", 77, 3)]
     )
-    found = scores.score(XNLI, "tlm", "de")
+    found = scores.mean(XNLI, "tlm", ["de"])
     assert found is not None
     assert (found.mean, found.seeds) == (73, 3)
     assert found.sd == pytest.approx(3.605551)
@@ -28,7 +28,7 @@ def test_seeds_meet_in_one_row_with_the_sample_deviation() -> None:
 
 
 def test_one_seed_has_no_deviation() -> None:
-    found = collect([row("tlm", "de", 70)]).score(XNLI, "tlm", "de")
+    found = collect([row("tlm", "de", 70)]).mean(XNLI, "tlm", ["de"])
     assert found is not None and found.sd is None and found.error is None
 
 
@@ -53,7 +53,7 @@ def test_with_all_seeds_the_mean_of_means_is_the_mean_of_all(values: list[list[f
 
 def test_of_repeated_rows_the_last_counts_and_a_change_is_told() -> None:
     scores = collect([row("a", "de", 60, 1), row("a", "de", 60, 1), row("a", "de", 61, 1)])
-    found = scores.score(XNLI, "a", "de")
+    found = scores.mean(XNLI, "a", ["de"])
     assert found is not None and (found.mean, found.seeds) == (61, 1)
     assert [r.value for r in scores.repeated] == [61]
 
@@ -62,16 +62,14 @@ def test_shares_of_one_become_percent_and_percent_stays() -> None:
     aer = Measure("wa", "test", "aer")
     rows = [row("a", "de-en", 0.25, task="wa", metric="aer"), row("a", "de", 71), row("b", "de", 0.9)]
     scores = collect(rows)
-    assert scores.scaled == {aer}
-    assert scores.score(aer, "a", "de-en").mean == 25
-    assert scores.score(XNLI, "b", "de").mean == 0.9
+    assert scores.mean(aer, "a", ["de-en"]).mean == 25
+    assert scores.mean(XNLI, "b", ["de"]).mean == 0.9
 
 
 def test_our_own_figures_are_in_percent_even_if_all_are_below_one() -> None:
     low = row("a", "de", 0.4, task="ner", metric="f1").model_copy(update={"checkpoint_hash": "0" * 16})
     scores = collect([low])
-    assert not scores.scaled
-    assert scores.score(Measure("ner", "test", "f1"), "a", "de").mean == 0.4
+    assert scores.mean(Measure("ner", "test", "f1"), "a", ["de"]).mean == 0.4
 
 
 @pytest.mark.parametrize(
@@ -100,7 +98,7 @@ def test_bilingual_models_in_one_row_english_as_their_mean() -> None:
         row("mlm", "de", 60),
     ]
     scores = collect(rows, [Combination.parse("weam=de:w-de,es:w-es")])
-    values = {lang: scores.score(XNLI, "weam", lang).mean for lang in ("en", "de", "es")}
+    values = {lang: scores.mean(XNLI, "weam", [lang]).mean for lang in ("en", "de", "es")}
     assert values == {"en": 82, "de": 70, "es": 75}
     assert scores.runs == ["weam", "mlm"]
 

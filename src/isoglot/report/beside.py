@@ -110,7 +110,7 @@ def beside_cells(places: Sequence[Place], scores: Scores, encoders: Mapping[str,
 
 def _measures(place: Place, scores: Scores) -> list[Measure]:
     """Of several splits, the paper's, or else the test split."""
-    own = [measure for measure in scores.measures() if place.run in scores.values[measure]]
+    own = [measure for measure in scores.values if place.run in scores.values[measure]]
     best: dict[tuple[str, str], Measure] = {}
     for measure in sorted(own, key=lambda m: m.split != (place.table.split or "test")):
         best.setdefault((measure.task, measure.metric), measure)

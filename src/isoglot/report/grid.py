@@ -54,7 +54,7 @@ def overview(scores: Scores, source: str) -> Table | None:
 
     ``None`` for fewer than two tasks or two runs, where it would say nothing new.
     """
-    measures = [m for m in main_measures(scores.measures()) if not m.quantity]
+    measures = [m for m in main_measures([*scores.values]) if not m.quantity]
     if len(measures) < 2 or len(scores.runs) < 2:
         return None
     slots = []
@@ -77,12 +77,12 @@ def result_tables(scores: Scores, source: str) -> list[Table]:
     EM and F1 share one, each language having both; so do the supervised and zero-shot results of
     ``isoglot transfer`` and their difference, and the further metrics of a task.
     """
-    return [_task_table(measures, scores, source) for measures in _together(scores.measures())]
+    return [_task_table(measures, scores, source) for measures in _together([*scores.values])]
 
 
 def _task_table(measures: Sequence[Measure], scores: Scores, source: str) -> Table:
     first = measures[0]
-    further = not set(measures) & set(main_measures(scores.measures()))
+    further = not set(measures) & set(main_measures([*scores.values]))
     transfer = all(m.quantity for m in measures)
     names = " / ".join(metric_name(m.metric) for m in measures)
     parts = [first.task, first.split, *(m.metric for m in measures)]
@@ -211,7 +211,7 @@ def _with_best(row: Row, place: int, best: float) -> Row:
 def _cell(scores: Scores, run: str, slot: _Slot) -> TableCell:
     score: Score | None = scores.mean(slot.measure, run, slot.languages)
     if score is None:
-        lacking = [lang for lang in slot.languages if scores.score(slot.measure, run, lang) is None]
+        lacking = [lang for lang in slot.languages if scores.mean(slot.measure, run, [lang]) is None]
         why = f"no mean: {', '.join(lacking)} missing" if lacking else "no mean: no seed has everything"
         return TableCell("–", title=why if slot.average else "not measured")
     digits = decimals(slot.measure.metric)

@@ -45,7 +45,7 @@ def headlines(scores: Scores, *, source: str, baseline: str | None) -> list[Head
             f"--baseline {baseline} given; there are results of {', '.join(scores.runs)}; name one of them"
         )
     found = []
-    for measure in main_measures(scores.measures()):
+    for measure in main_measures([*scores.values]):
         line = _line(scores, measure, source, baseline)
         if line is not None:
             found.append(line)

@@ -138,7 +138,7 @@ def _html(page: dict[str, Any]) -> str:
 def _counts(material: Material, scores: Scores) -> str:
     seeds = {row.seed for row in material.rows if row.seed is not None}
     languages = {row.language for row in material.rows}
-    counts = [(len(scores.runs), "run"), (len(seeds), "seed"), (len({m.task for m in scores.measures()}), "task"),
+    counts = [(len(scores.runs), "run"), (len(seeds), "seed"), (len({m.task for m in scores.values}), "task"),
               (len(languages), "language"), (len(material.rows), "result")]  # fmt: skip
     return ", ".join(f"{n:,} {word}{'s' * (n != 1)}" for n, word in counts if n)
 

@@ -85,29 +85,16 @@ class Scores:
 
     Args:
         values: measure -> run -> language -> seed -> (value, examples).
-        scaled: measures given as shares of 1, shown in percent.
         repeated: rows that a later row of the same run, seed and measure took the place of, with another value.
     """
 
     values: dict[Measure, dict[str, Languages]]
     runs: list[str]
-    scaled: set[Measure] = field(default_factory=set)
     repeated: list[Result] = field(default_factory=list)
-
-    def measures(self) -> list[Measure]:
-        """In the order in which they were first measured."""
-        return list(self.values)
 
     def languages(self, measure: Measure) -> list[str]:
         """Of any run, in the order in which they were first measured."""
         return list(dict.fromkeys(lang for found in self.values[measure].values() for lang in found))
-
-    def score(self, measure: Measure, run: str, language: str) -> Score | None:
-        """Mean over the seeds of a run in a language; ``None`` if it was not measured."""
-        found = self.values.get(measure, {}).get(run, {}).get(language)
-        if not found:
-            return None
-        return Score.of([value for value, _ in found.values()], min(n for _, n in found.values()))
 
     def mean(self, measure: Measure, run: str, languages: Sequence[str]) -> Score | None:
         """Mean over languages for each seed that has them all, then over seeds.
@@ -205,20 +192,15 @@ def collect(rows: Sequence[Result], combinations: Sequence[Combination] = ()) ->
         seeds[row.seed] = (row.value, row.examples)
     scores.runs = list(dict.fromkeys(labels))
     for measure, runs in scores.values.items():
-        if measure not in own:
-            _in_percent(scores, measure, runs)
+        every = [seeds for languages in runs.values() for seeds in languages.values()]
+        numbers = [value for seeds in every for value, _ in seeds.values()]
+        shares = measure.metric.lower() in SHARES and all(-1 <= value <= 1 for value in numbers)
+        if shares and any(numbers) and measure not in own:
+            for seeds in every:
+                seeds.update({seed: (100 * value, n) for seed, (value, n) in seeds.items()})
     for combination in combinations:
         _combine(scores, combination)
     return scores
-
-
-def _in_percent(scores: Scores, measure: Measure, runs: Mapping[str, Languages]) -> None:
-    numbers = [v for langs in runs.values() for seeds in langs.values() for v, _ in seeds.values()]
-    if measure.metric.lower() in SHARES and all(-1 <= v <= 1 for v in numbers) and any(numbers):
-        scores.scaled.add(measure)
-        for langs in runs.values():
-            for seeds in langs.values():
-                seeds.update({seed: (100 * value, n) for seed, (value, n) in seeds.items()})
 
 
 def _combine(scores: Scores, combination: Combination) -> None:
