@@ -140,7 +140,11 @@ def mistakes_of(error: ValidationError, known: Iterable[str] = ()) -> list[Mista
         mistake = Mistake(place, item["type"], _reason(item, list(known)), item["input"])
         found.setdefault(place, []).append(mistake)
     inside = {place[:end] for place in found for end in range(len(place))}
-    several = {place for place, branches in found.items() if len(branches) > 1 or _is_container(branches[0])}
+    several = {
+        place
+        for place, (first, *more) in found.items()
+        if more or (isinstance(first.given, dict) and first.kind.endswith("_type"))
+    }
     return [_one(branches) for place, branches in found.items() if place not in inside & several]
 
 
@@ -171,7 +175,13 @@ def validated(
     known: set[str] = set()
     arranged = _arranged(model, values, known)
     called = called or f"{what} {{}}".format
-    problems = [_foreign(name, what, owners or {}, known, called) for name in values if name not in known]
+    problems = []
+    for name in (name for name in values if name not in known):
+        having = ", ".join(owner for owner, names in (owners or {}).items() if name in names)
+        reason = f"{what} has no such option ({having}); leave it out"
+        problems.append(
+            f"{called(name)}: {reason if having else f'unknown key; {did_you_mean(name, known)}'}"
+        )
     try:
         result = model.model_validate(arranged)
     except ValidationError as error:
@@ -201,24 +211,6 @@ def _arranged(model: type[BaseModel], values: Mapping[str, Any], known: set[str]
             known.add(name)
             found |= {name: values[name]} if name in values else {}
     return found
-
-
-def _foreign(
-    name: str,
-    what: str,
-    owners: Mapping[str, Collection[str]],
-    known: Iterable[str],
-    called: Callable[[str], str],
-) -> str:
-    """What is wrong with a name that a model does not have."""
-    having = [owner for owner, names in owners.items() if name in names]
-    if having:
-        return f"{called(name)}: {what} has no such option ({', '.join(having)}); leave it out"
-    return f"{called(name)}: unknown key; {did_you_mean(name, known)}"
-
-
-def _is_container(mistake: Mistake) -> bool:
-    return isinstance(mistake.given, dict) and mistake.kind.endswith("_type")
 
 
 def _one(branches: list[Mistake]) -> Mistake:

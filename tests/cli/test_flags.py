@@ -9,11 +9,11 @@ import typer
 from typer.testing import CliRunner
 
 from isoglot.checks import validated
-from isoglot.cli.flags import given_fields, needs_of, parse_settings, with_flags
+from isoglot.cli.flags import given_fields, parse_settings, with_flags
 from isoglot.cli.help import GroupedCommand
 from isoglot.errors import ConfigurationError
 from isoglot.finetuning.options import FinetuneOptions
-from isoglot.options import Options, fields_of, option
+from isoglot.options import Options, extra_of, fields_of, option
 
 
 class Inner(Options):
@@ -122,7 +122,7 @@ def test_a_model_that_may_be_none_is_made_of_its_flags_or_not_at_all() -> None:
 
 def test_the_model_knows_what_was_given() -> None:
     options, _ = run("--name", "x", "--level", "sentence", "--depth", "4")
-    given = {name: needs_of(field) for name, field in given_fields(options)}
+    given = {name: extra_of(field).get("needs") for name, field in given_fields(options)}
     assert given == {"name": None, "level": "trees", "depth": None}, "a default that was typed is given too"
 
 

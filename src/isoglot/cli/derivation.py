@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 
 from isoglot.cli.console import Console
-from isoglot.cli.flags import Replacing, Running, given_fields, needs_of, with_flags
+from isoglot.cli.flags import Replacing, Running, given_fields, with_flags
 from isoglot.corpus.read.sources import READING
 from isoglot.derive.options import DeriveRequest, OrderFitRequest
 from isoglot.errors import ConfigurationError
-from isoglot.options import Options, flag_of, option
+from isoglot.options import Options, extra_of, flag_of, option
 from isoglot.synthetic.options import WorldRequest
 
 
@@ -103,7 +103,9 @@ def _idle(request: DeriveRequest, path: str) -> Iterator[str]:
     from isoglot.derive.spec import TRANSFORMS, parse_names
 
     names, kind, options = parse_names(request.transform), request.kind or kind_of(path), request.options
-    given = {name: (flag_of(name, field), needs_of(field)) for name, field in given_fields(request)}
+    given = {
+        name: (flag_of(name, field), extra_of(field).get("needs")) for name, field in given_fields(request)
+    }
     for flag, needs in given.values():
         if needs in TRANSFORMS and needs not in names:
             yield f"{flag} is for {needs}, and --transform is {request.transform}"

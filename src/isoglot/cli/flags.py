@@ -69,11 +69,6 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def needs_of(field: FieldInfo) -> str | None:
-    """What has to be chosen for a field to have an effect."""
-    return extra_of(field).get("needs")
-
-
 def given_fields(options: BaseModel) -> Iterator[tuple[str, FieldInfo]]:
     """Fields that were set to something, those of nested models included."""
     for name, field in type(options).model_fields.items():

@@ -188,7 +188,10 @@ def _filled(table: Table, slots: Sequence[_Slot], scores: Scores) -> Table:
     """The table with a row for each run that has a score in any column; the best of each column is marked."""
     table.columns = [slot.heading() for slot in slots]
     for run in scores.runs:
-        if counts := _seed_counts(scores, run, slots):
+        languages = (
+            scores.values[slot.measure].get(run, {}).get(lang) for slot in slots for lang in slot.languages
+        )
+        if counts := {len(seeds) for seeds in languages if seeds}:
             low, high = min(counts), max(counts)
             seeds = "1 seed" if high == 1 else f"{low} seeds" if low == high else f"{low}–{high} seeds"
             table.rows.append(Row(run, tuple(_cell(scores, run, slot) for slot in slots), "ours", seeds))
@@ -218,10 +221,3 @@ def _cell(scores: Scores, run: str, slot: _Slot) -> TableCell:
     seeds = f"{score.seeds} seed{'s' * (score.seeds > 1)}"
     title = f"{score.mean:.3f}, {seeds}, n = {score.examples:,}"
     return TableCell(figure(score.mean, digits=digits), score.mean, score.sd, title=title, digits=digits)
-
-
-def _seed_counts(scores: Scores, run: str, slots: Sequence[_Slot]) -> set[int]:
-    found = (
-        scores.values[slot.measure].get(run, {}).get(lang, {}) for slot in slots for lang in slot.languages
-    )
-    return {len(seeds) for seeds in found if seeds}

@@ -110,14 +110,13 @@ def _line(scores: Scores, measure: Measure, source: str, baseline: str | None) -
     best = known[order[0]]
     if against is None:
         return Headline(task, metric, order[0], best)
-    other = known[against]
-    difference = best.mean - other.mean
-    if best.error is None or other.error is None:
-        said = "one seed: chance cannot be ruled out"
-        return Headline(task, metric, order[0], best, against, difference, None, said)
-    bound = margin(best, other)
-    beyond = abs(difference) > bound
-    said = "more than chance" if beyond else "could be chance"
-    seeds = min(best.seeds, other.seeds)
-    said += f": with {seeds} seeds the 95 % margin is ±{figure(bound)} (Welch's t, seeds unpaired)"
-    return Headline(task, metric, order[0], best, against, difference, beyond, said)
+    other, beyond = known[against], None
+    verdict = "one seed: chance cannot be ruled out"
+    if best.error is not None and other.error is not None:
+        bound = margin(best, other)
+        beyond = abs(best.mean - other.mean) > bound
+        verdict = (
+            f"{'more than' if beyond else 'could be'} chance: with {min(best.seeds, other.seeds)} seeds the 95 % "
+            f"margin is ±{figure(bound)} (Welch's t, seeds unpaired)"
+        )
+    return Headline(task, metric, order[0], best, against, best.mean - other.mean, beyond, verdict)
