@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
 from isoglot.errors import ConfigurationError
 from isoglot.report.languages import transformation
@@ -129,7 +130,12 @@ def _cells(place: Place, measure: Measure, scores: Scores, start: str) -> Iterat
     ) -> Iterator[Cell]:
         address = place.table.address(row)
         labels = (address,) if place.table.rows_of(address) else tuple(address.split(" / "))
-        shared = {"table": place.table.name, "row": labels, "column": (column.id,), "run": place.run}
+        shared: dict[str, Any] = {
+            "table": place.table.name,
+            "row": labels,
+            "column": (column.id,),
+            "run": place.run,
+        }
         note = " ".join(filter(None, (start, split, told)))
         yield from (Cell(**shared, value=value, seed=seed, note=note) for seed, value in values.items())
 

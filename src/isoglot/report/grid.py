@@ -10,8 +10,7 @@ from isoglot.report.scores import Measure, Scores, lower_is_better, main_measure
 from isoglot.report.stats import Score
 from isoglot.report.table import Column, Row, Table, TableCell, decimals, figure, slug
 
-_QUANTITIES = ("zs", "sup", "delta")
-_QUANTITY_NAMES = {"zs": "ZS", "sup": "SUP", "delta": "Δ"}
+_QUANTITY_NAMES = {"": "", "zs": "ZS", "sup": "SUP", "delta": "Δ"}
 _METRICS = {"em": "EM", "exact_match": "EM", "f1": "F1", "aer": "AER", "mrr": "MRR"}
 _FURTHER = "further metrics"
 
@@ -22,13 +21,7 @@ class _Slot:
 
     measure: Measure
     languages: tuple[str, ...]
-    label: str
-    group: str = ""
-    title: str = ""
-    average: bool = False
-
-    def heading(self) -> Column:
-        return Column(self.label, self.title, self.group, self.average)
+    heading: Column
 
 
 def metric_name(metric: str) -> str:
@@ -64,9 +57,9 @@ def overview(scores: Scores, source: str) -> Table | None:
         task = m.task if m.split == "test" else f"{m.task} ({m.split})"
         arrow = " ↓" if lower_is_better(m.metric) else ""
         full = f"{metric_name(m.metric)}, mean over {', '.join(members)}"
-        slots.append(_Slot(m, members, metric_name(m.metric) + arrow, task, full))
+        slots.append(_Slot(m, members, Column(metric_name(m.metric) + arrow, full, task)))
     told = f"Means over the languages measured, {source} left out where there are two others."
-    if any(slot.label.endswith("↓") for slot in slots):
+    if any(slot.heading.label.endswith("↓") for slot in slots):
         told += " Higher is better, but lower under ↓."
     return _filled(Table("overview", "All tasks", told, "run", []), slots, scores)
 
@@ -143,8 +136,8 @@ def _together(measures: Sequence[Measure]) -> list[list[Measure]]:
         elif measure not in main:
             key = _FURTHER
         groups.setdefault((*own, key), []).append(measure)
-    order = {q: place for place, q in enumerate(_QUANTITIES)}
-    return [sorted(g, key=lambda m: (order.get(m.quantity, 0), m.common_metric)) for g in groups.values()]
+    order = [*_QUANTITY_NAMES]
+    return [sorted(g, key=lambda m: (order.index(m.quantity), m.common_metric)) for g in groups.values()]
 
 
 def _language_slots(
@@ -168,7 +161,7 @@ def _language_slots(
                 group = metric_name(m.metric)
             elif len(measures) > 1:
                 name, group = metric_name(m.metric), label
-            slots.append(_Slot(m, members, name, group, full, average))
+            slots.append(_Slot(m, members, Column(name, full, group, average)))
     return slots
 
 
@@ -178,7 +171,7 @@ def _transfer_slots(measures: Sequence[Measure], scores: Scores) -> list[_Slot]:
     for language in dict.fromkeys(lang for m in measures for lang in scores.languages(m)):
         applied = language.partition("-x-")[2].replace("-", "+") if transformation(language) else language
         slots += [
-            _Slot(m, (language,), _QUANTITY_NAMES[m.quantity], applied, language_name(language))
+            _Slot(m, (language,), Column(_QUANTITY_NAMES[m.quantity], language_name(language), applied))
             for m in measures
         ]
     return slots
@@ -186,7 +179,7 @@ def _transfer_slots(measures: Sequence[Measure], scores: Scores) -> list[_Slot]:
 
 def _filled(table: Table, slots: Sequence[_Slot], scores: Scores) -> Table:
     """The table with a row for each run that has a score in any column; the best of each column is marked."""
-    table.columns = [slot.heading() for slot in slots]
+    table.columns = [slot.heading for slot in slots]
     for run in scores.runs:
         languages = (
             scores.values[slot.measure].get(run, {}).get(lang) for slot in slots for lang in slot.languages
@@ -216,7 +209,7 @@ def _cell(scores: Scores, run: str, slot: _Slot) -> TableCell:
     if score is None:
         lacking = [lang for lang in slot.languages if scores.mean(slot.measure, run, [lang]) is None]
         why = f"no mean: {', '.join(lacking)} missing" if lacking else "no mean: no seed has everything"
-        return TableCell("–", title=why if slot.average else "not measured")
+        return TableCell("–", title=why if slot.heading.average else "not measured")
     digits = decimals(slot.measure.metric)
     seeds = f"{score.seeds} seed{'s' * (score.seeds > 1)}"
     title = f"{score.mean:.3f}, {seeds}, n = {score.examples:,}"

@@ -43,7 +43,6 @@ class PaperColumn:
     language: str = ""  # ISO 639, or a pair such as `en-de`
     quantity: str = ""  # `sup`, `zs` or `delta` of derived languages
     average: bool = False
-    better: str = ""
     system: str = ""  # where a column stands for a system
 
     @property
@@ -125,7 +124,6 @@ class PaperTable:
     split: str = ""
     note: str = ""
     corrections: tuple[Correction, ...] = ()
-    duplicate_of: str = ""  # number of the table whose figures are printed here again; empty for none
 
     @property
     def name(self) -> str:
@@ -278,7 +276,7 @@ def _table(entry: Mapping[str, Any], wrong: Sequence[Correction]) -> PaperTable:
         values = dict(zip((c.id for c in columns), given["values"], strict=True))
         rows.append(PaperRow(given["label"], values, attributes))
     paper, number = entry["paper"], entry["table"].removeprefix("text.")
-    told = {name: entry.get(name, "") for name in ("split", "note", "duplicate_of")}
+    told = {name: entry.get(name, "") for name in ("split", "note")}
     told["corrections"] = tuple(c for c in wrong if (c.paper, c.table) == (paper, number))
     return PaperTable(paper, number, entry["title"], entry["kind"], tuple(columns), tuple(rows), **told)
 
