@@ -103,19 +103,18 @@ def _encoded(
     """Both sides as word numbers, those of more training text after the sources', and how many pairs these have."""
     lowercase = not isinstance(aligner, Eflomal) and aligner.lowercase
     one, other = WordNumbers(lowercase=lowercase), WordNumbers(lowercase=lowercase)
-    own = 0
-    for own, pair in enumerate(read_pairs(sources, mode=request.words, warn=warn), 1):
-        source, target = _usable(pair, own, warn)
-        one.add(source)
-        other.add(target)
-    if aligner.train_on:
-        silent = Warnings()
-        more = [source for path in aligner.train_on for source in bitext_sources([path], languages=_NONE)]
-        for number, pair in enumerate(read_pairs(more, mode=request.words, warn=silent), 1):
-            source, target = _usable(pair, number, silent)
+
+    def add(sources: Sequence[Source], warn: Warn) -> int:
+        number = 0
+        for number, pair in enumerate(read_pairs(sources, mode=request.words, warn=warn), 1):
+            source, target = _usable(pair, number, warn)
             one.add(source)
             other.add(target)
-        silent.sum_up()
+        return number
+
+    own, of_more = add(sources, warn), Warnings()
+    add([source for path in aligner.train_on for source in bitext_sources([path], languages=_NONE)], of_more)
+    of_more.sum_up()
     return one.side(), other.side(), own
 
 

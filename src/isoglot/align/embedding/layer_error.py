@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from isoglot.align.alignment import Alignment
 from isoglot.align.embedding.aligner import EmbeddingAligner
@@ -12,16 +13,9 @@ from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import num_layers
 
 
-def layer_error(
-    aligner: EmbeddingAligner,
-    pairs: GoldPairs,
-    *,
-    layers: Sequence[int] | None = None,
-    window: int = 128,
-    progress: Callable[[int, int], None] | None = None,
-) -> dict[int, AlignmentScore]:
-    """Score the aligner's links at each layer; see :func:`layer_errors`."""
-    return layer_errors([aligner], pairs, layers=layers, window=window, progress=progress)[0]
+def layer_error(aligner: EmbeddingAligner, pairs: GoldPairs, **how: Any) -> dict[int, AlignmentScore]:
+    """Score the aligner's links at each layer; see :func:`layer_errors`, whose options it takes."""
+    return layer_errors([aligner], pairs, **how)[0]
 
 
 def layer_errors(

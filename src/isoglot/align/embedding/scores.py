@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import torch
 from torch import Tensor
@@ -43,20 +42,29 @@ def build_scorer(options: EmbeddingOptions, pointer: Pointer | None = None) -> S
     geometric mean of the two directions' normalised weights (softmax, entmax, the rows and columns of a Sinkhorn
     plan, the pointer's attention).
     """
-    match options:
-        case PointerNetwork():
-            if pointer is None:
-                raise ConfigurationError(
-                    "method pointer needs a checkpoint trained with denoising_word_alignment"
-                )
-            return partial(_by_pointer, options, pointer)
-        case Transport():
-            return partial(_by_sinkhorn, options)
-        case Threshold():
-            return partial(_by_threshold, options)
-        case Similarity():
-            return partial(_by_similarity, options)
-    raise TypeError(f"{type(options).__name__} is not the options of a method")
+    if isinstance(options, PointerNetwork) and pointer is None:
+        raise ConfigurationError("method pointer needs a checkpoint trained with denoising_word_alignment")
+
+    def score(
+        source: Tensor, target: Tensor, source_mask: Tensor, target_mask: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        mask = pair_mask(source_mask, target_mask)
+        if pointer is not None and isinstance(options, PointerNetwork):
+            both = pointer_alignment(pointer, source, target, source_mask, target_mask)
+            return _by_pointer(options, *both, mask)
+        if not isinstance(options, Similarity):
+            raise TypeError(f"{type(options).__name__} is not the options of a method")
+        similarity = source @ target.transpose(1, 2)
+        if options.compare == "cosine":
+            similarity = similarity.add_(1.0).div_(2.0)
+        similarity = distort(similarity, mask, ratio=options.distortion)
+        if isinstance(options, Transport):
+            return _by_sinkhorn(options, similarity, mask)
+        if isinstance(options, Threshold):
+            return _by_threshold(options, similarity, mask)
+        return _by_similarity(options, similarity, mask)
+
+    return score
 
 
 def prepared_states(options: EmbeddingOptions, table: Tensor) -> Tensor:
@@ -70,18 +78,8 @@ def prepared_states(options: EmbeddingOptions, table: Tensor) -> Tensor:
     return torch.nn.functional.normalize(table, dim=-1, eps=1e-12)
 
 
-def _similarity(options: Similarity, source: Tensor, target: Tensor, mask: Tensor) -> Tensor:
-    similarity = source @ target.transpose(1, 2)
-    if options.compare == "cosine":
-        similarity = similarity.add_(1.0).div_(2.0)
-    return distort(similarity, mask, ratio=options.distortion)
-
-
-def _by_similarity(
-    options: Similarity, source: Tensor, target: Tensor, source_mask: Tensor, target_mask: Tensor
-) -> tuple[Tensor, Tensor]:
-    mask = pair_mask(source_mask, target_mask)
-    scores = similarity = _similarity(options, source, target, mask)
+def _by_similarity(options: Similarity, similarity: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    scores = similarity
     if isinstance(options, IterMax) and options.compare == "dot":
         # Its discount would raise what is negative; XLM-Align takes 1e-6 for such products before it.
         scores = torch.where(similarity > 0, similarity, 1e-6)
@@ -92,13 +90,10 @@ def _by_similarity(
     return links, similarity.clamp(0.0, 1.0)
 
 
-def _by_threshold(
-    options: Threshold, source: Tensor, target: Tensor, source_mask: Tensor, target_mask: Tensor
-) -> tuple[Tensor, Tensor]:
-    mask = pair_mask(source_mask, target_mask)
+def _by_threshold(options: Threshold, similarity: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     # A cosine is compared as (cosine + 1) / 2, whose softmax at half the temperature is the cosine's.
     scale = options.temperature / (2.0 if options.compare == "cosine" else 1.0)
-    similarity = _similarity(options, source, target, mask) / scale
+    similarity = similarity / scale
     if options.method == "softmax":
         forward, backward = softmax_probabilities(similarity, mask)
         threshold = 1e-3 if options.threshold is None else options.threshold
@@ -109,12 +104,9 @@ def _by_threshold(
     return links, (forward * backward).sqrt()
 
 
-def _by_sinkhorn(
-    options: Transport, source: Tensor, target: Tensor, source_mask: Tensor, target_mask: Tensor
-) -> tuple[Tensor, Tensor]:
-    mask = pair_mask(source_mask, target_mask)
+def _by_sinkhorn(options: Transport, similarity: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     rows, columns = sinkhorn(
-        _similarity(options, source, target, mask), mask,
+        similarity, mask,
         iterations=options.iterations, mu=options.mu, order=options.order, epsilon=options.epsilon,
     )  # fmt: skip
     plan = rows if options.order == "official" else columns  # of the last half-step, as in self-labelling
@@ -124,15 +116,8 @@ def _by_sinkhorn(
 
 
 def _by_pointer(
-    options: PointerNetwork,
-    pointer: Pointer,
-    source: Tensor,
-    target: Tensor,
-    source_mask: Tensor,
-    target_mask: Tensor,
+    options: PointerNetwork, forward: Tensor, backward: Tensor, mask: Tensor
 ) -> tuple[Tensor, Tensor]:
-    mask = pair_mask(source_mask, target_mask)
-    forward, backward = pointer_alignment(pointer, source, target, source_mask, target_mask)
     probability = (forward * backward).sqrt()
     if options.links in ("forward", "backward", "union"):
         links = _read(options, options.links, forward, forward, backward, mask)
