@@ -1,68 +1,62 @@
-"""The statistical models behind one set of functions: what a method learns, and how it decodes."""
+"""The statistical models: what each learns, and how it decodes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from pathlib import Path
+from typing import Any, Self, TypeVar
 
 import numpy as np
-import numpy.typing as npt
+from safetensors import SafetensorError
+from safetensors.numpy import load_file
 
-from isoglot.align.statistical import diagonal, hmm, hmm_training, ibm2, markov
-from isoglot.align.statistical.bitext import Side, Vocabularies, locate_words
+from isoglot.align.statistical import diagonal, ibm2, markov
+from isoglot.align.statistical.bitext import Side, locate_words
 from isoglot.align.statistical.decoding import BestWords, Decoded, agreeing
+from isoglot.align.statistical.hmm import HmmDirection
+from isoglot.align.statistical.hmm_training import estimate
 from isoglot.align.statistical.options import DiagonalOptions, HmmOptions
 from isoglot.align.statistical.pair_table import PairTable
-from isoglot.options import Options
+from isoglot.align.statistical.translation_model import FORMAT, TranslationModel
+from isoglot.errors import InputError
+from isoglot.runs.files import read_json
 
-Words = npt.NDArray[np.int32]
 T = TypeVar("T")
 
 
-class Direction(Protocol):
-    """What a method has learned about one direction."""
+class FastAlignModel(TranslationModel):
+    """fast_align's model; see :mod:`isoglot.align.statistical.ibm2`."""
 
-    @property
-    def table(self) -> PairTable:
-        """The word pairs that it knows."""
+    options = DiagonalOptions
+    symmetrisation = "grow-diag-final-and"
+    direction = ibm2.DiagonalDirection
 
-    def probabilities(self, given: Words, generated: Words) -> npt.NDArray[np.float64]:
-        """p(generated | given) of known pairs."""
+    @classmethod
+    def estimate(cls, source: Side, target: Side, options: DiagonalOptions, workers: int) -> Self:
+        """Learn both directions."""
+        both = _both_directions(source, target, options, workers, lambda *found: found[-1])
+        return cls((source.words, target.words), *both)
 
-    def arrays(self, given: Words, generated: Words) -> dict[str, npt.NDArray[np.float64]]:
-        """Everything as arrays, with what belongs to these pairs in their order, to be saved."""
+    @classmethod
+    def estimate_and_forget(
+        cls, source: Side, target: Side, options: DiagonalOptions, workers: int
+    ) -> tuple[BestWords, ...]:
+        """The best words by a model that is forgotten, one direction after the other."""
+        return _both_directions(source, target, options, workers, _best)
 
-
-@dataclass(frozen=True, slots=True)
-class Method:
-    """One statistical model."""
-
-    options: type[Options]  # model of its options
-    symmetrisation: str  # what it is best decoded with
-    # saved arrays, vocabularies, pairs and options to a direction
-    read: Callable[[Mapping[str, npt.NDArray[np.float64]], Vocabularies, tuple[Words, Words], Any], Direction]
-    # source and target side, options, workers to both directions
-    estimate: Callable[[Side, Side, Any, int], tuple[Any, ...]]
-    # a text's sides, the vocabularies of the model, both directions, options, workers and the threshold of
-    # the agreeing links (``None``: they are not wanted)
-    decode: Callable[[Side, Side, Vocabularies, tuple[Any, Any], Any, int, float | None], Decoded]
-    # sides, options and workers to the best words by a model that is forgotten; ``None`` where that saves no
-    # memory
-    align: Callable[[Side, Side, Any, int], tuple[BestWords, ...]] | None = None
-
-
-def _estimate_fast_align(
-    source: Side, target: Side, options: DiagonalOptions, workers: int
-) -> tuple[ibm2.DiagonalDirection, ...]:
-    return _both_directions(source, target, options, workers, lambda *found: found[-1])
-
-
-def _align_fast_align(
-    source: Side, target: Side, options: DiagonalOptions, workers: int
-) -> tuple[BestWords, ...]:
-    return _both_directions(source, target, options, workers, _best)
+    def decode(
+        self, source: Side, target: Side, options: DiagonalOptions, workers: int, threshold: float | None
+    ) -> Decoded:
+        """Each direction by its own posteriors."""
+        one, other = (_known(side, own) for side, own in zip((source, target), self.words, strict=True))
+        models = self.forward, self.reverse
+        with ThreadPoolExecutor(workers) as pool:
+            ahead, back = pool.map(_best, (one, other), (other, one), (options, options), models)
+        if threshold is None:
+            return ahead, back, None
+        both = (one.flat, other.flat, *(model.compiled for model in models), options.compiled, threshold)
+        return ahead, back, agreeing(source, target, workers, lambda *part: diagonal.agreeing(*both, *part))
 
 
 def _both_directions(
@@ -85,25 +79,6 @@ def _both_directions(
         return tuple(pool.map(run, (False, True)))
 
 
-def _decode_fast_align(
-    source: Side,
-    target: Side,
-    words: Vocabularies,
-    models: tuple[ibm2.DiagonalDirection, ibm2.DiagonalDirection],
-    options: DiagonalOptions,
-    workers: int,
-    threshold: float | None,
-) -> Decoded:
-    one, other = (_known(side, own) for side, own in zip((source, target), words, strict=True))
-    with ThreadPoolExecutor(workers) as pool:
-        ahead, back = pool.map(_best, (one, other), (other, one), (options, options), models)
-    agreed = None
-    if threshold is not None:
-        both = (one.flat, other.flat, *(model.compiled for model in models), options.compiled, threshold)
-        agreed = agreeing(source, target, workers, lambda first, last: diagonal.agreeing(*both, first, last))
-    return ahead, back, agreed
-
-
 def _best(given: Side, generated: Side, options: DiagonalOptions, model: ibm2.DiagonalDirection) -> BestWords:
     best = BestWords.empty(generated)
     arrays = best.word, best.probability, best.score
@@ -111,55 +86,92 @@ def _best(given: Side, generated: Side, options: DiagonalOptions, model: ibm2.Di
     return best
 
 
-def _decode_hmm(
-    source: Side,
-    target: Side,
-    _: Vocabularies,
-    models: tuple[hmm.HmmDirection, hmm.HmmDirection],
-    __: HmmOptions,
-    workers: int,
-    threshold: float | None,
-) -> Decoded:
-    table = PairTable.of(source, target)
-    one, other, slots = table.pairs()
-    tables = []
-    for model, sides, pairs in (
-        (models[0], (source.words, target.words), (one, other)),
-        (models[1], (target.words, source.words), (other, one)),
-    ):
-        translation = np.zeros(len(table.key))
-        translation[slots], null = model.project(sides, pairs)
-        tables.append((translation, null))
-    best = BestWords.empty(target), BestWords.empty(source)
-    arrays = tuple((own.word, own.probability, own.score) for own in best)
-    jumps = tuple(model.jumps.compiled for model in models)
-    both, compiled = (source.flat, target.flat), (table.start, table.key)
-    least = 2.0 if threshold is None else threshold
-    agreed = agreeing(
-        source,
-        target,
-        workers,
-        lambda *part: markov.decode(both, part, compiled, tuple(tables), jumps, least, arrays),
-    )
-    return *best, None if threshold is None else agreed
-
-
-def _known(side: Side, words: tuple[str, ...] | Any) -> Side:
+def _known(side: Side, words: tuple[str, ...]) -> Side:
     """A text in the numbers of a vocabulary, −1 for words that it lacks."""
     if side.words is words:
         return side
-    return Side(tuple(words), locate_words(words, side.words).astype(np.int32)[side.ids], side.offsets)
+    return Side(words, locate_words(words, side.words).astype(np.int32)[side.ids], side.offsets)
 
 
-METHODS: dict[str, Method] = {
-    "fast_align": Method(
-        DiagonalOptions,
-        "grow-diag-final-and",
-        ibm2.DiagonalDirection.from_arrays,
-        _estimate_fast_align,
-        _decode_fast_align,
-        _align_fast_align,
-    ),
-    "hmm": Method(HmmOptions, "agreement", hmm.HmmDirection.from_arrays, hmm_training.estimate, _decode_hmm),
-}
-"""Method name to its functions."""
+class HmmModel(TranslationModel):
+    """The Bayesian HMM; see :mod:`isoglot.align.statistical.hmm`."""
+
+    options = HmmOptions
+    symmetrisation = "agreement"
+    direction = HmmDirection
+
+    @classmethod
+    def estimate(cls, source: Side, target: Side, options: HmmOptions, workers: int) -> Self:
+        """Learn both directions together."""
+        return cls((source.words, target.words), *estimate(source, target, options, workers))
+
+    def decode(
+        self, source: Side, target: Side, options: HmmOptions, workers: int, threshold: float | None
+    ) -> Decoded:
+        """Both directions by forward–backward, in one pass over the text."""
+        del options
+        models: tuple[HmmDirection, HmmDirection] = self.forward, self.reverse
+        table = PairTable.of(source, target)
+        one, other, slots = table.pairs()
+        tables = []
+        for model, sides, pairs in (
+            (models[0], (source.words, target.words), (one, other)),
+            (models[1], (target.words, source.words), (other, one)),
+        ):
+            translation = np.zeros(len(table.key))
+            translation[slots], null = model.project(sides, pairs)
+            tables.append((translation, null))
+        best = BestWords.empty(target), BestWords.empty(source)
+        arrays = tuple((own.word, own.probability, own.score) for own in best)
+        jumps = tuple(model.jumps.compiled for model in models)
+        both, compiled = (source.flat, target.flat), (table.start, table.key)
+        least = 2.0 if threshold is None else threshold
+
+        def run(*part: int) -> Any:
+            return markov.decode(both, part, compiled, tuple(tables), jumps, least, arrays)
+
+        agreed = agreeing(source, target, workers, run)
+        return *best, None if threshold is None else agreed
+
+
+METHODS: dict[str, type[TranslationModel]] = {"fast_align": FastAlignModel, "hmm": HmmModel}
+"""Method to its model."""
+
+
+def load_model(path: str | Path) -> tuple[TranslationModel, dict[str, Any]]:
+    """Read a folder that :meth:`TranslationModel.save` wrote: the model, and what ``about`` held."""
+    folder = Path(path)
+    about, vocabulary = read_json(folder / "model.json"), read_json(folder / "vocabulary.json")
+    if about is None or vocabulary is None or not (folder / "tables.safetensors").is_file():
+        raise InputError(
+            "no complete alignment model; a folder with model.json, vocabulary.json and tables.safetensors is "
+            "needed: write one with StatisticalAligner.save(path) (isoglot align --save)",
+            path=folder,
+        )
+    if about.pop("format", None) != FORMAT or about.get("method") not in METHODS:
+        raise InputError(
+            f"an alignment model of another format or method, but format {FORMAT} and one of "
+            f"{', '.join(METHODS)} are needed; train it again with this version",
+            path=folder / "model.json",
+        )
+    try:
+        arrays = load_file(folder / "tables.safetensors")
+        about["lowercase"] = bool(about["lowercase"])
+        kind = METHODS[about["method"]]
+        options = kind.options(**about["options"])
+        words = tuple(vocabulary["source"]), tuple(vocabulary["target"])
+        types = arrays["types.source"], arrays["types.target"]
+        forward, reverse = (
+            kind.direction.from_arrays(
+                {k.removeprefix(prefix): a for k, a in arrays.items() if k.startswith(prefix)},
+                words[::turn],
+                types[::turn],
+                options,
+            )
+            for prefix, turn in (("forward.", 1), ("reverse.", -1))
+        )
+    except (SafetensorError, KeyError, TypeError, ValueError, IndexError) as error:
+        raise InputError(
+            f"the alignment model is damaged ({type(error).__name__}: {error}); train it again", path=folder
+        ) from error
+    return kind(words, forward, reverse), about

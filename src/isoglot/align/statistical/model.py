@@ -22,7 +22,7 @@ import numpy.typing as npt
 from isoglot.align.alignment import LinkTable
 from isoglot.align.statistical.bitext import Side, encode
 from isoglot.align.statistical.decoding import BestWords
-from isoglot.align.statistical.methods import METHODS
+from isoglot.align.statistical.methods import METHODS, load_model
 from isoglot.align.statistical.options import Symmetrisation
 from isoglot.align.statistical.translation_model import TranslationModel
 from isoglot.align.symmetrise import check_symmetriser, symmetrise_table
@@ -121,10 +121,10 @@ class StatisticalAligner:
 
         Without ``keep`` the model is not there afterwards, and large ones take less memory.
         """
-        align = METHODS[self.method].align
-        if not keep and align is not None and self.symmetrisation != AGREEMENT:
-            ahead, back = align(source, target, self.options, self.workers)
-            return self._symmetrised(source, target, ahead, back)
+        if not keep and self.symmetrisation != AGREEMENT:
+            best = METHODS[self.method].estimate_and_forget(source, target, self.options, self.workers)
+            if best is not None:
+                return self._symmetrised(source, target, best[0], best[1])
         self._fit(source, target)
         return self._decode(source, target)
 
@@ -186,7 +186,7 @@ class StatisticalAligner:
         Raises:
             InputError: no model there, or one of another format.
         """
-        model, about = TranslationModel.load(path)
+        model, about = load_model(path)
         options = about.pop("options")
         aligner = cls(workers=workers, **options, **{**about, **changes})
         aligner.model = model
@@ -209,15 +209,11 @@ class StatisticalAligner:
         return encode(source, lowercase=self.lowercase), encode(target, lowercase=self.lowercase)
 
     def _fit(self, source: Side, target: Side) -> None:
-        models = METHODS[self.method].estimate(source, target, self.options, self.workers)
-        self.model = TranslationModel(source.words, target.words, *models)
+        self.model = METHODS[self.method].estimate(source, target, self.options, self.workers)
 
     def _decode(self, source: Side, target: Side) -> SentenceAlignments:
-        model = self._trained()
         threshold = self.threshold if self.symmetrisation == AGREEMENT else None
-        words, both = (model.source_words, model.target_words), (model.forward, model.reverse)
-        method = METHODS[self.method]
-        found = method.decode(source, target, words, both, self.options, self.workers, threshold)
+        found = self._trained().decode(source, target, self.options, self.workers, threshold)
         return self._symmetrised(source, target, *found)
 
     def _symmetrised(

@@ -4,32 +4,54 @@ from __future__ import annotations
 
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import save_file
 
-from isoglot.align.statistical.methods import METHODS, Direction
-from isoglot.errors import ConfigurationError, InputError
-from isoglot.runs.files import read_json, whole_folder, write_json, write_text
+from isoglot.align.statistical.bitext import Side, Vocabularies
+from isoglot.align.statistical.decoding import BestWords, Decoded
+from isoglot.errors import ConfigurationError
+from isoglot.options import Options
+from isoglot.runs.files import whole_folder, write_json, write_text
 
 FORMAT = 2
 
 
-@dataclass(frozen=True)
-class TranslationModel:
+class TranslationModel(ABC):
     """Vocabularies, translation tables and whatever else a method has learned, both directions."""
 
-    source_words: tuple[str, ...]
-    target_words: tuple[str, ...]
-    forward: Direction
-    reverse: Direction
+    options: ClassVar[type[Options]]
+    symmetrisation: ClassVar[str]  # What it is best decoded with
+    direction: ClassVar[Any]  # Class of one direction
+
+    def __init__(self, words: Vocabularies, forward: Any, reverse: Any) -> None:
+        self.source_words, self.target_words = self.words = tuple(words[0]), tuple(words[1])
+        self.forward, self.reverse = forward, reverse
+
+    @classmethod
+    @abstractmethod
+    def estimate(cls, source: Side, target: Side, options: Any, workers: int) -> Self:
+        """Learn both directions."""
+
+    @classmethod
+    def estimate_and_forget(
+        cls, source: Side, target: Side, options: Any, workers: int
+    ) -> tuple[BestWords, ...] | None:
+        """The best words by a model that is forgotten; ``None`` where that saves no memory."""
+        del source, target, options, workers
+        return None
+
+    @abstractmethod
+    def decode(
+        self, source: Side, target: Side, options: Any, workers: int, threshold: float | None
+    ) -> Decoded:
+        """A text's best words, and the links that agree; ``threshold`` is theirs, ``None`` if they are not wanted."""
 
     @cached_property
     def types(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
@@ -40,7 +62,7 @@ class TranslationModel:
     def digest(self) -> str:
         """A hash of all that the model has learned."""
         state = hashlib.blake2b(digest_size=16)
-        state.update(json.dumps([self.source_words, self.target_words]).encode())
+        state.update(json.dumps(self.words).encode())
         for name, array in sorted(self._arrays().items()):
             state.update(name.encode())
             state.update(np.ascontiguousarray(array).data)
@@ -77,11 +99,7 @@ class TranslationModel:
 
         A probability is √(p(target | source) · p(source | target)), which keeps frequent words from being everything's
         translation; each direction's sum to one over the translations of a word (variational Bayes leaves them a
-        little short of it).
-
-        Args:
-            path: The file.
-            minimum: Entries below this probability are left out; 0 keeps the whole table.
+        little short of it). Entries below ``minimum`` are left out; 0 keeps the whole table.
         """
         source, target = self.types
         forward = _shares(self.forward.probabilities(source, target), source)
@@ -94,46 +112,7 @@ class TranslationModel:
         lines = (f"{self.source_words[s]}\t{self.target_words[t]}\t{value!r}\n" for s, t, value in rows)
         write_text(path, "".join(lines))
 
-    @classmethod
-    def load(cls, path: str | Path) -> tuple[Self, dict[str, Any]]:
-        """Read a folder that :meth:`save` wrote: the model, and what ``about`` held."""
-        folder = Path(path)
-        about, vocabulary = read_json(folder / "model.json"), read_json(folder / "vocabulary.json")
-        if about is None or vocabulary is None or not (folder / "tables.safetensors").is_file():
-            raise InputError(
-                "no complete alignment model; a folder with model.json, vocabulary.json and tables.safetensors is "
-                "needed: write one with StatisticalAligner.save(path) (isoglot align --save)",
-                path=folder,
-            )
-        if about.pop("format", None) != FORMAT or about.get("method") not in METHODS:
-            raise InputError(
-                f"an alignment model of another format or method, but format {FORMAT} and one of "
-                f"{', '.join(METHODS)} are needed; train it again with this version",
-                path=folder / "model.json",
-            )
-        try:
-            arrays = load_file(folder / "tables.safetensors")
-            about["lowercase"] = bool(about["lowercase"])
-            method = METHODS[about["method"]]
-            options = method.options(**about["options"])
-            words = tuple(vocabulary["source"]), tuple(vocabulary["target"])
-            types = arrays["types.source"], arrays["types.target"]
-            forward = method.read(_part(arrays, "forward."), words, types, options)
-            reverse = method.read(
-                _part(arrays, "reverse."), (words[1], words[0]), (types[1], types[0]), options
-            )
-        except (SafetensorError, KeyError, TypeError, ValueError, IndexError) as error:
-            raise InputError(
-                f"the alignment model is damaged ({type(error).__name__}: {error}); train it again",
-                path=folder,
-            ) from error
-        return cls(*words, forward, reverse), about
-
 
 def _shares(values: npt.NDArray[np.float64], group: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
     total = np.bincount(group, values)
     return np.asarray(values / np.where(total > 0, total, 1.0)[group])
-
-
-def _part(arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> dict[str, npt.NDArray[Any]]:
-    return {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
