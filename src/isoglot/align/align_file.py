@@ -30,11 +30,7 @@ _RECORD = "alignment.json"
 def align_file(
     sources: Sequence[Source], out: str | Path, request: AlignRequest, *, progress: Any = None
 ) -> int:
-    """Align bitext files.
-
-    Returns:
-        How many pairs were aligned (those that cannot be aligned keep their place and count).
-    """
+    """Align bitext files; returns the number of pairs, those that cannot be aligned included."""
     aligner = request.aligner
     reads = [*(path for source in sources for path in source.files()), *getattr(aligner, "train_on", ())]
     reads += [str(path) for name in ("load", "model") if (path := getattr(aligner, name, None)) is not None]

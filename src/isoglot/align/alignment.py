@@ -8,6 +8,7 @@ the alignment itself.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,7 +18,6 @@ from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from isoglot.checks import is_number
 from isoglot.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 IntArray = npt.NDArray[np.integer]
 Lengths = Sequence[int] | IntArray
+LINK_ITEM = re.compile(r"([0-9]{1,9})([-p?])([0-9]{1,9})")
 _WINDOW = 8192  # pairs whose links are Python objects at a time
 MOST_ENTRIES = 1 << 24
 """Source words × target words (pieces, with an encoder) of the largest pair that is aligned: 4,096 by 4,096."""
@@ -69,28 +70,28 @@ class Alignment:
 
     @classmethod
     def from_pharaoh(cls, text: str, *, path: str | Path | None = None, line: int | None = None) -> Self:
-        """Read one line of 0-based ``source-target`` links.
-
-        Args:
-            text: the line; an empty one has no links.
-            path: the file it comes from, for the error.
-            line: its 1-based number, for the error.
+        """Read one line of 0-based ``source-target`` links; an empty one has none.
 
         Raises:
-            InputError: an item is not two non-negative numbers with a hyphen between them.
+            InputError: an item is not two numbers with a hyphen between them; it names ``path`` and ``line``.
         """
-        links = set()
-        for item in text.split():
-            source, separator, target = item.partition("-")
-            if not (separator and is_number(source) and is_number(target)):
-                raise InputError(
-                    f"link {item[:60]!r} given, but Pharaoh links are two 0-based word numbers such as '3-4'; "
-                    "correct the line, or name the file's format if it is another one",
-                    path=path,
-                    line=line,
-                )
-            links.add((int(source), int(target)))
-        return cls(frozenset(links))
+        items = link_items(text, "two 0-based word numbers such as '3-4'", marks="-", path=path, line=line)
+        return cls(frozenset((source, target) for source, _, target in items))
+
+
+def link_items(
+    text: str, wanted: str, *, marks: str = "-p?", path: str | Path | None = None, line: int | None = None
+) -> Iterator[tuple[int, str, int]]:
+    """The links of a line: source number, mark and target number; ``wanted`` is what the error says they are."""
+    for item in text.split():
+        match = LINK_ITEM.fullmatch(item)
+        if match is None or match[2] not in marks:
+            raise InputError(
+                f"link {item[:60]!r} given, but links are {wanted}; correct the line, or name the file's format",
+                path=path,
+                line=line,
+            )
+        yield int(match[1]), match[2], int(match[3])
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,10 +138,7 @@ class EmbeddingAligner:
     ) -> Iterator[PairLinks]:
         """The links of any number of pairs, in order, at most ``window`` pairs in memory at a time.
 
-        Args:
-            pairs: source and target words.
-            window: pairs that are encoded and linked together; :attr:`window` by default.
-            first: how many pairs came before these, for the numbers in warnings.
+        ``first`` is how many pairs came before these, for the numbers in warnings.
         """
         iterator = iter(pairs)
         while chunk := list(itertools.islice(iterator, window or self.window)):
@@ -155,10 +152,7 @@ class EmbeddingAligner:
     ) -> tuple[dict[int, PieceStates], list[Pieces]]:
         """The states of several layers from one run of the encoder, and their pieces, for :meth:`extract`.
 
-        Args:
-            pairs: source and target words; the states of all of them are in memory, ``layers`` times.
-            layers: hidden states' numbers.
-            first: how many pairs came before these, for the numbers in warnings.
+        The states of all pairs are in memory, ``layers`` times.
         """
         pieces = cut_words(self.tokenizer, [words for pair in pairs for words in pair])
         for row, pair in enumerate(pairs):

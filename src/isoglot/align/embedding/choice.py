@@ -77,10 +77,10 @@ def best_choice(
     Args:
         model: The encoder.
         gold: Name of each set -> :class:`~isoglot.align.files.gold.GoldPairs`.
-        layers: Layers to try; by default all.
+        layers: By default all.
         candidates: Methods to try, as options by name.
         progress: Called with a label, how many runs are done and how many there are.
-        **options: Further options of every candidate, such as ``device``.
+        **options: Of every candidate, such as ``device``.
 
     Returns:
         The best choice, and every choice with its AER on each set (%), from the best to the worst.

@@ -14,12 +14,12 @@ ones. ``base`` overrides where a file counts from; ``reverse`` exchanges its sid
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
+from isoglot.align.alignment import LINK_ITEM, link_items
 from isoglot.align.scoring import GoldAlignment
 from isoglot.checks import is_number
 from isoglot.corpus.read.line_files import LineFile, decode_lines
@@ -38,7 +38,6 @@ _SUFFIXES = {
 }
 _MOST_EMPTY = 10_000
 """Sentences without a link for each one with links, before a number counts as a slip."""
-_ITEM = re.compile(r"([0-9]{1,9})([-p?])([0-9]{1,9})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,26 +117,18 @@ def _guess(path: str, lines: list[tuple[int, str]]) -> str:
     if first.startswith("{"):
         return "jsonl"
     fields = first.split()
-    if len(fields) in (3, 4, 5) and all(map(is_number, fields[1:3])) and not _ITEM.fullmatch(fields[0]):
+    if len(fields) in (3, 4, 5) and all(map(is_number, fields[1:3])) and not LINK_ITEM.fullmatch(fields[0]):
         return "naacl"
     return "pharaoh"
 
 
 def _from_items(text: str, start: int, path: str, line: int) -> GoldAlignment:
-    sure: set[tuple[int, int]] = set()
-    possible: set[tuple[int, int]] = set()
-    for item in text.split():
-        match = _ITEM.fullmatch(item)
-        if match is None:
-            raise InputError(
-                f"link {item[:60]!r} given, but links are two word numbers such as 3-4 (3p4 for a possible one); "
-                "correct the line, or name the format with --format",
-                path=path,
-                line=line,
-            )
-        link = _shifted(int(match[1]), int(match[3]), start, path, line)
-        (sure if match[2] == "-" else possible).add(link)
-    return GoldAlignment(frozenset(sure), frozenset(possible))
+    wanted = "two word numbers such as 3-4 (3p4 for a possible one)"
+    items = [
+        (_shifted(source, target, start, path, line), mark == "-")
+        for source, mark, target in link_items(text, wanted, path=path, line=line)
+    ]
+    return GoldAlignment.of((link for link, sure in items if sure), (link for link, _ in items))
 
 
 def _from_rows(

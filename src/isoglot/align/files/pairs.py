@@ -6,14 +6,12 @@ import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from isoglot.corpus.encode.words import WordMode, locate_words, split_words
 from isoglot.corpus.manifest import MANIFEST, Manifest, read_manifest
-from isoglot.corpus.read.line_files import LineFile
-from isoglot.corpus.read.readers import read
+from isoglot.corpus.read.readers import READERS, read
 from isoglot.corpus.read.sources import Source, expand, sources_from
 from isoglot.errors import InputError
 
@@ -206,20 +204,23 @@ def _named(source: Source) -> bool:
 
 
 def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[tuple[str, str]]:
-    if source.format == "moses" and source.target_path is not None:
-        yield from _two_files(source.path, source.target_path, before, warn)
-        return
-    separator = "|||" if source.format == "bars" else "\t"
+    """Both sides of each line, of two files or cut at a separator; what cannot be read keeps its place."""
+    separator = {"bars": "|||", "tsv": "\t"}.get(str(source.format))
     columns = [int(source.columns.get(role, at)) for role, at in (("source", 0), ("target", 1))]
     whole = number = 0
-    for number, line in enumerate(_texts(source.path, before, warn), before + 1):
-        fields = line.split(separator)
-        if len(fields) <= max(columns):
-            warn(number, f"no {separator!r} between two sentences; it gets no links")
-            yield "", ""
-        else:
-            whole += 1
-            yield fields[columns[0]].strip(), fields[columns[1]].strip()
+    for chunk in READERS[str(source.format)].chunks(source, "bitext", None):
+        files = [
+            _texts(data, path, chunk.first_line, before, warn)
+            for data, path in zip(chunk.payload, source.files(), strict=True)
+        ]
+        for number, line in enumerate(zip(*files, strict=True), before + chunk.first_line):
+            fields = line if separator is None else line[0].split(separator)
+            if len(fields) <= max(columns):
+                warn(number, f"no {separator!r} between two sentences; it gets no links")
+                yield "", ""
+            else:
+                whole += 1
+                yield fields[columns[0]].strip(), fields[columns[1]].strip()
     if number and not whole:
         raise InputError(
             f"no line has {separator!r} between two sentences, so there is nothing to align; give the other side as a "
@@ -229,27 +230,11 @@ def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[tuple[str, st
         )
 
 
-def _two_files(one: str, other: str, before: int, warn: Warn) -> Iterator[tuple[str, str]]:
-    pairs = zip_longest(_texts(one, before, warn), _texts(other, before, warn))
-    for line, (source, target) in enumerate(pairs, 1):
-        if source is None or target is None:
-            short, long = (one, other) if source is None else (other, one)
-            raise InputError(
-                f"no line here, but {long} goes on; the files must have a line each for every pair: "
-                "find where they part",
-                path=short,
-                line=line,
-            )
-        yield source.strip(), target.strip()
-
-
-def _texts(path: str, before: int, warn: Warn) -> Iterator[str]:
-    with LineFile(path) as file:
-        for first, data in file.chunks():
-            for at, line in enumerate(data.removesuffix(b"\n").split(b"\n"), first):
-                try:
-                    text = line.decode("utf-8")
-                except UnicodeDecodeError as error:
-                    warn(before + at, f"{path}:{at}: invalid UTF-8 ({error.reason}); bad bytes are replaced")
-                    text = line.decode("utf-8", errors="replace")
-                yield (text.removeprefix("\ufeff") if at == 1 else text).removesuffix("\r")
+def _texts(data: bytes, path: str, first: int, before: int, warn: Warn) -> Iterator[str]:
+    for at, line in enumerate(data.removesuffix(b"\n").split(b"\n"), first):
+        try:
+            text = line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            warn(before + at, f"{path}:{at}: invalid UTF-8 ({error.reason}); bad bytes are replaced")
+            text = line.decode("utf-8", errors="replace")
+        yield (text.removeprefix("\ufeff") if at == 1 else text).removesuffix("\r")

@@ -129,11 +129,7 @@ class StatisticalAligner:
         return self._decode(source, target)
 
     def align(self, bitext: Dataset, *, batch_size: int = 8192) -> Dataset:
-        """Align a BITEXT corpus with the model as it is.
-
-        Args:
-            bitext: rows to align. Words and word pairs that the model has not seen have a small constant probability.
-            batch_size: pairs at a time; bounds the memory, not the result.
+        """Align a BITEXT corpus with the model as it is; ``batch_size`` bounds the memory and changes no result.
 
         Returns:
             An ALIGNED corpus with two more columns, ``link_probabilities`` (posterior probability of each link) and
@@ -160,11 +156,7 @@ class StatisticalAligner:
         return add_links(bitext, run, batch_size=batch_size, key=key)
 
     def align_words(self, source: Sentences, target: Sentences) -> SentenceAlignments:
-        """Align lists of words with the model as it is.
-
-        Raises:
-            ConfigurationError: not trained, or sides of different length.
-        """
+        """Align lists of words with the model as it is."""
         self._trained()
         return self._decode(*self._encode(source, target))
 
@@ -176,12 +168,7 @@ class StatisticalAligner:
 
     @classmethod
     def load(cls, path: str | Path, *, workers: int = 2, **changes: Any) -> Self:
-        """Read an aligner that :meth:`save` wrote.
-
-        Args:
-            path: the folder.
-            workers: threads.
-            **changes: another ``symmetrisation`` or ``threshold`` than it was saved with.
+        """Read an aligner that :meth:`save` wrote; ``changes`` are another ``symmetrisation`` or ``threshold``.
 
         Raises:
             InputError: no model there, or one of another format.

@@ -127,11 +127,7 @@ def _room(elements):
 
 
 def size_counts(given: Side, generated: Side) -> tuple[Ints, Ints, Ints]:
-    """The pairs of sentence lengths and how often each occurs, in the program's order.
-
-    Returns:
-        Generated length, given length and frequency.
-    """
+    """Generated length, given length and frequency of each pair of sentence lengths, in the program's order."""
     n, m = given.lengths, generated.lengths
     usable = (n > 0) & (m > 0)
     n, m = n[usable], m[usable]
