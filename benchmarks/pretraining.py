@@ -48,7 +48,7 @@ from isoglot.modules.load import load_masked_lm
 from isoglot.objectives.masked_lm import MaskedLM
 from isoglot.training.batches import BatchOptions, bucket_positions
 from isoglot.training.collate import Collator
-from isoglot.training.meter import real_tokens
+from isoglot.training.callbacks import real_tokens
 from isoglot.training.mixture import Mixture
 from isoglot.training.model import AlignmentModel
 from isoglot.training.trainer import AlignmentTrainer

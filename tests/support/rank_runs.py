@@ -23,7 +23,7 @@ from isoglot.recipe.sections import PartsSection
 from isoglot.testing import tiny_model
 from isoglot.training.batches import BatchOptions
 from isoglot.training.model import AlignmentModel
-from isoglot.training.sharding import whole
+from isoglot.training.saving import whole
 
 OBJECTIVES: dict[str, Any] = {
     "tlm": lambda model: {"tlm": MaskedLM(model)},

@@ -13,7 +13,7 @@ from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
 from isoglot.objectives.masked_lm import MaskedLM
 from isoglot.recipe.sections import WeightSection
 from isoglot.testing import tiny_model
-from isoglot.training.meter import Meter, real_tokens
+from isoglot.training.callbacks import Meter, real_tokens
 from isoglot.training.model import AlignmentModel
 
 

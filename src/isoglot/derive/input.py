@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from isoglot.corpus.labelled.files import jsonl_columns
 from isoglot.corpus.manifest import load_corpus, read_manifest
+from isoglot.corpus.read.line_files import jsonl_columns
 from isoglot.corpus.read.readers import read
 from isoglot.corpus.read.sources import Kind, sources_from
 from isoglot.errors import ConfigurationError

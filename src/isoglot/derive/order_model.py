@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isoglot.corpus.labelled.files import numbered_lines
+from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.derive.arrangements import MAX_GROUP, arrangements, pair_names, run_names
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.files import write_text

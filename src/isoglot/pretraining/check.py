@@ -35,7 +35,7 @@ _LAYERS = 12
 def load_recipe(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Recipe:
     """Read a recipe and find all its mistakes before any data or model is touched.
 
-    Beside what :func:`isoglot.recipe.load.load` checks: that each view and objective exists, takes the options that
+    Beside what :mod:`isoglot.recipe.load` checks: that each view and objective exists, takes the options that
     it is given and can be made from them; that preparing and encoding take theirs; that ``train`` holds settings of
     ``TrainingArguments`` that this machine can follow; that files exist.
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from isoglot.checks import did_you_mean
 from isoglot.errors import ConfigurationError
@@ -70,16 +68,12 @@ def _cross_check(document: Document) -> None:
                 f"no {kind.removesuffix('s')} is named {value!r}; {did_you_mean(value, known[kind])}",
             )
 
-    def view(name: str, values: dict[str, Any]) -> None:
+    for name, values in document.entries("views").items():
         refer(("views", name, "stream"), values.get("stream"), "streams")
-
-    def objective(name: str, values: dict[str, Any]) -> None:
+    for name, values in document.entries("objectives").items():
         for key, value in values.items():
             if key == "view" or key.endswith("_view"):
                 refer(("objectives", name, key), value, "views")
-
-    _each(sections["views"], view)
-    _each(sections["objectives"], objective)
     epochs = document.values.get("epochs")
     if isinstance(epochs, dict):
         refer(("epochs", "stream"), epochs.get("stream"), "streams")
@@ -89,13 +83,6 @@ def _cross_check(document: Document) -> None:
             document.problem(
                 ("streams", name), "no view or objective reads this stream; name it in one or delete it"
             )
-
-
-def _each(section: object, check: Callable[[str, dict[str, Any]], None]) -> None:
-    if isinstance(section, dict):
-        for name, values in section.items():
-            if isinstance(values, dict):
-                check(name, values)
 
 
 def _strings(tree: object) -> list[str]:

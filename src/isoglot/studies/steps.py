@@ -271,7 +271,7 @@ class _Lines:
         self.paths = paths
 
     def __iter__(self) -> Iterator[str]:
-        from isoglot.corpus.labelled.files import numbered_lines  # noqa: PLC0415 - loads the libraries
+        from isoglot.corpus.read.line_files import numbered_lines  # noqa: PLC0415 - loads the libraries
 
         return (line for path in self.paths for _, line in numbered_lines(path))
 

@@ -9,9 +9,9 @@ from typing import ClassVar, Literal
 
 from datasets import Dataset
 
-from isoglot.corpus.labelled.files import numbered_lines
 from isoglot.corpus.labelled.places import DataSource, Place, is_data_set
 from isoglot.corpus.labelled.tables import is_table, read_table
+from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.modules.neighbours import top_neighbours, unit
 from isoglot.schema import LEXICON

@@ -12,10 +12,10 @@ import numpy as np
 from datasets import Dataset
 from transformers import AutoModelForSequenceClassification, PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.corpus.labelled.files import jsonl_columns
 from isoglot.corpus.labelled.hub import NO_LABEL, HubSpec
 from isoglot.corpus.labelled.pairs import NLI_LABELS, PARAPHRASE_LABELS, UNTRANSLATED, read_pairs
 from isoglot.corpus.labelled.places import Place
+from isoglot.corpus.read.line_files import jsonl_columns
 from isoglot.errors import ConfigurationError
 from isoglot.schema import PAIR
 from isoglot.tasks.base import Predictions

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
+import torch
+from accelerate.utils import gather_object
+from torch import Tensor
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
+from isoglot.errors import TrainingError
+from isoglot.objectives.base import Batch
 from isoglot.runs.reporter import Reporter
 from isoglot.training.batches import TokenBudgetBatches
-from isoglot.training.meter import Meter
 
 
 class StepHooks(TrainerCallback):
@@ -74,3 +79,76 @@ def describe(logs: dict[str, float]) -> str:
     if "tokens_per_second" in logs:
         shown.append(f"{logs['tokens_per_second']:,.0f} tokens/s")
     return "  ".join(shown)
+
+
+def real_tokens(batch: Batch) -> int:
+    """Tokens of a batch that are not padding, over all its inputs."""
+    total = 0
+    for tensors in batch.values():
+        for key, values in tensors.items():
+            if key.endswith("attention_mask"):
+                total += int(values.sum())
+            elif key.endswith("input_ids") and f"{key[: -len('input_ids')]}attention_mask" not in tensors:
+                total += values.numel()
+    return total
+
+
+class Meter:
+    """Sums since the last log, kept on the device so that a step does not wait for them."""
+
+    def __init__(self) -> None:
+        self.tokens = 0
+        self._sums: dict[str, Tensor] = {}
+        self._unchecked: list[tuple[int, tuple[str, ...], Tensor]] = []
+        self._since = time.perf_counter()
+
+    def add(self, step: int, outputs: Mapping[str, Any]) -> None:
+        """Take in one micro-batch's outputs of :class:`~isoglot.training.model.AlignmentModel`."""
+        for name, total in outputs["totals"].items():
+            self._add(f"{name}/loss", total, outputs["counts"][name])
+        for name, value in outputs["metrics"].items():
+            count = outputs["counts"][name.split("/", 1)[0]]
+            self._add(name, torch.where(count > 0, value, 0.0) * count, count)
+        names = tuple(outputs["totals"])
+        self._unchecked.append((step, names, torch.stack(list(outputs["totals"].values()))))
+
+    def require_finite(self, *, wait: bool = True) -> None:
+        """Check the losses taken in since the last check.
+
+        Args:
+            wait: check the newest step too; without it a GPU need not be waited for.
+        """
+        newest = self._unchecked[-1][0] if self._unchecked else 0
+        ready = [item for item in self._unchecked if wait or item[0] < newest]
+        self._unchecked = [item for item in self._unchecked if not wait and item[0] >= newest]
+        if not ready or bool(torch.isfinite(torch.cat([values for _, _, values in ready])).all()):
+            return
+        for step, names, values in ready:
+            bad = [(n, v) for n, v in zip(names, values.tolist(), strict=True) if not abs(v) < float("inf")]
+            if bad:
+                raise TrainingError(
+                    f"objective {bad[0][0]!r} has loss {bad[0][1]} at step {step + 1}; a finite number is needed. "
+                    "Lower train.learning_rate, raise train.warmup_steps, set train.max_grad_norm=1.0 or train in fp32 "
+                    "(train.bf16=false), then run again with --resume from the last checkpoint"
+                )
+
+    def flush(self) -> dict[str, float]:
+        """Means since the last flush over all ranks, and real tokens a second; starts anew."""
+        sums = torch.stack([*self._sums.values()]).double().tolist() if self._sums else []
+        here = {"sums": dict(zip(self._sums, sums, strict=True)), "tokens": self.tokens}
+        everywhere = gather_object([here])
+        names = sorted({n for rank in everywhere for n in rank["sums"]})
+        logs = {}
+        for name in names:
+            parts = [rank["sums"][name] for rank in everywhere if name in rank["sums"]]
+            total, count = (sum(column) for column in zip(*parts, strict=True))
+            if count:
+                logs[name] = total / count
+        seconds = time.perf_counter() - self._since
+        logs["tokens_per_second"] = sum(rank["tokens"] for rank in everywhere) / max(seconds, 1e-9)
+        self._sums, self.tokens, self._since = {}, 0, time.perf_counter()
+        return logs
+
+    def _add(self, name: str, total: Tensor, count: Tensor) -> None:
+        pair = torch.stack([total.reshape(()), count.to(total.device).reshape(())])
+        self._sums[name] = self._sums[name] + pair if name in self._sums else pair

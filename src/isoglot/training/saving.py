@@ -6,15 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from accelerate.utils import DistributedType, FullyShardedDataParallelPlugin
+from torch.distributed.tensor import DTensor, distribute_tensor
+from torch.utils._pytree import tree_map
 from transformers import PreTrainedTokenizerBase, Trainer
 from transformers.trainer import OPTIMIZER_NAME, SCHEDULER_NAME, TRAINER_STATE_NAME
 from transformers.trainer_utils import TrainOutput
 
 from isoglot.training import checkpoints
 from isoglot.training.batches import TokenBudgetBatches
+from isoglot.training.callbacks import Meter
 from isoglot.training.export import save_encoder
-from isoglot.training.meter import Meter
-from isoglot.training.sharding import load_optimizer, shard_on_cpu, whole
 
 
 class StagedTrainer(Trainer):
@@ -130,3 +132,42 @@ class CheckpointingTrainer(StagedTrainer):
         state = torch.load(folder / OPTIMIZER_NAME, map_location="cpu", weights_only=True, mmap=True)
         load_optimizer(self.optimizer, state)
         self.lr_scheduler.load_state_dict(torch.load(folder / SCHEDULER_NAME, weights_only=True))
+
+
+def whole(state: Any) -> Any:
+    """A state with every sharded tensor put together on the CPU; all ranks have to call it."""
+    return tree_map(lambda t: t.full_tensor().cpu() if isinstance(t, DTensor) else t, state)
+
+
+def load_optimizer(optimizer: torch.optim.Optimizer, state: Any) -> None:
+    """Give an optimizer of sharded parameters the state that one process saved."""
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    numbers = [n for group in state["param_groups"] for n in group["params"]]
+    shards = {
+        number: {name: _shard(value, parameter) for name, value in state["state"][number].items()}
+        for number, parameter in zip(numbers, parameters, strict=True)
+        if number in state["state"]
+    }
+    optimizer.load_state_dict({**state, "state": shards})
+
+
+def _shard(value: Any, parameter: torch.Tensor) -> Any:
+    """This rank's part of a tensor that belongs to a parameter; a step count stays as it is."""
+    if not (
+        isinstance(parameter, DTensor) and isinstance(value, torch.Tensor) and value.shape == parameter.shape
+    ):
+        return value
+    return distribute_tensor(
+        value.to(parameter.device), parameter.device_mesh, parameter.placements, src_data_rank=None
+    )
+
+
+def shard_on_cpu(state: Any, plugin: dict[str, Any] | None) -> bool:
+    """Have accelerate shard on CPUs too, where it would leave ``fsdp`` out without a word; whether it does now."""
+    if plugin is None or state.distributed_type != DistributedType.MULTI_CPU:
+        return False
+    state.distributed_type = DistributedType.FSDP
+    state.fsdp_plugin = FullyShardedDataParallelPlugin(**plugin)
+    if state.mixed_precision != "no":
+        state.fsdp_plugin.set_mixed_precision(state.mixed_precision)
+    return True

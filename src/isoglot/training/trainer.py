@@ -13,9 +13,8 @@ from transformers.trainer_callback import PrinterCallback, ProgressCallback
 from isoglot.recipe.sections import PartsSection
 from isoglot.training.arguments import adapt, compile_encoder
 from isoglot.training.batches import BatchOptions, TokenBudgetBatches
-from isoglot.training.callbacks import StepHooks
+from isoglot.training.callbacks import Meter, StepHooks, real_tokens
 from isoglot.training.collate import Collator
-from isoglot.training.meter import Meter, real_tokens
 from isoglot.training.mixture import Mixture
 from isoglot.training.model import AlignmentModel
 from isoglot.training.parts import FreezeFirst, freeze, split_groups, warm_up_late

@@ -16,8 +16,7 @@ from transformers import PreTrainedTokenizerBase
 from isoglot.corpus.encode.templates import as_array
 from isoglot.errors import ConfigurationError
 from isoglot.recipe.signatures import require_choices
-from isoglot.views.instance import masked_tensors, to_tensors
-from isoglot.views.layout import language_id
+from isoglot.views.instance import language_id, masked_tensors, to_tensors
 from isoglot.views.lexicon import SynonymTable, TokenLexicon, copied_lexicon, token_lexicon
 from isoglot.views.masked_text import TextOptions
 

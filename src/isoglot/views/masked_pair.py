@@ -15,8 +15,17 @@ from transformers import PreTrainedTokenizerBase
 from isoglot.corpus.encode.templates import Template, as_array, pair_template
 from isoglot.errors import ConfigurationError
 from isoglot.recipe.signatures import require_choices
-from isoglot.views.instance import Instance, is_packed, masked_tensors, packed_instance, to_tensors
-from isoglot.views.layout import language_id, length_limit, target_first, truncated_lengths
+from isoglot.views.instance import (
+    Instance,
+    is_packed,
+    language_id,
+    length_limit,
+    masked_tensors,
+    packed_instance,
+    target_first,
+    to_tensors,
+    truncated_lengths,
+)
 from isoglot.views.masking import MaskingOptions
 
 IntArray = NDArray[np.int64]

@@ -13,8 +13,16 @@ from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.templates import Template, as_array, single_template
 from isoglot.recipe.signatures import require_choices
-from isoglot.views.instance import Instance, is_packed, masked_tensors, packed_instance, to_tensors
-from isoglot.views.layout import language_id, length_limit, target_first
+from isoglot.views.instance import (
+    Instance,
+    is_packed,
+    language_id,
+    length_limit,
+    masked_tensors,
+    packed_instance,
+    target_first,
+    to_tensors,
+)
 from isoglot.views.masking import MaskingOptions
 
 

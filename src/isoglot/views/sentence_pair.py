@@ -15,8 +15,7 @@ from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.templates import Template, as_array, single_template
 from isoglot.recipe.signatures import require_choices
-from isoglot.views.instance import to_tensors
-from isoglot.views.layout import language_id, length_limit, target_first
+from isoglot.views.instance import language_id, length_limit, target_first, to_tensors
 from isoglot.views.masking import special_table
 
 IntArray = NDArray[np.int64]

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from datasets import Dataset, Features, Value
 
-from isoglot.corpus.labelled.files import numbered_lines
-from isoglot.corpus.read.line_files import csv_rows
+from isoglot.corpus.read.line_files import csv_rows, numbered_lines
 from isoglot.errors import InputError
 from isoglot.runs.records import parse_object
 from isoglot.schema import PAIR

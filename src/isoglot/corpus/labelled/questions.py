@@ -11,9 +11,10 @@ from datasets import Dataset, Features, Value
 from pydantic import BaseModel, ConfigDict, StrictInt, ValidationError, model_validator
 
 from isoglot.checks import mistakes_of
-from isoglot.corpus.labelled.files import read_json
 from isoglot.corpus.labelled.languages import NAMES
+from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.errors import InputError
+from isoglot.runs.records import parse_json
 from isoglot.schema import SPAN
 
 ARTICLE = "article"
@@ -54,7 +55,7 @@ def read_questions(path: str | Path, *, language: str) -> Dataset:
 
 
 def _questions(path: str | Path) -> Iterator[dict[str, Any]]:
-    document = read_json(path)
+    document = parse_json("\n".join(line for _, line in numbered_lines(path)), path=path)
     try:
         file = _File.model_validate({"data": document} if isinstance(document, list) else document)
     except ValidationError as error:

@@ -8,9 +8,9 @@ from typing import Any
 import datasets
 from datasets import Dataset, Features
 
-from isoglot.corpus.labelled.files import numbered_lines
 from isoglot.corpus.labelled.places import split_names
 from isoglot.corpus.manifest import load_corpus, read_manifest
+from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.errors import InputError
 from isoglot.runs.checkpoint import reason
 from isoglot.runs.records import parse_object

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from datasets import Dataset
 
 from isoglot.checks import is_number
-from isoglot.corpus.labelled.files import numbered_lines
-from isoglot.corpus.labelled.surface import surface_rows
-from isoglot.corpus.read.line_files import blocks, each
+from isoglot.corpus.read.line_files import blocks, each, numbered_lines
 from isoglot.corpus.read.treebanks import word_columns
 from isoglot.errors import InputError
 from isoglot.schema import TAGGED
@@ -44,7 +42,7 @@ def read_tags(
         labels: tags that may occur; by default those of an IOB2 scheme (``O``, ``B-…``, ``I-…``) or, in CoNLL-U,
             :data:`UPOS`.
         name: one of :data:`TAG_FORMATS`; told from the first lines by default.
-        surface: of CoNLL-U, the words as they are written, see :mod:`isoglot.corpus.labelled.surface`.
+        surface: of CoNLL-U, the words as they are written, see :mod:`isoglot.corpus.labelled.tags`.
 
     Returns:
         TAGGED rows. In column files IOB1 is turned into IOB2 (an ``I-`` that opens an entity becomes ``B-``).
@@ -173,3 +171,67 @@ def _iob2(tags: Sequence[str]) -> list[str]:
         opens = tag.startswith("I-") and (before == "O" or before[2:] != tag[2:])
         result.append(f"B-{tag[2:]}" if opens else tag)
     return result
+
+
+_NODE, _RANGE = re.compile(r"[0-9]{1,9}"), re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
+_UNWRITTEN = re.compile("[ \u200c]")
+_EMPTY = "_"
+_FIRST: Mapping[str, str] = {
+    "": "VERB NOUN PROPN PRON ADJ NUM ADV INTJ AUX ADP DET PART CCONJ SCONJ X PUNCT",
+    "es": "VERB AUX PRON ADP DET",
+    "fr": "VERB AUX PRON NOUN ADJ ADV ADP DET PART SCONJ CONJ",
+    "it": "VERB AUX ADV PRON ADP DET INTJ",
+}
+"""Tags by precedence; those that are not named come last."""
+
+Line = tuple[int, str]
+
+
+def surface_rows(block: Sequence[Line], *, language: str) -> list[tuple[int, tuple[str, str]]]:
+    """Number of the line, and word and tag, of each written word of a sentence.
+
+    Returns:
+        The words, without spaces and zero-width non-joiners; none of a sentence whose words are blanks (``_``) but for
+        one at most, as in treebanks without their texts.
+    """
+    rows = [(number, text.split("\t")) for number, text in block if not text.startswith("#")]
+    nodes = {int(columns[0]): (number, columns) for number, columns in rows if _NODE.fullmatch(columns[0])}
+    words = {place: (number, columns[1], columns[3]) for place, (number, columns) in nodes.items()}
+    ranges = [(match, columns) for _, columns in rows if (match := _RANGE.fullmatch(columns[0]))]
+    # Most sentences have no multiword token, and need no walk through their graph.
+    above = _above({place: columns for place, (_, columns) in nodes.items()}) if ranges else {}
+    for match, columns in ranges:
+        parts = sorted(p for p in words if int(match[1]) <= p <= int(match[2]))
+        if not parts:
+            continue
+        highest = min(above[p] for p in parts)
+        order = _FIRST.get(language, _FIRST[""]).split()
+        head = min((p for p in parts if above[p] == highest), key=lambda p: _rank(words[p][2], order))
+        number, _, tag = words[head]
+        for part in parts:
+            del words[part]
+        words[head] = (number, columns[1], tag)
+    found = [(n, (_UNWRITTEN.sub("", word), tag)) for _, (n, word, tag) in sorted(words.items())]
+    blanks = sum(word == _EMPTY for _, (word, _) in found)
+    return [] if blanks and blanks >= len(found) - 1 else found
+
+
+def _rank(tag: str, order: Sequence[str]) -> int:
+    return order.index(tag) if tag in order else len(order)
+
+
+def _above(nodes: Mapping[int, Sequence[str]]) -> dict[int, int]:
+    """How many nodes each one can be reached from."""
+    heads: dict[int, set[int]] = defaultdict(set)
+    for place, columns in nodes.items():
+        named = [columns[6], *(pair.partition(":")[0] for pair in columns[8].split("|"))]
+        heads[place] = {int(name) for name in named if _NODE.fullmatch(name)}
+    found = {}
+    for place in nodes:
+        seen, left = set[int](), [place]
+        while left:
+            new = heads[left.pop()] - seen
+            seen |= new
+            left += new
+        found[place] = len(seen - {place})
+    return found

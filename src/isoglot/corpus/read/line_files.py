@@ -21,6 +21,7 @@ import numpy as np
 import zstandard
 
 from isoglot.errors import InputError
+from isoglot.runs.records import parse_object
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -314,3 +315,21 @@ def empty(path: str) -> InputError:
 def _checker(path: str) -> str:
     tools = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
     return f"{tools.get(Path(path).suffix.lower(), 'gzip')} -t {path}"
+
+
+def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
+    """1-based number and text of each line; ``.gz .xz .zst .bz2`` are unpacked."""
+    with LineFile(str(path)) as file:
+        for first, data in file.chunks():
+            yield from enumerate(decode_lines(data, str(path), first), first)
+
+
+def jsonl_columns(path: str) -> set[str]:
+    """The names in the first object of a file of JSON lines; none where it is no object."""
+    for _, text in numbered_lines(path):
+        if text.strip():
+            try:
+                return set(parse_object(text, path=path, line=1))
+            except InputError:
+                return set()
+    return set()
