@@ -188,7 +188,7 @@ def _unpacked(folder: Path, manifest: Manifest, features: datasets.Features) -> 
     for place in places:
         if (place / f"{name}.arrow").exists():
             return place / f"{name}.arrow"
-    place = next(p for p in places if os.access(_existing(p), os.W_OK))
+    place = next(p for p in places if os.access(next(q for q in (p, *p.parents) if q.exists()), os.W_OK))
     with (
         whole_path(place / f"{name}.arrow") as file,
         pa.OSFile(str(file), "wb") as sink,
@@ -213,8 +213,3 @@ def _copy_batches(shard: Path, writer: Any, schema: pa.Schema) -> None:
         raise InputError(
             f"cannot be read ({error}); run `isoglot prepare --overwrite` again", path=shard
         ) from error
-
-
-def _existing(path: Path) -> Path:
-    """The nearest folder on the way up that exists."""
-    return next(p for p in (path, *path.parents) if p.exists())

@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import ExitStack
-from types import TracebackType
 from typing import Any
 
 from isoglot.corpus.pool import Item, Result, WorkPool
@@ -32,9 +31,7 @@ class RayPool(WorkPool[Item, Result]):
         self._work = ray.remote(num_cpus=1, max_retries=_RETRIES)(_work)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
     def submit(self, function: Callable[..., Any], *arguments: object) -> Future[Any]:

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -105,8 +104,9 @@ def filter_chunk(task: ChunkTask) -> Part:
     outcome = _State.filters.apply(records, source.languages(kind))
     part = Part(task.source, read, outcome.rows, outcome.removed, outcome.flags_seen, outcome.keys, "")
     if outcome.rows:
-        languages = dict(zip(LANGUAGES[kind], source.languages(kind), strict=True))
-        table = _table(outcome.columns, languages, outcome.rows, settings.schema)
+        tags = zip(LANGUAGES[kind], source.languages(kind), strict=True)
+        languages = {name: pa.repeat(tag, outcome.rows) for name, tag in tags}
+        table = pa.Table.from_pydict({**outcome.columns, **languages}, schema=settings.schema)
         # compressed: with language sampling all parts lie on disk before the first shard is written
         with pa.ipc.new_file(
             str(path), table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")
@@ -145,11 +145,12 @@ def write_shard(
     if Path(out).is_file():  # of an earlier run
         return Path(out).name, pq.read_metadata(out).num_rows
     schema = _State.settings.schema
+    repeated = [name for name in schema.names if name.endswith("language")]  # sentences hardly ever repeat
     waiting: list[pa.Table] = []
     rows = 0
     with (
         whole_path(out) as place,
-        pq.ParquetWriter(place, schema, compression="zstd", use_dictionary=_repeated(schema)) as writer,
+        pq.ParquetWriter(place, schema, compression="zstd", use_dictionary=repeated) as writer,
     ):
         for path, taken in parts:
             with pa.OSFile(path) as file:
@@ -165,20 +166,3 @@ def write_shard(
         for path, _ in parts:
             Path(path).unlink(missing_ok=True)
     return Path(out).name, rows
-
-
-def _repeated(schema: pa.Schema) -> list[str]:
-    """Columns worth a dictionary: the languages; sentences hardly ever repeat."""
-    return [name for name in schema.names if name.endswith("language")]
-
-
-def _table(
-    columns: dict[str, list[Any]], languages: dict[str, str], rows: int, schema: pa.Schema
-) -> pa.Table:
-    arrays = []
-    for column in schema:
-        if column.name in languages:
-            arrays.append(pa.repeat(pa.scalar(languages[column.name], column.type), rows))
-        else:
-            arrays.append(pa.array(columns[column.name], column.type))
-    return pa.Table.from_arrays(arrays, schema=schema)

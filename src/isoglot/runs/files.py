@@ -85,22 +85,14 @@ def whole_path(path: str | Path) -> Iterator[Path]:
     held = target.stat() if target.exists() else None
     if held is not None and not os.access(target, os.W_OK):
         raise PermissionError(13, "Permission denied", str(path))
-    place = _temporary(target)
-    try:
-        with full_disk_named(path):
-            yield place
-            if held is not None:
-                place.chmod(stat.S_IMODE(held.st_mode))
-                with contextlib.suppress(PermissionError):
-                    os.chown(place, held.st_uid, held.st_gid)
-            flush(place)
-            place.replace(target)
-    except OSError as error:
-        if error.filename == str(place):  # the reader knows the path that was asked for
-            error.filename = str(path)
-        raise
-    finally:
-        place.unlink(missing_ok=True)
+    with _beside(target, path) as place:
+        yield place
+        if held is not None:
+            place.chmod(stat.S_IMODE(held.st_mode))
+            with contextlib.suppress(PermissionError):
+                os.chown(place, held.st_uid, held.st_gid)
+        flush(place)
+        place.replace(target)
 
 
 @contextmanager
@@ -117,24 +109,31 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
     if target.exists() and not target.is_dir():
         raise ConfigurationError(f"{path}: is a file, and a folder is to be written; choose another name")
     make_folder(target.parent)
+    with _beside(target, path) as place:
+        place.mkdir()
+        yield place
+        if target.exists():
+            place.chmod(stat.S_IMODE(target.stat().st_mode))
+        for file in place.rglob("*"):
+            if file.is_file():
+                flush(file)
+        _exchange(place, target)
+        flush(target.parent)
+
+
+@contextmanager
+def _beside(target: Path, path: str | Path) -> Iterator[Path]:
+    """A temporary name beside a target, and nothing under it afterwards; errors name the path that was asked for."""
     place = _temporary(target)
     try:
         with full_disk_named(path):
-            place.mkdir()
             yield place
-            if target.exists():
-                place.chmod(stat.S_IMODE(target.stat().st_mode))
-            for file in place.rglob("*"):
-                if file.is_file():
-                    flush(file)
-            _exchange(place, target)
-            flush(target.parent)
     except OSError as error:
         if error.filename == str(place):
             error.filename = str(path)
         raise
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(place, ignore_errors=True) if place.is_dir() else place.unlink(missing_ok=True)
 
 
 def make_folder(path: str | Path) -> Path:

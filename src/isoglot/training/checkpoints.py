@@ -177,18 +177,14 @@ def chosen(
 def _decided(asked: str | bool, output: str | Path) -> tuple[str | None, str | None]:
     """Folder and problem, so that an error reaches every rank and none waits for another."""
     try:
-        if asked is True:
-            folder = newest(output)
-            return (None if folder is None else str(folder)), None
-        why = why_incomplete(str(asked))
+        folder = newest(output) if asked is True else Path(str(asked))
+        if asked is not True and (why := why_incomplete(str(asked))) is not None:
+            return None, (
+                f"checkpoint {asked} cannot be used: {why}; resume from the newest complete one with `--resume`"
+            )
     except TrainingError as error:
         return None, str(error)
-    if why is None:
-        return str(asked), None
-    return (
-        None,
-        f"checkpoint {asked} cannot be used: {why}; resume from the newest complete one with `--resume`",
-    )
+    return (None if folder is None else str(folder)), None
 
 
 def _damage(path: Path, size: int, digest: str) -> str | None:

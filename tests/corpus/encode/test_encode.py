@@ -299,7 +299,7 @@ def test_slow_tokenizers_and_wrong_columns(tmp_path):
 def test_the_cache_is_found_by_content(tmp_path, monkeypatch):
     tokenizer, corpus = tiny_tokenizer(), tiny_bitext(12)
     first = encode_stream(corpus, tokenizer, cache_dir=tmp_path)
-    monkeypatch.setattr("isoglot.corpus.encode.encode._write", None)  # encoding again would fail
+    monkeypatch.setattr("isoglot.corpus.encode.encode.write_batches", None)  # encoding again would fail
     tokenizer("a call with truncation must not matter", truncation=True, max_length=4, padding="max_length")
     same = Dataset.from_dict(corpus.to_dict(), features=corpus.features)
     again = encode_stream(same, tokenizer, cache_dir=tmp_path)

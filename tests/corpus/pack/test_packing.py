@@ -157,7 +157,7 @@ def test_a_block_holds_one_language(packed):
 
 def test_packing_is_cached_and_repeats(packed, tmp_path, monkeypatch):
     stream, blocks, tokenizer = packed(tiny_text(20), mode="documents", block=64)
-    monkeypatch.setattr("isoglot.corpus.pack.packing._write", None)
+    monkeypatch.setattr("isoglot.corpus.pack.packing.write_batches", None)
     again = pack_stream(
         stream, tokenizer, options=PackOptions(mode="documents", block=64), cache_dir=tmp_path
     )

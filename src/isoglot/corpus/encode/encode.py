@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.batch import BatchEncoder, EncodeOptions, Kind
 from isoglot.corpus.encode.pieces import PieceEncoder
-from isoglot.corpus.encode.store import StreamWriter, cached_stream, content_hash, flat_array
+from isoglot.corpus.encode.store import cached_stream, content_hash, flat_array, write_batches
 from isoglot.corpus.encode.templates import pair_template, single_template
 from isoglot.errors import ConfigurationError
 from isoglot.schema import ALIGNED, BITEXT, LEXICON, TEXT, require
@@ -109,20 +110,27 @@ def encode_stream(
         str(encoder.specials),
         options.model_dump_json(exclude={"kind"}),
     )
-    name = f"{kind}-{hashlib.blake2b('|'.join(parts).encode(), digest_size=10).hexdigest()}"
+
+    def batches(start: int, counts: Counter[str]) -> Iterator[dict[str, Any]]:
+        rows = corpus.select(range(start, min(start + _SHARD, len(corpus)))).with_format("arrow")
+        for table in rows.iter(batch_size=_BATCH):
+            columns = {column: flat_array(table.column(column)) for column in table.column_names}
+            encoded, found = encoder.encode(columns, first_row=counts["examples"])
+            yield encoded
+            counts.update(found)
+            if progress is not None:
+                progress(counts["examples"], len(corpus))
 
     def make(folder: Path) -> dict[str, Any]:
-        counts = _write(corpus, encoder, folder, progress)
+        counts: Counter[str] = Counter()
+        for number, start in enumerate(range(0, len(corpus), _SHARD)):
+            write_batches(batches(start, counts), folder / f"data-{number:05d}.arrow", STREAMS[kind])
         if counts["kept"] == 0:
             raise ConfigurationError(_nothing_left(counts, kind, options))
-        return {
-            "kind": kind,
-            "options": options.model_dump(exclude={"kind"}),
-            "specials": specials,
-            "counts": counts,
-        }
+        told = {"kind": kind, "options": options.model_dump(exclude={"kind"})}
+        return {**told, "specials": specials, "counts": counts}
 
-    return cached_stream(name, make, cache_dir=cache_dir)
+    return cached_stream(kind, parts, make, cache_dir=cache_dir)
 
 
 def _chosen_columns(corpus: Dataset, kind: Kind) -> Dataset:
@@ -133,25 +141,6 @@ def _chosen_columns(corpus: Dataset, kind: Kind) -> Dataset:
         needed = {"text": TEXT, "bitext": BITEXT, "lexicon": LEXICON, "aligned": ALIGNED}[kind]
     chosen: Dataset = require(corpus, needed, role=f"{kind} corpus to encode").select_columns(list(needed))
     return chosen
-
-
-def _write(
-    corpus: Dataset, encoder: BatchEncoder, folder: Path, progress: Callable[[int, int], None] | None
-) -> dict[str, int]:
-    """Encode all rows into shards, batch by batch; the counts of all batches together."""
-    total, counts = len(corpus), {"examples": 0, "kept": 0}
-    for number, start in enumerate(range(0, total, _SHARD)):
-        rows = corpus.select(range(start, min(start + _SHARD, total))).with_format("arrow")
-        with StreamWriter(folder / f"data-{number:05d}.arrow", STREAMS[encoder.kind]) as writer:
-            for table in rows.iter(batch_size=_BATCH):
-                columns = {name: flat_array(table.column(name)) for name in table.column_names}
-                encoded, found = encoder.encode(columns, first_row=counts["examples"])
-                writer.write(encoded)
-                for key, value in found.items():
-                    counts[key] = counts.get(key, 0) + value
-                if progress is not None:
-                    progress(counts["examples"], total)
-    return counts
 
 
 def _nothing_left(counts: Mapping[str, int], kind: Kind, options: EncodeOptions) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -86,51 +86,34 @@ def list_array(values: NDArray[Any], lengths: NDArray[Any], *, width: int | None
     return pa.ListArray.from_arrays(offsets, flat)
 
 
-class StreamWriter:
-    """Writes record batches of one schema to an Arrow file that :class:`datasets.Dataset` maps into memory."""
-
-    def __init__(self, path: Path, features: Features) -> None:
-        self.schema = features.arrow_schema
-        self._file = pa.OSFile(str(path), "wb")
-        self._writer = pa.ipc.new_stream(self._file, self.schema)
-        self.rows = 0
-
-    def write(self, columns: Mapping[str, Any]) -> None:
-        """Append rows, given as one Arrow array (or list) a column."""
-        arrays = [
-            column if isinstance(column, pa.Array) else pa.array(column, type=field.type)
-            for field, column in ((f, columns[f.name]) for f in self.schema)
-        ]
-        arrays = [array.cast(field.type) for array, field in zip(arrays, self.schema, strict=True)]
-        if len(arrays[0]):
-            self._writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=self.schema))
-            self.rows += len(arrays[0])
-
-    def close(self) -> None:
-        """Finish the file."""
-        self._writer.close()
-        self._file.close()
-
-    def __enter__(self) -> StreamWriter:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+def write_batches(batches: Iterable[Mapping[str, Any]], path: Path, features: Features) -> int:
+    """Write batches of columns to an Arrow file that :class:`datasets.Dataset` maps into memory; the number of rows."""
+    schema, rows = features.arrow_schema, 0
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, schema) as writer:
+        for columns in batches:
+            table = pa.Table.from_pydict(columns, schema=schema)
+            if table.num_rows:
+                writer.write_table(table)
+                rows += table.num_rows
+    return rows
 
 
 def cached_stream(
-    name: str,
+    kind: str,
+    parts: Sequence[str],
     make: Callable[[Path], Mapping[str, Any]],
     *,
     cache_dir: str | Path | None,
 ) -> Dataset:
-    """The stream of this name, made now if the cache does not hold it.
+    """The stream that all these parts decide, made now if the cache does not hold it.
 
-    Of several processes that want the same stream, one makes it and the others wait.
+    ``make``: Writes ``*.arrow`` files into the folder it is given and returns the manifest.
+    ``cache_dir``: Where streams are kept; ``isoglot`` in the ``datasets`` cache if ``None``.
     """
     root = Path(cache_dir) if cache_dir is not None else Path(datasets.config.HF_DATASETS_CACHE) / "isoglot"
-    make_once(root / name, {}, make, what="stream", name=MANIFEST)
-    return open_stream(root / name)
+    place = root / f"{kind}-{hashlib.blake2b('|'.join(parts).encode(), digest_size=10).hexdigest()}"
+    make_once(place, {}, make, what="stream", name=MANIFEST)
+    return open_stream(place)
 
 
 def open_stream(path: str | Path) -> Dataset:

@@ -135,36 +135,35 @@ class Filters:
         return passed
 
     def _right_script(self, texts: list[list[str]], languages: Sequence[str]) -> Mask:
-        passed = np.ones(len(texts[0]), dtype=bool)
-        if self._options.min_script_share is not None:
-            for side, language in zip(texts, languages, strict=True):
-                share = script_share(side, scripts_of(language, self._options.scripts))
-                passed &= share >= self._options.min_script_share
+        least = self._options.min_script_share
+        if least is None:
+            return np.ones(len(texts[0]), dtype=bool)
+        scripts = [scripts_of(language, self._options.scripts) for language in languages]
+        shares = [script_share(side, own) for side, own in zip(texts, scripts, strict=True)]
+        passed: Mask = np.min(shares, axis=0) >= least
         return passed
 
     def _right_length(self, texts: list[list[str]]) -> Mask:
         """PPA: `min_pieces` 10 for either side, `max_pair_pieces` 128 for both and their special tokens."""
-        options = self._options
-        passed = np.ones(len(texts[0]), dtype=bool)
-        if (options.min_pieces, options.max_pieces, options.max_pair_pieces) == (None, None, None):
-            return passed
-        pieces = [self._count_pieces(side) for side in texts]
-        for counts in pieces:
-            passed &= counts >= (options.min_pieces or 0)
-            if options.max_pieces is not None:
-                specials = self._tokenizer.num_special_tokens_to_add(is_pair=False)
-                passed &= counts + specials <= options.max_pieces
-        if options.max_pair_pieces is not None:
-            specials = self._tokenizer.num_special_tokens_to_add(is_pair=True)
-            passed &= sum(pieces) + specials <= options.max_pair_pieces
+        least, most, together = (
+            getattr(self._options, name) for name in ("min_pieces", "max_pieces", "max_pair_pieces")
+        )
+        if (least, most, together) == (None, None, None):
+            return np.ones(len(texts[0]), dtype=bool)
+        pieces = np.array([self._count_pieces(side) for side in texts])
+        passed: Mask = pieces.min(axis=0) >= (least or 0)
+        for limit, counts, pair in ((most, pieces.max(axis=0), False), (together, pieces.sum(axis=0), True)):
+            if limit is not None:
+                passed &= counts + self._tokenizer.num_special_tokens_to_add(is_pair=pair) <= limit
         return passed
 
     def _right_ratio(self, texts: list[list[str]]) -> Mask:
         if self._options.max_length_ratio is None:
             return np.ones(len(texts[0]), dtype=bool)
-        first, second = (np.fromiter(map(len, side), np.int64, len(side)) for side in texts)
-        shorter = np.maximum(np.minimum(first, second), 1)
-        return np.maximum(first, second) <= self._options.max_length_ratio * shorter
+        lengths = np.array([list(map(len, side)) for side in texts])
+        shorter = np.maximum(lengths.min(axis=0), 1)
+        passed: Mask = lengths.max(axis=0) <= self._options.max_length_ratio * shorter
+        return passed
 
     def _count_pieces(self, texts: list[str]) -> NDArray[np.int64]:
         counts = np.empty(len(texts), np.int64)

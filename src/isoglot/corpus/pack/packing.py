@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ from datasets import Dataset, Features, List, Value
 from pydantic import Field, model_validator
 from transformers import PreTrainedTokenizerBase
 
-from isoglot.corpus.encode.store import StreamWriter, cached_stream, content_hash, list_array
+from isoglot.corpus.encode.store import cached_stream, content_hash, list_array, write_batches
 from isoglot.corpus.encode.templates import Template, single_template
 from isoglot.corpus.pack.blocks import Block, Text, divide, renumbered, rows_of, slice_text
 from isoglot.errors import ConfigurationError
@@ -110,23 +110,23 @@ def pack_stream(
         options.model_dump_json(),
         repr((template.prefix.tolist(), template.suffix.tolist(), tokenizer.pad_token_id)),
     )
-    name = f"packed-{hashlib.blake2b('|'.join(parts).encode(), digest_size=10).hexdigest()}"
 
     def make(folder: Path) -> dict[str, Any]:
         blocks = packer.pairs(stream) if options.mode == "xlm_pairs" else packer.texts(stream)
-        written = _write(blocks, folder / "data-00000.arrow", _features(options))
+        features = _features(options)
+        held = iter(lambda: list(islice(blocks, _WRITE_ROWS)), [])
+        written = write_batches(
+            (_batched(some, features) for some in held), folder / "data-00000.arrow", features
+        )
         if written == 0:
             raise ConfigurationError(
                 f"pack: no block of {options.block} tokens came of {len(stream)} examples ({packer.counts}); "
                 "give more text or a smaller block"
             )
-        return {
-            "kind": "packed",
-            "options": options.model_dump(),
-            "counts": packer.counts | {"blocks": written},
-        }
+        counts = packer.counts | {"blocks": written}
+        return {"kind": "packed", "options": options.model_dump(), "counts": counts}
 
-    return cached_stream(name, make, cache_dir=cache_dir)
+    return cached_stream("packed", parts, make, cache_dir=cache_dir)
 
 
 class _Packer:
@@ -276,26 +276,11 @@ def _features(options: PackOptions) -> Features:
     )
 
 
-def _write(blocks: Iterator[dict[str, Any]], path: Path, features: Features) -> int:
-    """Write blocks in batches; how many there were."""
-    held: list[dict[str, Any]] = []
-    with StreamWriter(path, features) as writer:
-        for block in blocks:
-            held.append(block | {"length": len(block["input_ids"])})
-            if len(held) == _WRITE_ROWS:
-                writer.write(_batched(held, features))
-                held.clear()
-        if held:
-            writer.write(_batched(held, features))
-        return writer.rows
-
-
 def _batched(blocks: list[dict[str, Any]], features: Features) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, kind in features.items():
+    found: dict[str, Any] = {"length": [len(block["input_ids"]) for block in blocks]}
+    for name in features.keys() - {"length"}:
         values = [block[name] for block in blocks]
-        if isinstance(kind, List):
-            found[name] = list_array(np.concatenate(values), np.array([len(v) for v in values]))
-        else:
-            found[name] = values
+        if isinstance(features[name], List):
+            values = list_array(np.concatenate(values), np.array([len(v) for v in values]))
+        found[name] = values
     return found

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, TypeVar, cast
 
 import numpy as np
-import zstandard
+import pyarrow as pa
 
 from isoglot.errors import InputError
 from isoglot.runs.records import parse_object
@@ -56,36 +56,6 @@ class ByteCounter:
         return self._done + sum(h.tell() for h in self._open)
 
 
-class _Zstandard(io.RawIOBase):
-    """A reader of one or more zstd frames that, unlike the library's own, notices a missing end."""
-
-    def __init__(self, raw: IO[bytes]) -> None:
-        self._raw = raw
-        self._frame = zstandard.ZstdDecompressor().decompressobj()
-        self._started = False
-        self._ready = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, target: object) -> int:
-        while not self._ready:
-            packed = (self._frame.unused_data if self._frame.eof else b"") or self._raw.read(1 << 16)
-            if not packed:
-                if self._started and not self._frame.eof:
-                    raise EOFError("the last zstd frame has no end")
-                return 0
-            if self._frame.eof:
-                self._frame = zstandard.ZstdDecompressor().decompressobj()
-            self._started = True
-            self._ready = self._frame.decompress(packed)
-        view = memoryview(target).cast("B")  # type: ignore[arg-type]
-        size = min(len(view), len(self._ready))
-        view[:size] = self._ready[:size]
-        self._ready = self._ready[size:]
-        return size
-
-
 def open_bytes(path: str, meter: ByteCounter | None = None) -> tuple[IO[bytes], IO[bytes]]:
     """Open a file for reading, unpacked if its first bytes say that it is packed.
 
@@ -120,7 +90,7 @@ def open_bytes(path: str, meter: ByteCounter | None = None) -> tuple[IO[bytes], 
     if packing == ".xz":
         return lzma.LZMAFile(handle), handle
     if packing == ".zst":
-        return io.BufferedReader(_Zstandard(handle), _BLOCK), handle
+        return pa.CompressedInputStream(pa.PythonFile(handle, "r"), "zstd"), handle
     return handle, handle
 
 
@@ -238,8 +208,9 @@ class LineFile:
     def _read(self, line: int) -> bytes:
         try:
             # not read(): a damaged file would take with it all that was unpacked before the damage
-            return cast("bytes", self._stream.read1(_BLOCK))  # type: ignore[attr-defined]
-        except (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
+            size = min(_BLOCK, 1 << 16) if isinstance(self._stream, pa.NativeFile) else _BLOCK
+            return cast("bytes", self._stream.read1(size))  # type: ignore[attr-defined]
+        except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
             raise InputError(
                 f"the packed file is cut off or damaged here ({error}); fetch or pack it again, then check it with "
                 f"`{_checker(self.path)}`",
