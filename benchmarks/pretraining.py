@@ -47,8 +47,8 @@ from isoglot.modules.encodings import Encodings
 from isoglot.modules.load import load_masked_lm
 from isoglot.objectives.masked_lm import MaskedLM
 from isoglot.training.batches import BatchOptions, bucket_positions
-from isoglot.training.collate import Collator
 from isoglot.training.callbacks import real_tokens
+from isoglot.training.collate import Collator
 from isoglot.training.mixture import Mixture
 from isoglot.training.model import AlignmentModel
 from isoglot.training.trainer import AlignmentTrainer
