@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel
 
-from isoglot.align.embedding.loading import load_encoder
 from isoglot.align.files.pairs import bitext_sources
 from isoglot.align.score_file import layer_numbers
 from isoglot.analysis.checkpoint_score import CheckpointScore, checkpoint_alignment_score
@@ -157,11 +156,6 @@ def analyse_alignment(job: Job, request: AlignmentRequest) -> list[Result]:
         job.report.progress("checkpoints", number, len(job.subjects))
     append(job.out / FILE_NAME, rows, only_new=True)
     return rows
-
-
-def open_encoder(subject: Subject) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """A checkpoint's encoder in float32 and its tokenizer."""
-    return load_encoder(str(subject.source))
 
 
 def asked_layers(text: str, model: PreTrainedModel) -> list[int]:

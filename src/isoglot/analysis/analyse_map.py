@@ -10,8 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from isoglot.align.embedding.loading import load_encoder
 from isoglot.analysis import word_map
-from isoglot.analysis.analyse import Job, asked_layers, corpus_rows, open_encoder
+from isoglot.analysis.analyse import Job, asked_layers, corpus_rows
 from isoglot.analysis.options import MapRequest
 from isoglot.checks import is_number
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
@@ -38,7 +39,7 @@ def analyse_map(job: Job, request: MapRequest) -> list[Path]:
     )
     panels = []
     for subject in job.subjects:
-        model, tokenizer = open_encoder(subject)
+        model, tokenizer = load_encoder(subject.source)
         if request.layer is None:
             source, target = (
                 word_map.static_vectors(model, tokenizer, [pair[side] for pair in pairs]) for side in (0, 1)

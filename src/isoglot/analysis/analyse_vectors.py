@@ -10,7 +10,8 @@ from typing import Any
 
 from torch import Tensor
 
-from isoglot.analysis.analyse import Job, asked_layers, corpus_rows, open_encoder
+from isoglot.align.embedding.loading import load_encoder
+from isoglot.analysis.analyse import Job, asked_layers, corpus_rows
 from isoglot.analysis.geometry import anisotropy, hubness, top_component_share
 from isoglot.analysis.options import GeometryRequest, SimilarityRequest
 from isoglot.analysis.similarity import linear_cka, neighbour_overlap, retrieval
@@ -29,7 +30,7 @@ def analyse_similarity(job: Job, request: SimilarityRequest) -> list[Path]:
     series: dict[str, list[LineSeries]] = {measure: [] for measure in request.measures}
     count = 0
     for subject in job.subjects:
-        model, tokenizer = open_encoder(subject)
+        model, tokenizer = load_encoder(subject.source)
         layers = asked_layers(request.layers, model)
         step = partial(job.report.progress, subject.label)
         if request.level == "sentence":
@@ -64,7 +65,7 @@ def analyse_geometry(job: Job, request: GeometryRequest) -> list[Path]:
     languages = _languages(rows, request.corpus[0])
     series: dict[str, list[LineSeries]] = {measure: [] for measure in request.measures}
     for subject in job.subjects:
-        model, tokenizer = open_encoder(subject)
+        model, tokenizer = load_encoder(subject.source)
         layers = asked_layers(request.layers, model)
         prefix = f"{subject.label}, " if len(job.subjects) > 1 else ""
         sides: list[dict[int, Tensor]] = [

@@ -9,12 +9,9 @@ from typing import Literal
 import numpy as np
 import torch
 from torch import Tensor
-from transformers import AutoModel
 
-from isoglot.corpus.encode.load_tokenizer import load_tokenizer
+from isoglot.align.embedding.loading import load_encoder
 from isoglot.errors import ConfigurationError
-from isoglot.modules.checkpoint import load_checkpoint, require_room_for
-from isoglot.modules.devices import resolve_device
 from isoglot.modules.encoder import encode_to_layer, hidden_size, input_embeddings, num_layers
 from isoglot.modules.encoder import max_length as encoder_length
 from isoglot.modules.finite import require_finite
@@ -42,10 +39,7 @@ class TextEncoder:
         pooling: Pooling = "mean",
         max_length: int | None = None,
     ) -> None:
-        self.tokenizer = load_tokenizer(checkpoint)
-        self.model = load_checkpoint(AutoModel, checkpoint, new_head=True)
-        require_room_for(self.tokenizer, self.model, checkpoint)
-        self.model.to(resolve_device())  # type: ignore[arg-type]
+        self.model, self.tokenizer = load_encoder(checkpoint)
         self.layer = self._checked(layer)
         require_choices(TextEncoder, pooling=pooling)
         self.pooling = pooling
