@@ -53,7 +53,12 @@ def by_statistics(sources: Sequence[Source], request: AlignRequest, warn: Warn) 
         if isinstance(aligner, Eflomal):
             table = _program(aligner).align_words(source.sentences(), target.sentences())
         else:
-            table = _learned(source, target, aligner)
+            learner = StatisticalAligner(
+                aligner.kind, lowercase=aligner.lowercase, **aligner.decoding(), **dict(aligner.options)
+            )
+            keep = aligner.save is not None or aligner.lexicon is not None
+            table = learner.fit_align_sides(source, target, keep=keep).links
+            _keep(learner, aligner)
         links = _kept(table.rows(0, own), source.lengths[:own], target.lengths[:own], aligner)
         if shown:
             again = read_pairs(sources, mode=request.words, warn=lambda *_: None)
@@ -66,17 +71,6 @@ def _program(aligner: Eflomal) -> EflomalAligner:
     return EflomalAligner(
         symmetrisation=aligner.symmetrisation, program=aligner.program, arguments=aligner.arguments
     )
-
-
-def _learned(source: Side, target: Side, wanted: FastAlign | Hmm) -> LinkTable:
-    """The links of all of the text by a model that learns from it."""
-    aligner = StatisticalAligner(
-        wanted.kind, lowercase=wanted.lowercase, **wanted.decoding(), **dict(wanted.options)
-    )
-    keep = wanted.save is not None or wanted.lexicon is not None
-    links = aligner.fit_align_sides(source, target, keep=keep).links
-    _keep(aligner, wanted)
-    return links
 
 
 def _by_loaded(wanted: Saved, sources: Sequence[Source], request: AlignRequest, warn: Warn) -> Found:

@@ -12,7 +12,7 @@ Source: Och & Ney 2003 (*A systematic comparison of various statistical alignmen
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from isoglot.align.alignment import Alignment
@@ -57,12 +57,7 @@ class AlignmentScore:
     possible_hits: int = 0  # |A ∩ P|
 
     def __add__(self, other: AlignmentScore) -> AlignmentScore:
-        return AlignmentScore(
-            self.links + other.links,
-            self.sure + other.sure,
-            self.sure_hits + other.sure_hits,
-            self.possible_hits + other.possible_hits,
-        )
+        return AlignmentScore(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
     @property
     def precision(self) -> float:

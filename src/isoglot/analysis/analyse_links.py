@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -48,7 +47,11 @@ def analyse_layers(job: Job, request: LayersRequest) -> list[Path]:
         file = request.name if len(found) == 1 else f"{request.name}-{name}"
         job.figure(file, _lines(name, series, request))
     if len(found) > 1:
-        mean = [_mean(lines) for lines in zip(*found.values(), strict=True)]
+        mean = [
+            LineSeries(label=lines[0].label, x=lines[0].x,
+                       y=[fmean(values) for values in zip(*(line.y for line in lines), strict=True)])
+            for lines in zip(*found.values(), strict=True)  # of each checkpoint and method
+        ]  # fmt: skip
         job.figure(f"{request.name}-mean", _lines(f"mean of {', '.join(found)}", mean, request))
     return job.written
 
@@ -82,12 +85,6 @@ def analyse_alignments(job: Job, request: AlignmentsRequest) -> list[Path]:
             f"{request.name}_{name}.jsonl", "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
         )
     return job.written
-
-
-def _mean(lines: Sequence[LineSeries]) -> LineSeries:
-    """The mean over gold files of one checkpoint's and method's lines."""
-    values = [fmean(values) for values in zip(*(line.y for line in lines), strict=True)]
-    return LineSeries(label=lines[0].label, x=lines[0].x, y=values)
 
 
 def _lines(name: str, series: list[LineSeries], request: LayersRequest) -> Lines:

@@ -101,7 +101,10 @@ def encode(
         return {layer: tensor[:0] for layer, tensor in states.items()}
     last = num_layers(model)
     for layer in layers:
-        _check_layer(layer, last)
+        if not 0 <= layer <= last:
+            raise ConfigurationError(
+                f"layer {layer} asked for, the encoder has layers 0 (embeddings) to {last}; choose one"
+            )
     inner = sorted({layer for layer in layers if layer != last})
     modules = layer_modules(model) if inner else []
     states = {}
@@ -159,13 +162,6 @@ def _one_row(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {
         name: values.new_full((1, *values.shape[1:]), int(name in filled)) for name, values in inputs.items()
     }
-
-
-def _check_layer(layer: int, last: int) -> None:
-    if not 0 <= layer <= last:
-        raise ConfigurationError(
-            f"layer {layer} asked for, the encoder has layers 0 (embeddings) to {last}; choose one"
-        )
 
 
 def _stop(_: Tensor) -> None:

@@ -211,52 +211,35 @@ def _compare(model: PreTrainedModel, head: MaskedLMHead) -> None:
         raise _unknown_head(model, "the logits of the head found differ from the model's own")
 
 
-def _bert(model: Any) -> _Parts:
-    predictions = model.cls.predictions
-    return HeadTransform(predictions.transform), predictions.decoder.weight, predictions.decoder.bias
-
-
-def _roberta(model: Any) -> _Parts:
-    head = model.lm_head
-    return (
-        HeadTransform(head.dense, nn.functional.gelu, head.layer_norm),
-        head.decoder.weight,
-        head.decoder.bias,
-    )
-
-
-def _distilbert(model: Any) -> _Parts:
-    transform = HeadTransform(model.vocab_transform, model.activation, model.vocab_layer_norm)
-    return transform, model.vocab_projector.weight, model.vocab_projector.bias
+def _parts(output: Any, *layers: Any) -> _Parts:
+    """The output layer and what stands before it."""
+    return HeadTransform(*layers), output.weight, output.bias
 
 
 def _deberta(model: Any) -> _Parts:
     head = model.lm_predictions.lm_head
-    return (
-        HeadTransform(head.dense, head.transform_act_fn, head.LayerNorm),
-        model.get_input_embeddings().weight,
-        head.bias,
-    )
+    transform = HeadTransform(head.dense, head.transform_act_fn, head.LayerNorm)
+    return transform, model.get_input_embeddings().weight, head.bias
 
 
-def _modernbert(model: Any) -> _Parts:
-    return HeadTransform(model.head), model.decoder.weight, model.decoder.bias
-
-
-def _albert(model: Any) -> _Parts:
-    head = model.predictions
-    return HeadTransform(head.dense, head.activation, head.LayerNorm), head.decoder.weight, head.decoder.bias
-
-
-def _electra(model: Any) -> _Parts:
-    return (
-        HeadTransform(model.generator_predictions),
-        model.generator_lm_head.weight,
-        model.generator_lm_head.bias,
-    )
-
-
-_FAMILIES: tuple[_Finder, ...] = (_bert, _roberta, _distilbert, _deberta, _albert, _modernbert, _electra)
+_FAMILIES: tuple[_Finder, ...] = (
+    lambda bert: _parts(bert.cls.predictions.decoder, bert.cls.predictions.transform),
+    lambda roberta: _parts(
+        roberta.lm_head.decoder, roberta.lm_head.dense, nn.functional.gelu, roberta.lm_head.layer_norm
+    ),
+    lambda distil: _parts(
+        distil.vocab_projector, distil.vocab_transform, distil.activation, distil.vocab_layer_norm
+    ),
+    _deberta,
+    lambda albert: _parts(
+        albert.predictions.decoder,
+        albert.predictions.dense,
+        albert.predictions.activation,
+        albert.predictions.LayerNorm,
+    ),
+    lambda modern: _parts(modern.decoder, modern.head),
+    lambda electra: _parts(electra.generator_lm_head, electra.generator_predictions),
+)
 """Each reads the parts of its family, so that relatives (CamemBERT, MPNet, mmBERT) are found too."""
 
 

@@ -51,7 +51,8 @@ def word_index(word_ids: Tensor, input_ids: Tensor) -> WordIndex:
     )
     # Polynomial hash over the position inside the word: order matters, and it needs no loop over words.
     inside = (position - first.gather(1, slot)).clamp(min=0)
-    weight = _powers(length, word_ids.device)[inside]
+    powers = [pow(_HASH_BASE, k, _HASH_MODULUS) for k in range(length)]
+    weight = torch.tensor(powers, device=word_ids.device)[inside]
     mixed = ((input_ids + 1) * weight) % _HASH_MODULUS
     fingerprint = position.new_zeros((batch, words)).scatter_add(1, slot, torch.where(present, mixed, 0))
     return WordIndex(word_ids, first, last, fingerprint % _HASH_MODULUS)
@@ -109,11 +110,3 @@ def word_links(
         same = query.fingerprint[found[:, 0], found[:, 1]] == key.fingerprint[found[:, 0], found[:, 2]]
         found = found[~same]
     return found
-
-
-def _powers(length: int, device: torch.device) -> Tensor:
-    values, value = [], 1
-    for _ in range(length):
-        values.append(value)
-        value = value * _HASH_BASE % _HASH_MODULUS
-    return torch.tensor(values, device=device)

@@ -17,7 +17,7 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.pieces import PieceEncoder
-from isoglot.modules.encoder import dropout_off, encode, encode_to_layer, hidden_size, max_length
+from isoglot.modules.encoder import dropout_off, encode, hidden_size, max_length
 from isoglot.modules.finite import require_finite
 
 
@@ -173,21 +173,17 @@ def _encode(
         ids, rows, columns, where = _assemble(
             tokenizer, sentences, [inputs[i] for i in batch], offsets, max(lengths[i] for i in batch)
         )
+        own = torch.tensor([lengths[i] for i in batch])
         tensors = {
             "input_ids": ids.to(device),
-            "attention_mask": _prefix_mask([lengths[i] for i in batch], ids.shape[1]).to(device),
+            "attention_mask": (torch.arange(ids.shape[1])[None] < own[:, None]).long().to(device),
         }
         place, row, column = (torch.from_numpy(a).to(device) for a in (where, rows, columns))
-        for layer, states in _states(model, tensors, layers).items():
+        with torch.no_grad(), dropout_off(model.base_model):
+            found = encode(model, tensors, layers=layers)
+        for layer, states in found.items():
             tables[layer][place] = require_finite(states[row, column], f"hidden states of layer {layer}")
     return {layer: PieceStates(table, offsets) for layer, table in tables.items()}
-
-
-def _states(model: PreTrainedModel, inputs: dict[str, Tensor], layers: tuple[int, ...]) -> dict[int, Tensor]:
-    if len(layers) == 1:
-        return {layers[0]: encode_to_layer(model, inputs, layers[0], training=False)}
-    with torch.no_grad(), dropout_off(model.base_model):
-        return encode(model, inputs, layers=layers)
 
 
 def _batches(lengths: list[int], max_tokens: int) -> Iterator[list[int]]:
@@ -223,7 +219,3 @@ def _assemble(
             where.append(kept + offsets[part.sentence])
             column += size + 1
     return torch.from_numpy(ids), np.concatenate(rows), np.concatenate(columns), np.concatenate(where)
-
-
-def _prefix_mask(lengths: list[int], width: int) -> Tensor:
-    return (torch.arange(width)[None] < torch.tensor(lengths)[:, None]).long()
