@@ -121,7 +121,7 @@ def test_a_table_of_no_paper_has_ours_alone() -> None:
     cells = [Cell(table="demo", row=(r,), column=(c,), value=v) for r, c, v in (("b", "x", 1), ("a", "y", 2))]
     (table,) = compare(cells)
     assert [(row.header, texts(row)) for row in table.rows] == [("b", ["1.0", "–"]), ("a", ["–", "2.0"])]
-    assert table.paper == "" and table.title == "demo"
+    assert table.title == "demo"
 
 
 @pytest.mark.parametrize(

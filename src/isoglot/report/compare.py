@@ -10,7 +10,7 @@ from itertools import combinations
 from isoglot.report.languages import language_name
 from isoglot.report.papers import PAPERS, PaperColumn, PaperRow, PaperTable, PaperValue, paper_table
 from isoglot.report.stats import Score, margin
-from isoglot.report.table import Column, Row, Table, TableCell, decimals, figure, slug
+from isoglot.report.table import Column, Row, Table, TableCell, slug
 from isoglot.results import Cell
 
 _TOGETHER = ("transformation", "setting", "pairs")
@@ -68,10 +68,8 @@ def _table(name: str, scale: str, cells: Sequence[Cell], *, others: bool) -> Tab
     if known and scale and scale != "paper":
         told.append("At this scale compare the order of rows, not the figures.")
     title = f"{paper.cited}: {paper.title}" if known else name
-    table = Table(
-        slug([name, scale]), title, " ".join(filter(None, told)), "", [], paper=paper.name if known else ""
-    )
-    table.columns = [_heading(column) for column in columns]
+    headings = [_heading(column) for column in columns]
+    table = Table(slug([name, scale]), title, " ".join(filter(None, told)), "", headings)
     wrong: dict[str, list[str]] = defaultdict(list)
     for line in lines:
         _measured_rows(table, paper, line, columns, wrong)
@@ -161,9 +159,7 @@ def _measured_rows(
         if value is None or score is None:
             differences.append(TableCell(""))
         else:
-            difference, digits = score.mean - value.value, decimals(column.metric)
-            text = figure(difference, signed=True, digits=digits)
-            differences.append(TableCell(text, difference, digits=digits))
+            differences.append(TableCell.of(score.mean - value.value, column.metric, signed=True))
     counts = {len(values) for name, values in line.values.items() if name in line.cells} - {0}
     several = f"{min(counts)}–{max(counts)} seeds" if len(counts) > 1 else f"{max(counts, default=0)} seeds"
     told = [several if max(counts, default=1) > 1 else "", f"note {table.note(common)}" if common else ""]
@@ -189,12 +185,9 @@ def _our_cell(table: Table, line: _Line, column: PaperColumn, score: Score | Non
         told.append(f"Over seed{'s' * (score.seeds > 1)} {seeds} alone.")
     if over := line.over.get(column.id):
         told.append(f"Means over {', '.join(over)}, the columns measured.")
-    digits = decimals(column.metric)
     title = f"{score.mean:.3f}, {score.seeds} seed{'s' * (score.seeds > 1)}"
     note = table.note(" ".join(told)) if told else 0
-    return TableCell(
-        figure(score.mean, digits=digits), score.mean, score.sd, note=note, title=title, digits=digits
-    )
+    return TableCell.of(score.mean, column.metric, sd=score.sd, note=note, title=title)
 
 
 def _paper_value(paper: PaperTable, line: _Line, column: PaperColumn) -> PaperValue | None:
@@ -211,12 +204,11 @@ def _printed(
 ) -> TableCell:
     if value is None:
         return TableCell("–")
-    digits, note = decimals(column.metric), 0
-    if value.reason:
-        note = table.note(value.reason)
-        wrong[value.reason].append(f"{place}: {value.printed:g}")
-    title = f"printed as {value.printed:g}" if value.reason else ""
-    return TableCell(figure(value.value, digits=digits), value.value, note=note, title=title, digits=digits)
+    if not value.reason:
+        return TableCell.of(value.value, column.metric)
+    wrong[value.reason].append(f"{place}: {value.printed:g}")
+    note, title = table.note(value.reason), f"printed as {value.printed:g}"
+    return TableCell.of(value.value, column.metric, note=note, title=title)
 
 
 def orderings(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from isoglot.report.languages import language_name, transformation
 from isoglot.report.scores import Measure, Scores, lower_is_better, main_measures, percentage
 from isoglot.report.stats import Score
-from isoglot.report.table import Column, Row, Table, TableCell, decimals, figure, slug
+from isoglot.report.table import Column, Row, Table, TableCell, figure, slug
 
 _QUANTITY_NAMES = {"": "", "zs": "ZS", "sup": "SUP", "delta": "Δ"}
 _METRICS = {"em": "EM", "exact_match": "EM", "f1": "F1", "aer": "AER", "mrr": "MRR"}
@@ -210,7 +210,6 @@ def _cell(scores: Scores, run: str, slot: _Slot) -> TableCell:
         lacking = [lang for lang in slot.languages if scores.mean(slot.measure, run, [lang]) is None]
         why = f"no mean: {', '.join(lacking)} missing" if lacking else "no mean: no seed has everything"
         return TableCell("–", title=why if slot.heading.average else "not measured")
-    digits = decimals(slot.measure.metric)
     seeds = f"{score.seeds} seed{'s' * (score.seeds > 1)}"
     title = f"{score.mean:.3f}, {seeds}, n = {score.examples:,}"
-    return TableCell(figure(score.mean, digits=digits), score.mean, score.sd, title=title, digits=digits)
+    return TableCell.of(score.mean, slot.measure.metric, sd=score.sd, title=title)

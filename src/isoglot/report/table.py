@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Literal
+from typing import Any, Literal
 
 RowKind = Literal["ours", "paper", "difference", "reference", "plain"]
 
@@ -21,6 +21,12 @@ class TableCell:
     note: int = 0  # number of a note of the table, 1-based; 0 for none
     title: str = ""
     digits: int = 1  # after the point, of the standard deviation as of the text
+
+    @classmethod
+    def of(cls, value: float, metric: str, *, signed: bool = False, **more: Any) -> TableCell:
+        """A figure of a metric."""
+        digits = decimals(metric)
+        return cls(figure(value, signed=signed, digits=digits), value, digits=digits, **more)
 
     @property
     def spread(self) -> str:
@@ -62,7 +68,6 @@ class Table:
     """A table.
 
     Args:
-        paper: name of the paper's table that stands beside ours (``weam:Table2``); empty for none.
         secondary: of a metric that is not its task's main one.
         orderings: how many pairs of our runs stand in the paper's order, in the opposite one, and too close to tell.
     """
@@ -74,7 +79,6 @@ class Table:
     columns: list[Column]
     rows: list[Row] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    paper: str = ""
     secondary: bool = False
     orderings: tuple[int, int, int] = (0, 0, 0)
 
