@@ -188,7 +188,8 @@ def validated(
         for mistake in mistakes_of(error, known):
             place = [part for part in mistake.location if part in known]
             reason = f"{what} needs it" if owners and mistake.kind == "missing" else mistake.reason
-            problems.append(f"{called(str(place[-1]))}: {reason}" if place else f"{what}: {reason}")
+            told = called(str(place[-1])) if place else what
+            problems.append(f"{told}: {reason}" if told else reason)
     if problems:
         raise ConfigurationError(problems)
     return result
@@ -196,17 +197,18 @@ def validated(
 
 def _arranged(model: type[BaseModel], values: Mapping[str, Any], known: set[str]) -> dict[str, Any]:
     """Values as nested as the model; the names that it has are added to ``known``."""
-    from isoglot.options import models_in  # noqa: PLC0415 - pydantic is slow to import
+    from isoglot.options import models_in, without_none  # noqa: PLC0415 - pydantic is slow to import
 
     found: dict[str, Any] = {}
     for name, field in model.model_fields.items():
-        inside = models_in(field.annotation)
+        inside = models_in(without_none(field.annotation)[0])
         if len(inside) > 1:
             key = str(field.discriminator)
             chosen = [one for one in inside if values.get(key) in get_args(one.model_fields[key].annotation)]
             inside = tuple(chosen or inside)[:1]
         if inside and name not in values:
-            found[name] = _arranged(inside[0], values, known)
+            own = _arranged(inside[0], values, known)
+            found |= {name: own} if own or field.is_required() else {}
         else:
             known.add(name)
             found |= {name: values[name]} if name in values else {}
@@ -227,7 +229,7 @@ def _reason(item: Any, known: list[str]) -> str:
     if kind == "value_error":
         return str(item["ctx"]["error"])
     if kind == "missing":
-        return "missing"
+        return "too few values given" if isinstance(item["loc"][-1], int) else "missing"
     if kind == "extra_forbidden":
         return f"unknown key; {did_you_mean(item['loc'][-1], known)}" if known else "unknown key"
     if kind == "literal_error":

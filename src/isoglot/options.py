@@ -56,6 +56,14 @@ def option(
     return Field(default, description=description, json_schema_extra=extra, **bounds)
 
 
+def without_none(annotation: Any) -> tuple[Any, bool]:
+    """A type without ``None``, and whether it was one of several."""
+    if get_origin(annotation) not in (Union, UnionType):
+        return annotation, False
+    kinds = [kind for kind in get_args(annotation) if kind is not type(None)]
+    return Union[tuple(kinds)], len(kinds) < len(get_args(annotation))  # noqa: UP007 - as many as there are
+
+
 def models_in(annotation: Any) -> tuple[type[BaseModel], ...]:
     """The models that a value of this type can be: one, those of a union, or none."""
     if isinstance(annotation, type):

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin, get_type_hints
 
 import typer
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from isoglot.checks import Mistake, is_number, mistakes_of
+from isoglot.checks import is_number, validated
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.options import Options, extra_of, flag_of, models_in, option
+from isoglot.options import Options, extra_of, flag_of, models_in, option, without_none
 
 _WIDEST_METAVAR = 30
 
@@ -83,7 +83,7 @@ def _fields(*models: type[BaseModel]) -> Iterator[tuple[str, FieldInfo, bool]]:
     """Name and description of every field that has a flag, nested ones included, and whether it is needed."""
     seen: set[str] = set()
     for name, field in ((name, field) for model in models for name, field in model.model_fields.items()):
-        kind, optional = _without_none(field.annotation)
+        kind, optional = without_none(field.annotation)
         if extra_of(field).get("flags", ()) is None:
             continue
         if inside := models_in(kind):
@@ -133,7 +133,7 @@ def _flag_type(field: FieldInfo) -> tuple[Any, str | None]:
     """The type that the command line reads, and how its value is written where the type does not say it."""
     if extra_of(field).get("commas"):
         return str | None, "VALUE,..."
-    kind, optional = _without_none(field.annotation)
+    kind, optional = without_none(field.annotation)
     origin = get_origin(kind)
     if origin in (dict, Mapping):
         return list[str], "NAME=VALUE"
@@ -145,28 +145,11 @@ def _flag_type(field: FieldInfo) -> tuple[Any, str | None]:
     return kind | None if optional else kind, None
 
 
-def _without_none(annotation: Any) -> tuple[Any, bool]:
-    """A type without ``None``, and whether it was one of several."""
-    if get_origin(annotation) not in (Union, types.UnionType):
-        return annotation, False
-    kinds = [kind for kind in get_args(annotation) if kind is not type(None)]
-    return Union[tuple(kinds)], len(kinds) < len(get_args(annotation))  # noqa: UP007 - as many as there are
-
-
 def _built(model: type[BaseModel], given: Mapping[str, Any]) -> BaseModel:
     """The model, with the values set that were given on the command line."""
-    values: dict[str, Any] = {}
-    for name, field in model.model_fields.items():
-        kind, optional = _without_none(field.annotation)
-        if _is_model(kind):
-            if not optional or any(n in given for n, *_ in _fields(kind)):
-                values[name] = _built(kind, given)
-        elif name in given and extra_of(field).get("flags", ()) is not None:
-            values[name] = _parsed(field, flag_of(name, field), given[name])
-    try:
-        return model.model_validate(values)
-    except ValidationError as error:
-        raise ConfigurationError([_complaint(model, item) for item in mistakes_of(error)]) from error
+    fields = {name: field for name, field, _ in _fields(model)}
+    values = {n: _parsed(f, flag_of(n, f), given[n]) for n, f in fields.items() if n in given}
+    return validated(model, values, called=lambda name: flag_of(name, fields[name]))
 
 
 def _parsed(field: FieldInfo, flag: str, value: Any) -> Any:
@@ -183,14 +166,6 @@ def _parsed(field: FieldInfo, flag: str, value: Any) -> Any:
         pairs = (text.partition("=") for text in value)
         return {name: int(given) if numbers and is_number(given) else given for name, _, given in pairs}
     return value
-
-
-def _complaint(model: type[BaseModel], mistake: Mistake) -> str:
-    if not mistake.location:
-        return mistake.reason
-    name = str(mistake.location[0])
-    few = mistake.kind == "missing" and len(mistake.location) > 1
-    return f"{flag_of(name, model.model_fields[name])}: {'too few values given' if few else mistake.reason}"
 
 
 def _shown(field: FieldInfo) -> Any:
