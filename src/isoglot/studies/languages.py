@@ -17,6 +17,11 @@ from isoglot.studies.steps import Align, Derive, Gold, World
 
 DATA, CORPORA, CHECKPOINTS = "${ISOGLOT_DATA}", "${ISOGLOT_CORPORA}", "${ISOGLOT_CHECKPOINTS}"
 ABSENT = "another paper's checkpoint"
+REAL_SMALL = (
+    "XQuAD stands in for MLQA (no SQuAD here): the first four fifths of its articles to train on, the last to test. "
+    "NLI is trained on MNLI's and SNLI's development sets; XNLI is there in German and Spanish, without translations "
+    "of its training data."
+)
 METRICS = {"em": "exact_match", "acc": "accuracy"}
 """The papers' names of metrics to ours, where they differ."""
 
@@ -97,6 +102,11 @@ def inputs_of(folder: str, names: Sequence[str], *, trees: bool) -> dict[str, di
 def real_data(kind: str) -> list[str]:
     """A task's real data."""
     return _REAL.get(kind, [f"train={_XQUAD}#0:80%", f"test={_XQUAD}#80:100%"])
+
+
+def tuning(lab: Lab, group: str, **more: Any) -> dict[str, Any]:
+    """Settings of fine-tuning from the sizes of a group of tasks, and more."""
+    return {"epochs": lab.size[f"{group}_epochs"], "learning_rate": lab.size[f"{group}_rate"], **more}
 
 
 def world(lab: Lab, language: str) -> Call:

@@ -13,17 +13,7 @@ from isoglot.report.papers import PaperColumn, PaperRow
 from isoglot.studies import languages
 from isoglot.studies.calls import Call, Unavailable, Value
 from isoglot.studies.lab import Handle, Lab, Task
-from isoglot.studies.languages import (
-    ABSENT,
-    CHECKPOINTS,
-    bitext,
-    cao2020,
-    continued,
-    fill,
-    start,
-    task_data,
-    zero_shot,
-)
+from isoglot.studies.languages import ABSENT, CHECKPOINTS
 
 #        name: (tiny, small, paper)
 SIZES: dict[str, tuple[Any, Any, Any]] = {
@@ -63,10 +53,8 @@ ABOUT = {
     ),
     "small": (
         "Real text in five languages, and an encoder of 4 layers trained on both sides of the bitext in place of "
-        "mBERT. 250k, 600k and 2M pairs a language are 3,000, 9,000 and all of them (9,600 to 57,000). XQuAD stands "
-        "in for MLQA (no SQuAD here): the first four fifths of its articles to train on, the last to test. NLI is "
-        "trained on MNLI's and SNLI's development sets; XNLI is there in German and Spanish, without translations "
-        "of its training data."
+        "mBERT. 250k, 600k and 2M pairs a language are 3,000, 9,000 and all of them (9,600 to 57,000). "
+        f"{languages.REAL_SMALL}"
     ),
     "paper": "The paper's own setting. "
     "ISOGLOT_CHECKPOINTS holds mBERT, XLM and XLM-R, ISOGLOT_CORPORA bitext and the tasks' data, translations too.",
@@ -89,18 +77,18 @@ _COPIES = {"xnli": ("fr", "es", "de", "zh", "hi"), "mlqa": ("es", "de", "zh", "h
 def table2(lab: Lab) -> None:
     """XNLI by the number of sentence pairs: zero-shot and translate-train."""
     note = "The paper's rows of mBERT, Cao, XLM and LASER are others' numbers; our mBERT and Cao are trained here."
-    fill(lab, "ppa:Table2", partial(_cell, lab, "xnli"), note=note)
+    languages.fill(lab, "ppa:Table2", partial(_cell, lab, "xnli"), note=note)
 
 
 def table4(lab: Lab) -> None:
     """MLQA (XLT) by the number of sentence pairs: zero-shot and translate-train."""
     note = "The paper's rows of mBERT, XLM and XLM-R are other papers' numbers; ours in all rows of mBERT are one run."
-    fill(lab, "ppa:Table4", partial(_cell, lab, "mlqa"), note=note)
+    languages.fill(lab, "ppa:Table4", partial(_cell, lab, "mlqa"), note=note)
 
 
 def table5(lab: Lab) -> None:
     """Ablations on XNLI: without MoCo, without TLM, with MLM in place of TLM, without code-switching."""
-    fill(lab, "ppa:Table5", partial(_cell, lab, "xnli"), seeds=lab.size["ablation_seeds"])
+    languages.fill(lab, "ppa:Table5", partial(_cell, lab, "xnli"), seeds=lab.size["ablation_seeds"])
 
 
 def _cell(lab: Lab, kind: str, row: PaperRow, column: PaperColumn, seed: int) -> Value:
@@ -108,11 +96,11 @@ def _cell(lab: Lab, kind: str, row: PaperRow, column: PaperColumn, seed: int) ->
     task, language = _task(lab, kind), column.language
     encoder = _encoder(lab, row.system, str(row.attributes.get("pairs", "")), seed)
     if row.setting == "zero-shot":
-        return zero_shot(lab, encoder, task, seed).value(language, column.metric)
+        return languages.zero_shot(lab, encoder, task, seed).value(language, column.metric)
     if lab.scale == "small" and kind == "xnli" and not isinstance(encoder, Unavailable):
         return Value(unavailable="no translated training data here")
     if language == "en" or language not in task.languages:
-        return zero_shot(lab, encoder, task, seed).value(language, column.metric)
+        return languages.zero_shot(lab, encoder, task, seed).value(language, column.metric)
     settings: dict[str, Any] = {"setting": "translate_train"}
     if row.attributes.get("code_switch"):
         settings = {"setting": "code_switch", "epochs": lab.size[f"{kind}_switched"]}
@@ -122,12 +110,12 @@ def _cell(lab: Lab, kind: str, row: PaperRow, column: PaperColumn, seed: int) ->
 
 def _encoder(lab: Lab, system: str, pairs: str, seed: int) -> Handle:
     if system == "mbert":
-        return start(lab, _MBERT)
+        return languages.start(lab, _MBERT)
     if system == "laser":
         return Unavailable("LASER, another paper's sentence encoder: table only")
     if system == "cao2020":
         few = ("fr", "es", "de")
-        return cao2020(lab, _MBERT, lab.at(few, few, ("bg", "de", "el", "es", "fr")), seed)
+        return languages.cao2020(lab, _MBERT, lab.at(few, few, ("bg", "de", "el", "es", "fr")), seed)
     if system in _OTHERS:
         if lab.scale != "paper":
             return Unavailable(ABSENT)
@@ -149,7 +137,7 @@ def _ppa(lab: Lab, system: str, pairs: str, seed: int) -> Call:
     if lab.scale != "paper":
         stream |= {
             "min_pieces": size["min_pieces"],
-            "sources": [bitext(lab, code) for code in _COPIES["xnli"]],
+            "sources": [languages.bitext(lab, code) for code in _COPIES["xnli"]],
         }
         stream |= lab.at({"max_pair_pieces": None}, {}, {})
         contrast = {
@@ -170,19 +158,15 @@ def _ppa(lab: Lab, system: str, pairs: str, seed: int) -> Call:
         "train": train,
     }
     run = system if pairs == "250k" else f"{system} pairs={pairs}"
-    return continued(lab, run, _RECIPES[system], start(lab, _MBERT), sections, seed=seed)
+    return languages.continued(lab, run, _RECIPES[system], languages.start(lab, _MBERT), sections, seed=seed)
 
 
 def _task(lab: Lab, kind: str) -> Task:
-    size, copies = lab.size, _COPIES[kind]
+    copies = _COPIES[kind]
     if kind == "xnli":
         spoken = lab.at(copies, ("es", "de"), ("fr", "es", "de", "bg", "ar", "zh", "hi"))
     else:
         spoken = lab.at(copies, copies, ("ar", "de", "es", "hi", "zh"))
-    train = {
-        "epochs": size[f"{kind}_epochs"],
-        "learning_rate": size[f"{kind}_rate"],
-        "warmup": size["warmup"],
-    }
-    train |= lab.at({"select": "last"}, {"select": "last"}, {})
-    return Task(kind, task_data(lab, kind, copies), spoken, preset="ppa", train=train)
+    last = {} if lab.scale == "paper" else {"select": "last"}
+    train = languages.tuning(lab, kind, warmup=lab.size["warmup"], **last)
+    return Task(kind, languages.task_data(lab, kind, copies), spoken, preset="ppa", train=train)

@@ -13,16 +13,7 @@ from isoglot.studies import languages
 from isoglot.studies.alignment_steps import BestLinks, StatisticalAlignment
 from isoglot.studies.calls import Call, Unavailable, Value, mean
 from isoglot.studies.lab import External, Lab, Scores, Task
-from isoglot.studies.languages import (
-    DATA,
-    continued,
-    gold_links,
-    real_data,
-    start,
-    task_data,
-    world,
-    zero_shot,
-)
+from isoglot.studies.languages import DATA, world
 from isoglot.studies.steps import Align, Prepare
 
 #        name: (tiny, small, paper)
@@ -147,7 +138,7 @@ def transfer(lab: Lab) -> None:
             encoder = _encoder(lab, system, seed)
             for name, task in _tasks(lab).items():
                 if name not in ("retrieval", "lexicon"):
-                    scores = zero_shot(lab, encoder, task, seed)
+                    scores = languages.zero_shot(lab, encoder, task, seed)
                 elif name == "lexicon" and system == "align_mlm":
                     scores = Scores(Unavailable("the dictionary was trained on"), task.languages)
                 else:
@@ -159,7 +150,7 @@ def transfer(lab: Lab) -> None:
 
 def _encoder(lab: Lab, system: str, seed: int) -> Call | External:
     """The encoder as it is, or continued by a system."""
-    base = start(lab, "") if lab.scale == "tiny" else External("encoder", "${ISOGLOT_ENCODER}")
+    base = languages.start(lab, "") if lab.scale == "tiny" else External("encoder", "${ISOGLOT_ENCODER}")
     if system == "encoder":
         return base
     size, (views, objectives) = lab.size, _SYSTEMS[system]
@@ -194,7 +185,7 @@ def _encoder(lab: Lab, system: str, seed: int) -> Call | External:
         "steps": size["steps"],
         "train": {"learning_rate": size["learning_rate"], "bf16": lab.scale != "tiny"},
     }
-    return continued(lab, system, "weam", base, sections, seed=seed)
+    return languages.continued(lab, system, "weam", base, sections, seed=seed)
 
 
 def _spoken(lab: Lab) -> tuple[str, ...]:
@@ -233,7 +224,7 @@ def _pairs(lab: Lab, language: str) -> str:
 def _gold(lab: Lab) -> tuple[dict[str, str], dict[str, str]]:
     """Gold links to choose by, and to measure on."""
     if lab.scale == "tiny":
-        folder = gold_links(lab, _spoken(lab))
+        folder = languages.gold_links(lab, _spoken(lab))
         own = {f"en-{code}": f"{folder}/en-{code}.jsonl" for code in _spoken(lab)}
         return {"en-de": own.pop("en-de")}, own
     links = f"{DATA}/wordalign"
@@ -266,9 +257,8 @@ def _tasks(lab: Lab) -> dict[str, Task]:
     found: dict[str, Task] = {}
     for name, (kind, group, real) in kinds.items():
         spoken = _spoken(lab) if lab.scale == "tiny" else real
-        data = task_data(lab, kind, spoken) if lab.scale == "tiny" else real_data(kind)
-        train = {"epochs": lab.size[f"{group}_epochs"], "learning_rate": lab.size[f"{group}_rate"]}
-        train |= {"warmup": 0.1, "select": "last"}
+        data = languages.task_data(lab, kind, spoken) if lab.scale == "tiny" else languages.real_data(kind)
+        train = languages.tuning(lab, group, warmup=0.1, select="last")
         found[name] = Task(kind, data, spoken, train=train)
     layer, absent = {"layer": 8}, "not in the miniature world" if lab.scale == "tiny" else ""
     spoken = ("de", "es", "fr", "hi", "zh")

@@ -42,9 +42,7 @@ ABOUT = {
     ),
     "small": (
         "Real text: 32,000 to 57,000 pairs a language, and an encoder of 4 layers trained on both sides of them in "
-        "place of mBERT. XQuAD stands in for MLQA (no SQuAD here): the first four fifths of its articles to train "
-        "on, the last to test. NLI is trained on MNLI's and SNLI's development sets; XNLI is there in German and "
-        "Spanish, without translations of its training data."
+        f"place of mBERT. {languages.REAL_SMALL}"
     ),
     "paper": "The paper's own setting. "
     "ISOGLOT_CHECKPOINTS holds mBERT, ISOGLOT_CORPORA bitext and the tasks' data, translations too.",
@@ -111,12 +109,7 @@ def _pair_model(lab: Lab, system: str, pair: str, seed: int) -> Call:
 
 
 def _task(lab: Lab, kind: str) -> Task:
-    size, spoken = lab.size, PAIRS
-    train = {
-        "epochs": size[f"{kind}_epochs"],
-        "learning_rate": size[f"{kind}_rate"],
-        "warmup": size[f"{kind}_warmup"],
-    }
+    train, spoken = languages.tuning(lab, kind, warmup=lab.size[f"{kind}_warmup"]), PAIRS
     if kind == "xnli" and lab.scale != "paper":  # there are no development data
         train |= {"evaluate_every": None, "select": "last"}
         spoken = lab.at(PAIRS, ("es", "de"), PAIRS)

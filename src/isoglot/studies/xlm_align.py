@@ -16,20 +16,7 @@ from isoglot.studies import languages
 from isoglot.studies.alignment_steps import StatisticalAlignment
 from isoglot.studies.calls import Call, Unavailable, Value
 from isoglot.studies.lab import External, Handle, Lab, Task
-from isoglot.studies.languages import (
-    ABSENT,
-    CHECKPOINTS,
-    CORPORA,
-    DATA,
-    METRICS,
-    aligned,
-    continued,
-    fill,
-    gold_links,
-    side,
-    start,
-    task_data,
-)
+from isoglot.studies.languages import ABSENT, CHECKPOINTS, CORPORA, DATA, METRICS, aligned, gold_links
 from isoglot.studies.training_steps import Figure
 
 #        name: (tiny, small, paper)
@@ -101,7 +88,7 @@ _ABSENT = {"tydiqa": "no TyDiQA here", "pawsx": "no English training pairs here"
 def table1(lab: Lab) -> None:
     """XTREME, mean over languages."""
     note = "Rows with a star are other papers' numbers, and so is mT5's."
-    fill(lab, "xlm_align:Table1", partial(_by_language, lab), note=note)
+    languages.fill(lab, "xlm_align:Table1", partial(_by_language, lab), note=note)
 
 
 def table2(lab: Lab) -> None:
@@ -109,7 +96,7 @@ def table2(lab: Lab) -> None:
     note = (
         "SimAlign's first two rows are its own paper's numbers, fast_align's are not the paper's own either."
     )
-    fill(lab, "xlm_align:Table2", partial(_error_rate, lab), note=note)
+    languages.fill(lab, "xlm_align:Table2", partial(_error_rate, lab), note=note)
 
 
 def _table(number: int, title: str, *, short: bool = False) -> Callable[[Lab], None]:
@@ -117,7 +104,7 @@ def _table(number: int, title: str, *, short: bool = False) -> Callable[[Lab], N
 
     def study(lab: Lab) -> None:
         seeds = lab.size["ablation_seeds" if short else "seeds"]
-        fill(lab, f"xlm_align:Table{number}", partial(_by_language, lab, short=short), seeds=seeds)
+        languages.fill(lab, f"xlm_align:Table{number}", partial(_by_language, lab, short=short), seeds=seeds)
 
     study.__name__, study.__doc__ = f"table{number}", title
     return study
@@ -140,7 +127,7 @@ table19 = _table(19, "PAWS-X by language.")
 def figure2(lab: Lab) -> None:
     """Alignment error rate by layer, mean over the language pairs, before and after, by two methods."""
     after = _continued(lab, "xlm_align", lab.seeds[0])
-    panels = {"XLM-R": lab.checkpoint(start(lab, XLMR)), "XLM-Align": lab.checkpoint(after)}
+    panels = {"XLM-R": lab.checkpoint(languages.start(lab, XLMR)), "XLM-Align": lab.checkpoint(after)}
     gold = [_gold(lab, pair) for pair in _gold_pairs(lab).values()]
     options = {"methods": ["itermax", "ot"], "layers": "all", "gold": gold}
     lab.draw("xlm_align figure2", Figure(type="layers", name="figure2", panels=panels, options=options))
@@ -190,7 +177,7 @@ def _gold(lab: Lab, pair: str) -> str:
 
 def _encoder(lab: Lab, system: str, seed: int, **changes: Any) -> Handle:
     if system == "xlmr_base":
-        return start(lab, XLMR)
+        return languages.start(lab, XLMR)
     if system == "mt5_base":
         return Unavailable("mT5, an encoder-decoder: table only")
     if system in ("mbert", "xlm"):
@@ -249,7 +236,9 @@ def _continued(lab: Lab, system: str, seed: int, *, short: bool = False, **chang
     }
     recipe = "mlm" if system == "xlmr_continued_mlm" else system
     run = " ".join([system, *(f"{k}={v}" for k, v in own.items() if v != _USUAL[k])])
-    return continued(lab, run, recipe, start(lab, XLMR), sections, seed=lab.at(seed, seed, 1))
+    return languages.continued(
+        lab, run, recipe, languages.start(lab, XLMR), sections, seed=lab.at(seed, seed, 1)
+    )
 
 
 def _text(lab: Lab) -> list[dict[str, Any]]:
@@ -257,7 +246,7 @@ def _text(lab: Lab) -> list[dict[str, Any]]:
     if lab.scale == "paper":
         return [{"path": f"{CORPORA}/text.{code}.txt", "language": code} for code in _TEXT.split()]
     order = lab.at(("es", "de", "fr", "hi", "zh"), _COPIES, ())
-    return [side(lab, order[0], "en"), *(side(lab, code, code) for code in order)]
+    return [languages.side(lab, order[0], "en"), *(languages.side(lab, code, code) for code in order)]
 
 
 def _task(lab: Lab, kind: str) -> Task:
@@ -269,7 +258,7 @@ def _task(lab: Lab, kind: str) -> Task:
         train: dict[str, Any] = {"select_languages": [code for code in spoken if code not in lacking]}
         return Task(
             kind,
-            task_data(lab, kind),
+            languages.task_data(lab, kind),
             spoken,
             preset="xlm_align",
             train=train,
@@ -278,7 +267,6 @@ def _task(lab: Lab, kind: str) -> Task:
     if lab.scale == "small" and kind in _ABSENT:
         return Task(kind, unavailable=_ABSENT[kind])
     group = {"pos": "tag", "ner": "tag", "xnli": "pair", "pawsx": "pair"}.get(kind, "question")
-    train = {"epochs": lab.size[f"{group}_epochs"], "learning_rate": lab.size[f"{group}_rate"]}
+    train = languages.tuning(lab, group, warmup=0.1, select="last")
     spoken = ["en", *_COPIES] if lab.scale == "tiny" else list(_SMALL[kind])
-    train |= {"warmup": 0.1, "select": "last"}
-    return Task(kind, task_data(lab, kind, _COPIES), spoken, preset="xtreme", train=train)
+    return Task(kind, languages.task_data(lab, kind, _COPIES), spoken, preset="xtreme", train=train)
