@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 
 class Sentence(NamedTuple):
     """A sentence as words, with as much of its analysis as is known.
 
     Attributes:
-        upos: universal part-of-speech tag of each word.
+        upos: universal part-of-speech tag of each word; empty without a tree, as ``heads`` and ``deprels``.
         heads: 1-based number of each word's head, 0 for the root.
         deprels: relation of each word to its head.
         ends: 0-based numbers of the words after which a sentence ends, where the caller knows; else it is told by
@@ -19,15 +19,21 @@ class Sentence(NamedTuple):
     """
 
     words: tuple[str, ...]
-    upos: tuple[str, ...] | None = None
-    heads: tuple[int, ...] | None = None
-    deprels: tuple[str, ...] | None = None
+    upos: tuple[str, ...] = ()
+    heads: tuple[int, ...] = ()
+    deprels: tuple[str, ...] = ()
     ends: frozenset[int] | None = None
 
     @classmethod
     def of(cls, text: str) -> Sentence:
         """The sentence of a text, cut at white space."""
         return cls(tuple(text.split()))
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Sentence:
+        """The sentence of a row with words, and its tree where the row has one."""
+        columns = [row.get(name) for name in ("upos", "heads", "deprels")]
+        return cls(tuple(row["words"]), *(() if None in columns else map(tuple, columns)))  # type: ignore[arg-type]
 
 
 class Derived(NamedTuple):
@@ -62,7 +68,6 @@ class Transform(Protocol):
 
     def __call__(self, sentence: Sentence, *, key: int) -> Derived:
         """The sentence in the derived language."""
-        ...
 
 
 class Composed:
@@ -103,25 +108,14 @@ def compose(*transforms: Transform) -> Transform:
 
 def moved(sentence: Sentence, derived: Derived) -> Sentence:
     """The derived words as a sentence, with the original's analysis carried along where each word moved whole."""
-    origin = derived.origin
-    ends = sentence.ends
-    if ends is None and sentence.upos is None:
-        return Sentence(derived.words)
-    if ends is not None:
-        # Order changes only inside sentences, so the places at which they end stay where they were.
-        ends = ends if len(origin) == len(sentence.words) else None
-    if sentence.upos is None or sentence.heads is None or sentence.deprels is None:
-        return Sentence(derived.words, ends=ends)
-    if len(set(origin)) != len(sentence.words) or len(origin) != len(sentence.words):
-        return Sentence(derived.words, ends=ends)
-    place = [0] * len(origin)
-    for new, old in enumerate(origin):
-        place[old] = new + 1
-    heads = sentence.heads
-    return Sentence(
-        derived.words,
-        tuple([sentence.upos[o] for o in origin]),
-        tuple([place[heads[o] - 1] if heads[o] else 0 for o in origin]),
-        tuple([sentence.deprels[o] for o in origin]),
-        ends,
+    origin, size = derived.origin, len(sentence.words)
+    # Order changes only inside sentences, so the places at which they end stay where they were.
+    found = Sentence(derived.words, ends=sentence.ends if len(origin) == size else None)
+    if not sentence.heads or not len(set(origin)) == len(origin) == size:
+        return found
+    place = {old: new for new, old in enumerate(origin, 1)}
+    return found._replace(
+        upos=tuple([sentence.upos[o] for o in origin]),
+        heads=tuple([place[sentence.heads[o] - 1] if sentence.heads[o] else 0 for o in origin]),
+        deprels=tuple([sentence.deprels[o] for o in origin]),
     )

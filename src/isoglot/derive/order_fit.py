@@ -70,9 +70,7 @@ def fit_order_models(
     trees: list[Sentence] = []
     for path in paths:
         for row in read_rows([str(path)], "treebank", languages=(request.language,), options={}):
-            tree = Sentence(
-                tuple(row["words"]), tuple(row["upos"]), tuple(row["heads"]), tuple(row["deprels"])
-            )
+            tree = Sentence.of_row(row)
             tree = to_ud1(tree) if request.labels == "ud2" else tree
             trees.append(reattach(tree) if request.reattach else tree)
     fits = {kind: _fit(trees, kind, request, names=paths) for kind in ("N", "V")}
@@ -109,8 +107,6 @@ def observed_groups(trees: Iterable[Sentence], kind: str) -> Counts:
     """
     found: Counts = defaultdict(Counter)
     for tree in trees:
-        if tree.upos is None or tree.heads is None or tree.deprels is None:
-            continue
         try:
             if not is_projective(tree.heads):
                 continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate, chain
 from os.path import commonprefix
 from pathlib import Path
 from types import TracebackType
@@ -53,7 +54,13 @@ class Parses:
             if self.first_only:
                 break
             rest = rest[len(beginning) :]
-        return _joined(parts)
+        shifts = accumulate((len(part.words) for part in parts), initial=0)
+        heads = [h + shift if h else 0 for part, shift in zip(parts, shifts, strict=False) for h in part.heads]
+        words, upos, deprels = (
+            tuple(chain.from_iterable(getattr(part, name) for part in parts))
+            for name in ("words", "upos", "deprels")
+        )
+        return Sentence(words, upos, tuple(heads), deprels)
 
     def _longest_beginning(self, text: str) -> str:
         """The longest parsed sentence that a text begins with.
@@ -84,17 +91,3 @@ def _records(trees: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
 
 def _compact(text: str) -> str:
     return "".join(text.split())
-
-
-def _joined(parts: list[Sentence]) -> Sentence:
-    words: list[str] = []
-    upos: list[str] = []
-    heads: list[int] = []
-    deprels: list[str] = []
-    for part in parts:
-        shift = len(words)
-        words.extend(part.words)
-        upos.extend(part.upos or ())
-        heads.extend([h + shift if h else 0 for h in part.heads or ()])
-        deprels.extend(part.deprels or ())
-    return Sentence(tuple(words), tuple(upos), tuple(heads), tuple(deprels))

@@ -86,7 +86,7 @@ class Deriver:
         return Sentence.of(text) if parse is None else parse(text)
 
     def _text(self, row: Row, key: int) -> Image:
-        sentence = _tree(row) if "words" in row else self._read(row["text"])
+        sentence = Sentence.of_row(row) if "words" in row else self._read(row["text"])
         pair = self._pair_of(sentence, self.transform(sentence, key=key), row["language"])
         return Image({"text": pair["target"], "language": pair["target_language"]}, [pair])
 
@@ -109,21 +109,15 @@ class Deriver:
     _aligned = _bitext
 
     def _treebank(self, row: Row, key: int) -> Image:
-        sentence = _tree(row)
+        sentence = Sentence.of_row(row)
         derived = self._reordered(sentence, key)
         pair, tree = self._pair_of(sentence, derived, row["language"]), moved(sentence, derived)
-        out = {
-            "words": list(tree.words),
-            "upos": list(tree.upos or ()),
-            "heads": list(tree.heads or ()),
-            "deprels": list(tree.deprels or ()),
-            "language": pair["target_language"],
-        }
-        return Image(out, [pair])
+        out = {name: list(getattr(tree, name)) for name in ("words", "upos", "heads", "deprels")}
+        return Image({**out, "language": pair["target_language"]}, [pair])
 
     def _tagged(self, row: Row, key: int) -> Image:
-        sentence = _tree(row)
-        if sentence.heads is None and self.options.parse is not None:
+        sentence = Sentence.of_row(row)
+        if not sentence.heads and self.options.parse is not None:
             parsed = self.options.parse(" ".join(sentence.words))
             if parsed.words != sentence.words:
                 raise Underivable("parsed into other words than those that are labelled")
@@ -228,10 +222,3 @@ def _moved_links(links: list[list[int]], derived: Derived, side: str) -> list[li
     if side == "source":
         return sorted([new, target] for source, target in links for new in renders.get(source, ()))
     return sorted([source, new] for source, target in links for new in renders.get(target, ()))
-
-
-def _tree(row: Row) -> Sentence:
-    """The sentence of a row with words, and its tree where the row has one."""
-    if row.get("heads") is None or row.get("upos") is None or row.get("deprels") is None:
-        return Sentence(tuple(row["words"]))
-    return Sentence(tuple(row["words"]), tuple(row["upos"]), tuple(row["heads"]), tuple(row["deprels"]))

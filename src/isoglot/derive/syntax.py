@@ -135,13 +135,13 @@ class Syntax:
 
     def __call__(self, sentence: Sentence, *, key: int = 0) -> Derived:
         """The sentence in an order drawn for ``(seed, key)``."""
-        if sentence.upos is None or sentence.heads is None or sentence.deprels is None:
+        if not sentence.heads:
             raise Underivable("no dependency tree")
         tree = to_ud1(sentence) if self.labels == "ud2" else sentence
         tree = reattach(tree) if self.reattach else tree
-        if not is_projective(tree.heads or ()):
+        if not is_projective(tree.heads):
             raise Underivable("not projective")
-        dependents = groups(tree.heads or ())
+        dependents = groups(tree.heads)
         if self.oversize == "skip" and any(len(d) >= MAX_GROUP for d in dependents[:-1]):
             raise Underivable(f"a head with over {MAX_GROUP - 1} dependents")
         generator = random.Random(seed_for(self.seed, "syntax", key))
@@ -160,7 +160,7 @@ class Syntax:
         self, tree: Sentence, node: int, dependents: list[int], generator: random.Random
     ) -> list[int]:
         """The head and its dependents in their new order."""
-        upos, deprels = tree.upos or (), tree.deprels or ()
+        upos, deprels = tree.upos, tree.deprels
         kind = HEAD_CLASSES.get(upos[node], "")
         if kind not in self.models or len(dependents) >= MAX_GROUP:
             return sorted([node, *dependents])

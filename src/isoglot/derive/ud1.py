@@ -31,8 +31,6 @@ def to_ud1(sentence: Sentence) -> Sentence:
 
     Source: our own, from the guidelines of both versions; ALIGN-MLM's code feeds version 2 labels to the models.
     """
-    if sentence.upos is None or sentence.heads is None or sentence.deprels is None:
-        return sentence
     upos, deprels = list(sentence.upos), list(sentence.deprels)
     for i, (tag, relation) in enumerate(zip(sentence.upos, sentence.deprels, strict=True)):
         if tag == "CCONJ":
@@ -58,8 +56,6 @@ def _relation(relation: str, tag: str, word: str) -> str:
 
 def reattach(sentence: Sentence) -> Sentence:
     """Conjunctions and punctuation before a later conjunct, hung on the first one as version 1 has it."""
-    if sentence.heads is None or sentence.deprels is None:
-        return sentence
     heads = list(sentence.heads)
     for i, relation in enumerate(sentence.deprels):
         head = sentence.heads[i]
