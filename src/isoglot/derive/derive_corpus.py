@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoglot.corpus.manifest import InputFile
-from isoglot.derive.base import Composed, Transform
 from isoglot.derive.input import INPUT_KINDS, kind_of, read_rows
 from isoglot.derive.options import DeriveRequest, TransformOptions
 from isoglot.derive.output import DerivedFolder
 from isoglot.derive.parses import Parses
 from isoglot.derive.rows import Deriver
 from isoglot.derive.sharing import COPY_FILE, gold_lexicon
-from isoglot.derive.spec import build, parse_names
+from isoglot.derive.spec import build, drawn_copy, parse_names
 from isoglot.errors import ConfigurationError
 from isoglot.runs.files import refuse_overwriting
 from isoglot.runs.folder import make_once
@@ -127,7 +126,7 @@ def _write(
         if options.literal:
             reading = reading.model_copy(update={"single_spaces": True})
         deriver = Deriver(transform, "-".join(steps), request.derived_language, reading)
-        for image in deriver.rows(schema, _primed(rows(), transform, options)):
+        for image in deriver.rows(schema, rows()):
             output.add(image)
             if progress is not None and output.rows % _WINDOW == 0:
                 progress.progress("rows derived", output.rows, 0)
@@ -153,15 +152,12 @@ def _write(
         }
 
 
-@contextmanager
-def _parses(request: DeriveRequest, folder: Path) -> Iterator[Parses | None]:
+def _parses(request: DeriveRequest, folder: Path) -> AbstractContextManager[Parses | None]:
     """The trees of ``--parses``, kept in the folder while it is written."""
     if request.parses is None:
-        yield None
-        return
+        return nullcontext()
     trees = read_rows([request.parses], "treebank", languages=("und",), options={})
-    with Parses(trees, folder / ".parses.db", first_only=request.first_parse_only) as parses:
-        yield parses
+    return Parses(trees, folder / ".parses.db", first_only=request.first_parse_only)
 
 
 def _vocabulary(request: DeriveRequest) -> VocabularyCopy | None:
@@ -173,14 +169,7 @@ def _vocabulary(request: DeriveRequest) -> VocabularyCopy | None:
 
     if (Path(request.tokenizer) / COPY_FILE).is_file():
         return VocabularyCopy.load(request.tokenizer)
-    options = request.options
-    return VocabularyCopy.draw(
-        load_tokenizer(request.tokenizer),
-        overlap=options.overlap,
-        seed=options.seed,
-        with_replacement=options.with_replacement,
-        script=options.script,
-    )
+    return drawn_copy(load_tokenizer(request.tokenizer), request.options)
 
 
 def _fitted(request: DeriveRequest, schema: str, copy: VocabularyCopy | None) -> TransformOptions:
@@ -208,22 +197,3 @@ def _words(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         for column in _TEXT_COLUMNS:
             if isinstance(row.get(column), str):
                 yield from row[column].split()
-
-
-def _primed(
-    rows: Iterator[dict[str, Any]], transform: Transform, options: TransformOptions
-) -> Iterator[dict[str, Any]]:
-    """The rows, after a transliteration of pieces has seen the words of many at once."""
-    if options.tokenizer is None or options.level == "token":
-        yield from rows
-        return
-    from isoglot.derive.vocabulary import TokenTransliteration  # noqa: PLC0415 - heavy
-
-    steps = transform.transforms if isinstance(transform, Composed) else (transform,)
-    learner = next((s for s in steps if isinstance(s, TokenTransliteration) and not s.pieces), None)
-    if learner is None:
-        yield from rows
-        return
-    while window := list(islice(rows, _WINDOW)):
-        learner.prime(_words(window))
-        yield from window

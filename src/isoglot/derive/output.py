@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TextIO
 
 from isoglot.corpus.options import PrepareOptions
@@ -19,22 +18,16 @@ from isoglot.derive.sharing import word_pairs
 _ALIGNED = ".aligned.jsonl"
 
 
-class DerivedFolder:
+class DerivedFolder(ExitStack):
     """The files of a derived corpus, written as its rows come."""
 
     def __init__(self, folder: Path, kind: str, *, lexicon: bool) -> None:
+        super().__init__()
         self.folder, self.kind = folder, kind
         self.rows = self.pairs = 0
         self.languages: Counter[tuple[str, str]] = Counter()
         self.words: Counter[tuple[str, str]] | None = Counter() if lexicon else None
         self._open: dict[str, TextIO] = {}
-        self._stack = ExitStack()
-
-    def __enter__(self) -> DerivedFolder:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
-        self._stack.close()
 
     def add(self, image: Image) -> None:
         """Write a row and its sentence pairs."""
@@ -61,7 +54,7 @@ class DerivedFolder:
 
     def finish(self) -> None:
         """Close the files and make the ALIGNED corpus of all sentence pairs."""
-        self._stack.close()
+        self.close()
         source, target = self.languages.most_common(1)[0][0]
         path = self.folder / _ALIGNED
         self._prepare(path, "aligned", "jsonl", source_language=source, target_language=target)
@@ -81,7 +74,7 @@ class DerivedFolder:
     def _line(self, name: str, text: str) -> None:
         if name not in self._open:
             file = (self.folder / name).open("w", encoding="utf-8", newline="\n")
-            self._open[name] = self._stack.enter_context(file)
+            self._open[name] = self.enter_context(file)
         self._open[name].write(f"{text}\n")
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing
 from itertools import accumulate, chain
 from os.path import commonprefix
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from isoglot.derive.base import Sentence, Underivable
 
 
-class Parses:
+class Parses(ExitStack):
     """Looks a text up among parsed sentences, whatever blanks the parser added.
 
     A parser may have cut a text into several sentences; their trees are then put side by side. The trees are kept on
@@ -28,21 +28,15 @@ class Parses:
     def __init__(
         self, trees: Iterable[Mapping[str, Any]], file: Path | None = None, *, first_only: bool = False
     ) -> None:
+        super().__init__()
         self.first_only = first_only
-        self._file = file
-        self._trees = sqlite3.connect(file or "")
+        if file is not None:
+            self.callback(file.unlink)
+        self._trees = self.enter_context(closing(sqlite3.connect(file or "")))
         self._trees.execute("PRAGMA synchronous = OFF")
         self._trees.execute("CREATE TABLE trees (text TEXT, tree TEXT)")
         self._trees.executemany("INSERT INTO trees VALUES (?, ?)", _records(trees))
         self._trees.execute("CREATE INDEX by_text ON trees (text)")
-
-    def __enter__(self) -> Parses:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
-        self._trees.close()
-        if self._file is not None:
-            self._file.unlink()
 
     def __call__(self, text: str) -> Sentence:
         """The tree of a text, or the trees of its sentences as one forest."""
@@ -55,7 +49,9 @@ class Parses:
                 break
             rest = rest[len(beginning) :]
         shifts = accumulate((len(part.words) for part in parts), initial=0)
-        heads = [h + shift if h else 0 for part, shift in zip(parts, shifts, strict=False) for h in part.heads]
+        heads = [
+            h + shift if h else 0 for part, shift in zip(parts, shifts, strict=False) for h in part.heads
+        ]
         words, upos, deprels = (
             tuple(chain.from_iterable(getattr(part, name) for part in parts))
             for name in ("words", "upos", "deprels")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from isoglot.derive.alphabet import Transliteration
 from isoglot.derive.base import Transform, compose
@@ -14,6 +13,8 @@ from isoglot.derive.order import Inversion, Permutation
 from isoglot.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
     from isoglot.derive.vocabulary import VocabularyCopy
 
 TRANSFORMS = {
@@ -64,13 +65,8 @@ def build(
 
     def one(name: str) -> Transform:
         if name == "inv":
-            return Inversion(
-                level=options.level,
-                split=options.split,
-                attached=options.attached,
-                literal=options.literal,
-                tokenizer=options.tokenizer,
-            )
+            names_ = {"level", "split", "attached", "literal"}
+            return Inversion(tokenizer=options.tokenizer, **options.model_dump(include=names_))
         if name == "perm":
             return Permutation(seed=options.seed, split=options.split, keep_final=options.keep_final)
         if name == "syn":
@@ -108,19 +104,25 @@ def _transliteration(
     *,
     pieces: bool,
 ) -> Transform:
-    overlap, seed, with_replacement = options.overlap, options.seed, options.with_replacement
     if vocabulary is None and options.tokenizer is None:
-        if not overlap:
+        if not options.overlap:
             return Transliteration(options.alphabet)
         if words is None:
             raise ConfigurationError(
-                f"overlap {overlap} of words needs the words to draw from; give words=..., or a tokenizer"
+                f"overlap {options.overlap} of words needs the words to draw from; give words=..., or a tokenizer"
             )
-        return Transliteration.draw(
-            words(), alphabet=options.alphabet, overlap=overlap, seed=seed, with_replacement=with_replacement
-        )
-    from isoglot.derive.vocabulary import TokenTransliteration, VocabularyCopy  # noqa: PLC0415 - heavy
+        return Transliteration.draw(words(), alphabet=options.alphabet, **_sharing(options))
+    from isoglot.derive.vocabulary import TokenTransliteration  # noqa: PLC0415 - heavy
 
-    draw = partial(VocabularyCopy.draw, overlap=overlap, seed=seed, with_replacement=with_replacement)
-    copy = vocabulary or draw(cast(Any, options.tokenizer), script=options.script)
-    return TokenTransliteration(copy, pieces=pieces)
+    return TokenTransliteration(vocabulary or drawn_copy(options.tokenizer, options), pieces=pieces)
+
+
+def drawn_copy(tokenizer: PreTrainedTokenizerBase, options: TransformOptions) -> VocabularyCopy:
+    """The doubled vocabulary that options describe."""
+    from isoglot.derive.vocabulary import VocabularyCopy  # noqa: PLC0415 - heavy
+
+    return VocabularyCopy.draw(tokenizer, script=options.script, **_sharing(options))
+
+
+def _sharing(options: TransformOptions) -> dict[str, Any]:
+    return options.model_dump(include={"overlap", "seed", "with_replacement"})
