@@ -73,7 +73,14 @@ def fit_order_models(
             tree = Sentence.of_row(row)
             tree = to_ud1(tree) if request.labels == "ud2" else tree
             trees.append(reattach(tree) if request.reattach else tree)
-    fits = {kind: _fit(trees, kind, request, names=paths) for kind in ("N", "V")}
+    fits = {}
+    for kind, heads in _HEADS.items():
+        if not (counts := observed_groups(trees, kind)):
+            raise ConfigurationError(
+                f"{', '.join(map(str, paths))}: no {heads} with one to five dependents in {len(trees):,} trees; give "
+                "projective UD trees"
+            )
+        fits[kind] = fit(counts, l2=request.l2, high_order=request.high_order, iterations=request.iterations)
     folder = Path(out)
     make_folder(folder)
     found = []
@@ -86,18 +93,6 @@ def fit_order_models(
             )
         found.append((path, fitted))
     return found
-
-
-def _fit(
-    trees: Sequence[Sentence], kind: str, request: OrderFitRequest, *, names: Sequence[str | Path]
-) -> OrderFit:
-    counts = observed_groups(trees, kind)
-    if not counts:
-        raise ConfigurationError(
-            f"{', '.join(str(n) for n in names)}: no {_HEADS[kind]} with one to five dependents in {len(trees):,} "
-            "trees; give projective UD trees"
-        )
-    return fit(counts, l2=request.l2, high_order=request.high_order, iterations=request.iterations)
 
 
 def observed_groups(trees: Iterable[Sentence], kind: str) -> Counts:
@@ -135,14 +130,6 @@ def fit(counts: Counts, *, l2: float = 1.0, high_order: float = 0.1, iterations:
 
     Source: Wang and Eisner 2016, §4.
     """
-    if not counts:
-        raise ConfigurationError(
-            "no group of a head and one to five dependents in the treebank; give projective UD trees"
-        )
-    if l2 < 0 or not 0 <= high_order <= 1:
-        raise ConfigurationError(
-            f"l2 {l2} and high_order {high_order} given; l2 is at least 0, the other in 0 to 1"
-        )
     runs = _common_runs(counts, high_order)
     ids: dict[str, int] = {}
     designs = [_Design.build(n, counts, runs, ids) for n in range(SMALLEST, LARGEST + 1)]

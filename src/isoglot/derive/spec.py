@@ -65,8 +65,8 @@ def build(
 
     def one(name: str) -> Transform:
         if name == "inv":
-            names_ = {"level", "split", "attached", "literal"}
-            return Inversion(tokenizer=options.tokenizer, **options.model_dump(include=names_))
+            settings = options.model_dump(include={"level", "split", "attached", "literal"})
+            return Inversion(tokenizer=options.tokenizer, **settings)
         if name == "perm":
             return Permutation(seed=options.seed, split=options.split, keep_final=options.keep_final)
         if name == "syn":
@@ -88,12 +88,8 @@ def _syntax(options: TransformOptions) -> Transform:
     return Syntax.load(
         options.syntax,
         options.models,
-        rate=options.rate,
-        seed=options.seed,
         labels=options.ud_labels,
-        reattach=options.reattach,
-        oversize=options.oversize,
-        best=options.best,
+        **options.model_dump(include={"rate", "seed", "reattach", "oversize", "best"}),
     )
 
 
