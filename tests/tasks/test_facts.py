@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from own_task import OWN_TASK
 
 from isoglot.errors import ConfigurationError
 from isoglot.finetuning.evaluate import evaluate
-from isoglot.finetuning.options import PRESETS, FinetuneOptions, preset, task_with_settings
+from isoglot.finetuning.options import PRESETS, FinetuneOptions, task_with_settings
 from isoglot.tasks import TASKS, build_task, is_probe, task_class, task_options
 from isoglot.tasks.base import Probe, TrainableTask, check_places, places_of
 from isoglot.tasks.facts import Facts
@@ -36,7 +37,7 @@ def test_each_task_is_a_probe_or_trained_and_says_what_its_options_mean(name: st
     settings = set(FinetuneOptions.model_fields) | {option.name for option in task_options(name)}
     for paper, values in Facts.of(task).presets.items():
         assert paper in PRESETS and set(values) <= settings
-        assert bool(preset(paper, name)) and bool(preset(paper, task)), "a name and a task will do"
+        assert task_with_settings(name, [], paper=paper)[1].grid()
 
 
 def test_options_are_of_the_task_that_has_them() -> None:
@@ -88,12 +89,24 @@ def test_a_task_of_ones_own_is_one_class(custom: str, tmp_path: Path) -> None:
         build_task(custom, data, longst=4)
 
 
-def test_a_custom_task_with_a_head_may_state_settings_or_take_the_defaults() -> None:
-    class Own:
-        name, primary_metric = "own", "f1"
+class WithoutSettings:
+    """A task of one's own."""
 
-    assert preset("xtreme", Own()) == FinetuneOptions()
-    Own.presets = {"mine": {"epochs": 7}}  # type: ignore[attr-defined]
-    assert preset("mine", Own()).epochs == 7
+    name, primary_metric = "own", "f1"
+
+    def __init__(self, data: object) -> None:
+        self.data = data
+
+
+class WithSettings(WithoutSettings):
+    """One that states settings."""
+
+    presets: ClassVar = {"mine": {"epochs": 7}}
+
+
+def test_a_custom_task_with_a_head_may_state_settings_or_take_the_defaults() -> None:
+    own, other = f"{__name__}:WithSettings", f"{__name__}:WithoutSettings"
+    assert task_with_settings(other, [], paper="xtreme")[1] == FinetuneOptions()
+    assert task_with_settings(own, [], paper="mine")[1].epochs == 7
     with pytest.raises(ConfigurationError, match=r"'xtreme' has no settings for own.*--preset mine"):
-        preset("xtreme", Own())
+        task_with_settings(own, [], paper="xtreme")

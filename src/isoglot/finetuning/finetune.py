@@ -64,7 +64,7 @@ def finetune(
         language: Language of the training data; several with commas (translate-train of all). With ``code_switch``, the
             language whose translations are mixed with the originals in ``train.pivot``.
         seed: Seed of the head, the order of examples and dropout.
-        train: settings; by default XTREME's would be ``preset("xtreme", kind)``.
+        train: settings; a paper's are made by :func:`isoglot.finetuning.options.task_with_settings`.
         out: folder of the run: ``checkpoint/``, ``manifest.json``, and ``grid/`` where several settings were tried.
         resume: go on with an unfinished run in ``out``.
         progress: Receives progress reports.

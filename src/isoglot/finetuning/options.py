@@ -133,26 +133,19 @@ PRESETS = ("xtreme", "weam", "ppa", "align_mlm", "xlm_align")
 """Papers whose settings tasks state. WEAM gives none of fine-tuning: it has XTREME's."""
 
 
-def preset(name: str, task: Any, **changes: Any) -> FinetuneOptions:
-    """A paper's settings for a task, without those that are the task's own options.
-
-    Raises:
-        ConfigurationError: The preset is unknown, the paper has none for this task, or values are bad.
-
-    Example:
-        >>> preset("ppa", "xnli").learning_rate, len(preset("xlm_align", "pos").grid())
-        (5e-05, 9)
-    """
-    values = {k: v for k, v in _preset(name, task).items() if k in FinetuneOptions.model_fields}
-    return FinetuneOptions.build(**{**values, **changes})
-
-
 def task_with_settings(
     name: str, data: Sequence[str], *, paper: str, **values: Any
 ) -> tuple[Any, FinetuneOptions]:
     """A task and how to fine-tune it, from a paper's settings and the values that replace some of them.
 
     ``values`` are settings of fine-tuning and options of the task (``max_length`` is the former).
+
+    Raises:
+        ConfigurationError: The paper is unknown or has no settings for this task, or values are bad.
+
+    Example:
+        >>> len(task_with_settings("pos", [], paper="xlm_align")[1].grid())
+        9
     """
     settings = set(FinetuneOptions.model_fields)
     own = {option.name for option in task_options(name)} - settings
@@ -168,8 +161,8 @@ def task_with_settings(
     return build_task(name, data, **{k: v for k, v in every.items() if k in own}), train
 
 
-def _preset(name: str, task: Any) -> Mapping[str, Any]:
-    facts = Facts.of(task_class(task) if isinstance(task, str) else task)
+def _preset(name: str, task: str) -> Mapping[str, Any]:
+    facts = Facts.of(task_class(task))
     if name not in (*PRESETS, *facts.presets):
         raise ConfigurationError(f"unknown preset {name!r}; {did_you_mean(name, (*PRESETS, *facts.presets))}")
     if not facts.presets:

@@ -10,12 +10,12 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from isoglot.errors import ConfigurationError
-from isoglot.modules.encoder import hidden_size, num_layers
+from isoglot.modules.encoder import hidden_size
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.hashed_noise import hashed_uniform, sentence_key
 from isoglot.modules.pointer import Pointer
 from isoglot.modules.self_labelling import LinkGrid, SelfLabelling, corpus_grid, self_label
-from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
+from isoglot.objectives.base import Batch, Objective, ObjectiveOutput, chosen_layer
 from isoglot.objectives.links import Labels, from_corpus, link_ids, step_problems
 from isoglot.recipe.signatures import require_choices
 from isoglot.seeding import generator_for
@@ -110,11 +110,12 @@ class DenoisingWordAlignment(Objective):
     ) -> None:
         super().__init__()
         self.view, self.labels, self.queries = view, labels, queries
-        self.layer = self.top_layer = num_layers(model) if layer is None else layer
-        self.label_layer = round(10 / 12 * num_layers(model)) if label_layer is None else label_layer
+        self.layer = self.top_layer = chosen_layer(model, layer)
+        own = None if labels == "corpus" else label_layer  # not read then
+        self.label_layer = chosen_layer(model, own, share=10 / 12, name="label_layer")
         self.self_after_step = self_after_step
         self.unmasked_share, self.seed = unmasked_share, seed
-        self._check(num_layers(model))
+        self._check()
         self.labelling = SelfLabelling(iterations, mu, order, epsilon, filtering, alpha, passes)
         self.pointer = Pointer(hidden_size(model), generator=generator_for(seed, "pointer"))
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
@@ -195,18 +196,9 @@ class DenoisingWordAlignment(Objective):
     def _from_corpus(self) -> bool:
         return from_corpus(self.labels, self.self_after_step, self.step)
 
-    def _check(self, last: int) -> None:
+    def _check(self) -> None:
         require_choices(DenoisingWordAlignment, queries=self.queries, labels=self.labels)
-        problems = []
-        layers = {"layer": self.layer} | (
-            {} if self.labels == "corpus" else {"label_layer": self.label_layer}
-        )
-        problems += [
-            f"{name}: {value} given; this encoder has layers 0 (embeddings) to {last}: {name}: {last}"
-            for name, value in layers.items()
-            if not 0 <= value <= last
-        ]
-        problems += step_problems(self.labels, self.self_after_step)
+        problems = step_problems(self.labels, self.self_after_step)
         if not 0 <= self.unmasked_share <= 1:
             problems.append(
                 f"unmasked_share: {self.unmasked_share} given; a share from 0 to 1 is needed: "

@@ -95,7 +95,9 @@ class EmbeddingAlignment(Objective):
         elif tokenizer is None:
             raise ConfigurationError("embedding_alignment: a lexicon needs the tokenizer as well")
         else:
-            pairs = _draw(lexicon_pairs(lexicon, tokenizer, single=pieces == "single"), share, lexicon_seed)
+            every = lexicon_pairs(lexicon, tokenizer, single=pieces == "single")
+            count = max(1, int(len(every) * share))
+            pairs = [every[i] for i in _drawn(len(every), count, lexicon_seed)]
         if not pairs:
             raise ConfigurationError(
                 "embedding_alignment: the dictionary has no entry that this tokenizer can use (every entry is "
@@ -208,16 +210,13 @@ def copied_vocabulary_pairs(
     As in the paper's code the special tokens are removed *after* the draw, so the dictionary is at most ``share``
     of the vocabulary.
     """
-    drawn = torch.randperm(size, generator=generator_for(seed, "dictionary"))[: int(size * share)]
-    return [([int(i)], [int(i) + size]) for i in drawn.sort().values if int(i) not in (special or set())]
+    drawn = _drawn(size, int(size * share), seed)
+    return [([i], [i + size]) for i in drawn if i not in (special or set())]
 
 
-def _draw(pairs: list[tuple[Pieces, Pieces]], share: float, seed: int) -> list[tuple[Pieces, Pieces]]:
-    if share == 1 or not pairs:
-        return pairs
-    keep = max(1, int(len(pairs) * share))
-    order = torch.randperm(len(pairs), generator=generator_for(seed, "dictionary"))[:keep].sort().values
-    return [pairs[int(i)] for i in order]
+def _drawn(size: int, count: int, seed: int) -> list[int]:
+    order = torch.randperm(size, generator=generator_for(seed, "dictionary"))
+    return sorted(order[:count].tolist())
 
 
 def _pad(pieces: list[Pieces]) -> Tensor:

@@ -10,10 +10,9 @@ from transformers import PreTrainedModel
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.contrast import in_batch_loss, pool
-from isoglot.modules.encoder import num_layers
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.gather import gather_rows_with_gradient
-from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
+from isoglot.objectives.base import Batch, Objective, ObjectiveOutput, chosen_layer
 
 
 class InBatchContrast(Objective):
@@ -50,13 +49,8 @@ class InBatchContrast(Objective):
         temperature: float = 0.05,
     ) -> None:
         super().__init__()
-        depth = num_layers(model)
         self.view, self.pooling, self.temperature = view, pooling, temperature
-        self.layer = self.top_layer = depth if layer is None else layer
-        if not 0 <= self.layer <= depth:
-            raise ConfigurationError(
-                f"layer: {layer} given; this encoder has layers 0 (embeddings) to {depth}"
-            )
+        self.layer = self.top_layer = chosen_layer(model, layer)
         if temperature <= 0:
             raise ConfigurationError(
                 f"temperature: {temperature} given; a positive number is needed, such as 0.05"

@@ -10,10 +10,9 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from isoglot.errors import ConfigurationError
-from isoglot.modules.encoder import num_layers
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.extraction import pair_mask, softmax_probabilities
-from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
+from isoglot.objectives.base import Batch, Objective, ObjectiveOutput, chosen_layer
 from isoglot.objectives.links import Labels, from_corpus, link_ids, step_problems
 from isoglot.recipe.signatures import require_choices
 
@@ -76,12 +75,11 @@ class SelfTraining(Objective):
         consistency: float = 0.0,
     ) -> None:
         super().__init__()
-        depth = num_layers(model)
         self.view, self.labels, self.self_after_step = view, labels, self_after_step
-        self.layer = self.top_layer = round(2 / 3 * depth) if layer is None else layer
+        self.layer = self.top_layer = chosen_layer(model, layer, share=2 / 3)
         self.compare, self.temperature, self.threshold = compare, temperature, threshold
         self.loss, self.consistency = loss, consistency
-        self._check(depth)
+        self._check()
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
 
     def forward(self, encodings: Encodings, batch: Batch) -> ObjectiveOutput:
@@ -176,12 +174,9 @@ class SelfTraining(Objective):
     def _from_corpus(self) -> bool:
         return from_corpus(self.labels, self.self_after_step, self.step)
 
-    def _check(self, depth: int) -> None:
+    def _check(self) -> None:
         require_choices(SelfTraining, labels=self.labels, compare=self.compare, loss=self.loss)
-        problems = []
-        if not 0 <= self.layer <= depth:
-            problems.append(f"layer: {self.layer} given; this encoder has layers 0 (embeddings) to {depth}")
-        problems += step_problems(self.labels, self.self_after_step)
+        problems = step_problems(self.labels, self.self_after_step)
         if not self.temperature > 0:
             problems.append(
                 f"temperature: {self.temperature} given; a positive number is needed, such as 0.05"

@@ -10,13 +10,13 @@ from transformers import PreTrainedModel
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.contrast import ProjectionHead, key_queue_loss, mixed_inputs, pool
-from isoglot.modules.encoder import encode_to_layer, hidden_size, max_length, num_layers
+from isoglot.modules.encoder import encode_to_layer, hidden_size, max_length
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.gather import gather_rows
 from isoglot.modules.hashed_noise import hashed_uniform, sentence_key
 from isoglot.modules.key_queue import KeyQueue
 from isoglot.modules.momentum import MomentumCopy
-from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
+from isoglot.objectives.base import Batch, Objective, ObjectiveOutput, chosen_layer
 from isoglot.seeding import generator_for
 
 
@@ -94,11 +94,11 @@ class SentenceContrast(Objective):
     ) -> None:
         super().__init__()
         self.view, self.pooling, self.seed = view, pooling, seed
-        self.layer = self.top_layer = num_layers(model) if layer is None else layer
+        self.layer = self.top_layer = chosen_layer(model, layer)
         self.normalize_h, self.normalize_z, self.temperature = normalize_h, normalize_z, temperature
         self.key_dropout, self.mixup = key_dropout, mixup
         self.positive_in_denominator, self.mask_duplicates = positive_in_denominator, mask_duplicates
-        self._check(num_layers(model))
+        self._check()
         std = float(getattr(model.config, "initializer_range", 0.02))
         self.projection = ProjectionHead(
             hidden_size(model),
@@ -217,13 +217,8 @@ class SentenceContrast(Objective):
             encodings.model, {self.view: tensors}, language_embeddings=encodings.language_embeddings
         )
 
-    def _check(self, depth: int) -> None:
+    def _check(self) -> None:
         problems = []
-        if not 0 <= self.layer <= depth:
-            problems.append(
-                f"layer: {self.layer} given; this encoder has layers 0 (embeddings) to {depth}: "
-                f"layer: {depth}"
-            )
         if self.temperature <= 0:
             problems.append(
                 f"temperature: {self.temperature} given; a positive number is needed: temperature: 0.05"

@@ -38,7 +38,6 @@ class Task(Protocol):
 
     def load(self, language: str, split: str) -> Dataset:
         """Examples of one language and split."""
-        ...
 
 
 @runtime_checkable
@@ -51,7 +50,6 @@ class TrainableTask(Task, Protocol):
 
     def labels(self, dataset: Dataset) -> list[str] | None:
         """Outputs of a head for these data; ``None`` where the head has no labels."""
-        ...
 
     def head(
         self,
@@ -62,29 +60,23 @@ class TrainableTask(Task, Protocol):
         dropout: float | None = None,
     ) -> PreTrainedModel:
         """The pre-trained encoder with a new head."""
-        ...
 
     def trained(self, checkpoint: str | Path) -> PreTrainedModel:
         """A fine-tuned model; what it knows (its labels) is what :meth:`load` allows from now on."""
-        ...
 
     def encode(
         self, dataset: Dataset, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, *, training: bool
     ) -> EncodedRows:
         """Rows with labels; for training, without what cannot be learned from."""
-        ...
 
     def reduce(self, logits: Any) -> Any:
         """What of a model's logits :meth:`decode` needs."""
-        ...
 
     def decode(self, dataset: Dataset, rows: EncodedRows, outputs: Sequence[Array]) -> Predictions:
         """Outputs of rows as predictions of examples."""
-        ...
 
     def score(self, dataset: Dataset, predictions: Predictions, *, language: str) -> dict[str, float]:
         """Metrics in per cent."""
-        ...
 
 
 @runtime_checkable
@@ -95,7 +87,6 @@ class Probe(Task, Protocol):
         self, checkpoint: str | Path, dataset: Dataset, *, language: str, progress: Step | None = None
     ) -> tuple[dict[str, float], Predictions]:
         """Metrics, and what was found for each example."""
-        ...
 
 
 def places_of(task: Task, language: str, split: str) -> list[Place]:

@@ -83,15 +83,10 @@ class HeadTask:
         The seed is of the head's weights, and of a pooler that the checkpoint lacks.
         """
         self.know(labels)
-        named = (
-            {}
-            if labels is None
-            else {
-                "num_labels": len(labels),
-                "id2label": dict(enumerate(labels)),
-                "label2id": {name: i for i, name in enumerate(labels)},
-            }
-        )
+        named: dict[str, Any] = {}
+        if labels is not None:
+            numbers = dict(enumerate(labels))
+            named = {"id2label": numbers, "label2id": {name: i for i, name in numbers.items()}}
         config = load_config(checkpoint, **named)
         if dropout is not None:
             rates = [k for k, v in config.to_dict().items() if "dropout" in k and isinstance(v, int | float)]
@@ -102,9 +97,11 @@ class HeadTask:
 
     def trained(self, checkpoint: str | Path) -> PreTrainedModel:
         """A fine-tuned model."""
-        task = self.kind
-        told = f"has no head for {task}; run `isoglot finetune {checkpoint} --task {task} ...` first and "
-        model = load_checkpoint(self.auto, checkpoint, without_head=f"{told}evaluate what it writes")
+        told = (
+            f"has no head for {self.kind}; run `isoglot finetune {checkpoint} --task {self.kind} ...` first and "
+            "evaluate what it writes"
+        )
+        model = load_checkpoint(self.auto, checkpoint, without_head=told)
         self.know(model_labels(model))
         return model
 

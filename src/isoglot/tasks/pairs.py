@@ -23,8 +23,6 @@ from isoglot.tasks.features import FIRST_LANGUAGE, Array, EncodedRows, takes_seg
 from isoglot.tasks.head_task import HeadTask, model_labels
 from isoglot.tasks.presets import ALIGN_MLM, PPA, XLM_ALIGN, XTREME
 
-_COLUMNS = {"first": "premise", "second": "hypothesis", "label": "label"}
-_PAWS = {"first": "sentence1", "second": "sentence2", "label": "label"}
 _ENCODED_AT_ONCE = 10_000
 
 

@@ -62,6 +62,7 @@ class QuestionTask(HeadTask):
     inherited: ClassVar[tuple[str, ...]] = ("max_length", "stride", "windows", "max_question_length")
     primary_metric: ClassVar[str] = "f1"
     group: ClassVar[tuple[str, ...]] = (ARTICLE, "context")
+    presets: ClassVar = {"xtreme": XTREME_QUESTIONS, "ppa": _PPA}
     by_mlqa: ClassVar[bool] = False
 
     def read_file(self, place: Place, language: str) -> Dataset:
@@ -176,7 +177,6 @@ class SQuAD(QuestionTask):
     kind = "squad"
     hub = HubSpec("rajpurkar/squad", None, _ANSWERS, {"dev": "validation", "test": "validation"})
     languages = "en"
-    presets: ClassVar = {"xtreme": XTREME_QUESTIONS, "ppa": _PPA}
 
 
 @dataclass
@@ -186,10 +186,8 @@ class XQuAD(QuestionTask):
     kind = "xquad"
     hub = HubSpec("google/xquad", "xquad.{language}", _ANSWERS, {"test": "validation"})
     languages = "ar de el en es hi ru th tr vi zh"
-    presets: ClassVar = {
-        "xtreme": XTREME_QUESTIONS,
-        "ppa": _PPA,
-        "xlm_align": {**_XLM_ALIGN, "learning_rate": (2e-5, 3e-5, 4e-5), "epochs": 4},
+    presets = QuestionTask.presets | {
+        "xlm_align": {**_XLM_ALIGN, "learning_rate": (2e-5, 3e-5, 4e-5), "epochs": 4}
     }
 
 
@@ -200,10 +198,8 @@ class MLQA(QuestionTask):
     kind = "mlqa"
     hub = HubSpec("google/xtreme", "MLQA.{context}.{question}", _ANSWERS, {"dev": "validation"})
     languages = "ar de en es hi vi zh"
-    presets: ClassVar = {
-        "xtreme": XTREME_QUESTIONS,
-        "ppa": _PPA,
-        "xlm_align": {**_XLM_ALIGN, "learning_rate": (2e-5, 3e-5, 4e-5), "epochs": (2, 3, 4)},
+    presets = QuestionTask.presets | {
+        "xlm_align": {**_XLM_ALIGN, "learning_rate": (2e-5, 3e-5, 4e-5), "epochs": (2, 3, 4)}
     }
     by_mlqa = True
 
@@ -225,10 +221,8 @@ class TyDiQA(QuestionTask):
     kind = "tydiqa"
     hub = HubSpec("google/xtreme", "tydiqa", _ANSWERS, {"dev": "validation", "test": "validation"})
     languages = "ar bn en fi id ko ru sw te"
-    presets: ClassVar = {
-        "xtreme": XTREME_QUESTIONS,
-        "ppa": _PPA,
-        "xlm_align": {**_XLM_ALIGN, "learning_rate": (2e-5, 3e-5), "epochs": (5, 10, 15, 20)},
+    presets = QuestionTask.presets | {
+        "xlm_align": {**_XLM_ALIGN, "learning_rate": (2e-5, 3e-5), "epochs": (5, 10, 15, 20)}
     }
 
     def load(self, language: str, split: str) -> Dataset:

@@ -46,6 +46,7 @@ class TaggingTask(HeadTask):
     auto = AutoModelForTokenClassification
     schema = TAGGED
     primary_metric: ClassVar[str] = "f1"
+    presets: ClassVar = {"xtreme": {**XTREME, "epochs": 10}, "align_mlm": {**ALIGN_MLM, "epochs": 10}}
     chunks: ClassVar[Callable[..., ChunkScore]]
 
     @property
@@ -150,12 +151,10 @@ class PartsOfSpeech(TaggingTask):
     languages = (
         "af ar bg de el en es et eu fa fi fr he hi hu id it ja kk ko mr nl pt ru ta te th tl tr ur vi yo zh"
     )
-    presets: ClassVar = {
-        "xtreme": {**XTREME, "epochs": 10},
-        "align_mlm": {**ALIGN_MLM, "epochs": 10},
+    presets = TaggingTask.presets | {
         "xlm_align": {
             **XLM_ALIGN, "batch_size": (8, 16, 32), "learning_rate": (1e-5, 2e-5, 3e-5), "epochs": 10,
-        },
+        }
     }  # fmt: skip
     chunks = staticmethod(pos_chunk_score)
 
@@ -171,12 +170,10 @@ class NamedEntities(TaggingTask):
         "af ar bg bn de el en es et eu fa fi fr he hi hu id it ja jv ka kk ko ml mr ms my nl pt ru sw ta te th tl tr "
         "ur vi yo zh"
     )
-    presets: ClassVar = {
-        "xtreme": {**XTREME, "epochs": 10},
-        "align_mlm": {**ALIGN_MLM, "epochs": 10},
+    presets = TaggingTask.presets | {
         "xlm_align": {
             **XLM_ALIGN, "batch_size": 8, "learning_rate": (5e-6, 6e-6, 7e-6, 8e-6, 9e-6), "epochs": 10,
-        },
+        }
     }  # fmt: skip
     chunks = staticmethod(entity_score)
 

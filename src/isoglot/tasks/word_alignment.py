@@ -73,14 +73,9 @@ class WordAlignmentTask:
     def measure(
         self, checkpoint: str | Path, dataset: Dataset, *, language: str, progress: Step | None = None
     ) -> tuple[dict[str, float], Predictions]:
-        """Scores, and Pharaoh lines."""
+        """Scores, and Pharaoh lines; with the task's own options, see :meth:`for_checkpoint`."""
         del language
-        own = self.for_checkpoint(checkpoint)
-        options: dict[str, Any] = {
-            "method": own.method or "itermax",
-            "layer": own.layer,
-            **(own.aligner or {}),
-        }
+        options = {"method": self.method or "itermax", "layer": self.layer, **(self.aligner or {})}
         aligner = EmbeddingAligner(checkpoint, **options)
         pairs = list(zip(dataset["source_words"], dataset["target_words"], strict=True))
         found: list[Alignment] = []

@@ -14,9 +14,6 @@ from dataclasses import dataclass
 
 from isoglot.errors import ConfigurationError
 
-Chunk = tuple[int, str, int, int]
-"""Sentence, type, first and last token."""
-
 _OUTSIDE = ("O", ".")
 _CLOSED_BEFORE = {("B", c) for c in "BSO"} | {("I", c) for c in "BSO"}
 _OPENED_AFTER = {(p, c) for p in "ESO" for c in "EI"}
