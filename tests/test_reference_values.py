@@ -177,7 +177,7 @@ def test_momentum_contrast(golden: Any) -> None:
 
 def test_chunk_f1_of_parts_of_speech(golden: Any) -> None:
     for case in golden["pos_f1"]["cases_seqeval_0_0_12"]:
-        assert pos_chunk_score(case["gold"], case["pred"]).f1 == pytest.approx(100 * case["f1"])
+        assert pos_chunk_score(case["gold"], case["pred"])["f1"] == pytest.approx(100 * case["f1"])
 
 
 def test_labels_of_derived_languages(golden: Any) -> None:

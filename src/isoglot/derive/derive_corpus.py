@@ -76,7 +76,7 @@ def derive_corpus(
     files = [*names, *([request.parses] if request.parses else [])]
     refuse_overwriting(target, files)
     inputs = [InputFile.recorded(f) for f in files]
-    wanted = {"request": request.described(), "kind": kind, "inputs": inputs}
+    wanted = {"request": request.model_dump(mode="json"), "kind": kind, "inputs": inputs}
     manifest, made = make_once(
         target,
         wanted,

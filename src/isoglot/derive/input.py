@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -85,32 +86,28 @@ def read_rows(
 
 def _task_rows(path: str, kind: str, language: str) -> Iterator[dict[str, Any]]:
     # They import `datasets`: a second that texts and treebanks do not need.
+    from datasets import Features  # noqa: PLC0415
+
     from isoglot.corpus.labelled.pairs import NLI_LABELS, PARAPHRASE_LABELS, read_pairs  # noqa: PLC0415
     from isoglot.corpus.labelled.questions import NOT_FOUND, read_questions  # noqa: PLC0415
     from isoglot.corpus.labelled.tables import read_table  # noqa: PLC0415
     from isoglot.corpus.labelled.tags import read_tags  # noqa: PLC0415
     from isoglot.schema import PAIR, SPAN, TAGGED  # noqa: PLC0415
 
+    kinds: dict[str, tuple[Features, str, Callable[..., Iterable[Any]]]] = {
+        "tagged": (TAGGED, "tagged sentences", read_tags),
+        "nli": (PAIR, "sentence pairs", partial(read_pairs, labels=NLI_LABELS)),
+        "paws": (PAIR, "sentence pairs", partial(read_pairs, labels=PARAPHRASE_LABELS)),
+        "qa": (SPAN, "questions", read_questions),
+    }
+    schema, role, read_own = kinds[kind]
     tabled = Path(path).suffix in (".jsonl", ".ndjson", ".parquet") or Path(path).is_dir()
-    if kind == "tagged":
-        if tabled:
-            yield from read_table(path, TAGGED, language=language, split="train", role="tagged sentences")
-        else:
-            yield from read_tags(path, language=language)
-    elif kind in ("nli", "paws"):
-        if tabled and {"first", "second"} <= jsonl_columns(path):
-            yield from read_table(path, PAIR, language=language, split="train", role="sentence pairs")
-        else:
-            labels = NLI_LABELS if kind == "nli" else PARAPHRASE_LABELS
-            yield from read_pairs(path, language=language, labels=labels)
-    elif tabled:
-        yield from read_table(path, SPAN, language=language, split="train", role="questions")
-    else:
-        for row in read_questions(path, language=language):
-            found = [
-                (t, s)
-                for t, s in zip(row["answers"]["text"], row["answers"]["start"], strict=True)
-                if s != NOT_FOUND
-            ]
-            answers = {"text": [t for t, _ in found], "start": [s for _, s in found]}
-            yield {**row, "answers": answers}
+    if tabled and (schema is not PAIR or {"first", "second"} <= jsonl_columns(path)):
+        yield from read_table(path, schema, language=language, split="train", role=role)
+        return
+    for row in read_own(path, language=language):
+        if kind == "qa":
+            answers = zip(row["answers"]["text"], row["answers"]["start"], strict=True)
+            found = [(text, start) for text, start in answers if start != NOT_FOUND]
+            row |= {"answers": {"text": [t for t, _ in found], "start": [s for _, s in found]}}
+        yield row

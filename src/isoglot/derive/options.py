@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -144,11 +143,6 @@ class DeriveRequest(Options):
     )
     source: Mapping[str, Any] = option({}, "Further keys of a source, such as columns.", flags=None)
     limit: int | None = option(None, "Derive at most this many rows.", group=_READING, ge=1)
-
-    def described(self) -> dict[str, Any]:
-        """All of it as JSON, for the manifest."""
-        plain: dict[str, Any] = json.loads(json.dumps(self.model_dump(), default=str))
-        return plain
 
 
 class OrderFitRequest(Options):

@@ -82,13 +82,21 @@ def transfer(
     folder = Path(out)
     known: list[Result] = []
     found: dict[tuple[str, str], Result] = {}
-    work = _Work(checkpoint, task, seed, settings, progress)
     for trained_on in (source, *targets):
         tested = targets if trained_on == source else [trained_on]
         setting = "zero_shot" if trained_on == source else "supervised"
         place = folder / f"trained-on-{trained_on}"
         with occupied(place):
-            rows = work.tested(place, trained_on, tested)
+            rows = _tested(
+                checkpoint,
+                task,
+                place,
+                trained_on,
+                tested,
+                seed=seed,
+                options=settings,
+                report=progress or Silent(),
+            )
         found |= {(setting, row.language): row for row in rows}
     for target in targets:
         zero_shot, supervised = found["zero_shot", target], found["supervised", target]
@@ -103,52 +111,45 @@ def transfer(
     return known
 
 
-@dataclass(frozen=True)
-class _Work:
-    """What the fine-tunings have in common."""
-
-    checkpoint: str | Path
-    task: TrainableTask
-    seed: int
-    options: TransferOptions
-    progress: Reporter | None
-
-    def tested(self, folder: Path, language: str, languages: Sequence[str]) -> list[Result]:
-        """Results of the model trained on a language, by the task's primary metric; from file where they are."""
-        task = self.task
-        asked = FineTuning.of(self.checkpoint, task, language, self.seed, self.options.train)
-        key = key_of(
-            {
-                "finetune": key_of(asked.inputs()),
-                "tested": [identify(task, code, self.options.split) for code in languages],
-                "languages": list(languages),
-                "split": self.options.split,
-            }
+def _tested(
+    checkpoint: str | Path,
+    task: TrainableTask,
+    folder: Path,
+    trained_on: str,
+    languages: Sequence[str],
+    *,
+    seed: int,
+    options: TransferOptions,
+    report: Reporter,
+) -> list[Result]:
+    """Results of the model trained on a language, by the task's primary metric; from file where they are."""
+    asked = FineTuning.of(checkpoint, task, trained_on, seed, options.train)
+    key = key_of(
+        {
+            "finetune": key_of(asked.inputs()),
+            "tested": [identify(task, code, options.split) for code in languages],
+            "languages": list(languages),
+            "split": options.split,
+        }
+    )
+    done = read_json(folder / _TESTED)
+    if done is not None and done["key"] == key:
+        report.note(f"{folder}: already done")
+        rows = [Result.model_validate(row) for row in done["rows"]]
+    else:
+        tuned = finetune(
+            checkpoint, task, language=trained_on, seed=seed, train=options.train, out=folder, progress=report
         )
-        done = read_json(folder / _TESTED)
-        if done is not None and done["key"] == key:
-            (self.progress or Silent()).note(f"{folder}: already done")
-            rows = [Result.model_validate(row) for row in done["rows"]]
-        else:
-            tuned = finetune(
-                self.checkpoint, task, language=language, seed=self.seed, train=self.options.train, out=folder,
-                progress=self.progress,
-            )  # fmt: skip
-            options = EvaluateOptions(out=folder / _MEASURED)
-            every = evaluate(
-                tuned,
-                task,
-                languages=languages,
-                split=self.options.split,
-                options=options,
-                progress=self.progress,
-            )
-            rows = [row for row in every if row.metric == task.primary_metric]
-            write_json(folder / _TESTED, {"key": key, "rows": [row.model_dump() for row in rows]})
-        if not self.options.keep:
-            for weights in (folder / CHECKPOINT, folder / "grid"):
-                shutil.rmtree(weights, ignore_errors=True)
-        return rows
+        measuring = EvaluateOptions(out=folder / _MEASURED)
+        every = evaluate(
+            tuned, task, languages=languages, split=options.split, options=measuring, progress=report
+        )
+        rows = [row for row in every if row.metric == task.primary_metric]
+        write_json(folder / _TESTED, {"key": key, "rows": [row.model_dump() for row in rows]})
+    if not options.keep:
+        for weights in (folder / CHECKPOINT, folder / "grid"):
+            shutil.rmtree(weights, ignore_errors=True)
+    return rows
 
 
 def run_folders(checkpoints: Sequence[str | Path], names: Sequence[str] = ()) -> dict[str, str | Path]:

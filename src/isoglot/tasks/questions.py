@@ -162,12 +162,11 @@ class QuestionTask(HeadTask):
         gold = {row_id: list(a["text"]) for row_id, a in zip(dataset["id"], dataset["answers"], strict=True)}
         given = dict(predictions) if isinstance(predictions, dict) else {}
         own = self.language_of(language)
-        scored = answer_score(gold, given, mlqa_language=own if self.by_mlqa else None)
-        scores = {"f1": scored.f1, "exact_match": scored.exact_match}
-        if not self.by_mlqa and own in MLQA_LANGUAGES:
-            other = answer_score(gold, given, mlqa_language=own)
-            scores |= {"mlqa_f1": other.f1, "mlqa_exact_match": other.exact_match}
-        return scores
+        scores = answer_score(gold, given, mlqa_language=own if self.by_mlqa else None)
+        if self.by_mlqa or own not in MLQA_LANGUAGES:
+            return scores
+        other = answer_score(gold, given, mlqa_language=own)
+        return scores | {f"mlqa_{name}": value for name, value in other.items()}
 
 
 @dataclass

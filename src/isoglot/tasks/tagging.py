@@ -20,7 +20,7 @@ from isoglot.schema import TAGGED
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import IGNORED, Array, EncodedRows, takes_segments
 from isoglot.tasks.head_task import HeadTask, model_labels
-from isoglot.tasks.metrics.chunks import ChunkScore, entity_score, pos_chunk_score, tag_accuracy
+from isoglot.tasks.metrics.chunks import Scores, entity_score, pos_chunk_score, tag_accuracy
 from isoglot.tasks.presets import ALIGN_MLM, XLM_ALIGN, XTREME
 
 
@@ -47,7 +47,7 @@ class TaggingTask(HeadTask):
     schema = TAGGED
     primary_metric: ClassVar[str] = "f1"
     presets: ClassVar = {"xtreme": {**XTREME, "epochs": 10}, "align_mlm": {**ALIGN_MLM, "epochs": 10}}
-    chunks: ClassVar[Callable[..., ChunkScore]]
+    chunks: ClassVar[Callable[..., Scores]]
 
     @property
     def _written(self) -> bool:
@@ -129,9 +129,7 @@ class TaggingTask(HeadTask):
         """Chunk F1, precision, recall; token accuracy."""
         del language
         gold, given = list(dataset["tags"]), list(predictions)
-        chunks = self.chunks(gold, given)
-        scores = {name: getattr(chunks, name) for name in ("f1", "precision", "recall")}
-        return {**scores, "accuracy": tag_accuracy(gold, given)}
+        return {**self.chunks(gold, given), "accuracy": tag_accuracy(gold, given)}
 
 
 @dataclass

@@ -12,7 +12,6 @@ import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 
 _ARTICLES = {
@@ -28,15 +27,6 @@ MLQA_LANGUAGES = tuple(_ARTICLES)
 """Languages that MLQA's normalisation knows."""
 
 _HAN = re.compile("[\u4e00-\u9fa5]")
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerScore:
-    """Means over questions, in per cent."""
-
-    exact_match: float  # share of the questions whose answer is one of the gold ones, after normalisation
-    f1: float  # F1 of the answer's words with those of the nearest gold answer
-    questions: int
 
 
 def normalise_squad(text: str) -> str:
@@ -73,8 +63,8 @@ def normalise_mlqa(text: str, language: str) -> str:
 
 def answer_score(
     gold: Mapping[str, Sequence[str]], predicted: Mapping[str, str], *, mlqa_language: str | None = None
-) -> AnswerScore:
-    """Score answers by question.
+) -> dict[str, float]:
+    """``f1`` and ``exact_match``, after normalisation, with the nearest gold answer: means over questions, in per cent.
 
     A question without a prediction scores 0. One without gold answers is right when the prediction is empty.
 
@@ -91,8 +81,8 @@ def answer_score(
         others = [normalise(a) for a in answers] or [""]
         exact += max(own == other for other in others)
         f1 += max(_f1(own.split(), other.split()) for other in others) if answers else float(own == "")
-    count = len(gold)
-    return AnswerScore(100 * exact / count if count else 0.0, 100 * f1 / count if count else 0.0, count)
+    count = max(1, len(gold))
+    return {"f1": 100 * f1 / count, "exact_match": 100 * exact / count}
 
 
 def _f1(own: list[str], other: list[str]) -> float:

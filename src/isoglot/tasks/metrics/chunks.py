@@ -10,7 +10,6 @@ letter from the type, which makes ``CCONJ`` and ``SCONJ`` equal and does not rep
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from isoglot.errors import ConfigurationError
 
@@ -19,28 +18,8 @@ _CLOSED_BEFORE = {("B", c) for c in "BSO"} | {("I", c) for c in "BSO"}
 _OPENED_AFTER = {(p, c) for p in "ESO" for c in "EI"}
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkScore:
-    """Counts of chunks and what follows from them, in per cent."""
-
-    correct: int
-    predicted: int
-    gold: int
-
-    @property
-    def precision(self) -> float:
-        """Share of the predicted chunks that are right; 0 without any."""
-        return 100 * self.correct / self.predicted if self.predicted else 0.0
-
-    @property
-    def recall(self) -> float:
-        """Share of the gold chunks that were found; 0 without any."""
-        return 100 * self.correct / self.gold if self.gold else 0.0
-
-    @property
-    def f1(self) -> float:
-        """Harmonic mean of precision and recall."""
-        return 200 * self.correct / (self.predicted + self.gold) if self.correct else 0.0
+Scores = dict[str, float]
+"""``f1``, ``precision`` and ``recall`` in per cent, 0 where there is nothing to count."""
 
 
 def chunks(tags: Sequence[str], type_of: Callable[[str], str]) -> list[tuple[str, int, int]]:
@@ -65,23 +44,24 @@ def chunks(tags: Sequence[str], type_of: Callable[[str], str]) -> list[tuple[str
     return found
 
 
-def entity_score(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> ChunkScore:
+def entity_score(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> Scores:
     """Chunks of named entities, micro-averaged: seqeval's and conlleval's count.
 
     An ``I-`` that follows nothing of its type opens a chunk.
 
     Example:
-        >>> entity_score([["B-PER", "I-PER"]], [["B-PER", "O"]]).f1
+        >>> entity_score([["B-PER", "I-PER"]], [["B-PER", "O"]])["f1"]
         0.0
     """
     return _score(gold, predicted, lambda tag: tag[1:].split("-", 1)[-1] or "_")
 
 
-def pos_chunk_score(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> ChunkScore:
+def pos_chunk_score(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> Scores:
     """XTREME's F1 of part-of-speech tags: chunks of equal neighbours, micro-averaged (seqeval 0.0.12).
 
     Example:
-        >>> pos_chunk_score([["DET", "NOUN", "NOUN", "VERB", "PUNCT"]], [["DET", "NOUN", "VERB", "VERB", "PUNCT"]]).f1
+        >>> gold = [["DET", "NOUN", "NOUN", "VERB", "PUNCT"]]
+        >>> pos_chunk_score(gold, [["DET", "NOUN", "VERB", "VERB", "PUNCT"]])["f1"]
         50.0
     """
     return _score(gold, predicted, lambda tag: tag.rsplit("-", maxsplit=1)[-1])
@@ -96,13 +76,18 @@ def tag_accuracy(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str
 
 def _score(
     gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], type_of: Callable[[str], str]
-) -> ChunkScore:
+) -> Scores:
     _require_parallel(gold, predicted)
     right, guessed = (
         {(s, *chunk) for s, tags in enumerate(side) for chunk in chunks(tags, type_of)}
         for side in (gold, predicted)
     )
-    return ChunkScore(len(right & guessed), len(guessed), len(right))
+    both = len(right & guessed)
+    return {
+        "f1": 200 * both / (len(guessed) + len(right)) if both else 0.0,
+        "precision": 100 * both / len(guessed) if guessed else 0.0,
+        "recall": 100 * both / len(right) if right else 0.0,
+    }
 
 
 def _require_parallel(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> None:
