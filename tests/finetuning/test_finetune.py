@@ -4,6 +4,7 @@ import json
 import re
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from isoglot.errors import ConfigurationError, InputError
 from isoglot.finetuning.data import grouped, hold_out, training_rows
 from isoglot.finetuning.evaluate import evaluate
 from isoglot.finetuning.finetune import finetune
-from isoglot.finetuning.options import EvaluateOptions, FinetuneOptions, preset
+from isoglot.finetuning.options import EvaluateOptions, FinetuneOptions, task_with_settings
 from isoglot.report.papers import paper_table
 from isoglot.results import read
 from isoglot.tasks import build_task
@@ -255,6 +256,11 @@ def _printed(value: object) -> tuple[float, ...]:
     if "" in numbers:
         numbers = [str(n) for n in range(int(numbers[0]), int(numbers[-1]) + 1)]
     return tuple(float(n + (found[2] or "")) for n in numbers)
+
+
+def preset(paper: str, task: str, **changes: Any) -> FinetuneOptions:
+    """A paper's settings of fine-tuning."""
+    return task_with_settings(task, [], paper=paper, **changes)[1]
 
 
 @pytest.mark.parametrize("task", ["pos", "ner", "xquad", "mlqa", "tydiqa", "xnli", "pawsx"])

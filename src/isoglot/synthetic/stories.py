@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
+from typing import NamedTuple
 
 from isoglot.synthetic.patterns import Pattern, Token
-from isoglot.synthetic.wordings import parse_wording, plain
+from isoglot.synthetic.wordings import parse_wording
 
 PEOPLE = {"X": "name.first", "Y": "name.first", "Z": "name.first"}
 FILLERS = (
@@ -27,165 +28,139 @@ FILLERS = (
     "(nsubj it) rained (obl:tmod all week) .",
     "(nsubj the summer) was long/ADJ (conj and hot) .",
 )
+_TIMES_AND_TOWNS = {"V": "verb.meet", "T": "name.town", "U": "name.town", "D": "weekday", "E": "weekday"}
 
 
-@dataclass(frozen=True)
-class Question:
-    """A question, the sentence (by number) that answers it, and the answer's words as they stand there."""
+class Question(NamedTuple):
+    """A question, the answer's words as they stand in the story, and the sentence (by number) that has them."""
 
     text: str
-    sentence: int
     answer: str
+    sentence: int
 
 
 @dataclass
 class Scene:
     """Sentences and the questions about them; ``ordered`` if the order of telling matters."""
 
+    random: Random
     variables: dict[str, str]
+    ordered: bool = False
     sentences: list[str] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
-    ordered: bool = False
 
+    def tell(self, *texts: str) -> None:
+        """Add a sentence in one of these wordings."""
+        self.sentences.append(texts[0] if len(texts) == 1 else self.random.choice(texts))
 
-def _told(random: Random, core: str, place: str, day: str) -> str:
-    """A sentence with its adverbials at the end, or one of them in front."""
-    return random.choice(
-        (f"{core} {place} {day} .", f"{day} , {core} {place} .", f"{place} , {core} {day} .")
-    )
+    def ask(self, text: str, answer: str, sentence: int | None = None) -> None:
+        """Add a question, about the last sentence told by default."""
+        self.questions.append(
+            Question(text, answer, len(self.sentences) - 1 if sentence is None else sentence)
+        )
 
-
-def _active(a: str, b: str) -> str:
-    return f"(nsubj {a}.form) V.past (obj {b}.form)"
-
-
-def _passive(a: str, b: str) -> str:
-    return f"(nsubj:pass {b}.form) was V.part (obl by {a}.form)"
+    def tell_deed(self, a: str, b: str, place: str, day: str) -> None:
+        """A did it to B, or B was done to by A, the adverbials at the end or one of them in front."""
+        active = f"(nsubj {a}.form) V.past (obj {b}.form)"
+        core = self.random.choice((active, f"(nsubj:pass {b}.form) was V.part (obl by {a}.form)"))
+        day = f"(obl on {day}.form)"
+        self.tell(f"{core} {place} {day} .", f"{day} , {core} {place} .", f"{place} , {core} {day} .")
 
 
 def _roles(random: Random) -> Scene:
     """X did it to Y here, Y did it to X there."""
-    scene = Scene({"V": "verb.meet", "T": "name.town", "U": "name.town", "D": "weekday", "E": "weekday"})
-    which = "(obl on which day)"
-    for i, (a, b, town, day) in enumerate((("X", "Y", "T", "D"), ("Y", "X", "U", "E"))):
-        core = random.choice((_active(a, b), _passive(a, b)))
-        scene.sentences.append(_told(random, core, f"(obl near {town}.form)", f"(obl on {day}.form)"))
-        scene.questions += [
-            Question(f"where did (nsubj {a}.form) V.base (obj {b}.form) ?", i, f"{town}.form"),
-            Question(f"where was (nsubj:pass {b}.form) V.part (obl by {a}.form) ?", i, f"{town}.form"),
-            Question(f"{which} did (nsubj {a}.form) V.base (obj {b}.form) ?", i, f"{day}.form"),
-            Question(f"{which} was (nsubj:pass {b}.form) V.part (obl by {a}.form) ?", i, f"{day}.form"),
-        ]
+    scene = Scene(random, _TIMES_AND_TOWNS)
+    for a, b, town, day in (("X", "Y", "T", "D"), ("Y", "X", "U", "E")):
+        scene.tell_deed(a, b, f"(obl near {town}.form)", day)
+        for asked, answer in (("where", town), ("(obl on which day)", day)):
+            scene.ask(f"{asked} did (nsubj {a}.form) V.base (obj {b}.form) ?", f"{answer}.form")
+            scene.ask(f"{asked} was (nsubj:pass {b}.form) V.part (obl by {a}.form) ?", f"{answer}.form")
     return scene
 
 
 def _chase(random: Random) -> Scene:
     """X did it to Y, Y did it to Z: who did it to Y?"""
-    scene = Scene({"V": "verb.meet", "T": "name.town", "U": "name.town", "D": "weekday", "E": "weekday"})
+    scene = Scene(random, _TIMES_AND_TOWNS)
     for a, b, town, day in (("X", "Y", "T", "D"), ("Y", "Z", "U", "E")):
-        core = random.choice((_active(a, b), _passive(a, b)))
-        scene.sentences.append(_told(random, core, f"(obl in {town}.form)", f"(obl on {day}.form)"))
-    scene.questions = [
-        Question("(nsubj who) V.past (obj Y.form) ?", 0, "X.form"),
-        Question("(nsubj:pass who) was V.part (obl by Y.form) ?", 1, "Z.form"),
-        Question("(obl by whom) was (nsubj:pass Y.form) V.part ?", 0, "X.form"),
-        Question("(obj whom) did (nsubj Y.form) V.base ?", 1, "Z.form"),
-    ]
+        scene.tell_deed(a, b, f"(obl in {town}.form)", day)
+    scene.ask("(nsubj who) V.past (obj Y.form) ?", "X.form", 0)
+    scene.ask("(nsubj:pass who) was V.part (obl by Y.form) ?", "Z.form", 1)
+    scene.ask("(obl by whom) was (nsubj:pass Y.form) V.part ?", "X.form", 0)
+    scene.ask("(obj whom) did (nsubj Y.form) V.base ?", "Z.form", 1)
     return scene
 
 
 def _gifts(random: Random) -> Scene:
     """X gave Y one thing, Y gave X another."""
     scene = Scene(
-        {"V": "verb.give", "N": "noun.thing", "O": "noun.thing", "A": "adj.thing", "B": "adj.thing"}
+        random, {"V": "verb.give", "N": "noun.thing", "O": "noun.thing", "A": "adj.thing", "B": "adj.thing"}
     )
-    for i, (a, b, thing) in enumerate((("X", "Y", "the A.pos N.sg"), ("Y", "X", "the B.pos O.sg"))):
-        texts = (
+    for a, b, thing in (("X", "Y", "the A.pos N.sg"), ("Y", "X", "the B.pos O.sg")):
+        scene.tell(
             f"(nsubj {a}.form) V.past (iobj {b}.form) (obj {thing}) .",
             f"(nsubj {a}.form) V.past (obj {thing}) (obl to {b}.form) .",
             f"(nsubj:pass {b}.form) was V.part (obj {thing}) (obl by {a}.form) .",
         )
-        scene.sentences.append(random.choice(texts))
-        scene.questions += [
-            Question(f"(obj what) did (nsubj {a}.form) V.base (obj {b}.form) ?", i, thing),
-            Question(f"(obj what) was (nsubj:pass {b}.form) V.part (obl by {a}.form) ?", i, thing),
-        ]
+        scene.ask(f"(obj what) did (nsubj {a}.form) V.base (obj {b}.form) ?", thing)
+        scene.ask(f"(obj what) was (nsubj:pass {b}.form) V.part (obl by {a}.form) ?", thing)
     return scene
 
 
 def _orders(random: Random) -> Scene:
     """X is taller than Y, Y is taller than Z, in one adjective or its opposite."""
-    scene = Scene({"A": "adj.compare"})
-    pairs = (("X", "Y"), ("Y", "Z"))
-    scene.sentences = [
-        random.choice(
-            (
-                f"(nsubj {a}.form) was A.cmp (obl than {b}.form) .",
-                f"(nsubj {b}.form) was A.ant.cmp (obl than {a}.form) .",
-            )
+    scene = Scene(random, {"A": "adj.compare"})
+    for a, b in ("XY", "YZ"):
+        scene.tell(
+            f"(nsubj {a}.form) was A.cmp (obl than {b}.form) .",
+            f"(nsubj {b}.form) was A.ant.cmp (obl than {a}.form) .",
         )
-        for a, b in pairs
-    ]
-    scene.questions = [
-        Question("(nsubj who) was A.cmp (obl than Y.form) ?", 0, "X.form"),
-        Question("(nsubj who) was A.ant.cmp (obl than Y.form) ?", 1, "Z.form"),
-        Question("(nsubj who) was the A.sup (nmod of the three) ?", 0, "X.form"),
-    ]
+    scene.ask("(nsubj who) was A.cmp (obl than Y.form) ?", "X.form", 0)
+    scene.ask("(nsubj who) was A.ant.cmp (obl than Y.form) ?", "Z.form", 1)
+    scene.ask("(nsubj who) was the A.sup (nmod of the three) ?", "X.form", 0)
     return scene
 
 
 def _journey(random: Random) -> Scene:
     """Two people travel to the same kind of places, one after the other: where first, where last?"""
-    scene = Scene({"V": "verb.motion", **dict.fromkeys("TUWS", "name.town")}, ordered=True)
-    stops = {"X": ("T", "U"), "Y": ("W", "S")}
-    order = random.choice(
-        (("X", "Y", "X", "Y"), ("X", "X", "Y", "Y"), ("Y", "X", "X", "Y"), ("X", "Y", "Y", "X"))
-    )
-    seen = {"X": 0, "Y": 0}
+    scene = Scene(random, {"V": "verb.motion", **dict.fromkeys("TUWS", "name.town")}, ordered=True)
+    order = random.choice(("XYXY", "XXYY", "YXXY", "XYYX"))
     for i, who in enumerate(order):
-        town = stops[who][seen[who]]
-        opening = "then " if seen[who] and random.random() < 0.5 else ""
-        scene.sentences.append(f"{opening}(nsubj {who}.form) V.past (obl to {town}.form) .")
-        which = ("first", "last")[seen[who]]
-        scene.questions.append(Question(f"where did (nsubj {who}.form) V.base {which} ?", i, f"{town}.form"))
-        seen[who] += 1
+        seen = order[:i].count(who)
+        town = {"X": "TU", "Y": "WS"}[who][seen]
+        opening = "then " if seen and random.random() < 0.5 else ""
+        scene.tell(f"{opening}(nsubj {who}.form) V.past (obl to {town}.form) .")
+        scene.ask(f"where did (nsubj {who}.form) V.base {('first', 'last')[seen]} ?", f"{town}.form")
     return scene
 
 
 def _denial(random: Random) -> Scene:
     """Not here but there."""
-    scene = Scene({"V": "verb.handle", "N": "noun.thing", **dict.fromkeys("TUWS", "name.town")})
-    for i, (who, wrong, right) in enumerate((("X", "T", "U"), ("Y", "W", "S"))):
+    scene = Scene(random, {"V": "verb.handle", "N": "noun.thing", **dict.fromkeys("TUWS", "name.town")})
+    for who, wrong, right in (("X", "T", "U"), ("Y", "W", "S")):
         deed = f"(nsubj {who}.form) V.past (obj the N.sg)"
-        texts = (
+        scene.tell(
             f"{deed} (obl in {right}.form (conj , not in {wrong}.form)) .",
             f"(nsubj {who}.form) did not V.base (obj the N.sg) (obl in {wrong}.form (conj but in {right}.form)) .",
             f"(expl it) was in {right}.form (conj and not in {wrong}.form) (csubj that {deed}) .",
             f"(expl it) was not in {wrong}.form (conj but in {right}.form) (csubj that {deed}) .",
         )
-        scene.sentences.append(random.choice(texts))
-        scene.questions.append(
-            Question(f"where did (nsubj {who}.form) V.base (obj the N.sg) ?", i, f"{right}.form")
-        )
+        scene.ask(f"where did (nsubj {who}.form) V.base (obj the N.sg) ?", f"{right}.form")
     return scene
 
 
 def _numbers(random: Random) -> Scene:
     """How many of which: two people, two kinds of things, crossed."""
     scene = Scene(
-        {"V": "verb.handle", "N": "noun.thing", "O": "noun.thing", "K": "number.pair", "L": "number.pair"}
+        random,
+        {"V": "verb.handle", "N": "noun.thing", "O": "noun.thing", "K": "number.pair", "L": "number.pair"},
     )
-    numbers = ["K.low", "K.high"]
-    random.shuffle(numbers)
-    for i, (who, first, second) in enumerate((("X", "N", "O"), ("Y", "O", "N"))):
-        low, high = numbers if i == 0 else [n.replace("K", "L") for n in numbers]
-        scene.sentences.append(
-            f"(nsubj {who}.form) V.past (obj {low} {first}.pl (conj and {high} {second}.pl)) ."
-        )
-        scene.questions += [
-            Question(f"(obj (amod how many) {first}.pl) did (nsubj {who}.form) V.base ?", i, low),
-            Question(f"(obj (amod how many) {second}.pl) did (nsubj {who}.form) V.base ?", i, high),
-        ]
+    ends = ["low", "high"]
+    random.shuffle(ends)
+    for who, first, second, pair in (("X", "N", "O", "K"), ("Y", "O", "N", "L")):
+        low, high = (f"{pair}.{end}" for end in ends)
+        scene.tell(f"(nsubj {who}.form) V.past (obj {low} {first}.pl (conj and {high} {second}.pl)) .")
+        scene.ask(f"(obj (amod how many) {first}.pl) did (nsubj {who}.form) V.base ?", low)
+        scene.ask(f"(obj (amod how many) {second}.pl) did (nsubj {who}.form) V.base ?", high)
     return scene
 
 
@@ -200,11 +175,11 @@ def _renamed(scene: Scene, suffix: str) -> Scene:
     def rename(line: str) -> str:
         return re.sub(r"(\w+)(?=\.\w)", lambda name: names.get(name[0], name[0]), line)
 
-    return Scene(
-        {names[n]: pool for n, pool in scene.variables.items()},
-        [rename(s) for s in scene.sentences],
-        [Question(rename(q.text), q.sentence, rename(q.answer)) for q in scene.questions],
-        scene.ordered,
+    return replace(
+        scene,
+        variables={names[n]: pool for n, pool in scene.variables.items()},
+        sentences=[rename(s) for s in scene.sentences],
+        questions=[Question(rename(text), rename(answer), i) for text, answer, i in scene.questions],
     )
 
 
@@ -243,14 +218,12 @@ def _story(random: Random) -> Pattern:
     return Pattern(
         tuple(variables.values()),
         (*sentences, parse_wording(question.text, variables)),
-        label=plain(question.text).split()[0],
         answer=(start, start + len(answer)),
     )
 
 
 def _find(sentence: tuple[Token, ...], answer: tuple[Token, ...]) -> int:
-    words = [(t.text, t.variable) for t in sentence]
-    wanted = [(t.text, t.variable) for t in answer]
+    words, wanted = ([t[:2] for t in tokens] for tokens in (sentence, answer))
     return next(i for i in range(len(words)) if words[i : i + len(wanted)] == wanted)
 
 
