@@ -114,8 +114,7 @@ def result_of(future: Future[Result]) -> Result:
         return future.result()
     except BrokenProcessPool as error:
         raise IsoglotError(
-            "a worker process was killed, most likely because memory ran out; free memory, or use fewer processes "
-            "(processes: 2)"
+            "a worker process was killed, most likely because memory ran out; use fewer processes (processes: 2)"
         ) from error
 
 

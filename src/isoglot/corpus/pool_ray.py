@@ -44,8 +44,7 @@ class RayPool(WorkPool[Item, Result]):
                 result, problem = found.result()
             except self._lost as error:
                 problem = IsoglotError(
-                    f"a piece of work was lost {_RETRIES} times with its worker, most likely because memory ran out "
-                    "there; run the same command again, with fewer --processes"
+                    f"a worker was lost {_RETRIES} times, most likely for want of memory; use fewer --processes"
                 )
                 problem.__cause__ = error
             future.set_result(result) if problem is None else future.set_exception(problem)

@@ -199,8 +199,7 @@ class _Run:
         if not shards:
             raise ConfigurationError(
                 f"no row is left of the {self._ledger.read} that were read "
-                f"({', '.join(f'{k} {v}' for k, v in self._ledger.removed.items())}); at least one is needed: loosen "
-                "the filter that dropped most, or check that each column holds what you think"
+                f"({', '.join(f'{k} {v}' for k, v in self._ledger.removed.items())}); loosen the one that dropped most"
             )
         return Manifest(
             kind=options.kind,
@@ -245,8 +244,7 @@ def _check(sources: Sequence[Source], options: PrepareOptions) -> None:
     problems = []
     if options.held_out_flags:
         problems = [
-            f"{s.path}: held_out_flags is set, and no column holds the flags; "
-            "set columns: {flags: 3} (--column flags=3)"
+            f"{s.path}: held_out_flags is set, and no column holds the flags; set --column flags=3"
             for s in sources
             if "flags" not in s.columns
         ]

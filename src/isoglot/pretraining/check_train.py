@@ -37,8 +37,7 @@ def check_train(document: Document) -> None:
         key = "load_best_model_at_end" if settings.get("load_best_model_at_end") else "eval_strategy"
         document.problem(
             ("train", key),
-            "pre-training does not evaluate, its loss is no measure of transfer; keep checkpoints "
-            "(save_total_limit) and run `isoglot evaluate` on them",
+            "pre-training does not evaluate; keep checkpoints (save_total_limit) and run `isoglot evaluate` on them",
         )
     fields = {f.name for f in dataclasses.fields(TrainingArguments) if f.init} - set(OWNED_SETTINGS)
     hints = {

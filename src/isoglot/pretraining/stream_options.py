@@ -170,8 +170,7 @@ def _check_prepared(document: Document, location: Location, source: Source) -> N
     if manifest.kind != entry.get("kind"):
         document.problem(
             (*location, "kind"),
-            f"{entry.get('kind')!r} given, {source.path} holds a prepared {manifest.kind} corpus; "
-            f"write `kind: {manifest.kind}`, or name another path",
+            f"{entry.get('kind')!r} given, {source.path} holds a prepared corpus; write `kind: {manifest.kind}`",
         )
         return
     wanted = PrepareOptions.model_validate(prepare_values(document.values, manifest.kind, entry))
@@ -184,8 +183,7 @@ def _check_prepared(document: Document, location: Location, source: Source) -> N
         ):
             document.problem(
                 (*location, key),
-                f"{entry[key]!r} given, but {source.path} is prepared already, with {held!r}; a prepared corpus is "
-                "read as it is: delete the key, or run `isoglot prepare` again with it",
+                f"{entry[key]!r} given, but {source.path} is prepared with {held!r}; delete the key",
             )
     spoken = {count.languages for count in manifest.languages}
     named = source.languages(manifest.kind)
@@ -193,7 +191,7 @@ def _check_prepared(document: Document, location: Location, source: Source) -> N
         document.problem(
             location,
             f"language {'-'.join(named)} given, {source.path} is prepared with "
-            f"{', '.join('-'.join(s) for s in sorted(spoken))}; delete the languages, or name another path",
+            f"{', '.join('-'.join(s) for s in sorted(spoken))}; delete the languages",
         )
 
 

@@ -161,8 +161,7 @@ def _save_weights(
                 before += tensor.numel()
                 if tables(name) and len(tensor) <= int(kept.max()):
                     raise ConfigurationError(
-                        f"{path}: {name} has {len(tensor)} rows, and the tokenizer has an entry {int(kept.max())}; use "
-                        "the tokenizer that was saved with the model"
+                        f"{path}: {name} has {len(tensor)} rows, and the tokenizer has an entry {int(kept.max())}"
                     )
                 weights[name] = tensor[kept] if tables(name) else tensor
     save_file(weights, out, metadata={"format": "pt"})

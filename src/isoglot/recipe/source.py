@@ -73,8 +73,7 @@ def _read_file(path: Path, *, seen: tuple[Path, ...]) -> Document:
         ) from error
     except UnicodeDecodeError as error:
         raise InputError(
-            f"byte 0x{error.object[error.start]:02x} is not valid UTF-8; a recipe is a YAML file in UTF-8: "
-            "save it as such",
+            f"byte 0x{error.object[error.start]:02x} is not valid UTF-8; save the recipe in UTF-8",
             path=path,
             line=error.object.count(b"\n", 0, error.start) + 1,
         ) from error
@@ -111,8 +110,7 @@ def _check_variables(document: Document) -> None:
         for name in names:
             document.problem(
                 location,
-                f"environment variable {name} is not set, but {document.raw[location]!r} needs it; "
-                f"type `export {name}=...` or replace the value with --set",
+                f"environment variable {name} is not set, but {document.raw[location]!r} needs it; `export {name}=...`",
             )
 
 
@@ -184,8 +182,7 @@ def _apply_override(document: Document, override: str) -> None:
     for depth, part in enumerate(parts[:-1]):
         if isinstance(target.get(part), list) or not isinstance(target.setdefault(part, {}), dict):
             document.problems.append(
-                f"{place}: {'.'.join(parts[: depth + 1])} is a {type(target[part]).__name__}, no section; "
-                "set it as a whole"
+                f"{place}: {'.'.join(parts[: depth + 1])} is a {type(target[part]).__name__}, no section"
             )
             return
         target = target[part]

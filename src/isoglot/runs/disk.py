@@ -60,6 +60,5 @@ def full_disk_named(path: str | Path) -> Iterator[None]:
         if problem is None:
             raise
         raise DiskError(
-            f"{path}: {problem}; the output is not written. Free some space, or choose a place on another disk, "
-            "and run the same command again"
+            f"{path}: {problem}; the output is not written. Free some space or choose another disk, and run again"
         ) from error

@@ -62,8 +62,7 @@ def read_records(path: Path, model: type[Record], *, what: str, wrong: str) -> l
             except (ValidationError, IsoglotError) as error:
                 reason = mistakes_of(error)[0] if isinstance(error, ValidationError) else error
                 raise InputError(
-                    f"{wrong} ({reason}); a {what} is one JSON object with {', '.join(model.model_fields)}; "
-                    "delete or correct the line",
+                    f"{wrong} ({reason}); a {what} is a JSON object with {', '.join(model.model_fields)}",
                     path=path,
                     line=number,
                 ) from error

@@ -20,15 +20,14 @@ def adapt(args: TrainingArguments) -> dict[str, Any] | None:
     """
     if args.eval_strategy != IntervalStrategy.NO or args.load_best_model_at_end:
         raise ConfigurationError(
-            "train.eval_strategy or train.load_best_model_at_end given; pre-training does not evaluate, its loss is no "
-            "measure of transfer. Keep checkpoints (train.save_total_limit) and run `isoglot evaluate` on them"
+            "pre-training does not evaluate: leave out train.eval_strategy and train.load_best_model_at_end, and run "
+            "`isoglot evaluate` on checkpoints (train.save_total_limit)"
         )
     if args.fsdp and (
         args.parallel_mode != ParallelMode.DISTRIBUTED or args.fsdp_plugin_args["fsdp_version"] != 2
     ):
         raise ConfigurationError(
-            "train.fsdp given, which shares out the parameters among ranks with FSDP2; start several with `torchrun "
-            "--nproc-per-node 2 -m isoglot.cli pretrain …`, and leave train.fsdp_config.version at 2"
+            "train.fsdp needs ranks (`torchrun --nproc-per-node 2 -m isoglot.cli pretrain …`) and version 2"
         )
     args.remove_unused_columns = False
     args.logging_nan_inf_filter = False  # it would hide a broken loss and wait for the device at each batch

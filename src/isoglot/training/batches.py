@@ -59,13 +59,11 @@ class BatchOptions:
     def __post_init__(self) -> None:
         if (self.examples is None) == (self.tokens is None):
             raise ConfigurationError(
-                f"batch: examples={self.examples} and tokens={self.tokens} given, exactly one is needed; "
-                "write `batch: {examples: 32}` or `batch: {tokens: 4096, bucket: 50}`"
+                f"batch: examples={self.examples} and tokens={self.tokens} given; write `batch: {{examples: 32}}`"
             )
         if (self.examples or self.tokens or 0) < 1:
             raise ConfigurationError(
-                f"batch: {self.examples or self.tokens or 0} given, at least 1 is needed; "
-                "write `batch: {examples: 32}`"
+                f"batch: {self.examples or self.tokens or 0} given, at least 1 is needed"
             )
 
 
@@ -121,14 +119,11 @@ class TokenBudgetBatches(torch.utils.data.Sampler[Sequence[int]]):
         self.rank, self.world_size, self.accumulation = rank, world_size, accumulation
         self.group = world_size * accumulation
         if steps is None and mixture.length is None:
-            raise ConfigurationError(
-                "neither steps nor a mixture with a length given; "
-                "write `steps: 1000` or `epochs: {stream: ..., count: 1}`"
-            )
+            raise ConfigurationError("neither steps nor a mixture with a length given; write `steps: 1000`")
         if mixture.epoch_size < self.group:
             raise ConfigurationError(
-                f"stream {mixture.primary!r} has {mixture.epoch_size} examples, one optimiser step needs {self.group} "
-                f"({world_size} ranks × {accumulation} accumulation steps); lower train.gradient_accumulation_steps"
+                f"stream {mixture.primary!r} has {mixture.epoch_size} examples, a step needs {self.group}; lower "
+                "train.gradient_accumulation_steps"
             )
         self._same_size: dict[int, int] = {}
         self._ends = self._count(steps)
@@ -194,8 +189,7 @@ class TokenBudgetBatches(torch.utils.data.Sampler[Sequence[int]]):
                 if steps is None:
                     break
                 raise ConfigurationError(
-                    f"{steps} steps asked for, the mixture's {self.mixture.length} positions make {total}; "
-                    "give the mixture no length, or train fewer steps"
+                    f"{steps} steps asked for, the mixture's {self.mixture.length} positions make {total}; train less"
                 )
             total += self._groups_in(len(ends), start, stop)
             ends.append(total)

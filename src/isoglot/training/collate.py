@@ -78,8 +78,7 @@ class Collator:
         if stream not in item:
             given = sorted(key for key in item if key != "position")
             raise ConfigurationError(
-                f"view {name!r} reads stream {stream!r}, the mixture has {given}; add the stream, or change the "
-                f"view's `stream:`"
+                f"view {name!r} reads stream {stream!r}, the mixture has {given}; change the view's `stream:`"
             )
         example = item[stream]
         generator = generator_for(self.seed, "view", name, int(item["position"]))
@@ -88,8 +87,7 @@ class Collator:
         except KeyError as error:
             if error.args and error.args[0] in view.columns:
                 raise ConfigurationError(
-                    f"view {name!r} needs column {error.args[0]!r}, stream {stream!r} has {sorted(example)}; give "
-                    "it a stream of the kind it reads, or another `type:`"
+                    f"view {name!r} needs column {error.args[0]!r}, stream {stream!r} has {sorted(example)}"
                 ) from error
             raise
 
@@ -110,8 +108,7 @@ def pad(
         if example.keys() != examples[0].keys():
             differing = sorted(example.keys() ^ examples[0].keys())
             raise ConfigurationError(
-                f"view {view!r}: some examples have {', '.join(differing)} and others do not; every example of a "
-                "stream needs the same columns (links for all or for none), so encode the stream anew"
+                f"view {view!r}: some examples have {', '.join(differing)} and others do not; encode the stream anew"
             )
     lengths = {key: [example[key].size(0) for example in examples] for key in keys}
     token_lengths = [lengths[key] for key in keys if key.endswith("input_ids")]

@@ -222,8 +222,7 @@ def _check(streams: Mapping[str, datasets.Dataset], primary: str, bucket: int | 
         )
     if bucket is not None:
         problems += [
-            f"stream {n!r} has columns {sorted(s.column_names)} but no 'length' to sort by; encode it anew, or set "
-            "bucket=None"
+            f"stream {n!r} has no column 'length' to sort by; encode it anew, or set bucket=None"
             for n, s in streams.items()
             if "length" not in s.column_names
         ]

@@ -127,8 +127,7 @@ class AlignmentModel(nn.Module):
         loss = self._combined(outputs, counts or {}, accumulation)
         if self.training and torch.is_grad_enabled() and not loss.requires_grad:
             raise ConfigurationError(
-                f"nothing is trained at step {self.step}: all that {', '.join(active)} could train is frozen; "
-                "lower parts.freeze_encoder_steps or raise the rate of a part"
+                f"nothing is trained at step {self.step}: all of {', '.join(active)} is frozen; raise a part's rate"
             )
         return {
             "loss": loss,
@@ -159,8 +158,7 @@ class AlignmentModel(nn.Module):
         """The weighted sum, normalised; each part is scaled by the number of ranks because DDP averages over them."""
         if not outputs:
             raise ConfigurationError(
-                f"every objective has weight 0 at step {self.step}; "
-                f"let one of {sorted(self.objectives)} start at step 0"
+                f"every objective has weight 0 at step {self.step}; let one start at step 0"
             )
         totals = {n: self.weight(n) * o.total.float() for n, o in outputs.items()}
         if self.normalisation == "batch_mean":

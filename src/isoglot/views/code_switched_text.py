@@ -76,10 +76,7 @@ class CodeSwitchedText(TextOptions):
         require_choices(CodeSwitchedText, mode=self.mode)
         problems = []
         if (lexicon is None) == (self.copied_vocabulary is None):
-            problems.append(
-                "code_switched_text: give exactly one of `lexicon` and `copied_vocabulary`, for example "
-                "copied_vocabulary: 40000"
-            )
+            problems.append("code_switched_text: give exactly one of `lexicon` and `copied_vocabulary`")
         if not 0 <= self.synonym_probability <= 1:
             problems.append(f"synonym_probability: {self.synonym_probability!r} given; it is between 0 and 1")
         if problems:
@@ -133,16 +130,14 @@ class CodeSwitchedText(TextOptions):
                 seed=self.lexicon_seed,
             )
         raise ConfigurationError(
-            f"lexicon: {type(lexicon).__name__} given; a LEXICON data set or an id → ids mapping is needed, load one "
-            "with datasets.load_from_disk(path)"
+            f"lexicon: {type(lexicon).__name__} given; a LEXICON data set or an id → ids mapping is needed"
         )
 
     def _table(self, example: Mapping[str, Any]) -> SynonymTable | None:
         language = example.get(f"{self.prefix(example)}language")
         if language is None and None not in self._lexicon.tables:
             raise ConfigurationError(
-                "code_switched_text: the stream has no 'language' column, which says the lexicon's direction; encode "
-                "it with its language"
+                "code_switched_text: the lexicon needs the stream's 'language' column; encode it with its language"
             )
         return self._lexicon.table(language)
 
@@ -158,8 +153,7 @@ class CodeSwitchedText(TextOptions):
             numbers = sorted(set(mapping.values()))
             if len(numbers) != 2:
                 raise ConfigurationError(
-                    f"language_ids: {dict(mapping)} given; a lexicon that does not name its languages needs exactly "
-                    "two, to know the other one"
+                    f"language_ids: {dict(mapping)} given; a lexicon that does not name its languages needs exactly two"
                 )
             flipped[unknown] = sum(numbers) - flipped[unknown]
         return flipped

@@ -86,8 +86,7 @@ def packed_instance(
     ids = as_array(example["input_ids"])
     if ids.size > max_length:
         raise ConfigurationError(
-            f"max_length: {max_length} given, the stream is packed into blocks of {ids.size} tokens; "
-            f"pack it anew at {max_length}, or raise max_length"
+            f"max_length: {max_length} given, the stream is packed into blocks of {ids.size} tokens; raise max_length"
         )
     columns = {
         name: as_array(example[name])
@@ -144,8 +143,7 @@ def target_first(order: str, example: Mapping[str, Any]) -> bool:
         return order.startswith("target")
     if "coin" not in example:
         raise ConfigurationError(
-            "order: shuffle reads the example's 'coin', which is missing; take examples from a Mixture, or add "
-            "example['coin'] = True or False"
+            "order: shuffle reads the example's 'coin', which is missing; take examples from a Mixture"
         )
     return bool(example["coin"])
 
@@ -154,8 +152,7 @@ def language_id(language_ids: Mapping[str, int], language: Any) -> int:
     """The id of a language."""
     if language is None:
         raise ConfigurationError(
-            f"language_ids: {dict(language_ids)} given, but the stream has no 'language' column; encode it with its "
-            "language, or leave language_ids out"
+            "language_ids given, but the stream has no 'language' column; encode it with its language"
         )
     if language not in language_ids:
         raise ConfigurationError(

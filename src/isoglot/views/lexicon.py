@@ -112,9 +112,8 @@ def token_lexicon(
     )
     if not rows:
         raise ConfigurationError(
-            f"lexicon: none of its {len(lexicon)} entries is one known piece on each side for this tokenizer, and "
-            "only those can stand in for a token; give a lexicon of frequent words, or a tokenizer with a larger "
-            "vocabulary"
+            f"lexicon: none of its {len(lexicon)} entries is one known piece on each side for this tokenizer; give one "
+            "of frequent words, or a tokenizer with a larger vocabulary"
         )
     entries: dict[str, list[Entry]] = {}
     for i in _sample(len(rows), share, seed):

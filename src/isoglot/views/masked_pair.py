@@ -189,6 +189,5 @@ def _second_half(instance: Instance) -> IntArray:
             second[opens[-1] if opens.size else second.argmax() :] = True
         return as_array(second)
     raise ConfigurationError(
-        "masked_pair: a packed instance without 'language_ids' or 'side_ids' given; encode the stream with "
-        "language ids, or read it with masked_text"
+        "masked_pair: the packed stream has no 'language_ids' or 'side_ids'; encode it with language ids"
     )

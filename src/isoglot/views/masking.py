@@ -59,16 +59,12 @@ class MaskingOptions:
         ]
         if not problems and self.mask_share + self.random_share > 1 + 1e-9:
             problems.append(
-                f"mask_share {self.mask_share} and random_share {self.random_share} add up to more than 1; "
-                "lower one, usually 0.8 and 0.1"
+                f"mask_share {self.mask_share} and random_share {self.random_share} add up to more than 1; lower one"
             )
         if self.count not in ("bernoulli", "exact"):
             problems.append(f"count: {self.count!r} given; write 'bernoulli' or 'exact'")
         if tokenizer.mask_token_id is None:
-            problems.append(
-                "the tokenizer has no mask token; give the tokenizer of a masked-language model, or "
-                "tokenizer.add_special_tokens({'mask_token': '[MASK]'})"
-            )
+            problems.append("the tokenizer has no mask token; give the tokenizer of a masked-language model")
         self._pool = self._drawn_from(tokenizer, problems)
         if problems:
             raise ConfigurationError(problems, heading="masking options:" if len(problems) > 1 else None)
@@ -87,8 +83,7 @@ class MaskingOptions:
             )
             if not whole or not 0 <= int(bounds[0]) < int(bounds[1]):
                 problems.append(
-                    f"random_pool: {bounds!r} given; write 'nonspecial', 'all' or an id range [low, high] "
-                    "with 0 <= low < high"
+                    f"random_pool: {bounds!r} given; write 'nonspecial', 'all' or an id range [low, high]"
                 )
                 return pool
             pool = np.arange(int(bounds[0]), int(bounds[1]), dtype=np.int64)

@@ -111,7 +111,7 @@ def test_frequency_and_number_of_pieces_bound_what_is_kept(make) -> None:  # typ
     assert {i for i, n in enumerate(usage.counts) if n >= 40} <= set(frequent.tolist())
     dropped = [n for i, n in enumerate(usage.counts.tolist()) if i not in set(few.tolist())]
     assert max(dropped) <= usage.counts[few[~_in(few, must)]].max()
-    with pytest.raises(ConfigurationError, match=f"characters of the text are {len(must)} pieces"):
+    with pytest.raises(ConfigurationError, match=f"characters alone are {len(must)} pieces"):
         chosen_pieces(core, usage, limit=len(must) - 1)
 
 

@@ -169,7 +169,7 @@ def test_mistakes(packed):
         packed(tiny_text(4), mode="xlm_pairs")
     with pytest.raises(ConfigurationError, match=r"no id for language 'en'.*add en: 2"):
         packed(tiny_text(4), mode="documents", language_ids={"de": 1})
-    with pytest.raises(ConfigurationError, match="smaller block"):
+    with pytest.raises(ConfigurationError, match="no block of"):
         packed(tiny_text(2), mode="group_texts", block=512)
 
 

@@ -58,8 +58,7 @@ def detect_kind(corpus: Dataset) -> Kind:
     if columns & {"text", "words"}:
         return "text"
     raise ConfigurationError(
-        f"a corpus with columns {sorted(columns)} given; encoding needs 'text' (or 'words') and 'language', or "
-        "'source', 'target' and their languages; make one with `isoglot prepare`"
+        f"columns {sorted(columns)} given; encoding needs those of text or pairs, as `isoglot prepare` makes them"
     )
 
 
@@ -98,8 +97,7 @@ def encode_stream(
     specials = (single_template(tokenizer) if text else pair_template(tokenizer, options.pair_template)).size
     if options.max_length is not None and options.max_length < specials + 2:
         raise ConfigurationError(
-            f"max_length={options.max_length} given, but {specials} special tokens and a piece a side must fit; "
-            "raise it"
+            f"max_length={options.max_length} given, but {specials} specials and a piece a side must fit; raise it"
         )
     encoder = BatchEncoder(kind, options, pieces, specials=specials)
     parts = (

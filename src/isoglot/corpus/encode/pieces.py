@@ -43,9 +43,7 @@ def fast_backend(tokenizer: PreTrainedTokenizerBase, *, shared: bool = False) ->
     backend = getattr(tokenizer, "backend_tokenizer", None) if getattr(tokenizer, "is_fast", False) else None
     if backend is None:
         raise ConfigurationError(
-            f"{type(tokenizer).__name__} is a slow tokenizer (written in Python); encoding needs a fast one, which "
-            "knows the characters of each piece; load it with transformers.AutoTokenizer from a folder that has "
-            "tokenizer.json, or train one with isoglot.corpus.encode.tokenizer.train_tokenizer"
+            f"{type(tokenizer).__name__} is a slow tokenizer; load a fast one (tokenizer.json) with AutoTokenizer"
         )
     backend = backend if shared else copy.deepcopy(backend)
     backend.no_truncation()

@@ -84,8 +84,7 @@ def pair_template(tokenizer: PreTrainedTokenizerBase, kind: Literal["hf", "singl
     if not middle:
         if separator is None:
             raise ConfigurationError(
-                "pair_template: the tokenizer puts nothing between two sentences and has no separator token; "
-                "set tokenizer.sep_token or give it a pair template (tokenizers.processors.TemplateProcessing)"
+                "pair_template: the tokenizer has no separator token; set tokenizer.sep_token"
             )
         middle = [separator]
         if not prefix and not suffix and tokenizer.cls_token_id is not None:
@@ -109,8 +108,7 @@ def _probe(tokenizer: PreTrainedTokenizerBase, *, pair: bool) -> tuple[list[int]
     """Ids and sides of a trial input that has at least one piece a side."""
     if not tokenizer.is_fast:
         raise ConfigurationError(
-            f"tokenizer: {type(tokenizer).__name__} given, a fast tokenizer is needed; "
-            "load it with AutoTokenizer.from_pretrained(path, use_fast=True)"
+            f"tokenizer: {type(tokenizer).__name__} is a slow tokenizer; load a fast one with AutoTokenizer"
         )
     for text in islice(_texts(tokenizer), 1000):
         encoding = tokenizer(text, text if pair else None, truncation=False, padding=False)

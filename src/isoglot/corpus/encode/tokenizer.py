@@ -130,8 +130,7 @@ def _train_wordpiece(texts: _Counted, options: TokenizerOptions, specials: list[
     )
     if len(specials) + len(alphabet) > options.vocab_size:
         raise ConfigurationError(
-            f"vocab_size={options.vocab_size} given, but the texts' characters alone need "
-            f"{len(specials) + len(alphabet)} pieces; raise it"
+            f"vocab_size={options.vocab_size} given, but the characters need {len(specials) + len(alphabet)}; raise it"
         )
     second = _skeleton(options, models.WordPiece(unk_token=unknown))
     # Pieces named as special get their ids first and in this order; only the vocabulary is taken over afterwards.
@@ -147,8 +146,7 @@ def _train_bpe(texts: _Counted, options: TokenizerOptions, specials: list[str]) 
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet()) if options.algorithm == "byte_bpe" else []
     if len(specials) + len(alphabet) > options.vocab_size:
         raise ConfigurationError(
-            f"vocab_size={options.vocab_size} given, but byte_bpe needs {len(specials) + len(alphabet)} for bytes and "
-            "specials; raise it"
+            f"vocab_size={options.vocab_size} given, but the bytes need {len(specials) + len(alphabet)}; raise it"
         )
     core = _skeleton(options, models.BPE(unk_token=None if alphabet else unknown))
     trainer = trainers.BpeTrainer(
@@ -174,8 +172,7 @@ def _train_unigram(texts: _Counted, options: TokenizerOptions, specials: list[st
         if texts.characters == 0:
             raise ConfigurationError("no text given to train a tokenizer on; give it sentences") from error
         raise ConfigurationError(
-            f"Unigram training with vocab_size={options.vocab_size} failed ({error}); raise it above the number of "
-            "characters, or give more text"
+            f"Unigram training with vocab_size={options.vocab_size} failed ({error}); raise it, or give more text"
         ) from error
     model = json.loads(core.to_str())["model"]
     pieces = [(piece, score) for piece, score in model["vocab"] if piece not in specials]

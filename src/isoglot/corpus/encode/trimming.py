@@ -92,8 +92,7 @@ def chosen_pieces(
     kept.update(pieces[text] for text in _indispensable(backend, model, usage, texts) if text in pieces)
     if limit is not None and limit < len(kept):
         raise ConfigurationError(
-            f"--keep-pieces {limit}: the special tokens and the characters of the text are {len(kept)} pieces; give at "
-            "least as many"
+            f"--keep-pieces {limit}: specials and the text's characters alone are {len(kept)} pieces; raise it"
         )
     ancestors = _Merges(model) if model["type"] == "BPE" else None
     order = np.argsort(-usage.counts, kind="stable")
@@ -120,8 +119,7 @@ def trimmed_tokenizer(backend: Tokenizer, kept: NDArray[np.int64]) -> Tokenizer:
     trimmed = Tokenizer.from_str(json.dumps(values, ensure_ascii=False))
     if trimmed.get_vocab(with_added_tokens=True) != {t: number[i] for t, i in old.items() if i in number}:
         raise ConfigurationError(
-            "the tokenizer's added tokens do not keep their places without the other pieces; save it with the added "
-            "tokens behind the others, and trim it then"
+            "added tokens stand between the tokenizer's pieces; save it with them behind the others, then trim it"
         )
     return trimmed
 

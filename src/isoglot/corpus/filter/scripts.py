@@ -73,8 +73,7 @@ def scripts_of(language: str, extra: Mapping[str, Sequence[str]] | None = None) 
     base = next((code for code in codes(tag.split("-")[0]) if code in LANGUAGE_SCRIPTS), None)
     if base is None:
         raise ConfigurationError(
-            f"min_script_share: the script of language {language!r} is not in the table, and it is needed; set "
-            f"scripts: {{{language}: [Latin]}} with the Unicode names of its scripts"
+            f"min_script_share: the script of {language!r} is not in the table; set scripts: {{{language}: [Latin]}}"
         )
     return LANGUAGE_SCRIPTS[base]
 

@@ -72,8 +72,8 @@ def read_hub(place: Place, spec: HubSpec, schema: Features, *, language: str, sp
         source = next((c for c in (spec.columns.get(column, column), column) if c in rows.features), None)
         if source is None:
             raise ConfigurationError(
-                f"hub data set {name or spec.name}: columns {', '.join(rows.features)} given, but "
-                f"{spec.columns.get(column, column)!r} is needed for {column!r}; give another data set"
+                f"hub data set {name or spec.name}: {spec.columns.get(column, column)!r} is needed, and there are "
+                f"{', '.join(rows.features)}; give another data set"
             )
         values = _values(rows, source)
         columns[column] = [str(v) for v in values] if schema[column] == Value("string") else values
@@ -101,8 +101,7 @@ def read_hub_sides(
         sides.append([str(text) for text in rows[column]])
     if len(sides[0]) != len(sides[1]):
         raise InputError(
-            f"hub data set {name or spec.name} has {len(sides[0])} lines in {languages[0]!r} and {len(sides[1])} in "
-            f"{languages[1]!r}; line i must translate line i: give another data set"
+            f"hub data set {name or spec.name}: {len(sides[0])} and {len(sides[1])} lines; line i must translate line i"
         )
     return sides[0], sides[1]
 
@@ -138,9 +137,8 @@ def _load(name: str, configs: Sequence[str | None], splits: Sequence[str]) -> Da
                 why = why or reason(error)
     tried = " or ".join(config or "default" for config in configs)
     raise InputError(
-        f"the data set {name!r} ({tried}) is not available from the hub ({why}); "
-        "check the name and the connection (some ask you to log in and accept their terms: `hf auth login`), or "
-        "download it and give --data FOLDER"
+        f"the data set {name!r} ({tried}) is not available from the hub ({why}); check the name and the "
+        "connection, log in (`hf auth login`), or download it and give --data FOLDER"
     )
 
 

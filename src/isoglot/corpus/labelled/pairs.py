@@ -77,8 +77,7 @@ def read_pairs(
         if label not in labels or (allowed is not None and labels[label] not in allowed):
             known = sorted(set(labels)) if allowed is None else sorted(allowed)
             raise InputError(
-                f"label {label!r} given, but the labels here are {', '.join(known)}; fix the line, or use the data "
-                "that the task is for",
+                f"label {label!r} given, but the labels here are {', '.join(known)}; fix the line",
                 path=path,
                 line=line,
             )
@@ -124,8 +123,7 @@ def _records(path: str | Path) -> Iterator[tuple[int, dict[str, str]]]:
                 continue
         if len(cells) != len(names):
             raise InputError(
-                f"{len(cells)} columns, and {len(names)} are needed ({', '.join(names)}); fix the line, or name the "
-                "columns in the first line",
+                f"{len(cells)} columns, and {len(names)} are needed ({', '.join(names)}); fix the line or the header",
                 path=path,
                 line=number,
             )

@@ -95,8 +95,7 @@ class DataSource:
         found = [place for spec in self.of_split(split) for place in self._resolve(spec, language, split)]
         if not found:
             raise ConfigurationError(
-                f"no {split} data for {language!r}: {self.describe() or 'nothing'} given; name them with "
-                f"--data {split}=PATH"
+                f"no {split} data for {language!r}: {self.describe() or 'nothing'} given; add --data {split}=PATH"
             )
         return found
 
@@ -175,8 +174,7 @@ def _in_folder(folder: Path, language: str | None, split: str) -> list[str]:
         if language is not None:
             name, whose = _as_template(name, language), f" of {language!r}"
         raise ConfigurationError(
-            f"{folder} has {len(own)} {split} files{whose} ({listed}); say which, for example --data "
-            f"'{split}={folder}/{name}'"
+            f"{folder} has {len(own)} {split} files{whose} ({listed}); say which: --data '{split}={folder}/{name}'"
         )
     return [str(p) for p in own]
 

@@ -115,8 +115,7 @@ class _Paragraph(_Model):
         for start in (a.answer_start for qa in self.qas for a in qa.answers):
             if not NOT_FOUND <= start < max(len(self.context), 1):
                 raise ValueError(
-                    f"an answer_start is {start}, outside the context of {len(self.context)} characters; correct it, "
-                    f"or give {NOT_FOUND} for an answer that does not stand there"
+                    f"an answer_start is {start}, outside the context of {len(self.context)} characters; or give -1"
                 )
         return self
 

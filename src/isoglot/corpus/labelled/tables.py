@@ -56,15 +56,13 @@ def _check_answers(dataset: Dataset, path: str) -> None:
     for name, context, answers in zip(dataset["id"], dataset["context"], dataset["answers"], strict=True):
         if len(answers["text"]) != len(answers["start"]):
             raise InputError(
-                f"question {name!r} has {len(answers['text'])} answers and {len(answers['start'])} starts; one start "
-                "for every answer is needed",
+                f"question {name!r} has {len(answers['text'])} answers and {len(answers['start'])} starts; correct it",
                 path=path,
             )
         for text, start in zip(answers["text"], answers["start"], strict=True):
             if start >= 0 and context[start : start + len(text)] != text:
                 raise InputError(
-                    f"answer {text[:60]!r} of question {name!r} is not at character {start} of its context; correct "
-                    "its start, or give -1 for an answer that does not stand there",
+                    f"answer {text[:60]!r} of question {name!r} is not at character {start}; correct it, or give -1",
                     path=path,
                 )
 

@@ -101,13 +101,11 @@ def tell_format(lines: Sequence[str]) -> str:
 def _check(tag: str, allowed: Collection[str] | None) -> None:
     if allowed is None and not _ENTITY.fullmatch(tag):
         raise InputError(
-            f"tag {tag!r} given, but entity tags are O, B-TYPE or I-TYPE; fix the line, or name the tags that occur: "
-            "--set labels=..."
+            f"tag {tag!r} given, but entity tags are O, B-TYPE or I-TYPE; fix the line, or --set labels=..."
         )
     if allowed is not None and tag not in allowed:
         raise InputError(
-            f"tag {tag!r} given, but the tags here are {', '.join(sorted(allowed))}; fix the line, or use the data "
-            "that the model was trained for"
+            f"tag {tag!r} given, but the tags here are {', '.join(sorted(allowed))}; fix the line"
         )
 
 

@@ -97,8 +97,7 @@ def pack_stream(
     missing = [column for column in needed if column not in stream.column_names]
     if missing:
         raise ConfigurationError(
-            f"pack: mode {options.mode!r} needs a stream with columns {', '.join(needed)}, this one lacks "
-            f"{', '.join(missing)}; choose another mode, or encode the corpus that has them"
+            f"pack: mode {options.mode!r} needs columns {', '.join(needed)}, this stream lacks {', '.join(missing)}"
         )
     template = single_template(tokenizer)
     if tokenizer.pad_token_id is None:
@@ -120,8 +119,7 @@ def pack_stream(
         )
         if written == 0:
             raise ConfigurationError(
-                f"pack: no block of {options.block} tokens came of {len(stream)} examples ({packer.counts}); "
-                "give more text or a smaller block"
+                f"pack: no block of {options.block} tokens came of {len(stream)} examples ({packer.counts}); add text"
             )
         counts = packer.counts | {"blocks": written}
         return {"kind": "packed", "options": options.model_dump(), "counts": counts}

@@ -146,8 +146,7 @@ class LineFile:
                 self._ended = True
             elif not ends and total > _LONGEST:
                 raise InputError(
-                    f"a line of more than {_LONGEST >> 20} MiB; one sentence or document a line is needed, so "
-                    "check that this is a text file",
+                    f"a line of more than {_LONGEST >> 20} MiB; check that this is a text file",
                     path=self.path,
                     line=self.lines + 1,
                 )
@@ -212,8 +211,7 @@ class LineFile:
             return cast("bytes", self._stream.read1(size))  # type: ignore[attr-defined]
         except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
             raise InputError(
-                f"the packed file is cut off or damaged here ({error}); fetch or pack it again, then check it with "
-                f"`{_checker(self.path)}`",
+                f"the packed file is cut off or damaged here ({error}); check it with `{_checker(self.path)}`",
                 path=self.path,
                 line=line,
             ) from error
@@ -226,8 +224,7 @@ def decode_lines(data: bytes, path: str, first_line: int) -> list[str]:
     except UnicodeDecodeError as error:
         line = first_line + data.count(b"\n", 0, error.start)
         raise InputError(
-            f"byte 0x{data[error.start]:02x} is not valid UTF-8 ({error.reason}); UTF-8 is needed: convert it with "
-            "`iconv -f latin1 -t utf-8`, or whatever it is in",
+            f"byte 0x{data[error.start]:02x} is not valid UTF-8 ({error.reason}); `iconv -f latin1 -t utf-8`",
             path=path,
             line=line,
         ) from error

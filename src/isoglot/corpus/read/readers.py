@@ -75,8 +75,7 @@ def _unequal(files: list[LineFile]) -> InputError:
     shortest, longest = (choose(files, key=lambda f: f.lines) for choose in (min, max))
     counts = ", ".join(f"{f.path} has {f.lines}" for f in files)
     return InputError(
-        f"no line here, but {longest.path} goes on ({counts} lines); the files must have a line each for every pair: "
-        "find where they part, or fetch both again",
+        f"no line here, but {longest.path} goes on ({counts} lines); find where the files part, or fetch them again",
         path=shortest.path,
         line=shortest.lines + 1,
     )
@@ -132,8 +131,7 @@ def _huggingface_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -
             )
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise InputError(
-            f"the data set (split {source.split!r}) cannot be opened ({reason(error)}); a folder, or the name of a "
-            "data set that this machine can reach, is needed: check path, subset and split",
+            f"the data set (split {source.split!r}) cannot be opened ({reason(error)}); check path, subset and split",
             path=source.path,
         ) from error
     try:
@@ -146,8 +144,7 @@ def _huggingface_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -
         )
     except (OSError, ValueError, RuntimeError) as error:
         raise InputError(
-            f"was read as a data set, and a file of it cannot be ({reason(error)}); fix that file, or name the "
-            "files that are wanted one by one",
+            f"was read as a data set, and a file of it cannot be read ({reason(error)}); fix that file",
             path=source.path,
         ) from error
 
@@ -218,8 +215,7 @@ def _lexicon_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
         parts = line.split("\t") if "\t" in line else line.split()
         if len(parts) not in (0, 2):
             raise InputError(
-                f"{len(parts)} entries, and two are needed, a tab or blank between them (a tab if an entry has "
-                "several words): fix the line, or set format: tsv for more columns"
+                f"{len(parts)} entries, and two are needed: fix the line, put a tab between them, or set format: tsv"
             )
         return parts or ["", ""]
 

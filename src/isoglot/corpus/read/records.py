@@ -216,10 +216,7 @@ def _column_problem(column: int | str, role: str, names: Sequence[str] | None) -
     if isinstance(column, int):
         return f"column {column} given for the {role}; columns count from 0" if column < 0 else None
     if names is None:
-        return (
-            f"column {column!r} is asked for by name, but the file has no header; set header: true, or give the "
-            "number of the column, counted from 0"
-        )
+        return f"column {column!r} is asked for by name, but there is no header; set header: true, or give a number"
     name = column.split(".")[0]
     if name not in names:
         return _missing(column, role, names)

@@ -148,9 +148,8 @@ def resolve_format(source: Source, kind: Kind) -> str:
     name = source.format or _guess(source, kind)
     if name is None:
         raise ConfigurationError(
-            f"{source.path}: its name does not tell the format, and a {kind} corpus needs one of "
-            f"{', '.join(f for f, kinds in FORMAT_KINDS.items() if kind in kinds)}; set format, "
-            "or target_path for a Moses pair"
+            f"{source.path}: its name does not tell the format; set format to one of "
+            f"{', '.join(f for f, kinds in FORMAT_KINDS.items() if kind in kinds)}, or target_path for a Moses pair"
         )
     if name not in FORMAT_KINDS:
         close = closest(name.lower().lstrip("."), FORMAT_NAMES)
@@ -160,8 +159,7 @@ def resolve_format(source: Source, kind: Kind) -> str:
         )
     if kind not in FORMAT_KINDS[name]:
         raise ConfigurationError(
-            f"{source.path}: format {name!r} holds {' or '.join(FORMAT_KINDS[name])}, not a {kind} corpus; set another "
-            "format or kind"
+            f"{source.path}: format {name!r} holds {' or '.join(FORMAT_KINDS[name])}, not a {kind} corpus; set another"
         )
     return name
 
@@ -226,8 +224,7 @@ def _problems(source: Source, kind: Kind) -> list[str]:
             problems.append(f"{path}: no such file; a path of a readable file is needed: check the name")
         elif not Path(path).is_file() and not Path(path).is_dir():
             problems.append(
-                f"{path}: is a pipe or a device, and a file is needed; give its content on standard input (-) or save "
-                "it first"
+                f"{path}: is a pipe or a device; give its content on standard input (-) or save it first"
             )
         elif Path(path).is_dir():
             problems.append(
@@ -238,14 +235,11 @@ def _problems(source: Source, kind: Kind) -> list[str]:
     for field in LANGUAGES[kind]:
         tag = getattr(source, field)
         if not tag:
-            problems.append(
-                f"{source.path}: {field} is not given, and a {kind} corpus needs it; set {field}: en "
-                f"({_FLAGS[field]} en)"
-            )
+            problems.append(f"{source.path}: {field} is not given; set {field}: en ({_FLAGS[field]} en)")
         elif not _TAG.fullmatch(tag):
             problems.append(
-                f"{source.path}: {field} {tag!r} given; a code of ISO 639 in small letters is needed, with what sets "
-                f"a variety apart behind it (en, deu, pt-BR, en-x-trans); set {field}: en ({_FLAGS[field]} en)"
+                f"{source.path}: {field} {tag!r} given; a code such as en, deu, pt-BR or en-x-trans is needed "
+                f"({_FLAGS[field]} en)"
             )
     problems.extend(_column_problems(source, kind))
     if source.format == "moses" and source.target_path is None:

@@ -83,8 +83,7 @@ class _Units:
         missing = [w for w in self._wanted if w not in self._found]
         if missing:
             raise self._wrong(
-                f"no unit in {' and '.join(missing)}; the languages are {', '.join(sorted(self._seen)) or 'none'}: set "
-                "source_language and target_language to two of them"
+                f"no unit in {' and '.join(missing)}; the languages are {', '.join(sorted(self._seen)) or 'none'}"
             )
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
