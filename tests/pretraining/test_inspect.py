@@ -5,14 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 from transformers import AutoTokenizer
 
 from isoglot.pretraining.build import batch_options, build_model
 from isoglot.pretraining.check import load_recipe
-from isoglot.pretraining.inspect import inspect_recipe, table
+from isoglot.pretraining.inspect import describe, inspect_recipe, table
 from isoglot.pretraining.pretrain import build_trainer, training_arguments
 from isoglot.pretraining.streams import cache_folder, encoded, load_tokenizer, prepared
 from isoglot.runs.reporter import Silent
+from isoglot.seeding import generator_for
+from isoglot.testing import tiny_tokenizer
+from isoglot.views import MaskedPair, MaskedText, SentencePair
 
 
 def test_instances_are_those_of_the_training_batches(tiny_recipe: Path, tmp_path: Path) -> None:
@@ -85,3 +89,74 @@ def test_trained_tokenizers_are_cached_and_read_back_alike(tiny_recipe: Path, al
     assert (
         first.tokenize(text) == second.tokenize(text) == AutoTokenizer.from_pretrained(folder).tokenize(text)
     )
+
+
+TOKENIZER = tiny_tokenizer("bert")
+EXAMPLE = {
+    "source_ids": [10, 11],
+    "target_ids": [20],
+    "source_language": "en",
+    "target_language": "de",
+    "links": [[0, 0], [1, 0]],
+    "coin": False,
+}
+
+
+def test_masked_pair():
+    view = MaskedPair(
+        TOKENIZER,
+        probability=1.0,
+        mask_share=1.0,
+        random_share=0.0,
+        reset_positions=True,
+        segment_ids="pair",
+        language_ids={"en": 4, "de": 5},
+    )
+    rows = describe(view.build(EXAMPLE, generator=generator_for(0)), TOKENIZER)
+    names = TOKENIZER.convert_ids_to_tokens([TOKENIZER.cls_token_id, 10, 11, TOKENIZER.sep_token_id, 20])
+    assert [r.piece for r in rows] == [*names, TOKENIZER.sep_token]
+    assert [r.masked for r in rows] == [False, True, True, False, True, False]
+    assert [r.input_piece for r in rows if r.masked] == [TOKENIZER.mask_token] * 3
+    assert [r.label for r in rows if r.masked] == [names[1], names[2], names[4]]
+    assert [r.position_id for r in rows] == [0, 1, 2, 3, 0, 1]
+    assert [r.segment_id for r in rows] == [0, 0, 0, 0, 1, 1]
+    assert [r.language_id for r in rows] == [4, 4, 4, 4, 5, 5]
+    assert [r.side for r in rows] == [0, 1, 1, 0, 2, 0]
+    assert [r.links for r in rows] == [(), (4,), (4,), (), (1, 2), ()]
+    assert {r.input for r in rows} == {""}
+
+
+def test_sentence_pair():
+    rows = describe(SentencePair(TOKENIZER).build(EXAMPLE, generator=generator_for(0)), TOKENIZER)
+    assert [(r.input, r.position, r.side) for r in rows] == [
+        ("query", 0, 0),
+        ("query", 1, 1),
+        ("query", 2, 1),
+        ("query", 3, 0),
+        ("key", 0, 0),
+        ("key", 1, 2),
+        ("key", 2, 0),
+    ]
+    assert [r.links for r in rows] == [(), (1,), (1,), (), (), (1, 2), ()]
+    assert all(r.label is None and r.position_id is None for r in rows)
+
+
+def test_padding_and_ids_beyond_the_tokenizer():
+    block = {"input_ids": [10, 5000, TOKENIZER.pad_token_id], "document_ids": [1, 2, 0]}
+    rows = describe(MaskedText(TOKENIZER).build(block, generator=generator_for(0)), TOKENIZER)
+    assert rows[1].piece == "<5000>"
+    assert [r.attended for r in rows] == [True, True, False]
+    assert [r.document for r in rows] == [1, 2, 0]
+
+
+def test_padded_links_are_no_links():
+    tensors = MaskedPair(TOKENIZER).build(EXAMPLE, generator=generator_for(0))
+    tensors["link_ids"] = torch.cat([tensors["link_ids"], torch.full((2, 2), -1)])
+    assert [r.links for r in describe(tensors, TOKENIZER)] == [(), (4,), (4,), (), (1, 2), ()]
+
+
+def test_clear_errors():
+    with pytest.raises(ValueError, match="a batch given"):
+        describe({"input_ids": torch.zeros(2, 3)}, TOKENIZER)
+    with pytest.raises(ValueError, match="no input_ids"):
+        describe({}, TOKENIZER)

@@ -6,7 +6,6 @@ from typing import Any
 
 from isoglot.views.base import IGNORE_INDEX, View
 from isoglot.views.code_switched_text import CodeSwitchedText
-from isoglot.views.describe import describe
 from isoglot.views.masked_pair import MaskedPair
 from isoglot.views.masked_text import MaskedText
 from isoglot.views.sentence_pair import SentencePair
@@ -19,7 +18,6 @@ __all__ = [
     "MaskedText",
     "SentencePair",
     "View",
-    "describe",
 ]
 
 VIEWS: dict[str, type[Any]] = {
