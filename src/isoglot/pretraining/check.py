@@ -53,8 +53,7 @@ def load_recipe(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Reci
     made_by = _constructors(document)
     _check_views_read(document, made_by)
     check_train(document)
-    _check_encoder(document)
-    _make(document, made_by)
+    _make(document, made_by, _check_encoder(document))
     if recipe is None or document.problems:
         raise mistakes(document, path_or_name)
     return recipe
@@ -68,7 +67,7 @@ def explicit(recipe: Recipe, made: Mapping[Location, Any] | None = None) -> dict
     values = recipe.model_dump(mode="json")
     if made is None:
         document = Document(values={key: value for key, value in values.items() if value is not None})
-        made = _make(document, _constructors(document))
+        made = _make(document, _constructors(document), _check_encoder(document))
     for section in KEYS:
         for name, entry in values[section].items():
             options = constructor(section, entry["type"]).options
@@ -130,14 +129,13 @@ def _check_views_read(document: Document, made_by: Mapping[Location, Constructor
             document.problem(("views", name), "no objective reads this view; name it in one or delete it")
 
 
-def _make(document: Document, made_by: Mapping[Location, Constructor]) -> dict[Location, Any]:
+def _make(document: Document, made_by: Mapping[Location, Constructor], config: Any) -> dict[Location, Any]:
     """Make each view and objective with stand-ins; what they refuse is added to the document.
 
     One with a mistake that is known already is left out, and so is one that takes a corpus, which is not read yet.
     """
     found: dict[Location, Any] = {}
     tokenizer, encoder = stand_in_tokenizer(), None
-    config = _config(document)
     longest = None if config is None else longest_input(config)
     layers = None if config is None else getattr(config, "num_hidden_layers", None)
     for location, maker in made_by.items():
@@ -163,38 +161,34 @@ def _make(document: Document, made_by: Mapping[Location, Constructor]) -> dict[L
     return found
 
 
-def _config(document: Document) -> Any:
-    """The encoder's configuration, where it takes no download; ``None`` where it does, or has mistakes."""
-    model = document.values.get("model")
-    if not isinstance(model, dict) or document.is_told(("model",)):
-        return None
-    try:
-        if model.get("path") is None:
-            return model_config({"vocab_size": 1000, **{k: v for k, v in model.items() if v is not None}})
-        place = ModelSection.model_validate(model).checkpoint
-        return load_config(place) if place is not None and Path(place).is_dir() else None
-    except (IsoglotError, ValidationError):
-        return None  # told where the encoder is checked, or when it is loaded
+def _check_encoder(document: Document) -> Any:
+    """A tokenizer that can be trained, and an encoder from scratch whose sizes its family takes.
 
-
-def _check_encoder(document: Document) -> None:
-    """A tokenizer that can be trained, and an encoder from scratch whose sizes its family takes."""
+    Returns:
+        The encoder's configuration, where it takes no download; ``None`` where it does, or has mistakes.
+    """
     tokenizer, model = document.values.get("tokenizer"), document.values.get("model")
     if isinstance(tokenizer, dict) and "path" not in tokenizer:
         validate(document, ("tokenizer",), TokenizerOptions, tokenizer)
-    if not isinstance(model, dict) or "architecture" not in model or "path" in model:
-        return
+    if not isinstance(model, dict):
+        return None
+    if model.get("path") is not None or "architecture" not in model:
+        try:
+            place = ModelSection.model_validate(model).checkpoint
+            return load_config(place) if place is not None and Path(place).is_dir() else None
+        except (IsoglotError, ValidationError):
+            return None  # told where sections are checked, or when it is loaded
     if tokenizer is None:
         document.problem(
             ("model",),
             "a model from scratch needs a tokenizer; add `tokenizer: {algorithm: wordpiece, vocab_size: 16000}`",
         )
     try:
-        model_config({"vocab_size": 1000, **model})
+        return model_config({"vocab_size": 1000, **{k: v for k, v in model.items() if v is not None}})
     except ConfigurationError as error:
         for message in error.problems:
             place, _, rest = message.partition(": ")
             parts: Location = tuple(place.split("."))
-            document.problem(
-                parts if parts[0] == "model" else ("model",), rest if parts[0] == "model" else message
-            )
+            known = parts[0] == "model"
+            document.problem(parts if known else ("model",), rest if known else message)
+        return None

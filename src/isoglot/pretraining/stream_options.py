@@ -170,7 +170,7 @@ def _check_prepared(document: Document, location: Location, source: Source) -> N
     if manifest.kind != entry.get("kind"):
         document.problem(
             (*location, "kind"),
-            f"{entry.get('kind')!r} given, {source.path} holds a prepared corpus; write `kind: {manifest.kind}`",
+            f"{entry.get('kind')!r} given, {source.path} holds a prepared {manifest.kind} corpus; change kind",
         )
         return
     wanted = PrepareOptions.model_validate(prepare_values(document.values, manifest.kind, entry))

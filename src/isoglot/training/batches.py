@@ -122,8 +122,8 @@ class TokenBudgetBatches(torch.utils.data.Sampler[Sequence[int]]):
             raise ConfigurationError("neither steps nor a mixture with a length given; write `steps: 1000`")
         if mixture.epoch_size < self.group:
             raise ConfigurationError(
-                f"stream {mixture.primary!r} has {mixture.epoch_size} examples, a step needs {self.group}; lower "
-                "train.gradient_accumulation_steps"
+                f"stream {mixture.primary!r} has {mixture.epoch_size} examples, one optimiser step needs {self.group}: "
+                "lower train.gradient_accumulation_steps"
             )
         self._same_size: dict[int, int] = {}
         self._ends = self._count(steps)

@@ -30,7 +30,7 @@ def part_rates(model: AlignmentModel, parts: PartsSection) -> dict[nn.Parameter,
     layers = layer_modules(model.model)
     if layers is None and parts.layer_decay != 1:
         raise ConfigurationError(
-            f"parts.layer_decay: the layers of this {model.model.config.model_type} cannot be told apart; remove it"
+            f"parts.layer_decay: the layers of this {model.model.config.model_type} are not told apart; remove it"
         )
     for depth, layer in enumerate(reversed(layers or ())):
         claim(layer, parts.encoder * parts.layer_decay**depth, encoder=True)

@@ -15,7 +15,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import IO, TypeVar, cast
+from typing import IO, Any, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +30,16 @@ CHUNK_LINES = 16_384
 CHUNK_BYTES = 4 << 20
 _BLOCK = 1 << 20
 _LONGEST = 64 << 20
-_MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}
+_PACKED: dict[str, tuple[bytes, Callable[[IO[bytes]], Any]]] = {
+    ".gz": (b"\x1f\x8b", lambda handle: gzip.GzipFile(fileobj=handle)),
+    ".bz2": (b"BZh", bz2.BZ2File),
+    ".xz": (b"\xfd7zXZ\x00", lzma.LZMAFile),
+    ".zst": (
+        b"\x28\xb5\x2f\xfd",
+        lambda handle: pa.CompressedInputStream(pa.PythonFile(handle, "r"), "zstd"),
+    ),
+}
+"""First bytes of each kind of packed file, and what unpacks it."""
 
 
 class ByteCounter:
@@ -62,47 +71,25 @@ def open_bytes(path: str, meter: ByteCounter | None = None) -> tuple[IO[bytes], 
     Returns:
         The stream to read, and the handle on disk to close after it.
     """
-    if path == "-":
-        buffered = cast("io.BufferedReader", sys.stdin.buffer)
-        handle: IO[bytes] = buffered
-        head = buffered.peek(6)[:6]
-    else:
-        try:
-            opened = Path(path).open("rb")  # noqa: SIM115 (closed by whoever reads it)
-        except OSError as error:
-            raise InputError(
-                f"cannot be opened ({error.strerror}); name a readable file", path=path
-            ) from error
-        handle, head = opened, opened.peek(6)[:6]
-        if meter is not None:
-            meter.add(handle)
-    packing = next((suffix for suffix, magic in _MAGIC.items() if head.startswith(magic)), None)
     try:
-        _check_beginning(path, head, packing)
-    except InputError:
-        if path != "-":
+        # closed by whoever reads it
+        handle = cast("io.BufferedReader", sys.stdin.buffer if path == "-" else Path(path).open("rb"))  # noqa: SIM115
+    except OSError as error:
+        raise InputError(f"cannot be opened ({error.strerror}); name a readable file", path=path) from error
+    head, named, problem = handle.peek(6)[:6], Path(path).suffix.lower(), ""
+    packing = next((suffix for suffix, (magic, _) in _PACKED.items() if head.startswith(magic)), None)
+    if named in _PACKED and packing is None and head:
+        problem = f"is not a {named} file (its first bytes are {head.hex(' ')}); rename or repack it"
+    elif head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        problem = "is UTF-16, and UTF-8 is needed; run `iconv -f utf-16 -t utf-8`"
+    if path != "-":
+        if problem:
             handle.close()
-        raise
-    if packing == ".gz":
-        return gzip.GzipFile(fileobj=handle), handle  # type: ignore[return-value]
-    if packing == ".bz2":
-        return bz2.BZ2File(handle), handle
-    if packing == ".xz":
-        return lzma.LZMAFile(handle), handle
-    if packing == ".zst":
-        return pa.CompressedInputStream(pa.PythonFile(handle, "r"), "zstd"), handle
-    return handle, handle
-
-
-def _check_beginning(path: str, head: bytes, packing: str | None) -> None:
-    """Check that a file is what its suffix says, and not UTF-16."""
-    named = Path(path).suffix.lower()
-    if named in _MAGIC and packing is None and head:
-        raise InputError(
-            f"is not a {named} file (its first bytes are {head.hex(' ')}); rename or repack it", path=path
-        )
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError("is UTF-16, and UTF-8 is needed; run `iconv -f utf-16 -t utf-8`", path=path, line=1)
+        elif meter is not None:
+            meter.add(handle)
+    if problem:
+        raise InputError(problem, path=path)
+    return handle if packing is None else _PACKED[packing][1](handle), handle
 
 
 class LineFile:
