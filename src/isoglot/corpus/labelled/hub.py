@@ -72,7 +72,7 @@ def read_hub(place: Place, spec: HubSpec, schema: Features, *, language: str, sp
         source = next((c for c in (spec.columns.get(column, column), column) if c in rows.features), None)
         if source is None:
             raise ConfigurationError(
-                f"hub data set {name or spec.name}: {spec.columns.get(column, column)!r} is needed for {column!r}; it has "
+                f"{name or spec.name}: {spec.columns.get(column, column)!r} is needed for {column!r}; it has "
                 f"{', '.join(rows.features)}; give another data set"
             )
         values = _values(rows, source)
