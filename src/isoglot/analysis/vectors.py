@@ -39,31 +39,21 @@ def word_vectors(
         Layer to the vectors of all wanted words in order (float32, CPU, shape (words, hidden)); and whether each word
         has any piece. Those that have none are null.
     """
-    count = sum(map(len, wanted))
-    first = {layer: list[Tensor]() for layer in layers}
-    present = torch.zeros(count, dtype=torch.bool)
+    vectors = {layer: [torch.zeros(0, int(model.config.hidden_size))] for layer in layers}
+    rows = [torch.zeros(0, dtype=torch.long)]
     budget = _CPU_TOKENS if model.device.type == "cpu" else _DEVICE_TOKENS
-    done = 0
     for start in range(0, len(sentences), _WINDOW):
-        own = list(sentences[start : start + _WINDOW])
-        states = layer_states(model, tokenizer, own, layers=list(first), max_tokens=budget)
-        rows: list[int] | None = None
-        for layer, found in states.items():
+        own, asked = list(sentences[start : start + _WINDOW]), wanted[start : start + _WINDOW]
+        states = layer_states(model, tokenizer, own, layers=list(vectors), max_tokens=budget)
+        for number, (layer, found) in enumerate(states.items()):
             means, kept = word_states(found, own)
-            if rows is None:
-                rows = _rows(kept, means.offsets, wanted[start : start + _WINDOW])
-            at = torch.tensor(rows, dtype=torch.long)
-            table = means.table.float().cpu()
-            vectors = torch.zeros(len(rows), table.shape[1])
-            vectors[at >= 0] = table[at[at >= 0]]
-            first[layer].append(vectors)
-        rows = rows or []
-        present[done : done + len(rows)] = torch.tensor(rows, dtype=torch.long) >= 0
-        done += len(rows)
+            if number == 0:
+                rows.append(torch.tensor(_rows(kept, means.offsets, asked), dtype=torch.long))
+            table = torch.nn.functional.pad(means.table.float().cpu(), (0, 0, 0, 1))  # a null vector at −1
+            vectors[layer].append(table[rows[-1]])
         if progress is not None:
             progress(min(start + _WINDOW, len(sentences)), len(sentences))
-    empty = torch.zeros(0, int(model.config.hidden_size))
-    return {layer: torch.cat(parts) if parts else empty for layer, parts in first.items()}, present
+    return {layer: torch.cat(parts) for layer, parts in vectors.items()}, torch.cat(rows) >= 0
 
 
 def sentence_vectors(

@@ -190,7 +190,8 @@ class EmbeddingAligner:
         words = np.fromiter(itertools.chain.from_iterable(p.words for p in pieces), np.int64)
         lengths = np.diff(states.offsets)
         cells = _CELLS if states.table.device.type == "cpu" else _CELLS_DEVICE
-        found: list[tuple[np.ndarray[Any, Any], ...]] = []
+        none = np.zeros(0, np.int64)
+        found: list[tuple[np.ndarray[Any, Any], ...]] = [(none, none, none, np.zeros(0, np.float32))]
         for batch in _matrix_batches(lengths[0::2], lengths[1::2], cells):
             source, source_mask = _gather(states, 2 * batch)
             target, target_mask = _gather(states, 2 * batch + 1)
@@ -205,9 +206,6 @@ class EmbeddingAligner:
             source_words = words[states.offsets[2 * rows] + i]
             target_words = words[states.offsets[2 * rows + 1] + j]
             found.append((rows, source_words, target_words, values))
-        if not found:
-            none = np.zeros(0, np.int64)
-            return LinkTable.build(count, none, none, none, np.zeros(0, np.float32))
         sentence, source_word, target_word, value = (
             np.concatenate(part) for part in zip(*found, strict=True)
         )
