@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -70,25 +71,18 @@ def diagnose(alignments: Sequence[Alignment], gold: Sequence[GoldAlignment]) -> 
     Tried are links shifted by one both ways (a 0-based file read as 1-based, or the reverse), the two sides
     exchanged, and both.
     """
-    given = score(alignments, gold).aer
-    readings: list[tuple[str, AlignmentScore]] = []
-    for reverse in (False, True):
-        turned = [a.transpose() for a in alignments] if reverse else list(alignments)
-        for shift in (-1, 0, 1):
-            if shift == 0 and not reverse:
-                continue
-            moved = [Alignment(frozenset((i + shift, j + shift) for i, j in a.links)) for a in turned]
-            what = {
-                -1: "they count from 1 (--base 1)",
-                0: "",
-                1: "the gold file counts from 1 (--gold-base 1)",
-            }[shift]
-            sides = "their sides are exchanged (--reverse)" if reverse else ""
-            readings.append((" and ".join(part for part in (what, sides) if part), score(moved, gold)))
-    reading, best = min(readings, key=lambda r: r[1].aer)
-    if best.aer > given - _DROP:
+    bases = {-1: ["they count from 1 (--base 1)"], 0: [], 1: ["the gold file counts from 1 (--gold-base 1)"]}
+    sides = {False: [], True: ["their sides are exchanged (--reverse)"]}
+    errors = {}
+    for exchanged, shift in product(sides, bases):
+        turned = [a.transpose() for a in alignments] if exchanged else alignments
+        read = [Alignment(frozenset((i + shift, j + shift) for i, j in a.links)) for a in turned]
+        errors[" and ".join(bases[shift] + sides[exchanged])] = score(read, gold).aer
+    given = errors.pop("")
+    reading, best = min(errors.items(), key=lambda item: item[1])
+    if best > given - _DROP:
         return None
-    return f"AER would be {100 * best.aer:.2f} instead of {100 * given:.2f} if the links are read as if {reading}"
+    return f"AER would be {100 * best:.2f} instead of {100 * given:.2f} if the links are read as if {reading}"
 
 
 def write_sentences(report: ScoreReport, path: Path) -> None:
