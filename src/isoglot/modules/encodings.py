@@ -66,12 +66,8 @@ class Encodings:
     def layer(self, view: str, layer: int, *, clean: bool, side: str | None = None) -> Tensor:
         """Hidden states after ``layer`` layers (0: the embeddings) without gradient; stops the encoder there.
 
-        Args:
-            view: the view's name.
-            layer: as Hugging Face's ``hidden_states`` counts.
-            clean: encode the unmasked ids with dropout off (self-labelling); else the masked ids as in
-                training, out of the view's forward where it has been run already.
-            side: ``query`` or ``key`` for a view with two inputs.
+        With ``clean`` the unmasked ids are encoded with dropout off (self-labelling); else the masked ids as in
+        training, out of the view's forward where it has been run already.
 
         **Shape**: (batch, length, hidden).
         """

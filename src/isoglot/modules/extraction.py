@@ -104,9 +104,8 @@ def itermax_links(
 def max_weight_links(similarity: Tensor, mask: Tensor) -> Tensor:
     """Maximum-weight matching of maximum cardinality (SimAlign's Match).
 
-    One linear assignment problem is solved for each sentence pair.
-
-    The assignment is solved on the CPU by scipy in float64. A pair of n and m tokens gets min(n, m) links.
+    One linear assignment problem a sentence pair, solved on the CPU by scipy in float64; n and m tokens get min(n, m)
+    links.
 
     **Shape**: (batch, n, m) -> bool (batch, n, m). Rows and columns outside the mask are left out.
     """

@@ -45,12 +45,7 @@ class KeyQueue(nn.Module):
 
     @torch.no_grad()
     def enqueue(self, keys: Tensor, source_ids: Tensor | None = None) -> None:
-        """Replace the oldest keys.
-
-        Args:
-            keys: (any number, dimension).
-            source_ids: int64 (any number,); unknown by default.
-        """
+        """Replace the oldest keys. **Shape**: keys (any number, dimension); source_ids (any number,), int64."""
         count = len(keys)
         if self.size == 0 or count == 0:
             return

@@ -66,8 +66,7 @@ class MaskedLMHead:
     def copy(self, *, share_norm: bool = False) -> nn.Module:
         """A copy of the transform with parameters of its own (WEAM's second head).
 
-        Args:
-            share_norm: keep the model's own normalisation layers in the copy, parameters and all.
+        ``share_norm`` keeps the model's own normalisation layers in it, parameters and all.
         """
         shared = {
             id(part): part
@@ -82,8 +81,7 @@ def masked_lm_head(model: PreTrainedModel, *, check: bool = False) -> MaskedLMHe
 
     The BERT, RoBERTa/XLM-R, DistilBERT, DeBERTa-v2 (both heads), ModernBERT, ALBERT and ELECTRA families are
     known; for any other, the head is the child module that ends in the output embeddings, run up to there.
-    The call is
-    cheap: read the head anew each step instead of keeping it, so that it is never stale.
+    The call is cheap: read the head anew each step instead of keeping it, so that it is never stale.
 
     ``check``: also run the model on four tokens and compare the head's logits with its own.
     """
@@ -149,11 +147,7 @@ class LiteralTransform(nn.Module):
         return out
 
     def copy(self, *, share_linear: bool = False) -> LiteralTransform:
-        """A copy with the same values (WEAM's second head).
-
-        Args:
-            share_linear: keep this one's ``linear`` in the copy, parameters and all.
-        """
+        """A copy with the same values (WEAM's second head); ``share_linear`` keeps this one's ``linear`` in it."""
         shared: dict[int, Any] = {id(self.linear): self.linear} if share_linear else {}
         return copy.deepcopy(self, shared)
 

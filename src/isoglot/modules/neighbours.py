@@ -39,13 +39,12 @@ def similarity_blocks(
 ) -> Iterator[tuple[int, Tensor]]:
     """Similarities of all queries to all keys, some rows at a time.
 
-    ``queries``: unit vectors. Shape: (n, hidden).
-    ``keys``: unit vectors. Shape: (m, hidden).
-    ``others``: unit vectors of the queries' language among which the keys' neighbours are; by default the queries.
-    Shape: (o, hidden).
+    ``others``: vectors of the queries' language among which the keys' neighbours are; by default the queries.
 
     Yields:
-        Number of the first query and its block. Shape: (rows, m).
+        Number of the first query and its block.
+
+    **Shape**: queries (n, hidden), keys (m, hidden) and others (o, hidden), all unit vectors; blocks (rows, m).
     """
     if similarity not in SIMILARITIES:
         raise ConfigurationError(f"similarity {similarity!r} given; it is one of {', '.join(SIMILARITIES)}")

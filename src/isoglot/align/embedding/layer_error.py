@@ -30,13 +30,10 @@ def layer_errors(
 
     Args:
         aligners: of one encoder and encoding; their own layers play no part.
-        pairs: with gold links; counts are summed over all of them.
-        layers: hidden states' numbers; by default all, 0 (embeddings) to the last.
+        pairs: counts are summed over all of them.
+        layers: by default all, 0 (embeddings) to the last.
         window: pairs whose states are held at a time, ``layers`` times.
         progress: called with the pairs done and in all.
-
-    Returns:
-        Of each aligner layer to counts, in the order asked for.
     """
     if len(pairs.words) != len(pairs.gold):
         raise ConfigurationError(

@@ -77,7 +77,7 @@ def layer_states(
     """The states of several layers from one run of the encoder.
 
     Args:
-        model: encoder with a masked-LM head or a bare one.
+        model: with a masked-LM head or a bare one.
         tokenizer: for the special tokens.
         sentences: their pieces; with ``joint`` every second one is the translation of the one before.
         layers: hidden states' numbers. Of one layer, those above it are not run.
