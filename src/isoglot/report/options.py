@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from isoglot.errors import ConfigurationError
 from isoglot.options import Options, option
 
 
@@ -19,20 +18,7 @@ class CompareOptions(Options):
     combine: tuple[str, ...] = option(
         (), "Show bilingual models as one row; English is their mean.", metavar="NAME=LANG:RUN,…"
     )
-    rename: tuple[str, ...] = option((), "Call a run by another name; repeatable.", metavar="RUN=NAME")
-
-    @property
-    def names(self) -> dict[str, str]:
-        """Run to what it is called in the report."""
-        found = {}
-        for text in self.rename:
-            run, _, name = (part.strip() for part in text.partition("="))
-            if not run or not name:
-                raise ConfigurationError(
-                    f"--rename {text!r} given; it needs RUN=NAME, for example --rename mlm_small=mlm"
-                )
-            found[run] = name
-        return found
+    rename: dict[str, str] = option({}, "Call a run by another name; repeatable.", metavar="RUN=NAME")
 
 
 class ReportOptions(CompareOptions):

@@ -67,7 +67,7 @@ def comparison_tables(runs: Sequence[str | Path], options: CompareOptions) -> li
 
 def _gathered(runs: Sequence[str | Path], options: CompareOptions) -> tuple[Material, Scores]:
     combinations = [Combination.parse(text) for text in options.combine]
-    material = gather(runs, combinations, options.names)
+    material = gather(runs, combinations, options.rename)
     return material, collect(material.rows, combinations)
 
 

@@ -157,7 +157,7 @@ def run_demo(
     options = ReportOptions(
         title="isoglot demo: ALIGN-MLM's four objectives",
         headline=f"{found.headline} {found.caution}".strip(),
-        rename=tuple(f"{run}={name}" for run, name in SYSTEMS.items()),
+        rename=SYSTEMS,
         baseline=SYSTEMS["mlm"],
     )
     render(runs, out=found.page, options=options)

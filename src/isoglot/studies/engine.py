@@ -100,7 +100,7 @@ class Store:
         manifest = self.manifest(call)
         if manifest is not None:
             shutil.rmtree(self.folder(call))
-            self._write(call, {**manifest, "weights": "deleted"})
+            write_json(self.folder(call) / MANIFEST, {**manifest, "weights": "deleted"})
 
     def do(self, call: Call, report: Reporter) -> dict[str, Any]:
         """Do one call unless it is done; other processes wait for it."""
@@ -117,13 +117,9 @@ class Store:
             about = {"key": call.key, "kind": call.step.kind, "name": call.name, "step": values}
             needs = [needed.folder for needed in call.needs]
             seconds = round(time.monotonic() - began, 2)
-            return self._write(
-                call, {**about, "needs": needs, **facts, "seconds": seconds, "versions": versions()}
-            )
-
-    def _write(self, call: Call, manifest: Mapping[str, Any]) -> dict[str, Any]:
-        write_json(self.folder(call) / MANIFEST, manifest)
-        return dict(manifest)
+            manifest = {**about, "needs": needs, **facts, "seconds": seconds, "versions": versions()}
+            write_json(folder / MANIFEST, manifest)
+            return manifest
 
 
 def do_calls(
