@@ -75,9 +75,7 @@ _ENDS = {".": ".", "!": "!", "?": "?"}
 _WORDS = _DETERMINERS | _NOUNS | _ADJECTIVES | _VERBS | _ADVERBS
 
 
-def tiny_aligned(
-    size: int = 64, *, seed: int = 0, source_language: str = "en", target_language: str = "xx"
-) -> Dataset:
+def tiny_aligned(size: int = 64, *, seed: int = 0) -> Dataset:
     """An ALIGNED corpus of made-up sentence pairs with gold one-to-one links.
 
     The target language translates word for word, puts adjectives after their noun and the verb last, so links cross.
@@ -89,20 +87,17 @@ def tiny_aligned(
         target = [_WORDS.get(source[i], source[i]) for i in order]
         rows["source"].append(_join(source))
         rows["target"].append(_join(target))
-        rows["source_language"].append(source_language)
-        rows["target_language"].append(target_language)
+        rows["source_language"].append("en")
+        rows["target_language"].append("xx")
         rows["source_words"].append(source)
         rows["target_words"].append(target)
         rows["links"].append(sorted([i, j] for j, i in enumerate(order)))
     return Dataset.from_dict(rows, features=ALIGNED)
 
 
-def tiny_bitext(
-    size: int = 64, *, seed: int = 0, source_language: str = "en", target_language: str = "xx"
-) -> Dataset:
+def tiny_bitext(size: int = 64, *, seed: int = 0) -> Dataset:
     """The pairs of :func:`tiny_aligned` as a BITEXT corpus, without words and links."""
-    aligned = tiny_aligned(size, seed=seed, source_language=source_language, target_language=target_language)
-    return aligned.select_columns(list(BITEXT))
+    return tiny_aligned(size, seed=seed).select_columns(list(BITEXT))
 
 
 def tiny_text(size: int = 64, *, seed: int = 0, language: str = "en") -> Dataset:
@@ -112,16 +107,12 @@ def tiny_text(size: int = 64, *, seed: int = 0, language: str = "en") -> Dataset
     return Dataset.from_dict({"text": list(texts), "language": [language] * size}, features=TEXT)
 
 
-def tiny_lexicon(*, source_language: str = "en", target_language: str = "xx") -> Dataset:
+def tiny_lexicon() -> Dataset:
     """The LEXICON that :func:`tiny_aligned` translates with, one entry a word."""
     count = len(_WORDS)
-    rows = {
-        "source": list(_WORDS),
-        "target": list(_WORDS.values()),
-        "source_language": [source_language] * count,
-        "target_language": [target_language] * count,
-    }
-    return Dataset.from_dict(rows, features=LEXICON)
+    rows = {"source": list(_WORDS), "target": list(_WORDS.values())}
+    languages = {"source_language": ["en"] * count, "target_language": ["xx"] * count}
+    return Dataset.from_dict(rows | languages, features=LEXICON)
 
 
 def tiny_tokenizer(family: str = "bert", *, vocab_size: int = 160) -> PreTrainedTokenizerFast:
