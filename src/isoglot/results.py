@@ -165,24 +165,14 @@ def held(path: Path) -> list[Result]:
 
 
 class Cell(BaseModel):
-    """One measured figure and its place in a table.
+    """One measured figure and its place in a table: ``align_mlm:Table3``, or one without a paper's figures.
+
+    The labels of ``row`` together single out one row of the paper's table, by its label or values of its attributes in
+    ``report/data/papers.json``; those of ``column`` one column, by its id, task, metric, language, quantity or system.
 
     Several cells with one place and different seeds are shown as their mean and standard deviation. A cell with
-    neither a value nor a reason is planned, and not measured yet.
-
-    Args:
-        table: ``align_mlm:Table3``, as ``isoglot report papers`` lists them; any other name is a table without a
-            paper's figures.
-        row: labels that together single out one row of the paper's table: its label, or values of its attributes in
-            ``report/data/papers.json`` (``("align_mlm", "trans+inv")``, ``("translate-train", "250k", "- MoCo")``).
-        column: labels that single out one column: its id, or its task, metric, language, quantity and
-            system (``("xnli", "zs")``).
-        value: the figure, in the unit that the paper prints; never NaN or infinite.
-        seed: Seed of the runs behind the figure; ``None`` where it rests on none.
-        unavailable: why there cannot be a value (``WikiANN has no trees``).
-        scale: which scale it was measured at (``tiny``).
-        run: who was measured, where several stand beside one row of the paper.
-        note: what a reader has to know about the figure.
+    neither a value nor a reason is planned, and not measured yet. ``run`` says who was measured, where several stand
+    beside one row of the paper.
 
     Example:
         >>> Cell(table="align_mlm:Table3", row=("mlm", "trans"), column=("xnli", "zs"), value=71.3, seed=1).seed

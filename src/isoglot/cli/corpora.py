@@ -105,7 +105,6 @@ def prepare(
 
 
 def _print_summary(summary: PrepareSummary) -> None:
-
     if summary.skipped:
         typer.echo(f"nothing to do: {summary.path} holds these {summary.rows:,} rows already")
         return

@@ -171,7 +171,6 @@ def _show(programs: Sequence[Program], found: Inspection) -> None:
 
 
 def _require_something(programs: Sequence[Program], found: Inspection) -> None:
-
     if any(call not in found.blocked for call in found.targets):
         return
     missing = list(found.missing())

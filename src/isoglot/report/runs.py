@@ -60,8 +60,7 @@ def gather(
         InputError: a path is not there, holds nothing to report, or a file in it is wrong.
         ConfigurationError: a name for a run that is not there.
     """
-    material = Material()
-    records: list[Mapping[str, Any]] = []
+    material, records = Material(), list[Mapping[str, Any]]()
     for path in dict.fromkeys(Path(p) for p in paths):
         if not path.exists():
             raise InputError("run not found; name a run folder or a results.jsonl", path=path)
@@ -70,10 +69,7 @@ def gather(
         files = [f for f in there if f not in tables and (path.is_file() or f.name == results.FILE_NAME)]
         material.rows += results.read(files)
         material.cells += results.read_cells(tables)
-        before = len(material.curves) + len(material.figures) + len(material.alignments)
-        if path.is_dir():
-            records += _search(path, material)
-        found = len(material.curves) + len(material.figures) + len(material.alignments) > before
+        found = path.is_dir() and _search(path, material, records)
         if not files and not tables and not found:
             raise InputError(
                 "no results.jsonl, cells.jsonl, training curves or figures in this folder; "
@@ -106,30 +102,29 @@ def _rename(material: Material, names: Mapping[str, str]) -> None:
     material.curves = [replace(curve, run=names.get(curve.run, curve.run)) for curve in material.curves]
 
 
-def _search(root: Path, material: Material) -> list[Mapping[str, Any]]:
-    """Take up curves and figures below a folder; return the records of its runs."""
-    records: list[Mapping[str, Any]] = []
-    for folder in sorted({p.parent for p in root.rglob("run.json")} | _trained(root)):
+def _search(root: Path, material: Material, records: list[Mapping[str, Any]]) -> bool:
+    """Take up curves, figures and the records of runs below a folder; whether there is anything to show."""
+    curves, figures, alignments = list[Curve](), list[Figure](), list[tuple[str, list[Sentence]]]()
+    states = [path.parent for path in root.rglob("trainer_state.json")]
+    trained = {folder.parent if folder.name.startswith("checkpoint-") else folder for folder in states}
+    for folder in sorted({path.parent for path in root.rglob("run.json")} | trained):
         record = (read_json(folder / "run.json") or {}) | (read_json(folder / "manifest.json") or {})
-        label = str(record.get("name") or folder.name)
-        material.curves += read_curves(folder, label)
+        curves += read_curves(folder, str(record.get("name") or folder.name))
         shown = Path(root.resolve().name) / folder.relative_to(
             root
-        )  # a page is sent around: no paths of this machine
+        )  # a page travels: no paths of this machine
         records.append({**record, "folder": shown.as_posix()})
-    for folder in sorted(p for p in root.rglob(_FIGURES) if p.is_dir()):
+    for folder in sorted(path for path in root.rglob(_FIGURES) if path.is_dir()):
         for path in sorted(folder.iterdir()):
             if path.suffix == ".json":
-                material.figures.append(read_figure(path))
+                figures.append(read_figure(path))
             elif path.suffix == ".jsonl":
                 title = re.sub(r"^\d+[-_ ]+", "", path.stem).replace("_", " ")
-                material.alignments.append((title, read_alignments(path)))
-    return records
-
-
-def _trained(root: Path) -> set[Path]:
-    states = root.rglob("trainer_state.json")
-    return {p.parent.parent if p.parent.name.startswith("checkpoint-") else p.parent for p in states}
+                alignments.append((title, read_alignments(path)))
+    material.curves += curves
+    material.figures += figures
+    material.alignments += alignments
+    return bool(curves or figures or alignments)
 
 
 def _infos(rows: Sequence[Result], records: Sequence[Mapping[str, Any]]) -> dict[str, RunInfo]:
