@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -166,18 +167,16 @@ def run_demo(
 
 def _work(program: Program, store: Store, copy: Call, workers: int, report: Reporter) -> None:
     """Do the calls, and tell of each as it is finished."""
-    began, number = time.monotonic(), 0
+    began, numbers = time.monotonic(), count(1)
     total = len(store.missing(program.targets()))
 
     def finished(call: Call, manifest: Mapping[str, Any]) -> None:
-        nonlocal number
-        number += 1
         if said := _told(call, manifest):
             minutes, seconds = divmod(int(time.monotonic() - began), 60)
             report.note(f"{minutes}:{seconds:02d}  {said}")
         if call == copy:
             report.note("      {}\n      {}".format(*_example(store, copy)))
-        report.progress("demo", number, total)
+        report.progress("demo", next(numbers), total)
 
     done = do_calls(program.targets(), store.root, workers=workers, finished=finished)
     if done.failed:
