@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from isoglot.tasks import build_task
+import pytest
+import torch
+from datasets import Dataset
+
+from isoglot.tasks import build_task, retrieval
 
 
 def test_a_derived_language_is_one_language(tmp_path: Path) -> None:
@@ -13,3 +17,15 @@ def test_a_derived_language_is_one_language(tmp_path: Path) -> None:
     data = build_task("tatoeba", [str(tmp_path / "{language}.txt")]).load("en-x-trans", "test")
     assert data["source"][:] == ["ա հոփջկ", "ա բփփխ"]
     assert (data["source_language"][0], data["target_language"][0]) == ("en-x-trans", "en")
+
+
+def test_shares_are_right_to_the_digit(monkeypatch: pytest.MonkeyPatch) -> None:
+    ranks = torch.tensor([1] * 813 + [2] * 187)
+    monkeypatch.setattr(
+        retrieval, "TextEncoder", lambda *args, **options: lambda *args, **options: torch.eye(2)
+    )
+    monkeypatch.setattr(retrieval, "gold_ranks", lambda *args, **options: (ranks, ranks - 1))
+    task, sentences = build_task("tatoeba", []), Dataset.from_dict({"source": ["a"], "target": ["b"]})
+    scores, nearest = task.measure("any", sentences, language="de")
+    assert scores["accuracy"] == pytest.approx(81.3, abs=1e-12) and len(nearest) == 1000
+    assert scores["reverse_csls_mrr"] == pytest.approx(81.3 + 18.7 / 2, abs=1e-12)

@@ -102,7 +102,7 @@ class RetrievalTask:
             stem = "" if similarity == "cosine" else f"{similarity}_"
             for way, (queries, keys) in (("", sides), ("reverse_", sides[::-1])):
                 ranks, best = gold_ranks(queries, keys, similarity=similarity)
-                scores[f"{way}{stem}accuracy"] = 100 * float((ranks == 1).float().mean())
+                scores[f"{way}{stem}accuracy"] = 100 * float((ranks == 1).double().mean())
                 scores[f"{way}{stem}mrr"] = 100 * float((1 / ranks.double()).mean())
                 nearest = nearest or best.tolist()
         return scores, nearest
