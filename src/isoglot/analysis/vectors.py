@@ -18,7 +18,6 @@ Unit = Literal["sentence", "word", "piece"]
 Progress = Callable[[int, int], None]
 
 _WINDOW = 256
-_CPU_TOKENS, _DEVICE_TOKENS = 2048, 32_768
 
 
 @torch.inference_mode()
@@ -41,10 +40,9 @@ def word_vectors(
     """
     vectors = {layer: [torch.zeros(0, int(model.config.hidden_size))] for layer in layers}
     rows = [torch.zeros(0, dtype=torch.long)]
-    budget = _CPU_TOKENS if model.device.type == "cpu" else _DEVICE_TOKENS
     for start in range(0, len(sentences), _WINDOW):
         own, asked = list(sentences[start : start + _WINDOW]), wanted[start : start + _WINDOW]
-        states = layer_states(model, tokenizer, own, layers=list(vectors), max_tokens=budget)
+        states = layer_states(model, tokenizer, own, layers=list(vectors))
         for number, (layer, found) in enumerate(states.items()):
             means, kept = word_states(found, own)
             if number == 0:

@@ -163,7 +163,7 @@ class EmbeddingAligner:
             pieces,
             layers=layers,
             joint=self.options.encode == "joint",
-            max_tokens=self.options.token_budget(self.model.device.type),
+            max_tokens=self.options.max_tokens,
         )
         return found, pieces
 

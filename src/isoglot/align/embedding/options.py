@@ -84,10 +84,6 @@ class EmbeddingOptions(Kept):
             ),
         )
 
-    def token_budget(self, device: str) -> int:
-        """Padded tokens in one encoder batch on a type of device."""
-        return self.max_tokens or (2048 if device == "cpu" else 32_768)
-
     def resolved_layer(self, layers: int) -> int:
         """The layer's number in an encoder of so many layers."""
         if self.layer is None:

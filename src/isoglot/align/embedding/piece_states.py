@@ -72,7 +72,7 @@ def layer_states(
     *,
     layers: Sequence[int],
     joint: bool = False,
-    max_tokens: int = 2048,
+    max_tokens: int | None = None,
 ) -> dict[int, PieceStates]:
     """The states of several layers from one run of the encoder.
 
@@ -84,7 +84,7 @@ def layer_states(
         joint: each pair as one sequence, ``[CLS] source [SEP] target [SEP]``, as XLM-Align does; one that is too long
             for the encoder is cut into windows at the same relative places of both sides. Else each sentence alone,
             ``[CLS] pieces [SEP]``, as SimAlign and awesome-align do.
-        max_tokens: padded tokens in a batch at most.
+        max_tokens: padded tokens in a batch at most; by default 2048 on a CPU, 32768 elsewhere.
     """
     longest = max_length(model)
     room = None if longest is None else longest - (3 if joint else 2)
@@ -94,7 +94,8 @@ def layer_states(
             inputs += _joint_windows(s, len(sentences[s]), len(sentences[s + 1]), room=room)
         else:
             inputs += [[part] for part in _windows(s, 0, len(sentences[s]), room=room)]
-    return _encode(model, tokenizer, sentences, inputs, layers=tuple(layers), max_tokens=max_tokens)
+    budget = max_tokens or (2048 if model.device.type == "cpu" else 32_768)
+    return _encode(model, tokenizer, sentences, inputs, layers=tuple(layers), max_tokens=budget)
 
 
 def word_states(states: PieceStates, pieces: list[Pieces]) -> tuple[PieceStates, list[Pieces]]:
