@@ -114,9 +114,7 @@ def _from_jsonl(path: str, schema: Features, language: str) -> Dataset:
         words, tags = (len(columns.get(name, [()])[-1]) for name in ("words", "tags"))
         if "tags" in columns and words != tags:
             raise InputError(
-                f"{words} words and {tags} tags; one tag for every word is needed",
-                path=path,
-                line=number,
+                f"{words} words and {tags} tags; one tag for every word is needed", path=path, line=number
             )
     if not any(columns.values()):
         raise InputError("is empty; at least one JSON object is needed", path=path, line=1)
