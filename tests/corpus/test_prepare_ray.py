@@ -38,7 +38,7 @@ def content(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
-class Local(WorkPool[Any, Any]):
+class Local(WorkPool):
     """Works here, in place of a cluster, until it is to stop."""
 
     stop_after = 10**9

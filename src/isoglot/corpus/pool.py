@@ -13,7 +13,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from isoglot.errors import IsoglotError
 
@@ -29,7 +29,7 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-class WorkPool(Generic[Item, Result]):
+class WorkPool:
     """Worker processes, or this one alone, behind one interface. Use as a context manager.
 
     Workers ignore Ctrl-C (the main process tells them to stop) and end by themselves if the main process is killed.
@@ -43,7 +43,7 @@ class WorkPool(Generic[Item, Result]):
         self._executor: ProcessPoolExecutor | None = None
         self._ahead = 1
 
-    def __enter__(self) -> WorkPool[Item, Result]:
+    def __enter__(self) -> WorkPool:
         if self._processes == 1:
             self._initializer(self._settings)
             return self
@@ -73,7 +73,11 @@ class WorkPool(Generic[Item, Result]):
         return future
 
     def map(
-        self, function: Callable[[Item], Result], items: Iterable[Item], *, ignore: Callable[[Item], bool]
+        self,
+        function: Callable[[Item], Result],
+        items: Iterable[Item],
+        *,
+        ignore: Callable[[Item], bool] | None = None,
     ) -> Iterator[Result]:
         """Results in the order of the items.
 
@@ -100,22 +104,17 @@ class WorkPool(Generic[Item, Result]):
             if not pending:
                 break
             item, future = pending.popleft()
-            if ignore(item):
+            if ignore is not None and ignore(item):
                 future.cancel()
                 continue
-            yield result_of(future)
+            try:
+                yield future.result()
+            except BrokenProcessPool as error:
+                raise IsoglotError(
+                    "a worker process was killed, most likely for want of memory; use fewer processes (processes: 2)"
+                ) from error
         if failure is not None:
             raise failure
-
-
-def result_of(future: Future[Result]) -> Result:
-    """The result of a piece of work."""
-    try:
-        return future.result()
-    except BrokenProcessPool as error:
-        raise IsoglotError(
-            "a worker process was killed, most likely because memory ran out; use fewer processes (processes: 2)"
-        ) from error
 
 
 @contextmanager

@@ -8,21 +8,21 @@ from concurrent.futures import Future
 from contextlib import ExitStack
 from typing import Any
 
-from isoglot.corpus.pool import Item, Result, WorkPool
+from isoglot.corpus.pool import WorkPool
 from isoglot.errors import IsoglotError
 from isoglot.runs.cluster import connected
 
 _RETRIES = 5
 
 
-class RayPool(WorkPool[Item, Result]):
+class RayPool(WorkPool):
     """Work on all machines of a Ray cluster; the folders that it reads and writes must be on every one of them."""
 
     def __init__(self, workers: int | None, initializer: Callable[[Any], None], settings: object) -> None:
         super().__init__(workers or 0, initializer, settings)
         self._stack = ExitStack()
 
-    def __enter__(self) -> RayPool[Item, Result]:
+    def __enter__(self) -> RayPool:
         ray = self._stack.enter_context(connected(self._processes or None))
         self._processes = self._processes or max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._ahead = 2 * self._processes + 2

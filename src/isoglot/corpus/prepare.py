@@ -30,11 +30,11 @@ from isoglot.corpus.manifest import InputFile, Manifest, read_manifest
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.pool import WorkPool, usable_cores
 from isoglot.corpus.pool_ray import RayPool
-from isoglot.corpus.prepare_worker import ChunkTask, Part, Settings, filter_chunk, start
+from isoglot.corpus.prepare_worker import ChunkTask, Part, Settings, filter_chunk, start, write_shard
 from isoglot.corpus.read.line_files import ByteCounter, LineFile, decode_lines
 from isoglot.corpus.read.readers import READERS
 from isoglot.corpus.read.sources import Source, expand
-from isoglot.corpus.shards import Ledger, ShardWriter
+from isoglot.corpus.shards import Ledger, shard_groups
 from isoglot.errors import ConfigurationError, IsoglotError
 from isoglot.runs.checkpoint import reading
 from isoglot.runs.files import refuse_overwriting, whole_folder
@@ -171,7 +171,7 @@ class _Run:
         small = None not in sizes and self._total < _SMALL
         local = processes or (1 if small else usable_cores())
         if settings.kept:
-            self._pool: WorkPool[ChunkTask, Part] = RayPool(processes, start, settings)
+            self._pool: WorkPool = RayPool(processes, start, settings)
         else:
             settings = replace(settings, single_threaded=local > 1)
             self._pool = WorkPool(local, start, settings)
@@ -185,17 +185,12 @@ class _Run:
         """Do it all but the manifest's input hashes."""
         options, sources = self._settings.options, self._settings.sources
         with self._pool as pool:
-            writer = ShardWriter(
-                pool, self._folder, options, keep_parts=options.sampling_exponent is not None
-            )
-            for part, rows in self._parts(pool):
-                if options.sampling_exponent is None:
-                    writer.add(part, rows)
-                else:
+            parts = self._parts(pool)
+            if options.sampling_exponent is not None:
+                for part, rows in parts:
                     self._ledger.hold(part, rows)
-            for part, rows in self._ledger.sampled():
-                writer.add(part, rows)
-            shards = writer.finish()
+                parts = self._ledger.sampled()
+            shards = dict(pool.map(write_shard, shard_groups(parts, self._folder, options)))
         if not shards:
             raise ConfigurationError(
                 f"no row is left of the {self._ledger.read} that were read "
@@ -229,7 +224,7 @@ class _Run:
                 yield ChunkTask(number, index, error)
                 number += 1
 
-    def _parts(self, pool: WorkPool[ChunkTask, Part]) -> Iterator[tuple[Part, NDArray[np.int32] | None]]:
+    def _parts(self, pool: WorkPool) -> Iterator[tuple[Part, NDArray[np.int32] | None]]:
         """Parts in order with the rows to take, counted."""
         # what was read ahead of the first N in vain is not counted: how much it is depends on the number of processes
         with closing(self._tasks()) as tasks:  # a bad line ends the run while the file is open

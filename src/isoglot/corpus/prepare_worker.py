@@ -138,10 +138,9 @@ def _noted(path: Path, source: int) -> Part | None:
     return Part(**{**told, "source": source, "removed": removed, "flags_seen": flags, "keys": keys})
 
 
-def write_shard(
-    parts: Sequence[tuple[str, NDArray[np.int32] | None]], out: str, delete: bool
-) -> tuple[str, int]:
+def write_shard(group: tuple[Sequence[tuple[str, NDArray[np.int32] | None]], str]) -> tuple[str, int]:
     """Write rows of several parts (all rows where none are named) as one Parquet file."""
+    parts, out = group
     if Path(out).is_file():  # of an earlier run
         return Path(out).name, pq.read_metadata(out).num_rows
     schema = _State.settings.schema
@@ -162,7 +161,7 @@ def write_shard(
                 waiting = []
         if waiting:
             writer.write_table(pa.concat_tables(waiting))
-    if delete:
+    if _State.settings.options.sampling_exponent is None:  # else a part may go into other shards too
         for path, _ in parts:
             Path(path).unlink(missing_ok=True)
     return Path(out).name, rows

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +12,11 @@ from numpy.typing import NDArray
 from isoglot.corpus.filter.duplicates import HashSet
 from isoglot.corpus.manifest import LanguageCount
 from isoglot.corpus.options import FILTERS, PrepareOptions
-from isoglot.corpus.pool import WorkPool, result_of
-from isoglot.corpus.prepare_worker import ChunkTask, Part, write_shard
+from isoglot.corpus.prepare_worker import Part
 from isoglot.corpus.read.sources import Source
 from isoglot.seeding import seed_for
 
 _SHARD_BYTES = 256 << 20
-_PENDING = 4
 
 Rows = NDArray[np.int32]
 
@@ -155,52 +151,21 @@ class Ledger:
         )
 
 
-class ShardWriter:
-    """Collects rows of parts, and has workers write them as shards."""
-
-    def __init__(
-        self, pool: WorkPool[ChunkTask, Part], folder: Path, options: PrepareOptions, *, keep_parts: bool
-    ) -> None:
-        self._pool = pool
-        self._folder = folder
-        self._most = options.shard_rows
-        self._keep_parts = keep_parts
-        self._waiting: list[tuple[str, Rows | None]] = []
-        self._rows = 0
-        self._bytes = 0
-        self._pending: deque[Future[Any]] = deque()
-        self._started = 0
-        self._shards: dict[str, int] = {}
-
-    def add(self, part: Part, rows: Rows | None) -> None:
-        """Add rows of a part; None for all."""
-        count = part.rows if rows is None else len(rows)
-        if not count:
-            if part.path and not self._keep_parts:
-                Path(part.path).unlink(missing_ok=True)
-            return
-        self._waiting.append((part.path, rows))
-        self._rows += count
-        self._bytes += part.size
-        if self._rows >= self._most or self._bytes >= _SHARD_BYTES:
-            self._flush()
-
-    def finish(self) -> dict[str, int]:
-        """Write the rest."""
-        if self._waiting:
-            self._flush()
-        while self._pending:
-            self._collect()
-        return self._shards
-
-    def _flush(self) -> None:
-        out = self._folder / f"data-{self._started:05d}.parquet"
-        self._started += 1
-        self._pending.append(self._pool.submit(write_shard, self._waiting, str(out), not self._keep_parts))
-        self._waiting, self._rows, self._bytes = [], 0, 0
-        while len(self._pending) > _PENDING:
-            self._collect()
-
-    def _collect(self) -> None:
-        name, rows = result_of(self._pending.popleft())
-        self._shards[name] = rows
+def shard_groups(
+    parts: Iterable[tuple[Part, Rows | None]], folder: Path, options: PrepareOptions
+) -> Iterator[tuple[list[tuple[str, Rows | None]], str]]:
+    """Which rows of which part files (``None``: all) make up which shard."""
+    waiting: list[tuple[str, Rows | None]] = []
+    rows = size = number = 0
+    for part, taken in parts:
+        count = part.rows if taken is None else len(taken)
+        if count:
+            waiting.append((part.path, taken))
+            rows, size = rows + count, size + part.size
+        elif part.path and options.sampling_exponent is None:
+            Path(part.path).unlink(missing_ok=True)
+        if rows >= options.shard_rows or size >= _SHARD_BYTES:
+            yield waiting, str(folder / f"data-{number:05d}.parquet")
+            waiting, rows, size, number = [], 0, 0, number + 1
+    if waiting:
+        yield waiting, str(folder / f"data-{number:05d}.parquet")
