@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 import enum
 import inspect
+import json
 import re
-import types
 import typing
 from collections.abc import Callable
 from typing import Any
@@ -79,7 +79,9 @@ def mismatch(hint: Any, value: Any) -> str | None:
     if names and isinstance(value, str):
         return None if value in names else did_you_mean(value, map(str, names))
     try:
-        adapter.validate_python(_as_tuples(hint, value))
+        adapter.validate_json(
+            json.dumps(value, default=str), strict=True
+        )  # as in YAML, a list may be a tuple
     except ValidationError as error:
         messages = [str(e["msg"]) for e in error.errors()]
         return " or ".join(dict.fromkeys(m[0].lower() + m[1:] for m in messages))
@@ -106,12 +108,3 @@ def _is_enum(hint: Any) -> bool:
 
 def _mentions(hint: Any, wanted: type) -> bool:
     return hint is wanted or any(_mentions(inner, wanted) for inner in typing.get_args(hint))
-
-
-def _as_tuples(hint: Any, value: Any) -> Any:
-    """YAML has lists only: where a tuple is asked for, a list will do."""
-    origin = typing.get_origin(hint)
-    if origin in (typing.Union, types.UnionType):
-        wants_tuple = any(typing.get_origin(a) is tuple or a is tuple for a in typing.get_args(hint))
-        return tuple(value) if wants_tuple and isinstance(value, list) else value
-    return tuple(value) if origin is tuple and isinstance(value, list) else value

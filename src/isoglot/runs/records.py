@@ -15,7 +15,7 @@ from isoglot.errors import InputError, IsoglotError
 Record = TypeVar("Record", bound=BaseModel)
 
 
-def parse_json(text: str, *, path: str | Path, line: int | None = None) -> Any:
+def parse_json(text: str, *, path: str | Path | None = None, line: int | None = None) -> Any:
     """A JSON value from a user's file.
 
     ``line``: Its line; by default the line in ``text`` where it is wrong.
@@ -34,7 +34,7 @@ def parse_json(text: str, *, path: str | Path, line: int | None = None) -> Any:
         raise InputError(f"is not valid JSON ({reason}); correct it", path=path, line=line) from error
 
 
-def parse_object(text: str, *, path: str | Path, line: int) -> dict[str, Any]:
+def parse_object(text: str, *, path: str | Path | None = None, line: int | None = None) -> dict[str, Any]:
     """One line of a file of JSON lines."""
     value = parse_json(text, path=path, line=line)
     if not isinstance(value, dict):

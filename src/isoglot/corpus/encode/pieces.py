@@ -97,7 +97,7 @@ class PieceEncoder:
         if raw and texts is not None:
             chosen = [texts[row] for row in raw]
             parts.append((raw, _by_offsets(self._encode(chosen), chosen, [spans[row] or [] for row in raw])))
-        if listed:
+        if listed or not raw:
             encodings = self._encode([self._spaced(words[row]) for row in listed], pretokenized=True)
             word_ids, lengths = _own_words(encodings)
             parts.append((listed, SidePieces(_ids(encodings), word_ids, lengths, counts[listed], 0)))
@@ -182,20 +182,8 @@ def _merge(
     parts: Sequence[tuple[list[int], SidePieces]], counts: NDArray[np.int64], not_located: int
 ) -> SidePieces:
     """Put sentences encoded apart back into their order."""
-    if len(parts) == 1:
-        side = parts[0][1]
-        return SidePieces(side.ids, side.word_ids, side.lengths, counts, not_located)
-    if not parts:
-        empty = np.zeros(0, dtype=np.int32)
-        return SidePieces(empty, empty, np.zeros(0, dtype=np.int64), counts, 0)
-    rows = np.concatenate([np.asarray(part[0], dtype=np.int64) for part in parts])
-    lengths = np.concatenate([part[1].lengths for part in parts])
-    owner = np.repeat(rows, lengths)
-    order = np.argsort(owner, kind="stable")
-    return SidePieces(
-        np.concatenate([part[1].ids for part in parts])[order],
-        np.concatenate([part[1].word_ids for part in parts])[order],
-        lengths[np.argsort(rows)],
-        counts,
-        not_located,
-    )
+    rows = np.concatenate([np.asarray(own, dtype=np.int64) for own, _ in parts])
+    lengths = np.concatenate([side.lengths for _, side in parts])
+    order = np.argsort(np.repeat(rows, lengths), kind="stable")
+    ids, word_ids = (np.concatenate([side[field] for _, side in parts])[order] for field in (0, 1))
+    return SidePieces(ids, word_ids, lengths[np.argsort(rows)], counts, not_located)

@@ -62,8 +62,7 @@ def read_hub(place: Place, spec: HubSpec, schema: Features, *, language: str, sp
     """Load a data set of the hub and give it the schema's columns; class numbers become their names."""
     name, config = _named(place)
     template = config or (None if name else spec.config)
-    wanted = [None] if template is None else list(_filled(template, language))
-    rows = _load(name or spec.name, wanted, [spec.splits.get(split, split), *split_names(split)])
+    rows = _load(name, spec, template and list(_filled(template, language)), split)
     columns: dict[str, Any] = {}
     for column in schema:
         if column == "language":
@@ -89,8 +88,7 @@ def read_hub_sides(
     sides = []
     for language in languages:
         known = script_codes(language)
-        wanted = [None] if template is None else [template.replace("{code}", code) for code in known]
-        rows = _load(name or spec.name, wanted, [spec.splits.get(split, split), *split_names(split)])
+        rows = _load(name, spec, template and [template.replace("{code}", code) for code in known], split)
         candidates = [*(spec.column.replace("{code}", code) for code in known), "text", "sentence"]
         column = next((c for c in candidates if c in rows.features), None)
         if column is None:
@@ -127,12 +125,14 @@ def _filled(template: str, language: str) -> Iterator[str]:
         )
 
 
-def _load(name: str, configs: Sequence[str | None], splits: Sequence[str]) -> Dataset:
-    why = ""
+def _load(name: str, spec: HubSpec | HubSides, filled: Sequence[str] | str | None, split: str) -> Dataset:
+    """The first configuration and split that the hub has."""
+    name, why = name or spec.name, ""
+    configs: list[str | None] = list(filled) if filled else [None]
     for config in configs:
-        for split in dict.fromkeys(splits):
+        for own in dict.fromkeys([spec.splits.get(split, split), *split_names(split)]):
             try:
-                return datasets.load_dataset(name, config, split=split)
+                return datasets.load_dataset(name, config, split=own)
             except (OSError, ValueError, KeyError, RuntimeError) as error:
                 why = why or reason(error)
     tried = " or ".join(config or "default" for config in configs)

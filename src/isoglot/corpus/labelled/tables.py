@@ -10,7 +10,7 @@ from datasets import Dataset, Features
 
 from isoglot.corpus.labelled.places import split_names
 from isoglot.corpus.manifest import load_corpus, read_manifest
-from isoglot.corpus.read.line_files import numbered_lines
+from isoglot.corpus.read.line_files import each, numbered_lines
 from isoglot.errors import InputError
 from isoglot.runs.checkpoint import reason
 from isoglot.runs.records import parse_object
@@ -95,31 +95,30 @@ def _open(path: str, split: str) -> Dataset:
 
 
 def _from_jsonl(path: str, schema: Features, language: str) -> Dataset:
-    columns: dict[str, list[Any]] = {name: [] for name in schema}
-    for number, text in numbered_lines(path):
-        if not text.strip():
-            continue
-        row = {"language": language, **parse_object(text, path=path, line=number)}
+    def row(text: str) -> dict[str, Any]:
+        given = {"language": language, **parse_object(text)}
+        found = {}
         for column in schema:
-            name = next((n for n in (column, *_ALSO.get(column, ())) if n in row), None)
+            name = next((n for n in (column, *_ALSO.get(column, ())) if n in given), None)
             if name is None:
                 raise InputError(
-                    f"fields {', '.join(sorted(row))} given, but {column!r} is needed too; add it",
-                    path=path,
-                    line=number,
+                    f"fields {', '.join(sorted(given))} given, but {column!r} is needed too; add it"
                 )
-            columns[column].append(row[name])
-        if not all(isinstance(columns[name][-1], list) for name in ("words", "tags") if name in columns):
-            raise InputError("words and tags are lists; correct them", path=path, line=number)
-        words, tags = (len(columns.get(name, [()])[-1]) for name in ("words", "tags"))
-        if "tags" in columns and words != tags:
-            raise InputError(
-                f"{words} words and {tags} tags; one tag for every word is needed", path=path, line=number
-            )
-    if not any(columns.values()):
+            found[column] = given[name]
+        if not all(isinstance(found[name], list) for name in ("words", "tags") if name in found):
+            raise InputError("words and tags are lists; correct them")
+        words, tags = (len(found.get(name, ())) for name in ("words", "tags"))
+        if "tags" in found and words != tags:
+            raise InputError(f"{words} words and {tags} tags; one tag for every word is needed")
+        return found
+
+    rows = each(row, ((number, text) for number, text in numbered_lines(path) if text.strip()), path)
+    if not rows:
         raise InputError("is empty; at least one JSON object is needed", path=path, line=1)
     try:
-        return Dataset.from_dict(columns, features=schema)
+        return Dataset.from_dict(
+            {column: [row[column] for row in rows] for column in schema}, features=schema
+        )
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
             f"the columns do not have the schema's types ({error}); fix them", path=path

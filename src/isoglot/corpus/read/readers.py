@@ -260,7 +260,7 @@ def _jsonl_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
     full = [(number, line) for number, line in zip(numbers, lines, strict=True) if line.strip()]
     if not full:
         return {role: [] for role in ("text", "source", "target", "links")}, []
-    rows = [parse_object(line, path=source.path, line=number) for number, line in full]
+    rows = each(parse_object, full, source.path)
     return from_rows(rows, [number for number, _ in full], list(rows[0]), source, kind)
 
 
