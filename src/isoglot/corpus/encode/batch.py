@@ -77,50 +77,26 @@ class BatchEncoder:
             ``truncated``, ``pieces``, ``words_not_located`` and, for links, ``links``, ``links_filtered``,
             ``links_without_pieces``, ``links_cut``, ``piece_links``.
         """
-        if self.kind == "text":
-            return self._text(columns, first_row)
-        return self._pairs(columns, first_row)
-
-    def _text(self, columns: Mapping[str, Any], first_row: int) -> tuple[dict[str, Any], dict[str, int]]:
-        side = self._side(columns, "text", "words")
-        limits = [n for n in (self.options.max_side, self._budget()) if n is not None]
-        fitted = np.minimum(side.lengths, min(limits)) if limits else side.lengths
-        keep, counts = self._choose(side.lengths > 0, fitted != side.lengths)
-        fitted = np.where(keep, fitted, 0)
-        chosen = _cut(side, fitted)
-        rows = np.flatnonzero(keep)
-        counts |= {"pieces": int(fitted.sum()), "words_not_located": side.not_located}
-        return {
-            "input_ids": list_array(side.ids[chosen], fitted[rows]),
-            "word_ids": list_array(side.word_ids[chosen], fitted[rows]),
-            "language": columns["language"].take(pa.array(rows)),
-            "length": pa.array(fitted[rows]),
-            "row": pa.array(rows + first_row),
-        }, counts
-
-    def _pairs(self, columns: Mapping[str, Any], first_row: int) -> tuple[dict[str, Any], dict[str, int]]:
-        source = self._side(columns, "source", "source_words")
-        target = self._side(columns, "target", "target_words")
-        fitted = fit_pair(source.lengths, target.lengths, side=self.options.max_side, budget=self._budget())
-        cut = (fitted[0] != source.lengths) | (fitted[1] != target.lengths)
-        keep, counts = self._choose((source.lengths > 0) & (target.lengths > 0), cut)
-        lengths = [np.where(keep, side, 0) for side in fitted]
+        text = self.kind == "text"
+        names = ("text",) if text else ("source", "target")
+        sides = [self._side(columns, name, "words" if text else f"{name}_words") for name in names]
+        fitted = self._fitted([side.lengths for side in sides])
+        cut = [length != side.lengths for side, length in zip(sides, fitted, strict=True)]
+        keep, counts = self._choose(np.all([side.lengths > 0 for side in sides], axis=0), np.any(cut, axis=0))
+        lengths = [np.where(keep, length, 0) for length in fitted]
         rows = np.flatnonzero(keep)
         counts |= {
-            "pieces": int(lengths[0].sum() + lengths[1].sum()),
-            "words_not_located": source.not_located + target.not_located,
+            "pieces": int(sum(length.sum() for length in lengths)),
+            "words_not_located": sum(side.not_located for side in sides),
         }
-        found = {
-            "source_language": columns["source_language"].take(pa.array(rows)),
-            "target_language": columns["target_language"].take(pa.array(rows)),
-            "length": pa.array((lengths[0] + lengths[1])[rows]),
-            "row": pa.array(rows + first_row),
-        }
-        for name, side, length in (("source", source, lengths[0]), ("target", target, lengths[1])):
-            chosen = _cut(side, length)
-            found[f"{name}_ids"] = list_array(side.ids[chosen], length[rows])
-            found[f"{name}_word_ids"] = list_array(side.word_ids[chosen], length[rows])
+        found = {"length": pa.array(np.sum(lengths, axis=0)[rows]), "row": pa.array(rows + first_row)}
+        for name, side, length in zip(names, sides, lengths, strict=True):
+            prefix, chosen = "" if text else f"{name}_", _cut(side, length)
+            found[f"{prefix}language"] = columns[f"{prefix}language"].take(pa.array(rows))
+            found[f"{prefix or 'input_'}ids"] = list_array(side.ids[chosen], length[rows])
+            found[f"{prefix}word_ids"] = list_array(side.word_ids[chosen], length[rows])
         if self.kind == "aligned":
+            source, target = sides
             links = self._piece_links(columns, source, target, first_row, counts)
             inside = (links.pairs[:, 0] < lengths[0][links.rows]) & (
                 links.pairs[:, 1] < lengths[1][links.rows]
@@ -131,9 +107,14 @@ class BatchEncoder:
             found["links"] = list_array(links.pairs[inside], per_row[rows], width=2)
         return found, counts
 
-    def _budget(self) -> int | None:
-        longest = self.options.max_length
-        return None if longest is None else max(longest - self.specials, 0)
+    def _fitted(self, lengths: list[_Int]) -> list[_Int]:
+        """How much of each side to keep at most."""
+        longest, most = self.options.max_length, self.options.max_side
+        budget = None if longest is None else max(longest - self.specials, 0)
+        if len(lengths) == 2:
+            return list(fit_pair(*lengths, side=most, budget=budget))
+        limits = [n for n in (most, budget) if n is not None]
+        return [np.minimum(lengths[0], min(limits))] if limits else lengths
 
     def _side(self, columns: Mapping[str, Any], text: str, words: str) -> SidePieces:
         texts = columns[text].to_pylist() if text in columns else None
