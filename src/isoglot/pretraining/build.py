@@ -81,8 +81,7 @@ def build_model(
     corpora: Mapping[str, Dataset],
 ) -> Built:
     """Encoder, views, objectives and language embeddings of a recipe; all new weights follow from its seed."""
-    spec = {**recipe.model.model_dump(), "path": recipe.model.checkpoint}
-    spec = {k: v for k, v in spec.items() if v is not None}
+    spec = recipe.model.model_dump(exclude_none=True)
     encoder = load_masked_lm(spec, tokenizer=tokenizer, seed=recipe.seed)
     if recipe.model.options.get("new_head"):  # before the objectives, which may copy the head
         start_new_head(encoder, _piece_counts(recipe, tokenizer, corpora))
@@ -100,7 +99,7 @@ def build_model(
 
 def encoder_config(recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> PreTrainedConfig:
     """The configuration of the recipe's encoder, without its weights."""
-    path = recipe.model.checkpoint
+    path = recipe.model.path
     if path is None:
         settings = {"architecture": recipe.model.architecture, **recipe.model.options}
         return model_config(settings, tokenizer=tokenizer)

@@ -174,7 +174,7 @@ def _check_encoder(document: Document) -> Any:
         return None
     if model.get("path") is not None or "architecture" not in model:
         try:
-            place = ModelSection.model_validate(model).checkpoint
+            place = ModelSection.model_validate(model).path
             return load_config(place) if place is not None and Path(place).is_dir() else None
         except (IsoglotError, ValidationError):
             return None  # told where sections are checked, or when it is loaded

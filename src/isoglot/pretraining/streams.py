@@ -102,7 +102,7 @@ def load_tokenizer(
         return read_tokenizer(kept)
     if options is not None:
         return _trained(options, recipe, corpora, cache, report)
-    path = recipe.tokenizer.path if recipe.tokenizer is not None else recipe.model.checkpoint
+    path = recipe.tokenizer.path if recipe.tokenizer is not None else recipe.model.path
     if path is None:
         raise ConfigurationError(
             "a model from scratch needs a tokenizer; add `tokenizer: {algorithm: wordpiece, vocab_size: 16000}`"

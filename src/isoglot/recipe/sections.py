@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
@@ -52,15 +51,6 @@ class ModelSection(_OpenSection):
     one_of: ClassVar[tuple[str, ...]] = ("path", "architecture")
     path: str | None = None
     architecture: str | None = None
-
-    @property
-    def checkpoint(self) -> str | None:
-        """``path``, or the checkpoint in it where it is the folder of a finished run."""
-        if self.path is None:
-            return None
-        inner = Path(self.path) / "checkpoint"
-        is_run = not (Path(self.path) / "config.json").is_file() and (inner / "config.json").is_file()
-        return str(inner) if is_run else self.path
 
 
 class TokenizerSection(_OpenSection):

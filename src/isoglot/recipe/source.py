@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -191,7 +193,7 @@ def _apply_override(document: Document, override: str) -> None:
         del target[parts[-1]]  # as in a recipe that extends another
         return
     for length in range(1, len(parts) + 1) if value is not None else ():
-        section = _section(document.values, parts[: length - 1])
+        section = reduce(getitem, parts[: length - 1], document.values)
         for other in _alternatives(location[:length]):
             section.pop(other, None)
             document.drop((*parts[: length - 1], other))
@@ -199,9 +201,3 @@ def _apply_override(document: Document, override: str) -> None:
     document.places.update(inner.places)
     document.raw.update(inner.raw)
     document.problems.extend(inner.problems)
-
-
-def _section(values: Any, parts: Sequence[str]) -> Any:
-    for part in parts:
-        values = values[part]
-    return values
