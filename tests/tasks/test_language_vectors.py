@@ -17,7 +17,15 @@ from isoglot.modules.encoder import input_embeddings
 from isoglot.tasks import build_task, language_vectors
 from isoglot.tasks.code_switching import code_switch
 from isoglot.tasks.features import EncodedRows, RowCollator, predict_rows
-from isoglot.tasks.language_vectors import LanguageVectors, attach, attached, number_rows, read_vectors
+from isoglot.tasks.language_vectors import (
+    LanguageVectors,
+    attach,
+    attached,
+    chosen_vectors,
+    number_rows,
+    read_vectors,
+    write_vectors,
+)
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 
 
@@ -45,7 +53,7 @@ def test_each_row_gets_its_language_and_an_unknown_one_the_mean(family: str) -> 
     assert held.weight.grad[1:].abs().sum() > 0
 
 
-def test_rows_are_numbered_by_their_examples_language() -> None:
+def test_rows_are_numbered_by_their_examples_language(tmp_path: Path) -> None:
     rows = EncodedRows([{"input_ids": [1] * n} for n in (1, 3, 2)], [0, 0, 1], [None] * 3)
     dataset = Dataset.from_dict({"language": ["xx", "fr"]})
     vectors = LanguageVectors({"xx": 2}, torch.zeros(3, 4))
@@ -53,8 +61,12 @@ def test_rows_are_numbered_by_their_examples_language() -> None:
     assert "language_ids" not in rows[0]
     assert number_rows(rows, dataset, vectors) == {"fr"}
     assert [row["language_ids"].tolist() for row in rows.inputs] == [[2], [2, 2, 2], [-1, -1]]
+    write_vectors(vectors, tmp_path)
     with pytest.raises(ConfigurationError, match="ids 0 to 2"):
-        vectors.with_ids({"de": 3})
+        chosen_vectors(tmp_path, {"de": 3})
+    chosen = chosen_vectors(tmp_path, {"de": 1})
+    assert chosen is not None and chosen.ids == {"de": 1}
+    assert chosen_vectors(tmp_path, {}) is None
 
 
 def _switched(kind: str, tmp_path: Path) -> tuple[Any, Dataset]:

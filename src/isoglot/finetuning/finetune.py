@@ -5,11 +5,10 @@ from __future__ import annotations
 import copy
 import hashlib
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import torch
 from accelerate import PartialState
@@ -76,7 +75,7 @@ def finetune(
         ConfigurationError: a task without a head, no data, another run in ``out``, or settings that do not fit.
         InputError: data that cannot be read.
     """
-    run = FineTuning.of(checkpoint, task, language, seed, train, Path(out), progress)
+    run = FineTuning(checkpoint, task, language, seed, train, Path(out), progress)
     existed, main = run.folder.exists(), run.ranks.is_main_process
     with occupied(run.folder) if main else nullcontext():
         inputs = run.inputs()
@@ -94,22 +93,11 @@ def finetune(
             raise
 
 
-@dataclass(frozen=True)
 class FineTuning:
     """One fine-tuning. Under ``torchrun`` all ranks train, the first one writes and the others wait for it."""
 
-    source: Path | str
-    task: TrainableTask
-    languages: Sequence[str]
-    seed: int
-    options: FinetuneOptions
-    folder: Path
-    report: Reporter
-    ranks: PartialState
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         checkpoint: str | Path,
         task: Task,
         language: str,
@@ -117,22 +105,22 @@ class FineTuning:
         train: FinetuneOptions | None = None,
         out: Path = Path(),
         progress: Reporter | None = None,
-    ) -> Self:
-        """The fine-tuning that the arguments of :func:`finetune` mean."""
+    ) -> None:
+        """Take the arguments of :func:`finetune`."""
         if not isinstance(task, TrainableTask):
             kind = (
                 "needs no fine-tuning: run `isoglot evaluate`" if isinstance(task, Probe) else "has no head"
             )
             raise ConfigurationError(f"task {getattr(task, 'name', task)} {kind}")
-        options = train or FinetuneOptions.build()
-        task = copy.copy(task)  # the caller's keeps its length
-        if options.max_length is not None:
-            task.max_length = options.max_length
-        ranks = PartialState(cpu=not torch.accelerator.is_available())
-        report = (progress or Silent()) if ranks.is_main_process else Silent()
-        languages = [code.strip() for code in language.split(",") if code.strip()]
-        check_places(task, [(code, "train") for code in (*languages, *options.originals)])
-        return cls(checkpoint_folder(checkpoint), task, languages, seed, options, out, report, ranks)
+        self.options = train or FinetuneOptions.build()
+        self.task: TrainableTask = copy.copy(task)  # the caller's keeps its length
+        if self.options.max_length is not None:
+            self.task.max_length = self.options.max_length
+        self.ranks = PartialState(cpu=not torch.accelerator.is_available())
+        self.report = (progress or Silent()) if self.ranks.is_main_process else Silent()
+        self.languages = [code.strip() for code in language.split(",") if code.strip()]
+        check_places(task, [(code, "train") for code in (*self.languages, *self.options.originals)])
+        self.source, self.seed, self.folder = checkpoint_folder(checkpoint), seed, out
 
     def inputs(self) -> dict[str, Any]:
         """Everything that the result depends on."""
@@ -142,7 +130,7 @@ class FineTuning:
         return {
             "checkpoint": origin(self.source),
             "task": describe_task(self.task),
-            "languages": list(self.languages),
+            "languages": self.languages,
             "seed": self.seed,
             "train": options.model_dump(mode="json", exclude={"run"}),
             "data": [identify(self.task, code, "train") for code in (*self.languages, *options.originals)],

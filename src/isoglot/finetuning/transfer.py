@@ -123,7 +123,7 @@ def _tested(
     report: Reporter,
 ) -> list[Result]:
     """Results of the model trained on a language, by the task's primary metric; from file where they are."""
-    asked = FineTuning.of(checkpoint, task, trained_on, seed, options.train)
+    asked = FineTuning(checkpoint, task, trained_on, seed, options.train)
     key = key_of(
         {
             "finetune": key_of(asked.inputs()),

@@ -43,17 +43,6 @@ class LanguageVectors:
     ids: Mapping[str, int]  # language code to row of the table
     weight: Tensor  # the table. Shape: (languages, embedding size)
 
-    def with_ids(self, ids: Mapping[str, int]) -> LanguageVectors:
-        """The same table with other ids (a derived language may go by another code in the task's data)."""
-        rows = len(self.weight)
-        wrong = {code: number for code, number in ids.items() if not 0 <= number < rows}
-        if wrong:
-            raise ConfigurationError(
-                f"language_ids {wrong} given, the checkpoint's language embeddings have ids 0 to {rows - 1} "
-                f"({', '.join(f'{code}: {number}' for code, number in self.ids.items())}); give one of them"
-            )
-        return LanguageVectors(dict(ids), self.weight)
-
 
 def read_vectors(checkpoint: Path | str) -> LanguageVectors | None:
     """The language embeddings of a checkpoint, fine-tuned or of a pre-training run; ``None`` without any."""
@@ -75,18 +64,23 @@ def read_vectors(checkpoint: Path | str) -> LanguageVectors | None:
 def chosen_vectors(checkpoint: Path | str, ids: Mapping[str, int] | None) -> LanguageVectors | None:
     """A checkpoint's language embeddings with the ids that are asked for.
 
-    Without ``ids`` they are the checkpoint's own; empty ``ids`` mean no language embeddings.
+    Without ``ids`` they are the checkpoint's own; empty ``ids`` mean no language embeddings. Others serve a derived
+    language that goes by another code in the task's data.
     """
-    if ids is not None and not ids:
-        return None
-    found = read_vectors(checkpoint)
+    found = None if ids == {} else read_vectors(checkpoint)
+    if not ids:
+        return found
     if found is None:
-        if ids is not None:
-            raise ConfigurationError(
-                f"language_ids {dict(ids)} given, but {checkpoint} has no language embeddings; leave them out"
-            )
-        return None
-    return found if ids is None else found.with_ids(ids)
+        raise ConfigurationError(
+            f"language_ids {dict(ids)} given, but {checkpoint} has no language embeddings; leave them out"
+        )
+    last = len(found.weight) - 1
+    if wrong := {code: number for code, number in ids.items() if not 0 <= number <= last}:
+        raise ConfigurationError(
+            f"language_ids {wrong} given, the checkpoint's language embeddings have ids 0 to {last} "
+            f"({', '.join(f'{code}: {number}' for code, number in found.ids.items())}); give one of them"
+        )
+    return LanguageVectors(dict(ids), found.weight)
 
 
 def write_vectors(vectors: LanguageVectors, checkpoint: Path) -> None:

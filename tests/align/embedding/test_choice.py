@@ -115,6 +115,18 @@ def test_evaluate_uses_the_kept_choice_and_records_it(encoder, gold, tmp_path):
     assert aer(task) == before
 
 
+def test_a_task_takes_what_is_kept_once(encoder, gold):
+    """What is tuned after an evaluation began must not mix with what it began with."""
+    task = WordAlignmentTask(DataSource([str(gold)]), aligner={"dtype": "float32"})
+    rows, begun = task.load("de-en", "test"), task.for_checkpoint(encoder)
+    before, _ = begun.measure(encoder, rows, language="de-en")
+    keep_choice(encoder, {"method": "argmax", "layer": 2})
+    assert begun.measure(encoder, rows, language="de-en")[0] == before
+    assert (
+        before["aer"] > 0 == task.for_checkpoint(encoder).measure(encoder, rows, language="de-en")[0]["aer"]
+    )
+
+
 def test_objectives_that_disagree_leave_the_choice_to_the_user(tmp_path, caplog):
     model = tiny_model("bert")
     for name, layers in (("one", (1, 1)), ("two", (1, 2))):
