@@ -127,39 +127,28 @@ def _comparisons() -> Told:
         yield (x, y), (f"{less} {lived} .",)
 
 
-_NAMES = {"X": "name.first", "Y": "name.first"}
-_FAMILIES: dict[str, tuple[Callable[[], Told], dict[str, str]]] = {
-    "voice": (_voice, {**_NAMES, "V": "verb.meet", "T": "name.town", "D": "weekday"}),
-    "properties": (
-        _properties,
-        {"X": "name.first", "V": "verb.handle", "N": "noun.thing", "O": "noun.thing", "A": "adj.thing",
-         "B": "adj.thing"},
-    ),
-    "journeys": (
-        _journeys,
-        {"X": "name.first", "V": "verb.motion", "T": "name.town", "U": "name.town", "D": "weekday"},
-    ),
-    "gifts": (_gifts, {**_NAMES, "V": "verb.give", "N": "noun.thing", "A": "adj.thing", "D": "weekday"}),
-    "sequences": (
-        _sequences,
-        {**_NAMES, "V": "verb.handle", "W": "verb.handle", "N": "noun.thing", "O": "noun.furniture"},
-    ),
-    "deeds": (_deeds, {**_NAMES, "V": "verb.handle", "W": "verb.handle", "N": "noun.thing", "O": "noun.thing"}),
-    "relatives": (
-        _relatives,
-        {**_NAMES, "Z": "name.first", "V": "verb.meet", "W": "verb.meet", "D": "weekday"},
-    ),
-    "comparisons": (_comparisons, {**_NAMES, "A": "adj.compare", "T": "name.town"}),
-}  # fmt: skip
+_FAMILIES: dict[Callable[[], Told], str] = {
+    _voice: "X=name.first Y=name.first V=verb.meet T=name.town D=weekday",
+    _properties: "X=name.first V=verb.handle N=noun.thing O=noun.thing A=adj.thing B=adj.thing",
+    _journeys: "X=name.first V=verb.motion T=name.town U=name.town D=weekday",
+    _gifts: "X=name.first Y=name.first V=verb.give N=noun.thing A=adj.thing D=weekday",
+    _sequences: "X=name.first Y=name.first V=verb.handle W=verb.handle N=noun.thing O=noun.furniture",
+    _deeds: "X=name.first Y=name.first V=verb.handle W=verb.handle N=noun.thing O=noun.thing",
+    _relatives: "X=name.first Y=name.first Z=name.first V=verb.meet W=verb.meet D=weekday",
+    _comparisons: "X=name.first Y=name.first A=adj.compare T=name.town",
+}
+"""Wordings and the pools of their variables."""
 
 
 def paraphrase_families() -> list[Family]:
     """All families of paraphrase pairs."""
     return [
         Family(
-            name, variables, statements=[Statement(t, meaning) for meaning, texts in told() for t in texts]
+            told.__name__.removeprefix("_"),
+            dict(part.split("=") for part in variables.split()),
+            statements=[Statement(text, meaning) for meaning, texts in told() for text in texts],
         )
-        for name, (told, variables) in _FAMILIES.items()
+        for told, variables in _FAMILIES.items()
     ]
 
 

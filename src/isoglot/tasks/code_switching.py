@@ -39,9 +39,9 @@ def code_switch(target: Dataset, pivot: Dataset) -> Dataset:
         ConfigurationError: data of another kind, originals that cannot be matched, or labels that differ.
     """
     if all(column in target.features for column in SPAN):
-        make, schema = _questions, SPAN
+        exchanged, schema = "question", SPAN
     elif all(column in target.features for column in PAIR):
-        make, schema = _pairs, PAIR
+        exchanged, schema = "first", PAIR
     else:
         raise ConfigurationError(
             f"columns {', '.join(target.features)} given; code-switching exchanges sentences of pairs or questions: "
@@ -51,7 +51,7 @@ def code_switch(target: Dataset, pivot: Dataset) -> Dataset:
     columns: dict[str, list[Any]] = {name: [] for name in (*schema, ORIGINAL)}
     number = 0
     for own, other in _matched(target, pivot):
-        copies = make(target[own], pivot[other])
+        copies = _copies(target[own], pivot[other], exchanged)
         for copy in copies:
             for name in schema:
                 columns[name].append(copy[name])
@@ -83,23 +83,18 @@ def _have_ids(target: Dataset, pivot: Dataset) -> bool:
     return all("id" in side.features and len(set(side["id"])) == len(side) for side in (target, pivot))
 
 
-def _pairs(own: Mapping[str, Any], other: Mapping[str, Any]) -> list[dict[str, Any]]:
-    if own["label"] != other["label"]:
+def _copies(own: Mapping[str, Any], other: Mapping[str, Any], exchanged: str) -> list[dict[str, Any]]:
+    """Both examples with the other's column; none where an answer is missing."""
+    if exchanged == "question":
+        if not all(row["answers"]["text"] and row["answers"]["start"][0] >= 0 for row in (own, other)):
+            return []
+    elif own["label"] != other["label"]:
         raise ConfigurationError(
             f"{own['first'][:60]!r} is labelled {own['label']} and its original {other['first'][:60]!r} "
             f"{other['label']}; give translations of the same examples in the same order"
         )
     return [
-        {**one, "second": two["second"], "language": two["language"], FIRST_LANGUAGE: one["language"]}
-        for one, two in ((own, other), (other, own))
-    ]
-
-
-def _questions(own: Mapping[str, Any], other: Mapping[str, Any]) -> list[dict[str, Any]]:
-    if not all(row["answers"]["text"] and row["answers"]["start"][0] >= 0 for row in (own, other)):
-        return []
-    return [
-        {**two, "question": one["question"], FIRST_LANGUAGE: one["language"]}
+        {**two, exchanged: one[exchanged], FIRST_LANGUAGE: one["language"]}
         for one, two in ((own, other), (other, own))
     ]
 
