@@ -12,8 +12,7 @@ from isoglot.derive.base import Sentence, Underivable, compose
 from isoglot.derive.built_in import BUILT_IN, BUILT_IN_MODELS, built_in_model
 from isoglot.derive.options import TransformOptions
 from isoglot.derive.spec import build
-from isoglot.derive.syntax import HEAD_CLASSES, Syntax
-from isoglot.derive.ud1 import to_ud1
+from isoglot.derive.syntax import HEAD_CLASSES, Syntax, to_ud1
 from isoglot.errors import ConfigurationError
 from isoglot.synthetic import World
 

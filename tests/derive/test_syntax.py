@@ -18,8 +18,7 @@ from isoglot.derive.base import Sentence, Underivable, moved
 from isoglot.derive.order_fit import fit, observed_groups
 from isoglot.derive.order_model import OrderModel
 from isoglot.derive.parses import Parses
-from isoglot.derive.syntax import Syntax, is_projective, parse_spec
-from isoglot.derive.ud1 import reattach, to_ud1
+from isoglot.derive.syntax import Syntax, is_projective, parse_spec, reattach, to_ud1
 from isoglot.errors import ConfigurationError
 
 SVO = Sentence(

@@ -19,8 +19,7 @@ from isoglot.derive.base import Sentence, Underivable
 from isoglot.derive.input import read_rows
 from isoglot.derive.options import OrderFitRequest
 from isoglot.derive.order_model import OrderModel
-from isoglot.derive.syntax import HEAD_CLASSES, groups, is_projective
-from isoglot.derive.ud1 import reattach, to_ud1
+from isoglot.derive.syntax import HEAD_CLASSES, groups, is_projective, reattach, to_ud1
 from isoglot.errors import ConfigurationError
 from isoglot.runs.files import make_folder
 

@@ -63,7 +63,6 @@ class VocabularyCopy:
         self._table = np.arange(self.size, dtype=np.int64) + self.size
         fixed = [*self.shared, *self.unshifted]
         self._table[fixed] = fixed
-        self._back = np.arange(2 * self.size, dtype=np.int64) % self.size
         self._doubled: PreTrainedTokenizerBase | None = None
 
     @classmethod
@@ -104,9 +103,7 @@ class VocabularyCopy:
 
     def unshift(self, ids: Iterable[int] | NDArray[Any]) -> NDArray[np.int64]:
         """Ids of the derived language (or of the original) as ids of the original."""
-        array = np.asarray(ids if isinstance(ids, np.ndarray) else list(ids), dtype=np.int64)
-        result: NDArray[np.int64] = self._back[array]
-        return result
+        return np.asarray(ids if isinstance(ids, np.ndarray) else list(ids), dtype=np.int64) % self.size
 
     def decode(self, ids: Iterable[int]) -> str:
         """The original's spelling of ids of either language, specials left out."""

@@ -134,8 +134,12 @@ class LexiconInductionTask:
     def _asked(self, source: list[str], name: str, split: str) -> list[bool]:
         order = {word: i for i, word in enumerate(dict.fromkeys(source))}
         if self.words is not None:
-            low, high = self._slice(self.words)
-            high = high or len(order)
+            match = re.fullmatch(r"(\d+):(\d+)", self.words)
+            if match is None:
+                raise ConfigurationError(
+                    f"words {self.words!r} given; they are first:last, such as 0:1500, or 0:0 for all"
+                )
+            low, high = int(match[1]), int(match[2]) or len(order)
         elif _RANGE.search(name):
             low, high = 0, len(order)
         else:
@@ -147,12 +151,3 @@ class LexiconInductionTask:
                 path=name,
             )
         return asked
-
-    @staticmethod
-    def _slice(words: str) -> tuple[int, int]:
-        match = re.fullmatch(r"(\d+):(\d+)", words)
-        if match is None:
-            raise ConfigurationError(
-                f"words {words!r} given; they are first:last, such as 0:1500, or 0:0 for all"
-            )
-        return int(match[1]), int(match[2])
