@@ -9,9 +9,8 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from isoglot.errors import ConfigurationError
-from isoglot.modules.contrast import in_batch_loss, pool
+from isoglot.modules.contrast import gather_rows_with_gradient, in_batch_loss, pool
 from isoglot.modules.encodings import Encodings
-from isoglot.modules.gather import gather_rows_with_gradient
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput, chosen_layer
 
 

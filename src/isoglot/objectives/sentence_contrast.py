@@ -9,10 +9,9 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from isoglot.errors import ConfigurationError
-from isoglot.modules.contrast import ProjectionHead, key_queue_loss, mixed_inputs, pool
+from isoglot.modules.contrast import ProjectionHead, gather_rows, key_queue_loss, mixed_inputs, pool
 from isoglot.modules.encoder import encode_to_layer, hidden_size, max_length
 from isoglot.modules.encodings import Encodings
-from isoglot.modules.gather import gather_rows
 from isoglot.modules.hashed_noise import hashed_uniform, sentence_key
 from isoglot.modules.key_queue import KeyQueue
 from isoglot.modules.momentum import MomentumCopy

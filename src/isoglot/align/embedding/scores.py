@@ -16,10 +16,10 @@ from isoglot.align.embedding.options import (
     Transport,
 )
 from isoglot.errors import ConfigurationError
-from isoglot.modules.entmax import entmax15
 from isoglot.modules.extraction import (
     backward_links,
     distort,
+    entmax15,
     forward_links,
     intersection_links,
     itermax_links,
