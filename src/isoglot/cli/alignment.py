@@ -96,8 +96,7 @@ def align(
             "Parquet; a folder that `isoglot prepare` wrote; - for standard input.",
         ),
     ],
-    method: Method,
-    given: Annotated[dict[str, Any], FastAlign, Hmm, Saved, Eflomal, Encoder],
+    given: Annotated[dict[str, Any], Method, FastAlign, Hmm, Saved, Eflomal, Encoder],
     request: AlignRequest,
     pairs: Pairs,
     more: Settings,
@@ -125,12 +124,11 @@ def align(
     from isoglot.align.align_file import align_file
     from isoglot.align.files.pairs import bitext_sources
 
-    chosen = {} if method.method is None else {"method": method.method}
-    aligner = aligner_of(**chosen, **given, **more.settings)
+    aligner = aligner_of(**given, **more.settings)
     languages = [pairs.source_language or "src", pairs.target_language or "tgt"]
     sources = bitext_sources(inputs, languages=languages, file_format=pairs.input_format)
     with Console(quiet=running.quiet) as console:
-        if isinstance(aligner, Encoder) and method.method is None:
+        if isinstance(aligner, Encoder) and "method" not in given:
             console.note(f"method: {aligner.options.method} (--method chooses another; --methods lists them)")
         wanted = request.model_copy(update={"aligner": aligner})
         count = align_file(sources, out, wanted, progress=console)
@@ -142,8 +140,7 @@ def align(
 def score(
     *,
     gold: Gold,
-    given: Annotated[dict[str, Any], FileScoring, LayerScoring],
-    method: LinkMethod,
+    given: Annotated[dict[str, Any], FileScoring, LayerScoring, LinkMethod],
     more: Settings,
     links: Annotated[
         str | None, typer.Argument(help="File of links, or - for standard input; not with --layers.")
@@ -159,9 +156,8 @@ def score(
     from isoglot.align.score_file import score_file, score_layers, write_sentences
     from isoglot.runs.files import refuse_overwriting
 
-    named = {"links": links, "method": method.method}
-    values = {name: value for name, value in named.items() if value is not None}
-    chosen = scoring_of(**values, **given, **more.settings)
+    named = {} if links is None else {"links": links}
+    chosen = scoring_of(**named, **given, **more.settings)
     if isinstance(chosen, LayerScoring):
         _print_layers(score_layers(gold, chosen), as_json)
         return
