@@ -110,3 +110,8 @@ def test_a_custom_task_with_a_head_may_state_settings_or_take_the_defaults() -> 
     assert task_with_settings(own, [], paper="mine")[1].epochs == 7
     with pytest.raises(ConfigurationError, match=r"'xtreme' has no settings for own.*--preset mine"):
         task_with_settings(own, [], paper="xtreme")
+
+
+def test_a_task_can_be_named_beside_its_settings() -> None:
+    task, settings = task_with_settings("pos", [], paper="xtreme", name="pos_ewt", epochs=2)
+    assert (task.name, settings.epochs) == ("pos_ewt", 2)

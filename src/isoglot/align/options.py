@@ -109,7 +109,7 @@ class Encoder(Options):
         group=_SCALE,
     )
     workers: int | None = option(
-        None, "With --engine ray: how many encoders work at a time.", group=_SCALE, ge=1
+        None, "With --engine ray: how many encoders work at a time.", group=_SCALE, ge=1, le=1024
     )
     part_pairs: int = option(
         16_384, "With Ray: pairs of a part; minutes of work, a multiple of a window.", flags=None

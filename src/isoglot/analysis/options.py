@@ -72,7 +72,7 @@ class CorrelationRequest(Options):
     )
     with_paper: bool = option(False, "Add ALIGN-MLM's own twelve points (xnli, ner, pos).", flags=["--paper"])
     each_seed: bool = option(False, "One point per seed, not one for the mean of a run's seeds.")
-    name: str = option("correlation", "Name of the figures; the task follows it.")
+    name: str = option("correlation", "Name of the figures; the task follows it.", min_length=1)
 
 
 class Projection(Options):
@@ -103,7 +103,7 @@ class MapRequest(Options):
         None, "Map mean contextual vectors of this layer; by default the static input embeddings."
     )
     limit: int | None = option(None, "Count links in the first so many sentence pairs.", ge=1)
-    name: str = option("map", "Name of the figure.")
+    name: str = option("map", "Name of the figure.", min_length=1)
     projection: Projection = Field(default_factory=Projection)
 
 
@@ -122,7 +122,7 @@ class LayersRequest(Options):
     layers: str = option("all", _LAYERS)
     metric: Literal["aer", "precision", "recall", "f1"] = option("aer", "Metric of the figures.")
     base: int | None = option(None, _BASE, ge=0, le=1)
-    name: str = option("layers", "Name of the figures.")
+    name: str = option("layers", "Name of the figures.", min_length=1)
     settings: dict[str, Any] = option({}, _SETTINGS, flags=["--set"], metavar="KEY=VALUE")
 
 
@@ -136,7 +136,7 @@ class AlignmentsRequest(Options):
     layer: int | None = option(None, "Hidden states to compare; 8 by default.")
     limit: int | None = option(200, "Show the first so many sentence pairs.", ge=1)
     base: int | None = option(None, _BASE, ge=0, le=1)
-    name: str = option("alignments", "Name of the files; the checkpoint's name follows it.")
+    name: str = option("alignments", "Name of the files; the checkpoint's name follows it.", min_length=1)
     settings: dict[str, Any] = option({}, _SETTINGS, flags=["--set"], metavar="KEY=VALUE")
 
 
@@ -157,7 +157,7 @@ class SimilarityRequest(Options):
         True, "Debiased CKA; Kornblith et al.'s grows with hidden size over sentences.", flags=["--debiased"]
     )
     limit: int = option(1000, "Sentence pairs (or links, with --level word) at most.", ge=4)
-    name: str = option("similarity", "Name of the figures; the measure follows it.")
+    name: str = option("similarity", "Name of the figures; the measure follows it.", min_length=1)
 
 
 class GeometryRequest(Options):
@@ -177,4 +177,4 @@ class GeometryRequest(Options):
     sentences: int = option(1000, "Sentence pairs that are read.", ge=2)
     limit: int = option(5000, "Vectors of each language, drawn at random.", ge=2)
     seed: int = option(0, "Seed of that draw.")
-    name: str = option("geometry", "Name of the figures; the measure follows it.")
+    name: str = option("geometry", "Name of the figures; the measure follows it.", min_length=1)

@@ -41,7 +41,9 @@ class Languages(Options):
 class Preparing(Replacing):
     """How the command runs."""
 
-    processes: int | None = option(None, "Worker processes; by default one per core.", group="Running", ge=1)
+    processes: int | None = option(
+        None, "Worker processes; by default one per core.", group="Running", ge=1, le=1024
+    )
     engine: Literal["local", "ray"] = option(
         "local",
         "ray: on all machines of a Ray cluster (RAY_ADDRESS; without it on this one). A run that died goes on where it "

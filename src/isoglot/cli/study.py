@@ -49,7 +49,7 @@ class StudyOptions(Options):
     form: Form = option("text", "Format of the tables.", flags=["--format", "-f"])
     keep: bool = option(False, "Keep fine-tuned weights after they are evaluated.")
     engine: Literal["local", "ray"] = option("local", "ray runs each call as a task on a Ray cluster.")
-    workers: int = option(1, "Processes of the local engine, one thread each if several.", ge=1)
+    workers: int = option(1, "Processes of the local engine, one thread each if several.", ge=1, le=1024)
 
 
 @with_flags
@@ -210,7 +210,7 @@ class DemoOptions(Options):
     steps: int | None = option(None, "Optimiser steps of each pre-training; by default 800.", ge=1)
     seed: int = option(1, "Seed of the generated text and of all runs.", ge=0)
     workers: int | None = option(
-        None, "Processes of one thread each; by default one per core, four at most.", ge=1
+        None, "Processes of one thread each; by default one per core, four at most.", ge=1, le=1024
     )
     settings: dict[str, Any] = option(
         {}, "Change a size: --set alpha=1; repeatable.", flags=["--set"], metavar="SIZE=VALUE"

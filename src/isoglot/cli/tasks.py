@@ -132,7 +132,7 @@ class Tested(Options):
         None, "Folder for predictions in XTREME's submission format; one folder per checkpoint in it."
     )
     split: str = option("test", "Split to test on: test, dev or train.")
-    name: str | None = option(None, "Name of the task in results, for example pos_pud.")
+    name: str | None = option(None, "Name of the task in results, for example pos_pud.", min_length=1)
     settings: dict[str, Any] = option(
         {},
         "Option of the task (--tasks lists them): --set layer=8; repeatable.",
@@ -226,7 +226,7 @@ class Transferred(Options):
     )
     out: Path = option(..., "Folder; each run and seed has its own folder in it.", flags=["--out", "-o"])
     split: str = option("dev", "Split to test on; the paper reports dev.")
-    name: str | None = option(None, "Name of the task in results, for example pos_ewt.")
+    name: str | None = option(None, "Name of the task in results, for example pos_ewt.", min_length=1)
     run: tuple[str, ...] = option(
         (), "Name of a run in results, once for each checkpoint; by default its own.", metavar="NAME"
     )

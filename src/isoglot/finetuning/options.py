@@ -134,7 +134,7 @@ PRESETS = ("xtreme", "weam", "ppa", "align_mlm", "xlm_align")
 
 
 def task_with_settings(
-    name: str, data: Sequence[str], *, paper: str, **values: Any
+    name: str, data: Sequence[str], /, *, paper: str, **values: Any
 ) -> tuple[Any, FinetuneOptions]:
     """A task and how to fine-tune it, from a paper's settings and the values that replace some of them.
 
