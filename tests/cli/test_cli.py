@@ -234,7 +234,7 @@ def test_prepare_reads_named_columns_flags_and_scripts(isoglot: Isoglot, tmp_pat
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--column", "source"], "expected NAME=VALUE, for example --column source=0"),
+        (["--column", "source"], "expected FIELD=COLUMN, for example --column source=0"),
         (["--max-pair-pieces", "0"], "--max-pair-pieces: 0 given; input should be greater"),
         (["--min-pieces", "3"], "min_pieces counts pieces of a tokenizer"),
         (["--format", "tvs"], "did you mean 'tsv'"),

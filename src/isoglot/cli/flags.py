@@ -161,8 +161,10 @@ def _parsed(field: FieldInfo, flag: str, value: Any) -> Any:
             example = re.search(r"--set \S+=[^\s;:]+", field.description or "")
             return parse_settings(value, example=example[0] if example else f"{flag} KEY=VALUE")
         if wrong := [text for text in value if not all(text.partition("="))]:
-            form = extra_of(field).get("metavar") or f"NAME=VALUE, for example {flag} source=0"
-            raise ConfigurationError(f"{flag} {wrong[0]}: expected {form}")
+            form = extra_of(field).get("metavar") or "NAME=VALUE"
+            example = re.search(r"[^\s:;,]+=[^\s:;,.]+", field.description or "")
+            shown = f", for example {flag} {example[0]}" if example else ""
+            raise ConfigurationError(f"{flag} {wrong[0]}: expected {form}{shown}")
         numbers = int in get_args(kind)
         pairs = (text.partition("=") for text in value)
         return {name: int(given) if numbers and is_number(given) else given for name, _, given in pairs}
