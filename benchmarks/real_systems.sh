@@ -29,6 +29,12 @@ for name in encoder mlm tlm weam ppa in_batch xlm_align align_mlm word_l2 self_t
     --data dev="$data/ud/en_ewt-ud-dev.conllu" --out "$out/pos"
   isoglot evaluate "$out/pos" -q --task pos --languages en,de,es,fr,hi,zh --precision bfloat16 \
     --data "$data/ud/{language}_pud-ud-{split}.conllu" --out "$runs/real_transfer.jsonl"
+  isoglot finetune "$from" --task ner "${tune[@]}" --set run="$name" --set learning_rate=1e-4 \
+    --set max_train_examples=4000 --data train="$data/wikiann/en/train" --data "dev=$data/wikiann/en/dev#0:10%" --out "$out/ner"
+  isoglot evaluate "$out/ner" -q --task ner --languages en,de,fr --precision bfloat16 \
+    --data "test=$data/wikiann/{language}/test#0:30%" --out "$runs/real_transfer.jsonl"
+  isoglot evaluate "$out/ner" -q --task ner --languages es --precision bfloat16 \
+    --data "test=$data/wikiann/es/test.conllu#0:30%" --out "$runs/real_transfer.jsonl"
   isoglot finetune "$from" --task xnli "${tune[@]}" --set run="$name" --set learning_rate=5e-5 \
     --set max_train_examples=12000 --set dev_fraction=0.05 --set evaluate_every=null \
     --data train="$data/nli/mnli.en.dev.csv" --data train="$data/nli/snli.en.dev.csv" --out "$out/xnli"
