@@ -239,3 +239,19 @@ def test_a_loaded_model_streams(tmp_path, bitext, monkeypatch):
     assert run("align", bitext, "--load", saved) == expected
     precise = run("align", bitext, "--load", saved, "--set", "threshold=0.9")
     assert len(precise.split()) < len(expected.split())
+
+
+def test_a_prepared_folder_alone_becomes_a_corpus(tmp_path):
+    (tmp_path / "a.tsv").write_text("a b\tc d\nq r\ts t\n")
+    run(
+        "prepare",
+        tmp_path / "a.tsv",
+        "--source-lang",
+        "en",
+        "--target-lang",
+        "de",
+        "--out",
+        tmp_path / "corpus",
+    )
+    run("align", tmp_path / "corpus", "-f", "corpus", "-o", tmp_path / "aligned")
+    assert load_corpus(tmp_path / "aligned")["links"][0] == [[0, 0], [1, 1]]

@@ -167,9 +167,8 @@ def test_two_ray_workers_give_the_local_links(corpus, encoder, tmp_path, monkeyp
     assert out.read_text(encoding="utf-8") == expected
 
     monkeypatch.undo()
-    broken = request(tmp_path, engine="ray", workers=2)
     with pytest.raises(ConfigurationError, match=r"holds no config\.json"):
-        align_file([Source(path=str(corpus))], tmp_path / "broken", broken)
+        request(tmp_path, engine="ray", workers=2)
 
 
 @pytest.mark.slow

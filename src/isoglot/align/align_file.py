@@ -61,7 +61,8 @@ def align_file(
 def _read_by(sources: Sequence[Source], aligner: AnyAligner) -> dict[str, Any]:
     """What is read, by its content: of a prepared folder by its manifest, of an encoder by its weights."""
     prepared = [source.path for source in sources if is_prepared(source.path)]
-    files = expand([source for source in sources if source.path not in prepared], "bitext")
+    others = [source for source in sources if source.path not in prepared]
+    files = expand(others, "bitext") if others else []
     paths = [str(Path(folder) / MANIFEST) for folder in prepared] + [p for s in files for p in s.files()]
     paths += getattr(aligner, "train_on", ())
     read: dict[str, Any] = {}
