@@ -13,10 +13,10 @@ from isoglot.align.align_statistics import Warnings, by_statistics
 from isoglot.align.alignment import PairLinks
 from isoglot.align.embedding.memory import keep_few_primitives
 from isoglot.align.files.output import write_corpus, write_lines
-from isoglot.align.files.pairs import is_prepared, read_pairs
+from isoglot.align.files.pairs import is_prepared, raw_files, read_pairs
 from isoglot.align.options import AlignRequest, AnyAligner, Encoder, Saved
 from isoglot.corpus.manifest import MANIFEST, InputFile
-from isoglot.corpus.read.sources import Source, expand
+from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import refuse_overwriting
@@ -61,9 +61,8 @@ def align_file(
 def _read_by(sources: Sequence[Source], aligner: AnyAligner) -> dict[str, Any]:
     """What is read, by its content: of a prepared folder by its manifest, of an encoder by its weights."""
     prepared = [source.path for source in sources if is_prepared(source.path)]
-    others = [source for source in sources if source.path not in prepared]
-    files = expand(others, "bitext") if others else []
-    paths = [str(Path(folder) / MANIFEST) for folder in prepared] + [p for s in files for p in s.files()]
+    paths = [str(Path(folder) / MANIFEST) for folder in prepared]
+    paths += [path for source in raw_files(sources) for path in source.files()]
     paths += getattr(aligner, "train_on", ())
     read: dict[str, Any] = {}
     if isinstance(aligner, Saved):

@@ -11,10 +11,9 @@ from datasets import Dataset
 from isoglot.align.alignment import Alignment
 from isoglot.align.embedding.aligner import EmbeddingAligner
 from isoglot.align.embedding.choice import with_kept
-from isoglot.align.files.formats import read_links
+from isoglot.align.files.gold import gold_file
 from isoglot.align.scoring import GoldAlignment, score
 from isoglot.corpus.labelled.places import DataSource, Place
-from isoglot.errors import InputError
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import Step
 
@@ -48,9 +47,7 @@ class WordAlignmentTask:
     def load(self, language: str, split: str) -> Dataset:
         """Rows of ``source_words``, ``target_words``, ``sure`` and ``possible``."""
         path = self.places(language, split)[0].path
-        found = read_links(path, base=self.base)
-        if found.words is None:
-            raise InputError("has links without words; JSON lines with src and tgt are needed", path=path)
+        found = gold_file(path, base=self.base)
         columns = {
             "source_words": [list(source) for source, _ in found.words],
             "target_words": [list(target) for _, target in found.words],

@@ -233,3 +233,10 @@ def test_links_without_words_cannot_be_aligned(tmp_path):
     (tmp_path / "gold.txt").write_text("0-0 1-1\n", encoding="utf-8")
     with pytest.raises(ConfigurationError, match="no words"):
         gold_pairs(tmp_path / "gold.txt")
+
+
+def test_a_task_measures_against_sure_links_of_a_file(tmp_path):
+    possible = tmp_path / "en-xx.jsonl"
+    possible.write_text(json.dumps({"src": ["a"], "tgt": ["b"], "sure": [], "possible": [[0, 0]]}) + "\n")
+    with pytest.raises(ConfigurationError, match=r"en-xx\.jsonl: has no sure link to measure against"):
+        WordAlignmentTask(DataSource([str(possible)])).load("en-xx", "test")

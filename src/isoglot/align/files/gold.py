@@ -23,28 +23,38 @@ class GoldPairs:
     ids: Sequence[str] = ()
 
 
-def gold_pairs(path: str | Path, *, limit: int = 500, sure: bool = True, **reading: Any) -> GoldPairs:
-    """Sentence pairs and links to measure an aligner on.
+def gold_file(path: str | Path, *, sure: bool = True, **reading: Any) -> GoldPairs:
+    """Sentence pairs and links of a file: JSON lines with ``src``, ``tgt``, ``sure`` and ``possible``.
 
     Args:
-        path: JSON lines with ``src``, ``tgt``, ``sure`` and ``possible``; or a folder that
-            ``isoglot align --format corpus`` wrote, whose links then count as sure ones.
-        limit: Pairs to take from such a folder; of a file all are taken.
+        path: The file.
         sure: Refuse a file without any sure link.
         **reading: ``name`` and ``base`` of :func:`~isoglot.align.files.formats.read_links`.
     """
-    if Path(path).is_dir():
-        corpus = load_corpus(path)
-        rows = require(corpus, ALIGNED, role=str(path)).select(range(min(limit, len(corpus))))
-        words = list(zip(rows["source_words"], rows["target_words"], strict=True))
-        pairs = GoldPairs(words, [GoldAlignment.of(links, []) for links in rows["links"]])
-    else:
-        found = read_links(path, **reading)
-        if found.words is None:
-            raise ConfigurationError(
-                f"{path}: has no words to align; give JSON lines with src and tgt, sure and possible"
-            )
-        pairs = GoldPairs(found.words, found.gold, found.ids or ())
+    found = read_links(path, **reading)
+    if found.words is None:
+        raise ConfigurationError(
+            f"{path}: has no words to align; give JSON lines with src and tgt, sure and possible"
+        )
     if sure:
-        require_sure(pairs.gold, path)
-    return pairs
+        require_sure(found.gold, path)
+    return GoldPairs(found.words, found.gold, found.ids or ())
+
+
+def gold_pairs(path: str | Path, *, limit: int = 500, **reading: Any) -> GoldPairs:
+    """Sentence pairs and links to choose an aligner by.
+
+    Args:
+        path: What :func:`gold_file` reads; or a folder that ``isoglot align --format corpus`` wrote, whose links then
+            count as sure ones.
+        limit: Pairs to take from such a folder; of a file all are taken.
+        **reading: As of :func:`gold_file`.
+    """
+    if not Path(path).is_dir():
+        return gold_file(path, **reading)
+    corpus = load_corpus(path)
+    rows = require(corpus, ALIGNED, role=str(path)).select(range(min(limit, len(corpus))))
+    words = list(zip(rows["source_words"], rows["target_words"], strict=True))
+    gold = [GoldAlignment.of(links, []) for links in rows["links"]]
+    require_sure(gold, path)
+    return GoldPairs(words, gold)

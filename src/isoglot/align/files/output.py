@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
-from itertools import chain, count, groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +39,12 @@ def write_lines(
     ``offsets`` with character spans ``[source start, end, target start, end]`` in the text as given; ``words`` with
     the linked words. A file is written beside its place and renamed when it is whole.
     """
-    counter = count()
+    pairs = 0
     with nullcontext(sys.stdout) if str(out) == "-" else whole_file(out) as file:
-        for (pair, links), number in zip(found, counter, strict=False):  # ends without a number taken in vain
-            file.writelines(f"{line}\n" for line in _lines(number, pair, links, name, base, reverse))
-    return next(counter)
+        for pair, links in found:
+            file.writelines(f"{line}\n" for line in _lines(pairs, pair, links, name, base, reverse))
+            pairs += 1
+    return pairs
 
 
 def _lines(

@@ -57,8 +57,7 @@ def read_pairs(sources: Sequence[Source], *, mode: WordMode, warn: Warn) -> Iter
     """
     number, sample = 0, _SAMPLE if mode == "whitespace" else 0
     running: list[bool] = []  # of the first pairs, whether they look like running text
-    if files := [source for source in sources if not is_prepared(source.path)]:
-        expand(files, "bitext")  # every mistake in all of them is told before the first is read
+    raw_files(sources)  # every mistake in all of them is told before the first is read
     for given in sources:
         if is_prepared(given.path):
             for pair in prepared_pairs(given.path, mode=mode):
@@ -80,6 +79,12 @@ def read_pairs(sources: Sequence[Source], *, mode: WordMode, warn: Warn) -> Iter
                 yield _with_words(both, mode, languages)
     if len(running) < sample:
         _warn_of_running_text(running)
+
+
+def raw_files(sources: Sequence[Source]) -> list[Source]:
+    """The sources that `isoglot prepare` has not written, with their formats; all their mistakes are told at once."""
+    files = [source for source in sources if not is_prepared(source.path)]
+    return expand(files, "bitext") if files else []
 
 
 def _warn_of_running_text(sample: list[bool]) -> None:
