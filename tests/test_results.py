@@ -104,6 +104,8 @@ def test_a_value_that_cannot_be_is_not_stored() -> None:
     for value in ("0.5", True):
         with pytest.raises(ValidationError, match="valid number"):
             row(value=value)
+        with pytest.raises(ValidationError, match="valid number"):
+            Cell.model_validate({"table": "a", "row": ("b",), "column": ("c",), "value": value})
 
 
 def test_a_line_with_a_value_that_is_no_number_is_named(tmp_path: Path) -> None:

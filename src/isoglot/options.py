@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.fields import FieldInfo
 
+Label = Annotated[str, Field(min_length=1)]
+"""A name that is not empty."""
 Precision = Literal["float32", "bfloat16", "float16"]
 """Numbers that a forward pass computes in."""
 

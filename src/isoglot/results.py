@@ -12,6 +12,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from isoglot.errors import InputError, IsoglotError
+from isoglot.options import Label
 from isoglot.runs.disk import full_disk_named
 from isoglot.runs.files import is_stream, write_text
 from isoglot.runs.lock import locked
@@ -21,7 +22,8 @@ FILE_NAME = "results.jsonl"
 """The name of the results in a run folder."""
 CELLS = "cells.jsonl"
 """The name of the cells in the folder of a study."""
-Label = Annotated[str, Field(min_length=1)]
+Number = Annotated[float, Field(strict=True)]
+"""A JSON number: no text, no true or false."""
 
 SHARES = frozenset(
     ["accuracy", "f1", "em", "exact_match", "aer", "precision", "recall", "mrr", "map", "p@1", "p@5", "p@10",
@@ -62,7 +64,7 @@ class Result(BaseModel):
     language: str
     split: str = "test"
     metric: Label
-    value: Annotated[float, Field(strict=True)]
+    value: Number
     seed: int | None = None
     examples: Annotated[int, Field(ge=0)]
     checkpoint_hash: str = ""
@@ -184,7 +186,7 @@ class Cell(BaseModel):
     table: Label
     row: Annotated[tuple[Label, ...], Field(min_length=1)]
     column: Annotated[tuple[Label, ...], Field(min_length=1)]
-    value: float | None = None
+    value: Number | None = None
     seed: int | None = None
     unavailable: Label | None = None
     scale: str = ""

@@ -13,7 +13,7 @@ from isoglot.cli.flags import given_fields, parse_settings, with_flags
 from isoglot.cli.help import GroupedCommand
 from isoglot.errors import ConfigurationError
 from isoglot.finetuning.options import FinetuneOptions
-from isoglot.options import Options, extra_of, fields_of, option
+from isoglot.options import Label, Options, extra_of, fields_of, option
 
 
 class Inner(Options):
@@ -32,6 +32,7 @@ class Everything(Options):
     ratio: float | None = option(None, "A ratio.", flags=["--share"], gt=0, le=1)
     unit: Literal["words", "pieces"] = option("words", "A unit.")
     files: tuple[str, ...] = option((), "Files.", flags=["--file"])
+    labels: tuple[Label, ...] = option((), "Labels.", flags=["--label"])
     columns: dict[str, int | str] = option({}, "Columns.", flags=["--column"])
     tags: dict[str, str] = option({}, "Tags.", flags=["--tag"])
     keep: bool = option(True, "Keep.")
@@ -82,6 +83,7 @@ def test_each_kind_of_field_is_read() -> None:
         (["--depth", "0"], r"--depth: 0 given; input should be greater"),
         (["--column", "source"], r"--column source: expected NAME=VALUE"),
         (["--unit", "word"], r"--unit: 'word' given; did you mean 'words'\?"),
+        (["--label", "one", "--label", ""], r"--label: '' given; .*at least 1 character"),
         (["--seed", "1,two"], r"--seed: 'two' given; input should be a valid integer"),
         (["--seed", ","], r"--seed: .*at least 1 item"),
         (["--share", "nan"], r"--share: nan given; input should be"),

@@ -114,8 +114,6 @@ class Job:
             )
         sources = [checkpoint_folder(c) for c in checkpoints]
         about = [origin(source) for source in sources]
-        if not all(labels):
-            raise ConfigurationError("an empty label given; give a name with each --label, or leave them out")
         names = list(labels) or [str(known["run"]) for known in about]
         times = Counter(names)
         names = [str(c) if times[n] > 1 else n for n, c in zip(names, checkpoints, strict=True)]

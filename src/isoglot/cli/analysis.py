@@ -21,7 +21,7 @@ from isoglot.cli.console import Console, print_table
 from isoglot.cli.flags import Running, with_flags
 from isoglot.cli.help import add_commands
 from isoglot.cli.tasks import Checkpoints
-from isoglot.options import Options, option
+from isoglot.options import Label, Options, option
 
 Results = Annotated[
     list[str] | None,
@@ -41,7 +41,7 @@ class Written(Running):
         "A run's folder, or any other; figures go to OUT/figures, results to OUT/results.jsonl.",
         flags=["--out", "-o"],
     )
-    labels: tuple[str, ...] = option(
+    labels: tuple[Label, ...] = option(
         (),
         "Name of a checkpoint in legends, once for each; by default the run's name.",
         flags=["--label", "-l"],

@@ -139,6 +139,7 @@ def _flag_type(field: FieldInfo) -> tuple[Any, str | None]:
         return list[str], "NAME=VALUE"
     if origin in (tuple, list, Sequence):
         value = get_args(kind)[0]
+        value = get_args(value)[0] if get_origin(value) is Annotated else value
         return list[str if get_origin(value) is Literal else value], "VALUE"  # type: ignore[misc]
     if origin in (Union, types.UnionType, Literal):
         kind = str  # the model tells the types apart, and refuses others with what was perhaps meant
