@@ -9,7 +9,7 @@ from commands import run
 from typer.testing import CliRunner
 
 from isoglot.cli import app
-from isoglot.errors import ConfigurationError
+from isoglot.errors import ConfigurationError, InputError
 
 LINES = 40
 
@@ -65,3 +65,16 @@ def test_gold_without_a_sure_link_gives_no_figure(tmp_path, links):
     (tmp_path / "links.txt").write_text("0-0\n\n")
     said = run("score", tmp_path / "links.txt", "--gold", tmp_path / "gold.txt", fails=ConfigurationError)
     assert "gold.txt: has no sure link to measure against" in said
+
+
+def test_links_of_other_words_than_the_gold_ones_are_refused(tmp_path, bitext, gold):
+    out = tmp_path / "links.jsonl"
+    run("align", bitext, "-o", out, "-f", "jsonl")
+    assert json.loads(run("score", out, "--gold", gold, "--json"))["aer"] < 0.5
+    rows = out.read_text().splitlines()
+    first = json.loads(rows[0])
+    last = next(row for row in rows if len(json.loads(row)["src"]) != len(first["src"]))
+    place = rows.index(last)
+    rows[0], rows[place] = rows[place], rows[0]
+    out.write_text("\n".join(rows) + "\n")
+    assert "sentence 1 has" in run("score", out, "--gold", gold, fails=InputError)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.align.alignment import Alignment
-from isoglot.align.files.formats import read_links
+from isoglot.align.files.formats import LinkFile, read_links
 from isoglot.align.options import FileScoring, Gold, LayerScoring
 from isoglot.align.scoring import AlignmentScore, GoldAlignment, require_sure, score
 from isoglot.errors import ConfigurationError, InputError
@@ -57,12 +57,25 @@ def score_file(gold: Gold, given: FileScoring) -> ScoreReport:
             "write an empty line for a sentence without links",
             path=given.links,
         )
+    _require_same_words(read, reference, given.links, gold.gold)
     found = [Alignment(g.possible) for g in read.gold]
     names = reference.ids or [str(n) for n in range(1, len(found) + 1)]
     each = [
         (label, score([own], [right])) for label, own, right in zip(names, found, reference.gold, strict=True)
     ]
     return ScoreReport(score(found, reference.gold), each, diagnose(found, reference.gold))
+
+
+def _require_same_words(read: LinkFile, reference: LinkFile, path: str, gold: Path) -> None:
+    """Refuse links of sentences that are cut into other words than the gold ones, or stand in another order."""
+    for number, (own, right) in enumerate(zip(read.words or (), reference.words or (), strict=False), 1):
+        counts, wanted = ([len(side) for side in pair] for pair in (own, right))
+        if counts != wanted:
+            raise InputError(
+                f"sentence {number} has {counts[0]} and {counts[1]} words, but {wanted[0]} and {wanted[1]} in {gold}; "
+                "align the gold file's own words, in its order (--reverse if the sides are exchanged)",
+                path=path,
+            )
 
 
 def diagnose(alignments: Sequence[Alignment], gold: Sequence[GoldAlignment]) -> str | None:

@@ -93,6 +93,17 @@ def test_tune_keeps_the_choice_and_align_uses_it(encoder, gold, tmp_path):
     assert found.links == expected.links
 
 
+def test_the_choice_holds_the_options_that_it_was_made_with(encoder, gold):
+    how = {"dtype": "float32", "level": "word", "encode": "joint"}
+    best, tried = best_choice(encoder, {"dev": gold_pairs(gold)}, **how)
+    assert (best["level"], best["encode"]) == ("word", "joint")
+    assert "dtype" not in best
+    keep_choice(encoder, best)
+    task = WordAlignmentTask(DataSource([str(gold)]), aligner={"dtype": "float32"}).for_checkpoint(encoder)
+    found, _ = task.measure(encoder, task.load("de-en", "test"), language="de-en")
+    assert found["aer"] == tried[0][1]["dev"]
+
+
 def test_evaluate_uses_the_kept_choice_and_records_it(encoder, gold, tmp_path):
     (tmp_path / "de-en.test.jsonl").write_text(gold.read_text(encoding="utf-8"), encoding="utf-8")
     task = WordAlignmentTask(DataSource([str(tmp_path)]), aligner={"dtype": "float32"})

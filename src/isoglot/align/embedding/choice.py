@@ -25,6 +25,8 @@ CANDIDATES: tuple[Choice, ...] = (
     ),
 )
 """What :func:`best_choice` tries at each layer."""
+_WHERE = ("device", "dtype", "max_tokens")
+"""Options that say how links are computed, not which ones they are."""
 
 
 def kept_choice(model: str | Path) -> Choice:
@@ -80,7 +82,7 @@ def best_choice(
         layers: By default all.
         candidates: Methods to try, as options by name.
         progress: Called with a label, how many runs are done and how many there are.
-        **options: Of every candidate, such as ``device``.
+        **options: Of every candidate, such as ``level``; they are part of the choice, but for device and precision.
 
     Returns:
         The best choice, and every choice with its AER on each set (%), from the best to the worst.
@@ -90,6 +92,7 @@ def best_choice(
 
     encoder = EmbeddingAligner(model, **options)
     aligners = [encoder.with_options(EmbeddingOptions.build(**one, **options)) for one in candidates]
+    kept = {name: value for name, value in options.items() if name not in _WHERE}
     errors = {}
     for done, (name, pairs) in enumerate(gold.items()):
         if progress is not None:
@@ -97,7 +100,7 @@ def best_choice(
         errors[name] = layer_errors(aligners, pairs, layers=layers)
     tried = [
         (
-            {**candidate, "layer": layer},
+            {**candidate, **kept, "layer": layer},
             {name: 100 * found[number][layer].aer for name, found in errors.items()},
         )
         for number, candidate in enumerate(candidates)
