@@ -195,14 +195,24 @@ def _places(checkpoints: Sequence[str], folder: Path | None) -> list[Path | None
 
 
 def _wide(rows: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
-    """Languages as columns, their mean last; mean ± standard deviation over seeds."""
+    """Languages as columns, their mean last; mean ± standard deviation over seeds.
+
+    Several checkpoints of one run and seed are apart, with their hashes.
+    """
     languages = list(dict.fromkeys(row.language for row in rows))
-    found: dict[tuple[str, str, str], dict[str, list[float]]] = {}
+    hashes: dict[tuple[str, int | None], list[str]] = {}
     for row in rows:
+        known = hashes.setdefault((row.run, row.seed), [])
+        known += [row.checkpoint_hash] if row.checkpoint_hash not in known else []
+    found: dict[tuple[str, str, str], dict[str, dict[int | None, float]]] = {}
+    for row in rows:
+        several = len(hashes[row.run, row.seed]) > 1
+        run = f"{row.run} ({row.checkpoint_hash})" if several else row.run
         task = f"{row.task} {row.settings}".strip()
-        found.setdefault((row.run, task, row.metric), {}).setdefault(row.language, []).append(row.value)
+        found.setdefault((run, task, row.metric), {}).setdefault(row.language, {})[row.seed] = row.value
     lines = []
-    for names, own in found.items():
+    for names, by_language in found.items():
+        own = {language: list(seeds.values()) for language, seeds in by_language.items()}
         cells = [_cell(own.get(language, [])) for language in languages]
         means = [statistics.fmean(own[language]) for language in languages if own.get(language)]
         if len(languages) > 1:

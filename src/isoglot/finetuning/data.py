@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from isoglot.errors import ConfigurationError
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.seeding import generator_for
-from isoglot.tasks.base import TrainableTask, group_column
+from isoglot.tasks.base import TrainableTask, group_column, load_rows
 from isoglot.tasks.code_switching import ORIGINAL, code_switch, numbered
 from isoglot.tasks.features import EncodedRows
 
@@ -92,14 +92,14 @@ def training_rows(
     """The training data, and what of them is held out for development, by language."""
     parts, held_out = [], {}
     for code in languages:
-        own, originals = task.load(code, "train"), None
+        own, originals = load_rows(task, code, "train"), None
         if options.setting == "code_switch":
             if code == options.pivot:
                 raise ConfigurationError(
                     f"setting code_switch with language {code!r}, which is the pivot; give the language of the "
                     f"translations with --language, the originals' with --set pivot={code}"
                 )
-            own, originals = numbered(own, task.load(options.pivot, "train"))
+            own, originals = numbered(own, load_rows(task, options.pivot, "train"))
         if options.dev_fraction and not task.data.has(code, "dev"):
             own, held_out[code] = hold_out(
                 own, options.dev_fraction, group=group_column(own, task.group), seed=seed
@@ -134,7 +134,7 @@ def dev_sets(
             "add --data dev=PATH, hold out some of the training data with --set dev_fraction=0.05, or keep the last "
             "one with --set select=last"
         )
-    return [(code, held_out[code] if code in held_out else task.load(code, "dev")) for code in wanted]
+    return [(code, held_out[code] if code in held_out else load_rows(task, code, "dev")) for code in wanted]
 
 
 def hold_out(dataset: Dataset, share: float, *, group: str | None, seed: int) -> tuple[Dataset, Dataset]:

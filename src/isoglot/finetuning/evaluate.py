@@ -27,7 +27,7 @@ from isoglot.runs.folder import hash_checkpoint, key_of
 from isoglot.runs.lock import locked
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.tasks import submission
-from isoglot.tasks.base import Predictions, Probe, Task, TrainableTask, check_places
+from isoglot.tasks.base import Predictions, Probe, Task, TrainableTask, check_places, load_rows, places_of
 from isoglot.tasks.facts import Facts
 from isoglot.tasks.features import RowCollator, Step, predict_rows
 from isoglot.tasks.language_vectors import attach, attached, chosen_vectors, number_rows
@@ -72,6 +72,11 @@ def evaluate(
         raise ConfigurationError(
             f"language_ids given, but {task.name} measures an encoder without its language embeddings; leave them out"
         )
+    if options.precision != "float32" and not isinstance(task, TrainableTask):
+        raise ConfigurationError(
+            f"precision {options.precision} given, but {task.name} measures an encoder in float32; leave it out"
+        )
+    languages = list(dict.fromkeys(languages))
     if options.out is not None:
         held(options.out)  # whatever else stands there must not get rows
     source = checkpoint_folder(checkpoint)
@@ -125,14 +130,28 @@ class _Measure:
         problems: list[IsoglotError] = []
         for language in languages:
             try:
-                found[language] = self.task.load(language, split)
+                found[language] = load_rows(self.task, language, split)
             except (ConfigurationError, InputError) as error:
                 problems.append(error)
         if len(problems) == 1:
             raise problems[0]
         if problems:
             raise ConfigurationError([str(problem) for problem in problems])
+        self._require_own_rows(found, split)
         return found
+
+    def _require_own_rows(self, found: dict[str, Dataset], split: str) -> None:
+        """Refuse a file without languages as the data of two of them."""
+        owners: dict[str, str] = {}
+        for language, rows in found.items():
+            first = {name: value for name, value in rows[0].items() if "language" not in name}
+            paths = [place.path for place in places_of(self.task, language, split)]
+            owner = owners.setdefault(key_of([paths, len(rows), first]), language)
+            if owner != language:
+                raise ConfigurationError(
+                    f"{', '.join(paths)}: read for {owner!r} and for {language!r}, with the same rows; name each "
+                    "language's own file with {language} in --data, or one language"
+                )
 
     def __call__(self, language: str, split: str, dataset: Dataset) -> list[Result]:
         self.report.note(f"{self.task.name} {language} {split}")
@@ -171,13 +190,15 @@ class _Measure:
         out = self.options.out
         if out is None or not _journal(out).is_file():
             return []
-        if self._key(language, split) not in _journal(out).read_text(encoding="utf-8").split():
+        wanted = self._measured(language, split)
+        lines = [line.split() for line in _journal(out).read_text(encoding="utf-8").splitlines()]
+        keys = [key for what, *key in lines if what == key_of(wanted)]
+        if keys[-1:] != [[self._key(language, split)]]:  # never measured, or on other data since
             return []
-        wanted = (self.run, self.task.name, language, split, self.hash, self._changed)
         latest = {
             row.metric: row
             for row in held(out)
-            if (row.run, row.task, row.language, row.split, row.checkpoint_hash, row.options) == wanted
+            if [row.run, row.task, row.language, row.split, row.checkpoint_hash, row.options] == wanted
         }
         return list(latest.values())
 
@@ -222,6 +243,10 @@ class _Measure:
         )
         return task.decode(dataset, rows, outputs)
 
+    def _measured(self, language: str, split: str) -> list[Any]:
+        """What tells rows of results apart."""
+        return [self.run, self.task.name, language, split, self.hash, self._changed]
+
     def _key(self, language: str, split: str) -> str:
         return key_of(
             {
@@ -253,7 +278,7 @@ class _Measure:
             ):  # else of a run killed before it noted them
                 append(out, rows)
             with _journal(out).open("a", encoding="utf-8") as file:
-                file.write(f"{self._key(language, split)}\n")
+                file.write(f"{key_of(self._measured(language, split))} {self._key(language, split)}\n")
         return rows
 
 
@@ -266,5 +291,5 @@ def require_one_process(command: str, work: str) -> None:
 
 
 def _journal(out: Path) -> Path:
-    """Beside the results: which evaluations they are whole of."""
+    """Beside the results: which evaluations they are whole of, each with what its rows tell and what it was made of."""
     return out.with_name(f".{out.name}.done")

@@ -116,6 +116,17 @@ def check_places(task: Task, wanted: Sequence[tuple[str, str]]) -> None:
         raise ConfigurationError(list(dict.fromkeys(problems)))
 
 
+def load_rows(task: Task, language: str, split: str) -> Dataset:
+    """The examples of a language and split, at least one."""
+    found = task.load(language, split)
+    if not len(found):
+        raise ConfigurationError(
+            f"{task.name}: the {split} data of {language!r} ({task.data.describe()}) have no example; give others, or a "
+            "larger part of them"
+        )
+    return found
+
+
 def load_places(
     data: DataSource,
     language: str,

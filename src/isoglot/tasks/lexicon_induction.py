@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 from datasets import Dataset
 
 from isoglot.corpus.labelled.places import DataSource, Place, is_data_set
-from isoglot.corpus.labelled.tables import is_table, read_table
+from isoglot.corpus.labelled.tables import in_languages, is_table, read_table
 from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.modules.neighbours import top_neighbours, unit
@@ -60,6 +60,7 @@ class LexiconInductionTask:
         path = self._place(language, split)
         if is_table(path):
             table = read_table(path, LEXICON, language=language, split=split, role=f"{self.name} data")
+            table = in_languages(table, source, target, path)
             rows = {side: list(table[side]) for side in rows}
         else:
             for number, line in numbered_lines(path):
@@ -129,7 +130,7 @@ class LexiconInductionTask:
             whole = [p for p in found if not _RANGE.search(p.name)]
             if best := sliced or whole:
                 return str(best[0])
-        return self.data.find(language, split)[0].path
+        return self.data.one(language, split).path
 
     def _asked(self, source: list[str], name: str, split: str) -> list[bool]:
         order = {word: i for i, word in enumerate(dict.fromkeys(source))}

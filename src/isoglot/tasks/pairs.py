@@ -94,6 +94,11 @@ class PairTask(HeadTask):
             ]
             dataset, given = dataset.select(kept), [given[i] for i in kept]
         named = [spellings[label] for label in given]
+        if self._allowed is not None and (lacking := set(named) - set(self._allowed)):
+            raise ConfigurationError(
+                f"{self.name}: label {min(lacking)!r} given, but the model has {', '.join(self._allowed)}; give a model "
+                f"with the task's labels, or rename its id2label"
+            )
         if named == given:
             return dataset
         return dataset.remove_columns("label").add_column("label", named, feature=PAIR["label"])

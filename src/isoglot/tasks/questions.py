@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -12,6 +13,7 @@ from datasets import Dataset
 from transformers import AutoModelForQuestionAnswering, PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.corpus.labelled.hub import HubSpec
+from isoglot.corpus.labelled.languages import two_letters
 from isoglot.corpus.labelled.places import Place
 from isoglot.corpus.labelled.questions import ARTICLE, language_of_id, read_questions
 from isoglot.errors import ConfigurationError
@@ -80,6 +82,11 @@ class QuestionTask(HeadTask):
 
         For training, questions whose answer does not stand in the context are left out.
         """
+        if not training and (twice := [name for name, n in Counter(dataset["id"]).items() if n > 1]):
+            raise ConfigurationError(
+                f"{self.name}: {len(twice)} ids stand for several questions ({twice[0]!r}, …), whose answers cannot be "
+                "told apart; give each question an id of its own"
+            )
         segments = takes_segments(model) and "token_type_ids" in tokenizer.model_input_names
         inputs: list[dict[str, Any]] = []
         examples: list[int] = []
@@ -161,7 +168,7 @@ class QuestionTask(HeadTask):
         """F1 and exact match."""
         gold = {row_id: list(a["text"]) for row_id, a in zip(dataset["id"], dataset["answers"], strict=True)}
         given = dict(predictions) if isinstance(predictions, dict) else {}
-        own = self.language_of(language)
+        own = two_letters(self.language_of(language))
         scores = answer_score(gold, given, mlqa_language=own if self.by_mlqa else None)
         if self.by_mlqa or own not in MLQA_LANGUAGES:
             return scores
@@ -227,7 +234,9 @@ class TyDiQA(QuestionTask):
     def load(self, language: str, split: str) -> Dataset:
         """SPAN rows; where ids begin with a language's name, those in the language."""
         found = super().load(language, split)
-        kept = [i for i, name in enumerate(found["id"]) if language_of_id(name) in (None, language)]
+        kept = [
+            i for i, name in enumerate(found["id"]) if language_of_id(name) in (None, two_letters(language))
+        ]
         return found if len(kept) == len(found) else found.select(kept)
 
 

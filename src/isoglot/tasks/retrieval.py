@@ -11,7 +11,7 @@ from datasets import Dataset
 from isoglot.corpus.labelled.hub import HubSides, HubSpec, read_hub, read_hub_sides
 from isoglot.corpus.labelled.lines import find_sides, read_sides
 from isoglot.corpus.labelled.places import DataSource, Place, is_data_set
-from isoglot.corpus.labelled.tables import is_table, read_table
+from isoglot.corpus.labelled.tables import in_languages, is_table, read_table
 from isoglot.errors import ConfigurationError
 from isoglot.modules.neighbours import SIMILARITIES, gold_ranks, unit
 from isoglot.schema import BITEXT
@@ -60,7 +60,8 @@ class RetrievalTask:
         if first.on_hub and isinstance(hub, HubSides):
             sides = read_hub_sides(first, hub, languages=(own, pivot), split=split)
         elif len(places) == 1:
-            return read_table(first.path, BITEXT, language=own, split=split, role=f"{self.name} data")
+            table = read_table(first.path, BITEXT, language=own, split=split, role=f"{self.name} data")
+            return in_languages(table, own, pivot, first.path, turn=True)
         else:
             sides = read_sides((Path(first.path), Path(places[1].path)))
         count = len(sides[0])

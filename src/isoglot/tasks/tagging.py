@@ -14,8 +14,8 @@ from isoglot.align.embedding.piece_states import cut_words
 from isoglot.corpus.encode.templates import single_template
 from isoglot.corpus.labelled.hub import HubSpec
 from isoglot.corpus.labelled.places import Place
-from isoglot.corpus.labelled.tags import UPOS, read_tags
-from isoglot.errors import ConfigurationError
+from isoglot.corpus.labelled.tags import UPOS, check_tag, read_tags
+from isoglot.errors import ConfigurationError, InputError
 from isoglot.schema import TAGGED
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import IGNORED, Array, EncodedRows, takes_segments
@@ -57,6 +57,16 @@ class TaggingTask(HeadTask):
     def know(self, labels: Sequence[str] | None) -> None:
         """Tags that data may have from now on."""
         self.allowed = self.allowed if labels is None else tuple(labels)
+
+    def load(self, language: str, split: str) -> Dataset:
+        """TAGGED rows with tags that the task, or the trained model, has."""
+        found = super().load(language, split)
+        for tag in sorted({tag for tags in found["tags"] for tag in tags}):
+            try:
+                check_tag(tag, self.allowed)
+            except InputError as error:
+                raise ConfigurationError(f"{self.name} data ({self.data.describe()}): {error}") from error
+        return found
 
     def is_table(self, path: str) -> bool:
         """Whether a path holds TAGGED rows."""

@@ -58,7 +58,7 @@ class WordAlignmentTask:
 
     def places(self, language: str, split: str) -> list[Place]:
         """The file of gold links."""
-        return self.data.find(language, split)[:1]
+        return [self.data.one(language, split)]
 
     def for_checkpoint(self, checkpoint: str | Path) -> Self:
         """The task with the method, layer and further options that are kept beside an encoder, but for those given."""

@@ -136,3 +136,10 @@ def test_hub_layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert found[0]["answers"] == {"text": ["b"], "start": [1]}
     assert found[0]["language"] == "de"
+
+
+def test_a_word_without_a_class_gets_no_tag_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = _rows({"tokens": List(_TEXT), "pos_tags": List(_labels(*_TAGS))}, (["Hu", "xi"], [1, -1]))
+    monkeypatch.setitem(_HUB, ("google/xtreme", "udpos.German", "validation"), rows)
+    with pytest.raises(ConfigurationError, match="tag '-' given"):
+        build_task("pos", ["hub"]).load("de", "dev")

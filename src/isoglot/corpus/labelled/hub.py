@@ -150,6 +150,10 @@ def _values(rows: Dataset, column: str) -> list[Any]:
         if isinstance(values[0] if values else None, dict) and "answer_start" in values[0]:
             return [{"text": list(v["text"]), "start": list(v["answer_start"])} for v in values]
         return values
+
+    def name(number: int) -> str:
+        return element.names[number] if number >= 0 else NO_LABEL
+
     if element is feature:
-        return [element.names[v] if v >= 0 else NO_LABEL for v in values]
-    return [[element.names[v] for v in several] for several in values]
+        return [name(v) for v in values]
+    return [[name(v) for v in several] for several in values]

@@ -45,6 +45,16 @@ def codes(language: str) -> tuple[str, ...]:
     return (language, *_THREE.get(language, ()))
 
 
+def two_letters(language: str) -> str:
+    """The ISO 639-1 code, or the code itself where there is none.
+
+    Example:
+        >>> two_letters("deu"), two_letters("en-x-inv")
+        ('de', 'en-x-inv')
+    """
+    return next((code for code in codes(language) if len(code) == 2), language)
+
+
 def iso3(language: str) -> str:
     """The ISO 639-3 code, or the code itself where there is none."""
     return language if len(language) == 3 else _THREE.get(language, (language,))[0]

@@ -99,6 +99,17 @@ class DataSource:
             )
         return found
 
+    def one(self, language: str, split: str) -> Place:
+        """The place of a language and split whose data are one whole file."""
+        first, *more = self.find(language, split)
+        if more or not first.whole:
+            given = f"{1 + len(more)} files" if more else "a part of a file"
+            raise ConfigurationError(
+                f"{given} given for {language!r} ({self.describe()}), but one whole file is read; name each language's "
+                "own with {language}, or join the files"
+            )
+        return first
+
     def has(self, language: str, split: str) -> bool:
         """Whether there is something for a language and split."""
         try:

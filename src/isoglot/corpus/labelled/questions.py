@@ -11,7 +11,7 @@ from datasets import Dataset, Features, Value
 from pydantic import BaseModel, ConfigDict, StrictInt, ValidationError, model_validator
 
 from isoglot.checks import mistakes_of
-from isoglot.corpus.labelled.languages import NAMES
+from isoglot.corpus.labelled.languages import NAMES, two_letters
 from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.errors import InputError
 from isoglot.runs.records import parse_json
@@ -37,7 +37,7 @@ def read_questions(path: str | Path, *, language: str) -> Dataset:
     others: set[str] = set()
     for question in _questions(path):
         own = language_of_id(question["id"])
-        if own is not None and own != language:
+        if own is not None and own != two_letters(language):
             others.add(own)
             continue
         for name in features:

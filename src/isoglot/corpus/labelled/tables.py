@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import datasets
 from datasets import Dataset, Features
 
+from isoglot.corpus.labelled.languages import codes
 from isoglot.corpus.labelled.places import split_names
 from isoglot.corpus.manifest import load_corpus, read_manifest
 from isoglot.corpus.read.line_files import each, numbered_lines
@@ -49,6 +51,32 @@ def read_table(path: str, schema: Features, *, language: str, split: str, role: 
             )
         found = found.select(kept)
     return found
+
+
+_TURNED = {"source": "target", "target": "source"}
+_TURNED |= {f"{one}_language": f"{other}_language" for one, other in _TURNED.items()}
+
+
+def in_languages(table: Dataset, source: str, target: str, path: str, *, turn: bool = False) -> Dataset:
+    """The rows of a table of sentence or word pairs that are in these languages.
+
+    With ``turn`` rows from the target to the source language are turned where there are no others.
+    """
+    pairs = list(zip(table["source_language"], table["target_language"], strict=True))
+    known, wanted = set(pairs), (codes(source), codes(target))
+    kept = [i for i, pair in enumerate(pairs) if all(map(_is_one_of, pair, wanted))]
+    if not kept and turn and any(all(map(_is_one_of, pair[::-1], wanted)) for pair in known):
+        return in_languages(table.rename_columns(_TURNED), source, target, path)
+    if not kept:
+        listed = ", ".join("-".join(pair) for pair in sorted(known))
+        raise InputError(
+            f"holds no row from {source!r} to {target!r}; the pairs there are {listed}", path=path
+        )
+    return table if len(kept) == len(table) else table.select(kept)
+
+
+def _is_one_of(code: str, wanted: Sequence[str]) -> bool:
+    return code.lower() in wanted
 
 
 def _check_answers(dataset: Dataset, path: str) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from datasets import Dataset
 
 from isoglot.checks import is_number
+from isoglot.corpus.labelled.languages import two_letters
 from isoglot.corpus.read.line_files import blocks, each, numbered_lines
 from isoglot.corpus.read.treebanks import word_columns
 from isoglot.errors import InputError
@@ -64,7 +65,7 @@ def read_tags(
         rows = [(number, row) for (number, _), row in parsed if row is not None]
         if surface:
             rows = surface_rows(block, language=language)
-        each(lambda row: _check(row[1], allowed), rows, path)
+        each(lambda row: check_tag(row[1], allowed), rows, path)
         if rows:
             own = [tag for _, (_, tag) in rows]
             words.append([word for _, (word, _) in rows])
@@ -98,7 +99,8 @@ def tell_format(lines: Sequence[str]) -> str:
     return next((name for name, count in counts.items() if 2 * count > len(rows)), "columns")
 
 
-def _check(tag: str, allowed: Collection[str] | None) -> None:
+def check_tag(tag: str, allowed: Collection[str] | None) -> None:
+    """Refuse a tag that is not one of those allowed; ``None``: of IOB2."""
     if allowed is None and not _ENTITY.fullmatch(tag):
         raise InputError(
             f"tag {tag!r} given, but entity tags are O, B-TYPE or I-TYPE; fix the line, or --set labels=..."
@@ -203,7 +205,7 @@ def surface_rows(block: Sequence[Line], *, language: str) -> list[tuple[int, tup
         if not parts:
             continue
         highest = min(above[p] for p in parts)
-        order = _FIRST.get(language, _FIRST[""]).split()
+        order = _FIRST.get(two_letters(language), _FIRST[""]).split()
         head = min((p for p in parts if above[p] == highest), key=lambda p: _rank(words[p][2], order))
         number, _, tag = words[head]
         for part in parts:

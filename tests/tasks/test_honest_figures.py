@@ -1,0 +1,159 @@
+"""What would give a figure of other examples than those asked for is refused, or read right."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from datasets import Dataset
+
+from isoglot.cli.tasks import _wide
+from isoglot.corpus.labelled.questions import read_questions
+from isoglot.corpus.labelled.tags import read_tags
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.finetuning.evaluate import evaluate
+from isoglot.finetuning.options import EvaluateOptions
+from isoglot.results import Result
+from isoglot.schema import SPAN
+from isoglot.tasks import build_task
+from isoglot.tasks.base import load_rows
+from isoglot.testing import tiny_model, tiny_tokenizer
+
+
+def _lines(path: Path, *rows: dict) -> str:
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return str(path)
+
+
+def _pair(source: str, target: str, languages: str) -> dict:
+    own, other = languages.split()
+    return {"source": source, "target": target, "source_language": own, "target_language": other}
+
+
+@pytest.mark.parametrize("name", ["word_alignment", "lexicon_induction"])
+def test_one_whole_file_is_read_where_no_more_is(tmp_path: Path, name: str) -> None:
+    row = {"src": ["a"], "tgt": ["b"], "sure": [[0, 0]]}
+    files = [_lines(tmp_path / f"{pair}.jsonl", row) for pair in ("de-en", "fr-en")]
+    with pytest.raises(ConfigurationError, match="2 files given for 'fr-en'"):
+        build_task(name, files).load("fr-en", "test")
+    with pytest.raises(ConfigurationError, match="a part of a file given for 'de-en'"):
+        build_task(name, [f"{files[0]}#0:50%"]).load("de-en", "test")
+
+
+def test_tables_of_pairs_give_the_languages_that_are_asked_for(tmp_path: Path) -> None:
+    rows = [
+        _pair("house", "Haus", "en de"),
+        _pair("house", "maison", "en fr"),
+        _pair("book", "Buch", "en deu"),
+    ]
+    table = _lines(tmp_path / "pairs.jsonl", *rows)
+    german = build_task("tatoeba", [table]).load("de", "test")
+    assert german["source"][:] == ["Haus", "Buch"], "the language first, whichever way the rows are"
+    assert german["target"][:] == ["house", "book"]
+    with pytest.raises(
+        InputError, match="no row from 'it' to 'en'; the pairs there are en-de, en-deu, en-fr"
+    ):
+        build_task("tatoeba", [table]).load("it", "test")
+    lexicon = build_task("lexicon_induction", [table], words="0:0")
+    assert lexicon.load("en-fr", "test")["target"][:] == ["maison"]
+    with pytest.raises(InputError, match="no row from 'fr' to 'en'"):
+        lexicon.load("fr-en", "test")
+
+
+def test_tables_have_the_tags_and_labels_of_the_model(tmp_path: Path) -> None:
+    tagged = _lines(tmp_path / "ner.jsonl", {"words": ["a", "b"], "tags": ["B-LOC", "O"]})
+    task = build_task("ner", [tagged])
+    assert len(task.load("en", "test")) == 1
+    task.know(["O", "B-PER", "I-PER"])
+    with pytest.raises(ConfigurationError, match="tag 'B-LOC' given, but the tags here are B-PER, I-PER, O"):
+        task.load("en", "test")
+    pairs = _lines(tmp_path / "nli.jsonl", {"first": "a", "second": "b", "label": "neutral"})
+    task = build_task("xnli", [pairs])
+    assert task.load("en", "test")["label"][:] == ["neutral"]
+    task.know(["LABEL_0", "LABEL_1", "LABEL_2"])
+    with pytest.raises(ConfigurationError, match="label 'neutral' given, but the model has LABEL_0"):
+        task.load("en", "test")
+
+
+def test_no_example_gives_no_figure(tmp_path: Path) -> None:
+    pairs = _lines(
+        tmp_path / "nli.jsonl", *[{"first": str(n), "second": "b", "label": "0"} for n in range(9)]
+    )
+    assert len(load_rows(build_task("xnli", [f"{pairs}#0:50%"]), "en", "test")) == 4
+    with pytest.raises(ConfigurationError, match="have no example"):
+        load_rows(build_task("xnli", [f"{pairs}#0:1%"]), "en", "test")
+
+
+def test_questions_of_one_id_are_refused_where_they_are_scored() -> None:
+    tokenizer = tiny_tokenizer("bert")
+    model = tiny_model("bert", tokenizer=tokenizer)
+    row = {"id": "1", "question": "who ?", "context": "the dog", "language": "en",
+           "answers": {"text": ["dog"], "start": [4]}}  # fmt: skip
+    data = Dataset.from_list([row, {**row, "context": "the old dog"}], features=SPAN)
+    task = build_task("squad", [], max_length=32, stride=4, max_question_length=8)
+    with pytest.raises(ConfigurationError, match="1 ids stand for several questions"):
+        task.encode(data, tokenizer, model, training=False)
+    assert len(task.encode(data, tokenizer, model, training=True)) == 2
+
+
+def test_three_letters_name_the_same_language(tmp_path: Path) -> None:
+    row = {"id": "1", "question": "q", "context": "das Haus", "language": "de",
+           "answers": {"text": ["Haus"], "start": [4]}}  # fmt: skip
+    data = Dataset.from_list([row], features=SPAN)
+    for name in ("mlqa", "xquad"):
+        task = build_task(name, [])
+        assert task.score(data, {"1": "das Haus"}, language="deu") == task.score(
+            data, {"1": "das Haus"}, language="de"
+        )
+    qas = [{"id": "finnish-1", "question": "q", "answers": []}]
+    document = {"data": [{"paragraphs": [{"context": "c", "qas": qas}]}]}
+    (tmp_path / "tydi.json").write_text(json.dumps(document))
+    assert len(read_questions(tmp_path / "tydi.json", language="fin")) == 1
+    lines = ["1-2\tdel\t_\t_\t_\t_\t_\t_\t_\t_", "1\tde\tde\tADP\t_\t_\t0\troot\t_\t_",
+             "2\tel\tel\tDET\t_\t_\t0\troot\t_\t_", "3\tno\tno\tADV\t_\t_\t0\troot\t_\t_"]  # fmt: skip
+    (tmp_path / "es.conllu").write_text("\n".join(lines) + "\n\n")
+    own, same = (read_tags(tmp_path / "es.conllu", language=c, surface=True)["tags"] for c in ("es", "spa"))
+    assert own == same
+
+
+@pytest.fixture
+def encoder(tmp_path: Path) -> Path:
+    tokenizer = tiny_tokenizer("bert")
+    for part in (tiny_model("bert", tokenizer=tokenizer), tokenizer):
+        part.save_pretrained(tmp_path / "tiny")
+    return tmp_path / "tiny"
+
+
+def test_an_evaluation_is_of_its_own_data(encoder: Path, tmp_path: Path) -> None:
+    rows = [
+        {"src": ["the", "river"], "tgt": ["ta", "potamo"], "sure": [[n, 1 - n], [1 - n, n]]} for n in (0, 0)
+    ]
+    tasks = [
+        build_task("word_alignment", [_lines(tmp_path / f"{name}.jsonl", *own)], method="argmax", layer=0)
+        for name, own in (("a", rows), ("b", [{**rows[0], "sure": [[0, 0], [1, 1]]}]))
+    ]
+    options = EvaluateOptions(out=tmp_path / "results.jsonl")
+
+    def measured(task: object, languages: list[str]) -> list[Result]:
+        return evaluate(encoder, task, languages=languages, options=options)  # type: ignore[arg-type]
+
+    first, other, again = (measured(task, ["de-en", "de-en"]) for task in (*tasks, tasks[0]))
+    assert [row.examples for row in first] == [2] * 4, "a language that is named twice counts once"
+    assert [row.examples for row in other] == [1] * 4
+    assert again == first, "not the rows of what was measured in between"
+    with pytest.raises(ConfigurationError, match="read for 'fr-en' and for 'it-en', with the same rows"):
+        measured(tasks[0], ["de-en", "fr-en", "it-en"])
+    with pytest.raises(ConfigurationError, match="precision bfloat16 given, but word_alignment measures"):
+        evaluate(encoder, tasks[0], languages=["de-en"], options=EvaluateOptions(precision="bfloat16"))
+
+
+def test_checkpoints_of_one_name_are_no_seeds() -> None:
+    row = Result(run="tlm", task="pos", language="de", metric="f1", value=80, examples=9, checkpoint_hash="a")
+    other = row.model_copy(update={"value": 90.0, "checkpoint_hash": "b"})
+    assert _wide([row, row, other])[1] == [
+        ["tlm (a)", "pos", "f1", "1", "80.00"],
+        ["tlm (b)", "pos", "f1", "1", "90.00"],
+    ]
+    seeds = [row.model_copy(update={"seed": 1}), other.model_copy(update={"seed": 2})]
+    assert _wide(seeds)[1] == [["tlm", "pos", "f1", "2", "85.00 ± 7.07"]]
