@@ -96,8 +96,8 @@ class PairTask(HeadTask):
         named = [spellings[label] for label in given]
         if self._allowed is not None and (lacking := set(named) - set(self._allowed)):
             raise ConfigurationError(
-                f"{self.name}: label {min(lacking)!r} given, but the model has {', '.join(self._allowed)}; give a model "
-                f"with the task's labels, or rename its id2label"
+                f"{self.name}: label {min(lacking)!r} given, but the model has {', '.join(self._allowed)}; give a "
+                "model with the task's labels, or rename its id2label"
             )
         if named == given:
             return dataset
