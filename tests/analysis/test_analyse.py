@@ -17,6 +17,7 @@ from isoglot.align.score_file import score_layers
 from isoglot.analysis.analyse import Job, analyse_alignment, asked_layers, corpus_rows
 from isoglot.analysis.analyse_correlation import analyse_correlation
 from isoglot.analysis.analyse_links import analyse_alignments, analyse_layers
+from isoglot.analysis.analyse_map import analyse_map
 from isoglot.analysis.analyse_vectors import analyse_geometry, analyse_similarity
 from isoglot.analysis.options import (
     AlignmentRequest,
@@ -31,6 +32,9 @@ from isoglot.analysis.options import (
 )
 from isoglot.analysis.similarity import linear_cka
 from isoglot.analysis.vectors import sentence_vectors
+from isoglot.corpus.options import PrepareOptions
+from isoglot.corpus.prepare import prepare
+from isoglot.corpus.read.sources import Source
 from isoglot.derive.vocabulary import VocabularyCopy
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.report.charts import draw
@@ -62,6 +66,9 @@ def test_alignment_by_lexicon_leaves_rows_once(world: Path, tmp_path: Path) -> N
         "r1",
     )
     assert len(score.checkpoint_hash) == 16
+    drawn = request.model_copy(update={"options": ScoreOptions(subset=Subset(share=0.5), device="cpu")})
+    others = analyse_alignment(Job([world / "after"], out=tmp_path / "drawn"), drawn)
+    assert (score.options, others[0].options) == ({}, {"subset": {"share": 0.5}}), "two measurements"
     induced = {
         (r.language, r.metric): r.value for r in rows if r.task == "lexicon_induction" and r.run == "after"
     }
@@ -155,6 +162,23 @@ def test_similarity_by_sentences_is_that_of_the_parts(world: Path, tmp_path: Pat
     expected = [linear_cka(sides[0][n], sides[1][n]) for n in range(4)]
     assert cka.series[1].y == pytest.approx(expected, abs=1e-4)
     assert all(0 <= y <= 100 for path in written[1:] for s in figure(path).series for y in s.y)
+
+
+def test_figures_are_of_one_pair_of_languages(world: Path, tmp_path: Path) -> None:
+    path = str(world / "aligned.jsonl")
+    sources = [
+        Source(path=path, format="jsonl", source_language="en", target_language=code) for code in ("de", "fr")
+    ]
+    prepare(sources, tmp_path / "two", options=PrepareOptions(kind="aligned"))
+    job = Job([world / "after"], out=tmp_path)
+    corpus = [str(tmp_path / "two")]
+    for analyse, request in (
+        (analyse_similarity, SimilarityRequest(corpus=corpus)),
+        (analyse_geometry, GeometryRequest(corpus=corpus)),
+        (analyse_map, MapRequest(corpus=corpus)),
+    ):
+        with pytest.raises(InputError, match="holds rows of en-de and of en-fr, and figures are of one pair"):
+            analyse(job, request)
 
 
 def test_similarity_by_linked_words(world: Path, tmp_path: Path) -> None:

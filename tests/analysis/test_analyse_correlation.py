@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,6 +65,16 @@ def test_points_of_a_study_are_means_over_seeds_of_one_run_and_language() -> Non
     ):
         with pytest.raises(ConfigurationError, match=message):
             study_points(part)
+
+
+@pytest.mark.parametrize("other", [{"split": "dev"}, {"options": {"subset": {"share": 0.4}}}])
+@pytest.mark.parametrize("metric", ["alignment_score", "f1_delta"])
+def test_figures_measured_in_two_ways_are_no_point(metric: str, other: dict[str, Any]) -> None:
+    rows = [result("mlm", name, 10.0, seed=1) for name in ("alignment_score", "f1_delta")]
+    same = result("mlm", metric, 20.0, seed=2)
+    assert study_points([*rows, same])["pos"]
+    with pytest.raises(ConfigurationError, match=f"{metric} of mlm in en-x-inv was measured in two ways"):
+        study_points([*rows, same.model_copy(update=other)])
 
 
 def test_ours_and_the_papers_points_are_correlated_apart(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from transformers import PreTrainedModel
 from isoglot.align.files.pairs import bitext_sources
 from isoglot.align.score_file import layer_numbers
 from isoglot.analysis.checkpoint_score import CheckpointScore, checkpoint_alignment_score
-from isoglot.analysis.options import AlignmentRequest
+from isoglot.analysis.options import AlignmentRequest, ScoreOptions
 from isoglot.corpus.labelled.places import DataSource
 from isoglot.corpus.manifest import load_corpus, read_manifest
 from isoglot.corpus.read.readers import read
@@ -150,7 +150,7 @@ def analyse_alignment(job: Job, request: AlignmentRequest) -> list[Result]:
             options=request.options,
         )
         language = request.name or _language(vocabulary, lexicon)
-        rows += _score_rows(subject, found, language)
+        rows += _score_rows(subject, found, language, request.options)
         if request.induction and lexicon is not None:
             rows += _induction(subject, request, lexicon)
         job.report.progress("checkpoints", number, len(job.subjects))
@@ -192,7 +192,22 @@ def corpus_rows(
             else sources_from(paths, kind=kind, languages=tags)
         )
         found = (row for source in listed for row in read(source, kind=kind))
-    return islice(iter(found), limit)
+    return _of_one_pair(islice(iter(found), limit), paths[0])
+
+
+def _of_one_pair(rows: Iterable[dict[str, Any]], path: str) -> Iterator[dict[str, Any]]:
+    """The rows, whose languages are those of the first."""
+    first: tuple[str, str] | None = None
+    for row in rows:
+        pair = (row["source_language"], row["target_language"])
+        first = first or pair
+        if pair != first:
+            raise InputError(
+                f"holds rows of {'-'.join(first)} and of {'-'.join(pair)}, and figures are of one pair; "
+                "prepare them apart",
+                path=path,
+            )
+        yield row
 
 
 def _check(request: AlignmentRequest) -> None:
@@ -233,8 +248,10 @@ def _language(vocabulary: str | None, lexicon: Dataset | None) -> str:
     return str((about or {}).get("language", "derived"))
 
 
-def _score_rows(subject: Subject, found: CheckpointScore, language: str) -> list[Result]:
-    total = found.total
+def _score_rows(
+    subject: Subject, found: CheckpointScore, language: str, options: ScoreOptions
+) -> list[Result]:
+    total, changed = found.total, options.model_dump(exclude={"device"}, exclude_defaults=True)
     values: dict[str, tuple[float | None, int]] = {
         "alignment_score": (total.score, total.tokens),
         "alignment_backward": (total.backward, total.candidates),
@@ -243,7 +260,9 @@ def _score_rows(subject: Subject, found: CheckpointScore, language: str) -> list
         "alignment_held_out": (found.held_out, total.tokens - found.trained_tokens),
     }
     return [
-        subject.row(task=ALIGNMENT, language=language, metric=metric, value=value, examples=examples)
+        subject.row(
+            task=ALIGNMENT, language=language, metric=metric, value=value, examples=examples, options=changed
+        )
         for metric, (value, examples) in values.items()
         if value is not None
     ]

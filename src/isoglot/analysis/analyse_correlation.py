@@ -64,13 +64,15 @@ def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str
     scores: dict[tuple[str, str], dict[int | None, float]] = defaultdict(dict)
     drops: dict[tuple[str, str, str, str], dict[int | None, float]] = defaultdict(dict)
     recipes: dict[str, str] = {}
+    rows = [row for row in rows if row.metric == _SCORE or row.metric.endswith(_DELTA)]
+    _require_one_way(rows)
     for row in rows:
         label = run_label(row)
         if row.metric == _SCORE:
             scores[label, row.language][row.seed] = row.value
             if row.recipe_hash:
                 recipes[row.recipe_hash] = label
-        elif row.metric.endswith(_DELTA):
+        else:
             drops[row.task, label, row.language, row.recipe_hash][row.seed] = row.value
     if not scores or not drops:
         lacking = f"{_SCORE} (isoglot analyse alignment)" if not scores else "drops (isoglot transfer)"
@@ -96,6 +98,18 @@ def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str
             f"scores of {', '.join(sorted({k[0] for k in scores}))}; give both the same run name (--label)"
         )
     return dict(found)
+
+
+def _require_one_way(rows: Iterable[Result]) -> None:
+    """Refuse figures of a run and language that were measured on several splits or with several options."""
+    ways: dict[tuple[str, ...], tuple[str, dict[str, object]]] = {}
+    for row in rows:
+        key, own = (row.task, row.metric, run_label(row), row.language), (row.split, row.options)
+        if (way := ways.setdefault(key, own)) != own:
+            raise ConfigurationError(
+                f"{row.metric} of {key[2]} in {row.language} was measured in two ways ({way[0]} {way[1]}; {row.split} "
+                f"{row.options}); give results of one split and of the same options"
+            )
 
 
 def paper_points(task: str) -> list[ScatterPoint]:
