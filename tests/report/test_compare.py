@@ -86,6 +86,19 @@ def test_seeds_become_means_and_cells_with_fewer_are_marked() -> None:
     assert ours.header == "zero-shot / mBERT+WEAM"
 
 
+def test_a_figure_that_took_anothers_place_is_told() -> None:
+    place = {"table": "align_mlm:Table3", "row": ("mlm", "trans"), "column": ("xnli", "zs")}
+    cells = [
+        Cell(**place, value=value, seed=seed) for value, seed in ((70.0, 1), (71.0, 2), (72.0, 1), (71.0, 2))
+    ]
+    (table,) = compare(cells)
+    told = [note for note in table.notes if "measured again" in note]
+    assert told == [
+        "1 figures were measured again with another value; the last one counts (first: mlm / trans / xnli / zs)."
+    ]
+    assert not any("measured again" in note for note in compare(cells[2:])[0].notes)
+
+
 def test_means_are_over_what_both_have_per_seed() -> None:
     cells = [cell("weam", k, v + s, seed=s) for s in (1, 2) for k, v in (("es", 70.0), ("de", 60.0))]
     cells.append(cell("weam", "en", 80.0))  # without a seed: counts for each

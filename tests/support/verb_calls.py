@@ -28,7 +28,8 @@ MODELS = {
     "static": "evaluate MODEL --task lexicon_induction --languages en-xx --data FOLDER/en-xx.txt --set words=0:0 "
     "--set layer=static",
     "word alignment": "evaluate MODEL --task word_alignment --languages en-xx --data FOLDER/gold.jsonl",
-    "finetune": "finetune MODEL --task pos --data FOLDER/{language}.tsv --out OUT/run --epochs 1 --set batch_size=4",
+    "finetune": "finetune MODEL --task pos --data FOLDER/{language}.tsv --data dev=FOLDER/{language}.tsv --out OUT/run "
+    "--epochs 1 --set batch_size=4",
     "transfer": "transfer MODEL --task pos --languages en,xx --split test --data FOLDER/{language}.tsv --out OUT/run",
     "layers": "analyse layers MODEL --gold FOLDER/gold.jsonl --out OUT/run",
     "similarity": "analyse similarity MODEL -c FOLDER/pairs.txt --measure cka --out OUT/run",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from datasets import Dataset
@@ -12,8 +13,10 @@ from isoglot.cli.tasks import _wide
 from isoglot.corpus.labelled.questions import read_questions
 from isoglot.corpus.labelled.tags import read_tags
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.finetuning.data import dev_sets, training_rows
 from isoglot.finetuning.evaluate import evaluate
-from isoglot.finetuning.options import EvaluateOptions
+from isoglot.finetuning.finetune import finetune
+from isoglot.finetuning.options import EvaluateOptions, FinetuneOptions
 from isoglot.results import Result
 from isoglot.schema import SPAN
 from isoglot.tasks import build_task
@@ -117,6 +120,18 @@ def test_three_letters_name_the_same_language(tmp_path: Path) -> None:
     assert own == same
 
 
+def test_training_data_are_no_dev_data_unless_named_so(tmp_path: Path) -> None:
+    rows = [{"first": f"{n}", "second": "b", "label": "0"} for n in range(10)]
+    own, dev = _lines(tmp_path / "de.jsonl", *rows), _lines(tmp_path / "dev.jsonl", *rows[:2])
+    held = FinetuneOptions.build(dev_fraction=0.2)
+    data, held_out = training_rows(build_task("xnli", [own]), ["de"], held, seed=1)
+    assert (len(data), len(held_out["de"])) == (8, 2)
+    for specs in ([own, f"dev={dev}"], [own, f"dev={own}"], [f"train={own}", f"dev={dev}"]):
+        assert not training_rows(build_task("xnli", specs), ["de"], held, seed=1)[1]
+    with pytest.raises(ConfigurationError, match="no dev data for 'de' to choose the checkpoint by"):
+        dev_sets(build_task("xnli", [own]), ["de"], FinetuneOptions.build(), {})
+
+
 @pytest.fixture
 def encoder(tmp_path: Path) -> Path:
     tokenizer = tiny_tokenizer("bert")
@@ -146,6 +161,21 @@ def test_an_evaluation_is_of_its_own_data(encoder: Path, tmp_path: Path) -> None
         measured(tasks[0], ["de-en", "fr-en", "it-en"])
     with pytest.raises(ConfigurationError, match="precision bfloat16 given, but word_alignment measures"):
         evaluate(encoder, tasks[0], languages=["de-en"], options=EvaluateOptions(precision="bfloat16"))
+
+
+def test_a_test_on_training_data_is_told(encoder: Path, tmp_path: Path) -> None:
+    rows = [{"first": f"the {n}", "second": "b", "label": "0"} for n in range(8)]
+    files = [_lines(tmp_path / f"{name}.jsonl", *own) for name, own in (("a", rows), ("b", rows[:4]))]
+    train = FinetuneOptions.build(epochs=1, batch_size=8, select="last")
+    out = finetune(
+        encoder, build_task("xnli", [f"{files[0]}#0:50%"]), language="en", train=train, out=tmp_path / "r"
+    )
+    told = []
+    for spec in (f"{files[0]}#25:75%", f"{files[0]}#50:100%", files[1]):
+        reporter = Mock()
+        evaluate(out, build_task("xnli", [spec]), languages=["en"], progress=reporter)
+        told.append("training data of this model" in str(reporter.note.call_args_list))
+    assert told == [True, False, False]
 
 
 def test_checkpoints_of_one_name_are_no_seeds() -> None:

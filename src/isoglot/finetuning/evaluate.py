@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +155,13 @@ class _Measure:
                 )
 
     def __call__(self, language: str, split: str, dataset: Dataset) -> list[Result]:
-        self.report.note(f"{self.task.name} {language} {split}")
+        learned = (part for data in self.about.get("trained_on", ()) for part in data)
+        told = (
+            " (training data of this model)"
+            if _overlap(learned, identify(self.task, language, split))
+            else ""
+        )
+        self.report.note(f"{self.task.name} {language} {split}{told}")
         step = partial(self.report.progress, f"{self.task.name} {language}")
         if isinstance(self.task, TrainableTask):
             predictions = self._predict(self.task, dataset, step)
@@ -288,6 +295,11 @@ def require_one_process(command: str, work: str) -> None:
         raise ConfigurationError(
             f"{command} given to torchrun, but it {work} in one process; start it without torchrun"
         )
+
+
+def _overlap(one: Iterable[Sequence[Any]], other: Iterable[Sequence[Any]]) -> bool:
+    """Whether any place of one list, as :func:`identify` gives them, has a part of one of the other."""
+    return any(a[0] == b[0] and a[1] < b[2] and b[1] < a[2] for a, b in product(one, other))
 
 
 def _journal(out: Path) -> Path:

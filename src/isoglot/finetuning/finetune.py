@@ -16,7 +16,7 @@ from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.errors import ConfigurationError
-from isoglot.finetuning.data import dev_sets, training_rows
+from isoglot.finetuning.data import dev_sets, has_dev, training_rows
 from isoglot.finetuning.inputs import describe_task, identify
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.finetuning.train import Outcome, TrainingData, train_head
@@ -126,7 +126,7 @@ class FineTuning:
         """Everything that the result depends on."""
         options = self.options
         chosen_by = {"source": self.languages, "joint": options.select_languages, "last": ()}[options.select]
-        has_dev = [code for code in chosen_by if self.task.data.has(code, "dev")]
+        own_dev = [code for code in chosen_by if has_dev(self.task, code)]
         return {
             "checkpoint": origin(self.source),
             "task": describe_task(self.task),
@@ -134,7 +134,7 @@ class FineTuning:
             "seed": self.seed,
             "train": options.model_dump(mode="json", exclude={"run"}),
             "data": [identify(self.task, code, "train") for code in (*self.languages, *options.originals)],
-            "dev": [identify(self.task, code, "dev") for code in has_dev],
+            "dev": [identify(self.task, code, "dev") for code in own_dev],
             "ranks": self.ranks.num_processes,
         }
 
@@ -152,6 +152,7 @@ class FineTuning:
             "setting": self.options.setting,
             "seed": self.seed,
             "key": key_of(inputs),
+            "trained_on": inputs["data"],
             "options": {**describe_task(self.task), "data": list(self.task.data.specs)},
         }
         if self.ranks.is_main_process:

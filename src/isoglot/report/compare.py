@@ -82,9 +82,21 @@ def _table(name: str, scale: str, cells: Sequence[Cell], *, others: bool) -> Tab
             f"Recomputed: {reason}. Printed: {'; '.join(dict.fromkeys(printed))}."
         )
     _tell_orderings(table, paper, lines, columns)
+    if again := [cell for line in lines for own in line.cells.values() for cell in _replaced(own)]:
+        first = again[0]
+        table.note(
+            f"{len(again)} figures were measured again with another value; the last one counts "
+            f"(first: {' / '.join((*first.row, *first.column))})."
+        )
     if paper.note:
         table.note(paper.note)
     return table
+
+
+def _replaced(cells: Sequence[Cell]) -> list[Cell]:
+    """Those of one place that a later one of the same seed and another value took the place of."""
+    last = {cell.seed: cell.value for cell in cells if cell.value is not None}
+    return [cell for cell in cells if cell.value is not None and cell.value != last[cell.seed]]
 
 
 def _heading(column: PaperColumn) -> Column:
