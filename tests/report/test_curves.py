@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from isoglot.errors import InputError
 from isoglot.report.curves import Curve, curve_figures, read_curves
+from isoglot.report.runs import gather
 
 
 def state(folder: Path, step: int, history: list[dict[str, object]]) -> None:
@@ -33,6 +35,18 @@ def test_values_that_are_not_finite_are_left_out(tmp_path: Path) -> None:
     )
     assert read_curves(tmp_path, "a")[0].steps == (1, 3)
     assert read_curves(tmp_path / "none", "a") == []
+
+
+def test_a_run_that_is_named_twice_is_no_two_runs(tmp_path: Path) -> None:
+    state(tmp_path / "runs" / "a", 3, [{"step": s, "loss": 9.0 - s} for s in (1, 2, 3)])
+    (tmp_path / "runs" / "other.jsonl").write_text("")
+    once = gather([tmp_path / "runs"])
+    assert [curve.run for curve in once.curves] == ["a"]
+    for twice in (["runs", "runs/a"], ["runs/a", "runs/"], ["runs/a", "runs/../runs/a"]):
+        assert gather([f"{tmp_path}/{place}" for place in twice]).curves == once.curves
+    for more in ("runs/other.jsonl", "runs/none"):
+        with pytest.raises(InputError):
+            gather([tmp_path / "runs", tmp_path / more])
 
 
 def test_long_curves_are_averaged_down(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def gather(
         ConfigurationError: a name for a run that is not there.
     """
     material, records = Material(), list[Mapping[str, Any]]()
-    for path in dict.fromkeys(Path(p) for p in paths):
+    for path in _apart(paths):
         if not path.exists():
             raise InputError("run not found; name a run folder or a results.jsonl", path=path)
         there = [path] if path.is_file() else sorted(path.rglob("*.jsonl"))
@@ -85,6 +85,17 @@ def gather(
         if members:
             material.infos[combination.name] = _joined(combination.name, members)
     return material
+
+
+def _apart(paths: Sequence[str | Path]) -> list[Path]:
+    """The paths, each once, without those that another one's search takes up: a run read twice is not two seeds."""
+    given = {Path(p).resolve(): Path(p) for p in paths}
+
+    def searched(place: Path) -> bool:
+        found = place.is_dir() or (place.is_file() and place.name in (results.FILE_NAME, results.CELLS))
+        return found and any(parent in given for parent in place.parents)
+
+    return [path for place, path in given.items() if not searched(place)]
 
 
 def _rename(material: Material, names: Mapping[str, str]) -> None:
