@@ -64,6 +64,9 @@ def test_shares_of_one_become_percent_and_percent_stays() -> None:
     scores = collect(rows)
     assert scores.mean(aer, "a", ["de-en"]).mean == 25
     assert scores.mean(XNLI, "b", ["de"]).mean == 0.9
+    assert scores.doubtful == [rows[2]], "the page says that it may be a share"
+    assert not collect(rows[:2]).doubtful
+    assert not collect([rows[1], rows[2].model_copy(update={"checkpoint_hash": "a"})]).doubtful
 
 
 def test_our_own_figures_are_in_percent_even_if_all_are_below_one() -> None:

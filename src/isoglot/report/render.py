@@ -92,6 +92,12 @@ def _page(material: Material, scores: Scores, options: ReportOptions) -> dict[st
             f"{len(scores.repeated)} results were measured again with another value; the last one counts "
             f"(first: {row.run}, {row.task}, {row.language}, {row.metric})."
         )
+    if scores.doubtful:
+        row = scores.doubtful[0]
+        warning += (
+            f" {len(scores.doubtful)} results below 1 stand beside others in percent and are not converted "
+            f"(first: {row.run}, {row.task}, {row.language}, {row.metric} {row.value:g}); give all of them in percent."
+        )
     own = [*([first] if first else []), *result_tables(scores, options.source)]
     beside = _compared(material, scores, options)
     figures = [draw(found, runs=names) for found in material.figures]
@@ -103,7 +109,7 @@ def _page(material: Material, scores: Scores, options: ReportOptions) -> dict[st
         ("all", "All results", everything.rows), ("runs", "Runs", runs.rows),
     ]  # fmt: skip
     return {
-        "title": options.title, "lead": (options.headline, summary(lines)), "cards": lines, "warning": warning,
+        "title": options.title, "lead": (options.headline, summary(lines)), "cards": lines, "warning": warning.strip(),
         "counts": _counts(material, scores), "contents": [(anchor, title) for anchor, title, part in parts if part],
         "own": own, "beside": beside, "figures": figures, "curves": curves, "side": side, "viewers": viewers,
         "everything": everything, "runs": runs,

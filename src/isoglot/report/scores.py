@@ -86,11 +86,13 @@ class Scores:
     Args:
         values: measure -> run -> language -> seed -> (value, examples).
         repeated: rows that a later row of the same run, seed and measure took the place of, with another value.
+        doubtful: rows of other tools whose value may be a share of 1 beside others in percent.
     """
 
     values: dict[Measure, dict[str, Languages]]
     runs: list[str]
     repeated: list[Result] = field(default_factory=list)
+    doubtful: list[Result] = field(default_factory=list)
 
     def languages(self, measure: Measure) -> list[str]:
         """Of any run, in the order in which they were first measured."""
@@ -184,13 +186,22 @@ def collect(rows: Sequence[Result], combinations: Sequence[Combination] = ()) ->
     own: set[Measure] = set()
     for row, label in zip(rows, labels, strict=True):
         measure = Measure(row.task, row.split, row.metric)
-        if row.checkpoint_hash or row.recipe_hash:
+        if _is_own(row):
             own.add(measure)
         seeds = scores.values.setdefault(measure, {}).setdefault(label, {}).setdefault(row.language, {})
         if row.seed in seeds and seeds[row.seed][0] != row.value:
             scores.repeated.append(row)
         seeds[row.seed] = (row.value, row.examples)
     scores.runs = list(dict.fromkeys(labels))
+    percent = {(row.task, row.split, row.metric) for row in rows if row.value > 1 or _is_own(row)}
+    scores.doubtful = [
+        row
+        for row in rows
+        if row.metric.lower() in SHARES
+        and 0 < row.value < 1
+        and not _is_own(row)
+        and (row.task, row.split, row.metric) in percent
+    ]
     for measure, runs in scores.values.items():
         every = [seeds for languages in runs.values() for seeds in languages.values()]
         numbers = [value for seeds in every for value, _ in seeds.values()]
@@ -201,6 +212,11 @@ def collect(rows: Sequence[Result], combinations: Sequence[Combination] = ()) ->
     for combination in combinations:
         _combine(scores, combination)
     return scores
+
+
+def _is_own(row: Result) -> bool:
+    """Whether isoglot has measured it, in percent."""
+    return bool(row.checkpoint_hash or row.recipe_hash)
 
 
 def _combine(scores: Scores, combination: Combination) -> None:
