@@ -3,8 +3,6 @@
 ``import isoglot as iso`` is cheap: every public name is imported when it is first read.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

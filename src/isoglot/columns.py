@@ -1,7 +1,5 @@
 """Columns of each kind of corpus and data set, as Arrow schemas: what `prepare` needs of them, without `datasets`."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 
 _TEXT = pa.string()

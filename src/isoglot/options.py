@@ -1,7 +1,5 @@
 """Options of verbs, declared once: a field of a model is a flag, a recipe key, a line of help and a row in the docs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin

@@ -1,7 +1,5 @@
 """Results and cells of tables as JSON lines: the border between what measures and what reports."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

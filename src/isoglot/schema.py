@@ -4,8 +4,6 @@ A corpus is a plain :class:`datasets.Dataset`; a schema is a :class:`datasets.Fe
 against the other and names the missing column and what it is for. Extra columns are always allowed.
 """
 
-from __future__ import annotations
-
 from datasets import Dataset, Features, List, Value
 
 from isoglot.columns import ARROW

@@ -3,8 +3,6 @@
 Everything is built offline in well under a second and is a pure function of its arguments.
 """
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

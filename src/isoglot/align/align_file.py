@@ -1,7 +1,5 @@
 """``isoglot align``: bitext in, word links out, by a statistical or an embedding-based aligner."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial

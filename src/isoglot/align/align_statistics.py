@@ -1,7 +1,5 @@
 """Statistical aligners over files: the text is kept as word numbers, and read again where a format shows its words."""
 
-from __future__ import annotations
-
 import logging
 import shutil
 import tempfile

@@ -1,7 +1,5 @@
 """Two sentences in, word links out: the aligners behind one function that remembers what it has loaded."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

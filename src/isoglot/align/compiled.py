@@ -5,8 +5,6 @@ beside its module, or where that cannot be written in the user's cache folder (`
 Compiled loops hold no lock, so threads run them side by side.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

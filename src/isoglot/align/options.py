@@ -1,7 +1,5 @@
 """What `isoglot align` and `isoglot score` are asked for: one model per kind of aligner, one per way of scoring."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 

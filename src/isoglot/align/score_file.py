@@ -1,7 +1,5 @@
 """``isoglot score``: links against gold links, and an encoder's layers against them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product

@@ -16,8 +16,6 @@ the time grows with the links, not with the words of a sentence.
 Source: Koehn, Och & Marcu 2003 (*Statistical phrase-based translation*); Dyer, Chahuneau & Smith 2013 (fast_align).
 """
 
-from __future__ import annotations
-
 import heapq
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The words of a bitext, and a bitext with links."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -9,8 +9,6 @@ vocabulary. :func:`alignment_score` takes an embedding table, :func:`score_vecto
 Source: Tang et al. 2022, §5.3 and Table 8.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ Each analysis writes figures (``OUT/figures/NAME.json``) or rows of results (``O
 (AER by layer, word alignments to look at), ``analyse_map``, ``analyse_vectors`` (similarity and geometry by layer).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

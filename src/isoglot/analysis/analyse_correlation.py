@@ -1,7 +1,5 @@
 """``isoglot analyse correlation``: does alignment go with transfer? (ALIGN-MLM, §5.3 and Fig. 3)."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``isoglot analyse layers`` and ``isoglot analyse alignments``: word links of checkpoints beside gold links."""
 
-from __future__ import annotations
-
 import json
 import re
 from functools import partial

@@ -1,7 +1,5 @@
 """``isoglot analyse map``: frequent aligned words of two languages in one plane (WEAM, Fig. 2)."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path

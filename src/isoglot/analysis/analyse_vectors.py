@@ -1,7 +1,5 @@
 """``isoglot analyse similarity`` and ``geometry``: two languages' vectors by layer."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

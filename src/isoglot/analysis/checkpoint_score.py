@@ -1,7 +1,5 @@
 """The alignment score of a checkpoint: a copied vocabulary or a lexicon, with the part that training has seen."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The shape of a set of vectors: anisotropy, dominant directions, hubs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 """What each analysis takes: a field is an argument in Python and a flag of ``isoglot analyse``."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import Field

@@ -3,8 +3,6 @@
 Row i of both inputs belongs together: a sentence and its translation, or two linked words.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """Vectors of words, pieces and sentences at several layers, from one run of the encoder a sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Literal
 

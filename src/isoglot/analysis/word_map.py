@@ -4,8 +4,6 @@ Source: Yang et al. 2021 (WEAM), Fig. 2: t-SNE of the 20 most frequent English-G
 stop words excluded, by their static input embeddings, before and after.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The command line. One module per group of commands; every heavy import stands inside its command."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

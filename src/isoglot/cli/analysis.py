@@ -1,7 +1,5 @@
 """``isoglot analyse``: what happened inside an encoder, as figures and results for the report."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, TypeVar

@@ -1,7 +1,5 @@
 """``isoglot derive``, ``isoglot fit-order`` and ``isoglot world``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """Flags made from option models, so that a command repeats neither names, types, defaults nor help."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import re

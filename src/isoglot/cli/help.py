@@ -1,7 +1,5 @@
 """Help texts: two columns under the headings that the option models name, at any terminal width."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """What ``--tasks``, ``--views`` and ``--objectives`` print: names, options, defaults and meanings."""
 
-from __future__ import annotations
-
 import shutil
 import textwrap
 from collections.abc import Iterator

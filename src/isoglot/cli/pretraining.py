@@ -1,7 +1,5 @@
 """From an encoder to a trained one: ``isoglot trim``, ``init``, ``recipes``, ``inspect`` and ``pretrain``."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Annotated

@@ -6,8 +6,6 @@ process ever holds more than a few chunks, and the main one touches no text. The
 options only, never on the number of processes.
 """
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What the worker processes of `prepare` do: parse and filter chunks, write shards. Imports little, to start fast."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Sequence

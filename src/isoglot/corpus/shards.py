@@ -1,7 +1,5 @@
 """Which rows of which part go into the output: duplicates, the first N, language sampling, shards."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """All orders of a head and its dependents, and the features that tell them apart, as sparse matrices."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache

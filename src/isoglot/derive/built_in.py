@@ -1,7 +1,5 @@
 """Models of word order that need no file: a few made-up orders of relations, for tests, demos and small studies."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import combinations

@@ -1,7 +1,5 @@
 """What `isoglot derive` reads: corpora in any format, and the data of tasks in theirs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Labels that follow their words into the derived language."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 

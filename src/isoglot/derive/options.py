@@ -1,7 +1,5 @@
 """Options of `isoglot derive` and `fit-order`: a field is an argument in Python and a flag."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """What `isoglot derive` writes, row by row."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Sequence

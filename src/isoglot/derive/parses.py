@@ -1,7 +1,5 @@
 """Trees of raw sentences, found in a treebank of their parses."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Rows of every kind of corpus in the derived language: words move, and what is known about them moves along."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

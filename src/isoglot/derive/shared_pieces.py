@@ -5,8 +5,6 @@ of a word instead, with the space before it; a piece inside a word could join it
 it is written after a separator, a letter of a dead script at which the doubled tokenizer cuts and which it then drops.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Sequence

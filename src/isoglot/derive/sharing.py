@@ -1,7 +1,5 @@
 """Which part of a vocabulary the original and the derived language share, and which part a lexicon lists."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Training and development data of fine-tuning: languages joined, parts held out, translations code-switched."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

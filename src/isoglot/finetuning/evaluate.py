@@ -1,7 +1,5 @@
 """``isoglot evaluate``: a checkpoint, a task and languages in, rows of results out."""
 
-from __future__ import annotations
-
 import copy
 import os
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """``isoglot finetune``: a pre-trained checkpoint and a task in, a fine-tuned checkpoint out."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import shutil

@@ -1,7 +1,5 @@
 """What a fine-tuning or an evaluation depends on: the task's options, and its data by their content."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, fields, is_dataclass

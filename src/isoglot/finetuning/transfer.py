@@ -5,8 +5,6 @@ ZS:  fine-tuned on the source language, tested on the derived one
 Δ  = SUP − ZS   (in Result rows: ``METRIC_supervised``, ``METRIC_zero_shot``, ``METRIC_delta``)
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass

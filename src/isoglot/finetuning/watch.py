@@ -1,7 +1,5 @@
 """What looks on while a head is trained: development scores, progress, a loss that is no number."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The one way a model is loaded: every weight from the file, finite, from safetensors only, without remote code."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

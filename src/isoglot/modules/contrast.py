@@ -1,7 +1,5 @@
 """Contrastive losses on sentence vectors: projections, keys of all ranks, and concatenated (mixed) sentences."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any, Literal
 

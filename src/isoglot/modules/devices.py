@@ -1,7 +1,5 @@
 """The one reading of a device's name."""
 
-from __future__ import annotations
-
 import torch
 
 from isoglot.errors import ConfigurationError

@@ -4,8 +4,6 @@ Restarting the position ids does *not* keep packed sequences apart: every encode
 across them unless it is given the mask of this module.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -5,8 +5,6 @@ input of layer ``l`` (0-based), the number of layers is ``last_hidden_state``. P
 isoglot, whatever the family; RoBERTa's offset is added here.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress

@@ -1,7 +1,5 @@
 """The encoder's outputs for one batch of views, each forward run at most once, when first read."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import torch

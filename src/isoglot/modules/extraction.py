@@ -8,8 +8,6 @@ CUDA reductions, and identical links on every device matter more than a pass ove
 Memory is a few times ``batch · n · m``; nothing is built per candidate.
 """
 
-from __future__ import annotations
-
 import torch
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor

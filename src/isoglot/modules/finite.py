@@ -1,7 +1,5 @@
 """The one check that what becomes a figure, a link or a checkpoint is made of numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import torch

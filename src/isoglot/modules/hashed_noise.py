@@ -5,8 +5,6 @@ a resume, for another number of ranks and for another split into micro-batches. 
 sentence itself, the position) gives that without any state.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

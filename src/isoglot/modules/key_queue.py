@@ -1,7 +1,5 @@
 """A first-in first-out queue of keys for contrast with many negatives (MoCo, He et al. 2020)."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

@@ -1,7 +1,5 @@
 """Language embeddings: one learned vector a language, added to the inputs (XLM; Conneau and Lample 2019)."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

@@ -1,7 +1,5 @@
 """An encoder with a masked-LM head: from a folder, from the hub, or from scratch."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Mapping
 from pathlib import Path

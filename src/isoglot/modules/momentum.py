@@ -1,7 +1,5 @@
 """An exponential moving average of a module's weights, itself a module (MoCo, He et al. 2020)."""
 
-from __future__ import annotations
-
 import copy
 from typing import Generic, TypeVar
 

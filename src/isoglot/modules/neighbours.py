@@ -8,8 +8,6 @@ With k-nearest-neighbour means ``r(x) = mean cos(x, its k nearest y)`` and ``r(y
 Source: Conneau et al. 2018 (CSLS, k = 10); Artetxe and Schwenk 2019 (ratio margin, k = 4).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import torch

@@ -1,7 +1,5 @@
 """Pointer network over the tokens of the other sentence (XLM-Align, Chi et al. 2021, Eq. 11-13)."""
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,7 +1,5 @@
 """A table of rows that several parts of one forward read, with one buffer for the gradient of all of them."""
 
-from __future__ import annotations
-
 # Each use of a V × h parameter hands autograd a dense gradient of its own, and autograd sums them: at V = 120,000 and
 # h = 768 that is 367 MB a use to make (mostly page faults on a CPU) and to read again. Here the uses stand in a chain
 # instead. Every link of it has an output that only says "the gradient of later uses comes in here": in the backward

@@ -4,8 +4,6 @@ XLM-Align's few alternating normalisations, without gradient unless the similari
 result.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch

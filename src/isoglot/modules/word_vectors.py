@@ -1,7 +1,5 @@
 """Word vectors from piece vectors, and piece links turned into word links, batched."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 """Objectives: losses over the encodings of one batch."""
 
-from __future__ import annotations
-
 from isoglot.objectives.anchor import Anchor
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
 from isoglot.objectives.contextual_alignment import ContextualAlignment

@@ -1,7 +1,5 @@
 """What an objective is: a loss over the encodings of one batch. It never owns the encoder."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The word-aligned encoder of Cao et al. (2020): linked words should have the same contextual vectors."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch

@@ -1,7 +1,5 @@
 """XLM-Align's denoising word alignment: point from a masked token to its translation."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

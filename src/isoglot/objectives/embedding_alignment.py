@@ -1,7 +1,5 @@
 """ALIGN-MLM's auxiliary loss: translations should have the same input embeddings."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import torch

@@ -1,7 +1,5 @@
 """Contrast of sentences with their translations against the other pairs of the batch."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch

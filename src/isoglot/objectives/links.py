@@ -1,7 +1,5 @@
 """Where objectives take word links from: the corpus, the encoder itself, or one after the other."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from torch import Tensor

@@ -1,7 +1,5 @@
 """Masked language modelling, on text (MLM) or on translation pairs (TLM)."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch

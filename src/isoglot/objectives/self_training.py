@@ -1,7 +1,5 @@
 """awesome-align's self-training: make the linked words of a pair more similar than all others."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Contrast of sentences with their translations against a queue of keys: PPA's MoCo, InfoXLM's XlCo."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch

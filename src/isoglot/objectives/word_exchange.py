@@ -1,7 +1,5 @@
 """WEAM's cross-lingual prediction: each masked word is predicted from the representation of its translation."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch

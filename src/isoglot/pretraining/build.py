@@ -1,7 +1,5 @@
 """From a checked recipe and its streams to the objects of a run: views, encoder, objectives, batches."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Load a recipe with every mistake listed, those included that only the callables themselves can tell."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Mapping, Sequence
 from pathlib import Path

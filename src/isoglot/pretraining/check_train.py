@@ -1,7 +1,5 @@
 """The section ``train`` of a recipe: settings of ``transformers.TrainingArguments``, known and possible here."""
 
-from __future__ import annotations
-
 import dataclasses
 import typing
 from typing import Any

@@ -1,7 +1,5 @@
 """What a ``type`` in a recipe stands for: a callable whose own signature is the schema of its section."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass

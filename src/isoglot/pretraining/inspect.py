@@ -1,7 +1,5 @@
 """``isoglot inspect``: the training instances of a recipe as a person can read them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import repeat

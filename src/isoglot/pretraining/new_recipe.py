@@ -1,7 +1,5 @@
 """A recipe for given files and encoder, with comments, ready to run and to be changed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files

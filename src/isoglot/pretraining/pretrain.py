@@ -1,7 +1,5 @@
 """``isoglot pretrain``: a recipe in, a run folder with a plain Hugging Face checkpoint out."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping
 from contextlib import nullcontext

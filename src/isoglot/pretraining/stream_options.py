@@ -1,7 +1,5 @@
 """What a recipe's streams ask for: sources and the options of preparing, tokenizing and encoding; their mistakes."""
 
-from __future__ import annotations
-
 import glob
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """From a recipe's streams to encoded streams: prepare raw files, train or load the tokenizer, encode, pack."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

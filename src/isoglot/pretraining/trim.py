@@ -4,8 +4,6 @@ Source: Abdaoui et al. 2020, "Load What You Need"; Ushio et al. 2023, "Efficient
 through Vocabulary Trimming".
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

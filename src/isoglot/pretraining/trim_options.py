@@ -1,7 +1,5 @@
 """What `isoglot trim` keeps."""
 
-from __future__ import annotations
-
 from isoglot.options import Options, option
 
 

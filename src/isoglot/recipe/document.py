@@ -5,8 +5,6 @@ mistakes, ``${NAME}`` stands for an environment variable. Numbers are finite; wh
 what it refers to) or grow without bound is refused with its line.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import os

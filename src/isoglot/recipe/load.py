@@ -4,8 +4,6 @@ This module checks what the file alone shows. Whether a view takes an option, or
 themselves know: :func:`isoglot.pretraining.check.load_recipe` checks those too and lists all mistakes together.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A callable's own signature as the schema of its section in a recipe."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import inspect

@@ -1,7 +1,5 @@
 """A recipe as it is put together: found by path or name, laid over what it ``extends``, changed by ``--set``."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Sequence
 from functools import reduce

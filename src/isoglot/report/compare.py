@@ -1,7 +1,5 @@
 """The engine of every comparison: cells and the papers' own figures make tables ours / paper / difference."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Training curves of run folders, read from the trainer's own state."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Tables as CSV, LaTeX and plain text."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Each ``figures/NAME.json`` is one object with a ``kind``; each ``figures/NAME.js
 sentence pair a line (:mod:`isoglot.report.viewer`). Figures are drawn in the order of their file names.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 

@@ -1,7 +1,5 @@
 """Tables of results: one a task, runs down and languages across, means computed here; and one over all tasks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """The first thing a report says: who is best at each task, by how much, and whether that is more than noise."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

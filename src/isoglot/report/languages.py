@@ -1,7 +1,5 @@
 """Names of languages, and which are written from right to left."""
 
-from __future__ import annotations
-
 import re
 
 _NAMES = """af Afrikaans|am Amharic|ar Arabic|az Azerbaijani|be Belarusian|bg Bulgarian|bn Bengali|ca Catalan|cs Czech

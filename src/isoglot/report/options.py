@@ -1,7 +1,5 @@
 """What a report shows: a field is an argument in Python and a flag of ``isoglot report``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from isoglot.options import Options, option

@@ -4,8 +4,6 @@ The figures lie beside this module as ``data/papers.json``. Averages are recompu
 taken over: WEAM's Table 1, for one, prints zero-shot averages that are not the means of its columns.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """``isoglot report``: run folders and studies in, one self-contained page out, which fetches nothing."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence

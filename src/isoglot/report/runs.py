@@ -1,7 +1,5 @@
 """What the folders given to a report hold: results, training curves, figures, and what is known of each run."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -3,8 +3,6 @@
 In the page's viewer, pointing at a word, tapping it or moving to it by keyboard lights its links.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter

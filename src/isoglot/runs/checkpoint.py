@@ -1,7 +1,5 @@
 """Where a checkpoint is, and what to say when it cannot be read. Nothing here needs torch or transformers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

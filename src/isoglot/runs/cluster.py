@@ -1,7 +1,5 @@
 """The Ray cluster that ``RAY_ADDRESS`` names, or one on this machine for as long as it is used."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Iterator

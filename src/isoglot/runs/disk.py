@@ -1,7 +1,5 @@
 """A disk that is full or broken, as every library words it."""
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Iterator
 from contextlib import contextmanager

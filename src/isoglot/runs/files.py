@@ -1,7 +1,5 @@
 """Files and folders that appear under their names when they are complete, or not at all."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import itertools

@@ -1,7 +1,5 @@
 """What a folder was made from: recorded first, sealed by a manifest last; a manifest that matches means done."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

@@ -1,7 +1,5 @@
 """Locks between processes that work on one folder or file."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import logging

@@ -1,7 +1,5 @@
 """Files of JSON lines, each line a record that a model checks."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a verb tells while it works; the command line shows it, the library stays silent."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 

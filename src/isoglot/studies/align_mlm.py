@@ -5,8 +5,6 @@ language (SUP), tested on the derived one; Δ = SUP − ZS. A derived language's
 its text is ``xx`` in recipes, whose language ids are fixed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from itertools import product

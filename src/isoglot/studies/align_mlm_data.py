@@ -1,7 +1,5 @@
 """ALIGN-MLM's data: English and its derived copies, text and tasks, at each scale."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from isoglot.studies.calls import Call

@@ -1,7 +1,5 @@
 """Alignment error rates that a study measures: of statistical aligners, and of encoders at a chosen layer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from statistics import fmean
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Studies by name: every public function of a module that takes a lab and nothing else is one."""
 
-from __future__ import annotations
-
 import importlib.util
 import inspect
 import re

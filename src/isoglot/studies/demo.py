@@ -4,8 +4,6 @@ The miniature world, one seed, a few minutes: small enough to watch, too small f
 paper's; the order of the objectives is what may be. ``isoglot study align_mlm/table3 --scale tiny`` is the longer one.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Doing a study's calls: each once, in this process, in several, or as Ray tasks; stopped work is gone on with."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import shutil

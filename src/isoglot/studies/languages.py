@@ -5,8 +5,6 @@ real text, bitext and test sets in these languages. The start is trained here by
 of all six, each alone: it has seen every language and no translation. paper: checkpoints and corpora from outside.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@
 code-switched with English (§2); English itself is zero-shot.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

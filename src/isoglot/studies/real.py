@@ -4,8 +4,6 @@
 same encoder on the same pairs for the same steps. Nothing is chosen on a test set.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

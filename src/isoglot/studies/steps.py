@@ -1,7 +1,5 @@
 """What a study makes before it trains: worlds, texts, tokenizers, derived languages, pairs, word links, gold links."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path

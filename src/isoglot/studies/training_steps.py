@@ -1,7 +1,5 @@
 """What a study trains and measures: pre-training, fine-tuning, evaluation, analyses, figures."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence

@@ -3,8 +3,6 @@
 ``tableN`` and ``figureN`` are the paper's. Word links: FastAlign in the paper, HMM at small, by construction at tiny.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

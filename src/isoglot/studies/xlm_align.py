@@ -5,8 +5,6 @@ that are one model are one run: XLM-Align of Table 3 and layer 10, "Enable" and 
 "no-query"; layers 12 and 12 of Tables 4 and 5. What the paper does not give is in the recipe xlm_align.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """The families of statements behind the inference pairs: quantifiers, events, comparisons, counts, reports and more."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import chain, combinations, permutations, product

@@ -6,8 +6,6 @@ sentences are questions or commands. Phrases are lines with their trees (:mod:`i
 before or after a phrase's head is written before or after the phrase.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from random import Random
 

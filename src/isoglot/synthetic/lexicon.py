@@ -6,8 +6,6 @@ and ``ant.pos`` of *big* is *small*. The stems are in ``lexicon.txt``; morpholog
 thousand words of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from importlib import resources

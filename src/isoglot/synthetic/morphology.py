@@ -1,7 +1,5 @@
 """English inflection for the miniature world: regular rules, with irregular forms written out in the lexicon."""
 
-from __future__ import annotations
-
 _VOWELS = "aeiou"
 
 

@@ -1,7 +1,5 @@
 """Options of `isoglot world`: a field is an argument in Python and a flag."""
 
-from __future__ import annotations
-
 from isoglot.options import Options, option
 
 _ROWS = "How much (0: none)"

@@ -6,8 +6,6 @@ fully enumerated set. The label of a pair is read off the truth values: every mo
 no word, on either side, new or lost, is more frequent under one label than under another.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial

@@ -1,7 +1,5 @@
 """Families of wordings behind the paraphrase pairs: nearly the same words, the same meaning or another."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import permutations, product

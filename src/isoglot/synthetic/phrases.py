@@ -1,7 +1,5 @@
 """Noun phrases, names and adverbials of the grammar, as lines with their trees (:mod:`isoglot.synthetic.wordings`)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from random import Random
 from typing import TypeVar

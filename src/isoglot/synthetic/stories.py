@@ -5,8 +5,6 @@ mirror: the same words in other roles, the same verb at another place. So the se
 more words with it than one that does not, and the story names several people, places, days and things of each type.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace

@@ -5,8 +5,6 @@ brackets: a verb, else a noun, and so on. The others have the relation that word
 ends in ``@`` marks a part of the name whose head it depends on.
 """
 
-from __future__ import annotations
-
 import re
 
 from isoglot.synthetic.patterns import Token

@@ -1,7 +1,5 @@
 """The miniature world: labelled English-like data for every task, seeded and offline."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property

@@ -1,7 +1,5 @@
 """``isoglot world``: the miniature world's data on disk, in the formats that real data come in."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator

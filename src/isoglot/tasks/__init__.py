@@ -1,7 +1,5 @@
 """Tasks: load, encode, head, score. Each is a class with its facts on it, and a line in :data:`TASKS`."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a task is, and what all tasks share: finding data and taking parts of them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path

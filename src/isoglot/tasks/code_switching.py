@@ -7,8 +7,6 @@ be put in one batch.
 Source: Pan et al. 2021, *Multilingual BERT Post-Pretraining Alignment*, §2.3 and Table 5 (−CS).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

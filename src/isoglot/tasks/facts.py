@@ -1,7 +1,5 @@
 """What is known of a task before any data; without the libraries, for the command line."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self

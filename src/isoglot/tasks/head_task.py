@@ -1,7 +1,5 @@
 """What tasks with a head have in common: their data, a new head, a fine-tuned one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

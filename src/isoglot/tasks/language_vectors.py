@@ -5,8 +5,6 @@ fine-tuning and evaluation too (Tang et al. 2022; a derived language has its own
 encoder has no place for them, so they stand in files of their own beside it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

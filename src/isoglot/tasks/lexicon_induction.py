@@ -1,7 +1,5 @@
 """Bilingual lexicon induction: a word's translations among all words of the other language (MUSE)."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Sentence-pair classification: natural language inference and paraphrases."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import eq

@@ -1,7 +1,5 @@
 """Settings of fine-tuning that a paper gives for several tasks; each task's class states them with its own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

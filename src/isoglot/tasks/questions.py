@@ -1,7 +1,5 @@
 """Extractive question answering: windows over the context, the best span of all of them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

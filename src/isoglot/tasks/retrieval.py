@@ -1,7 +1,5 @@
 """Sentence retrieval: Tatoeba, FLORES, NTREX; for each sentence its translation among all of them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar

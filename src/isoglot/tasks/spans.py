@@ -1,7 +1,5 @@
 """From start and end scores of windows to an answer: n-best, maximal context, null."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

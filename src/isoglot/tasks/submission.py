@@ -5,8 +5,6 @@ between sentences, labels one a line, answers as one JSON object from question t
 number a line.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

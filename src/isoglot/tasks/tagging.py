@@ -1,7 +1,5 @@
 """Tagging: parts of speech and named entities, one label a word on its first piece."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal

@@ -1,7 +1,5 @@
 """One vector a text from an encoder's hidden states: first position or mean, of any layer; static embeddings."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal

@@ -1,7 +1,5 @@
 """Word alignment: an encoder's links against gold links, as alignment error rate."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self

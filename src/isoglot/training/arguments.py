@@ -1,7 +1,5 @@
 """Training arguments, adapted to what an alignment run is, and the encoder compiled as they ask."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

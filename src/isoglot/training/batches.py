@@ -1,7 +1,5 @@
 """Which positions make up which batch: contiguous ranges, cut by a token budget or by a number of examples."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise

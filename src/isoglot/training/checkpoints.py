@@ -1,7 +1,5 @@
 """Checkpoints that are complete or not there: written aside, renamed when done, checked before they are read."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re

@@ -1,7 +1,5 @@
 """A list of mixture items in, one padded batch for each view out."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The encoder as a plain Hugging Face folder, with a card that says how it was trained."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Which examples stand at which position of a run: a pure function of the seed, so that nothing needs replaying."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Encoder, objectives and weights as one module: a batch of views in, one loss out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Learning rates of the model's parts, and an encoder that waits until its new head has learnt something."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

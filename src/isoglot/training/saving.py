@@ -1,7 +1,5 @@
 """A Trainer whose checkpoints are complete or not there, and which resumes from the newest of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

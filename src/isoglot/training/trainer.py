@@ -1,7 +1,5 @@
 """Hugging Face's Trainer, taught about alignment models, runs without epochs of its own and complete checkpoints."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Views: how one example of a stream becomes one encoder input."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from isoglot.views.base import IGNORE_INDEX, View

@@ -1,7 +1,5 @@
 """What a view is: one example in, one encoder input out, all randomness from the generator it is given."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 

@@ -1,7 +1,5 @@
 """Masked text in which masked tokens meet their synonyms in another language (DICT-MLM)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """One encoder input before masking, and the tensors it becomes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

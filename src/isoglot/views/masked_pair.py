@@ -1,7 +1,5 @@
 """A sentence pair as one masked sequence."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Monolingual text with masked tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Which tokens are masked, and what stands in their place."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 

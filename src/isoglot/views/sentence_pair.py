@@ -1,7 +1,5 @@
 """The two sentences of a pair as two separate inputs."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, InitVar, dataclass, field

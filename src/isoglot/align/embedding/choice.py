@@ -1,7 +1,5 @@
 """Layer and method of an encoder as an aligner: chosen on gold links, kept beside its weights, read by every verb."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean

@@ -1,7 +1,5 @@
 """Alignment error rate by layer, from one run of the encoder (XLM-Align, Fig. 2)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The encoder, tokenizer and pointer network that an embedding aligner needs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import torch

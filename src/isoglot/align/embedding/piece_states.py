@@ -4,8 +4,6 @@ Long sentences are encoded in overlapping windows and each piece's state is take
 most centrally, so nothing is cut off.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """From the states of two sentences to links and their probabilities, one function a kind of method, all batched."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -1,7 +1,5 @@
 """Sentence pairs with the links that an aligner is measured against."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What an aligner found, as lines of a format or as an ALIGNED corpus, complete or not there at all."""
 
-from __future__ import annotations
-
 import json
 import math
 import sys

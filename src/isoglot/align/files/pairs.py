@@ -1,7 +1,5 @@
 """Pairs of sentences to align, read so that every input line has its place in the output."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """A bitext as word numbers, one flat array a side."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

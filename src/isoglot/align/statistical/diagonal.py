@@ -6,8 +6,6 @@ it takes it: see ``da.h``, ``ttables.h`` and ``fast_align.cc``. ``i`` is a given
 and ``m`` in the sentence.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Training of the HMM aligner: both directions side by side, one sentence pair after the other."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any

@@ -10,8 +10,6 @@ A transition depends on the jump's width alone, so a step needs no matrix: it is
 Source: Vogel, Ney & Tillmann 1996 (*HMM-based word alignment in statistical translation*), eq. 6.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

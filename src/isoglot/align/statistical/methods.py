@@ -1,7 +1,5 @@
 """The statistical models: what each learns, and how it decodes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Options of the statistical models, and the ways in which two directions become one."""
 
-from __future__ import annotations
-
 from typing import Literal, get_args
 
 from isoglot.options import Options, option

@@ -7,8 +7,6 @@ to the head of its bucket, the first of a bucket to the head of the whole list, 
 apart and builds it anew by the same rule.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

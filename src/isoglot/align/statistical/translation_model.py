@@ -1,7 +1,5 @@
 """What a statistical aligner has learned, in memory, on disk, and as a lexicon in the format of MUSE dictionaries."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from abc import ABC, abstractmethod

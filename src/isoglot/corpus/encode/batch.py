@@ -1,7 +1,5 @@
 """One batch of a corpus to one batch of a stream, in flat arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 

@@ -1,7 +1,5 @@
 """Corpora to streams: tokenised once, with word maps and piece links, cached by what they were made from."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping

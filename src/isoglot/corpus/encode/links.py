@@ -1,7 +1,5 @@
 """Word links onto the pieces of words, for many sentence pairs at once."""
 
-from __future__ import annotations
-
 from typing import Literal, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The one way a tokenizer is loaded: a fast one, complete, without remote code."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, cast
 

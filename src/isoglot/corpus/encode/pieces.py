@@ -1,7 +1,5 @@
 """Sentences to pieces: one call of a fast tokenizer a batch, and the word of every piece."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Sequence
 from itertools import chain

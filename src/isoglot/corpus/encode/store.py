@@ -1,7 +1,5 @@
 """Streams on disk: named by the content they were made from, written whole or not at all, read memory-mapped."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence

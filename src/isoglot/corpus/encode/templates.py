@@ -1,7 +1,5 @@
 """The special tokens that a tokenizer puts around a text and around a pair."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice

@@ -1,7 +1,5 @@
 """Fast tokenizers, trained on corpora."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from typing import Any, Literal

@@ -13,8 +13,6 @@ Source: Abdaoui et al. 2020, "Load What You Need"; Ushio et al. 2023, "Efficient
 through Vocabulary Trimming".
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Words of raw text with their characters' places, and which word each piece of an encoding belongs to."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Literal

@@ -1,7 +1,5 @@
 """Exact duplicates in bounded memory: a set of 64-bit hashes as sorted runs of numbers."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Filters of rows, applied to one chunk at a time in the order of :data:`isoglot.corpus.options.FILTERS`."""
 
-from __future__ import annotations
-
 import os
 import unicodedata
 from collections import Counter

@@ -1,7 +1,5 @@
 """In which scripts languages are written, and how much of a text is in them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 

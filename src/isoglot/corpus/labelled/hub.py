@@ -4,8 +4,6 @@ Only data files are read, never a loading script (``datasets`` no longer runs th
 are in Parquet. Each can be replaced by another of the same columns: ``--data hub:NAME`` or ``hub:NAME:CONFIG``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

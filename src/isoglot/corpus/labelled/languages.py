@@ -1,7 +1,5 @@
 """Codes and names that data sets use for a language."""
 
-from __future__ import annotations
-
 import re
 
 _TABLE = """

@@ -1,7 +1,5 @@
 """Two files of lines, line i of one the translation of line i of the other: which files they are, and their text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Labelled sentence pairs: XNLI's, MultiNLI's, SNLI's and PAWS-X's files, with and without headers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 

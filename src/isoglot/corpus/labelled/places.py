@@ -1,7 +1,5 @@
 """Where the data of a task are: files, folders, templates, parts of files, and data sets of the hub."""
 
-from __future__ import annotations
-
 import glob
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Data sets that already have the columns of a task schema: JSON lines, Parquet, folders."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Sentences of words with tags: CoNLL-U, PAN-X, indexed tokens, CoNLL-2002/2003 columns, tab-separated pairs."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Texts on their way into blocks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ A format is read in two steps: a source is cut into chunks of a few megabytes, w
 a chunk is parsed into rows, in any process. Every error names ``file:line``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass

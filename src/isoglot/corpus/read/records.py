@@ -1,7 +1,5 @@
 """Rows of one chunk, and how raw fields of any format become the columns of a kind of corpus."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What to read: one input, its format, its columns and its languages."""
 
-from __future__ import annotations
-
 import glob
 import re
 from collections.abc import Iterable, Sequence

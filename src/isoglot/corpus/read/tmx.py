@@ -1,7 +1,5 @@
 """TMX translation memories, read as events: no tree is ever built, so size does not matter."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from xml.parsers import expat
 

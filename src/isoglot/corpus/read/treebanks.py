@@ -1,7 +1,5 @@
 """CoNLL-U treebanks."""
 
-from __future__ import annotations
-
 from isoglot.checks import is_number
 from isoglot.corpus.read.line_files import blocks, decode_lines, each
 from isoglot.corpus.read.records import Chunk, Fields

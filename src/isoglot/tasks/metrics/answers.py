@@ -4,8 +4,6 @@ XTREME scores XQuAD and TyDiQA with SQuAD's *English* normalisation whatever the
 does this module, and the tasks report MLQA's beside the first.
 """
 
-from __future__ import annotations
-
 import re
 import string
 import sys

@@ -7,8 +7,6 @@ prefix that closes or opens a chunk (``SYM SYM``: S stands for a single one). La
 letter from the type, which makes ``CCONJ`` and ``SCONJ`` equal and does not reproduce XTREME's scores.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from isoglot.errors import ConfigurationError
