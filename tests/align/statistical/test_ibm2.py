@@ -140,7 +140,11 @@ def words(lines):
 @pytest.mark.parametrize("turn", [False, True])
 def test_equals_the_program_written_as_loops(options, turn):
     source, target = (TARGET, SOURCE) if turn else (SOURCE, TARGET)
-    source, target = words([*source, "", "the"]), words([*target, "leer", ""])
+    one, other = (
+        " ".join(side[k] for k in (0, 1, 2, 4, 5, 6) * 3) for side in (source, target)
+    )  # over 64 words
+    source = words([*source, one, one, source[0], "", "the"])
+    target = words([*target, other, target[0], other, "leer", ""])
     (model, _), decoded = run(source, target, options)
     table, tension, likelihoods, expected = naive(source, target, options)
     assert model.tension == pytest.approx(tension, rel=1e-9)

@@ -1,6 +1,7 @@
 """A bitext as word numbers, one flat array a side."""
 
 from array import array
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -46,17 +47,15 @@ class WordNumbers:
     """Numbers the words of one side in order of appearance, sentence by sentence."""
 
     def __init__(self, *, lowercase: bool = False) -> None:
-        self._known: dict[str, int] = {}
+        self._known: defaultdict[str, int] = defaultdict()
+        self._known.default_factory = self._known.__len__  # a new word's number is how many there are
         self._ids = array("i")
         self._ends = array("q", [0])
         self._lowercase = lowercase
 
     def add(self, words: Sequence[str]) -> None:
         """Append a sentence."""
-        known = self._known
-        if self._lowercase:
-            words = [word.lower() for word in words]
-        self._ids.extend([known.setdefault(word, len(known)) for word in words])
+        self._ids.extend(map(self._known.__getitem__, map(str.lower, words) if self._lowercase else words))
         self._ends.append(len(self._ids))
 
     def side(self) -> Side:

@@ -16,6 +16,8 @@ from isoglot.align.statistical.pair_table import EMPTY, find
 
 _BUFFER = 10_000  # sentences whose sums the program adds up before it adds them to the total
 _UNSIGNED = 4294967296.0
+_LARGEST = 64
+"""Words a side up to which all sentences of one size share their positions' probabilities."""
 
 
 @compiled
@@ -142,33 +144,63 @@ def normalise(counts, table, order, prior, probability):
 
 
 @compiled
-def _joint(words, others, table, model, options):
+def _room():
+    """Room for :func:`_positions` of all sizes up to :data:`_LARGEST` words a side: which it has, both results."""
+    sizes = _LARGEST * (_LARGEST + 1) // 2
+    known = np.zeros((_LARGEST + 1, _LARGEST + 1), np.bool_)
+    return known, np.empty(sizes * sizes), np.empty(sizes * sizes)
+
+
+@compiled
+def _positions(n, m, tension, options, room):
+    """p(a_j = i | m, n), and the feature as its expectation takes it; sentences of one size share them.
+
+    **Shape**: (n, m), (n, m).
+    """
+    favour, use_null, p0 = options
+    known, priors, features = room
+    small = n <= _LARGEST and m <= _LARGEST
+    if small:
+        before = n * (n - 1) // 2 * (_LARGEST * (_LARGEST + 1) // 2) + n * (m * (m - 1) // 2)
+        prior = priors[before : before + n * m].reshape((n, m))
+        feature = features[before : before + n * m].reshape((n, m))
+        if known[n, m]:
+            return prior, feature
+        known[n, m] = True
+    else:
+        prior, feature = np.empty((n, m)), np.empty((n, m))
+    for j in range(m):
+        az = _normaliser(j + 1, m, n, tension) / (1.0 - p0) if favour else 0.0
+        for i in range(n):
+            likely = math.exp(_feature(j + 1, i + 1, m, n) * tension) / az if favour else 1.0 / (n + use_null)
+            prior[i, j] = likely
+            feature[i, j] = _feature(j, i + 1, m, n)
+    return prior, feature
+
+
+@compiled
+def _joint(words, others, table, model, options, prior):
     """p(a_j = i, f_j) of a sentence pair: slot and probability of each link, probability of null, their sum.
 
     **Shape**: (n, m), (n, m), (m), (m).
     """
     start, key = table
-    translation, null, tension = model
+    translation, null, _ = model
     favour, use_null, p0 = options
     n, m = len(words), len(others)
     slots, joint = np.empty((n, m), np.int64), np.empty((n, m))
     silent, total = np.zeros(m), np.zeros(m)
-    uniform = 1.0 / (n + use_null)
     for j in range(m):
         if use_null:
             known = null[others[j]] if others[j] >= 0 else 1e-9
-            silent[j] = total[j] = known * (p0 if favour else uniform)
+            silent[j] = total[j] = known * (p0 if favour else 1.0 / (n + use_null))
     for i in range(n):
         for j in range(m):
             slot = np.int64(-1)
             if words[i] >= 0 and others[j] >= 0:
                 slot = find(start, key, words[i], others[j])
             slots[i, j] = slot
-            joint[i, j] = translation[slot] if slot >= 0 else 1e-9
-    for j in range(m):
-        az = _normaliser(j + 1, m, n, tension) / (1.0 - p0) if favour else 0.0
-        for i in range(n):
-            joint[i, j] *= math.exp(_feature(j + 1, i + 1, m, n) * tension) / az if favour else uniform
+            joint[i, j] = (translation[slot] if slot >= 0 else 1e-9) * prior[i, j]
             total[j] += joint[i, j]
     return slots, joint, silent, total
 
@@ -177,7 +209,7 @@ def _joint(words, others, table, model, options):
 def expectations(given, generated, table, model, options, counts, null_counts):
     """E-step: adds up expected counts; returns the feature's sum and the log-likelihood."""
     feature = likelihood = part = part_likelihood = 0.0
-    buffer = 0
+    buffer, room = 0, _room()
     for s in filled(given, generated, 0, len(given[1]) - 1):
         _, _, words, others = sides_of(given, generated, s)
         if s // _BUFFER != buffer:
@@ -185,8 +217,9 @@ def expectations(given, generated, table, model, options, counts, null_counts):
             feature += part
             likelihood += part_likelihood
             part = part_likelihood = 0.0
-        slots, joint, silent, total = _joint(words, others, table, model, options)
-        n, m = joint.shape
+        n, m = len(words), len(others)
+        prior, features = _positions(n, m, model[2], options, room)
+        slots, joint, silent, total = _joint(words, others, table, model, options, prior)
         own = 0.0
         for j in range(m):
             whole = total[j]
@@ -195,7 +228,7 @@ def expectations(given, generated, table, model, options, counts, null_counts):
             for i in range(n):
                 p = joint[i, j] / whole
                 counts[slots[i, j]] += p
-                part += _feature(j, i + 1, m, n) * p
+                part += features[i, j] * p
             own += math.log(whole)
         part_likelihood += own
     return feature + part, likelihood + part_likelihood
@@ -204,9 +237,11 @@ def expectations(given, generated, table, model, options, counts, null_counts):
 @compiled
 def decode(given, generated, table, model, options, best, probability, scores):
     """Each generated word's best given word, −1 for null; null wins ties, then the first given word."""
+    room = _room()
     for s in filled(given, generated, 0, len(given[1]) - 1):
         _, b, words, others = sides_of(given, generated, s)
-        _, joint, silent, total = _joint(words, others, table, model, options)
+        prior, _ = _positions(len(words), len(others), model[2], options, room)
+        _, joint, silent, total = _joint(words, others, table, model, options, prior)
         for j in range(len(others)):
             top, at = (silent[j], -1) if options[1] else (-1.0, -1)
             for i in range(len(words)):
@@ -221,9 +256,12 @@ def decode(given, generated, table, model, options, best, probability, scores):
 def agreeing(source, target, forward, reverse, options, threshold, first, last):
     """Links of the sentences ``first`` to ``last`` − 1 whose posteriors in both directions agree."""
     found, used = empty_links(1024), 0
+    ahead_room, back_room = _room(), _room()
     for s in filled(source, target, first, last):
         _, _, words, others = sides_of(source, target, s)
-        _, ahead, _, total = _joint(words, others, forward[0], forward[1], options)
-        _, back, _, back_total = _joint(others, words, reverse[0], reverse[1], options)
+        prior, _ = _positions(len(words), len(others), forward[1][2], options, ahead_room)
+        back_prior, _ = _positions(len(others), len(words), reverse[1][2], options, back_room)
+        _, ahead, _, total = _joint(words, others, forward[0], forward[1], options, prior)
+        _, back, _, back_total = _joint(others, words, reverse[0], reverse[1], options, back_prior)
         found, used = agree(s, ahead / total, (back / back_total).T, threshold, found, used)
     return found[0][:used], found[1][:used], found[2][:used], found[3][:used]

@@ -65,15 +65,16 @@ def _both_directions(
     then: Callable[[Side, Side, DiagonalOptions, ibm2.DiagonalDirection], T],
 ) -> tuple[T, ...]:
     """What ``then`` makes of the trained forward and reverse model; large ones are trained one at a time."""
-    forward = [PairTable.of(source, target)]
+    few = int(source.lengths @ target.lengths) <= ibm2.MOST_PAIRS  # distinct ones are fewer still
+    forward = [] if few else [PairTable.of(source, target)]
 
     def run(reverse: bool) -> T:
         given, generated = (target, source) if reverse else (source, target)
-        table = PairTable.of(given, generated) if reverse else forward.pop()
+        table = PairTable.of(given, generated) if reverse or few else forward.pop()
         model = ibm2.estimate(given, generated, table, options, reverse=reverse)
         return then(given, generated, options, model)
 
-    with ThreadPoolExecutor(workers if len(forward[0]) <= ibm2.MOST_PAIRS else 1) as pool:
+    with ThreadPoolExecutor(workers if few or len(forward[0]) <= ibm2.MOST_PAIRS else 1) as pool:
         return tuple(pool.map(run, (False, True)))
 
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import IO, Any, TypeVar, cast
 
 import numpy as np
-import pyarrow as pa
 
 from isoglot.errors import InputError
 from isoglot.runs.records import parse_object
@@ -30,14 +29,19 @@ CHUNK_LINES = 16_384
 CHUNK_BYTES = 4 << 20
 _BLOCK = 1 << 20
 _LONGEST = 64 << 20
+
+
+def _zstandard(handle: IO[bytes]) -> Any:
+    import pyarrow as pa  # noqa: PLC0415 - slow to import, and few files are packed so
+
+    return pa.CompressedInputStream(pa.PythonFile(handle, "r"), "zstd")
+
+
 _PACKED: dict[str, tuple[bytes, Callable[[IO[bytes]], Any]]] = {
     ".gz": (b"\x1f\x8b", lambda handle: gzip.GzipFile(fileobj=handle)),
     ".bz2": (b"BZh", bz2.BZ2File),
     ".xz": (b"\xfd7zXZ\x00", lzma.LZMAFile),
-    ".zst": (
-        b"\x28\xb5\x2f\xfd",
-        lambda handle: pa.CompressedInputStream(pa.PythonFile(handle, "r"), "zstd"),
-    ),
+    ".zst": (b"\x28\xb5\x2f\xfd", _zstandard),
 }
 """First bytes of each kind of packed file, and what unpacks it."""
 
@@ -194,7 +198,7 @@ class LineFile:
     def _read(self, line: int) -> bytes:
         try:
             # not read(): a damaged file would take with it all that was unpacked before the damage
-            size = min(_BLOCK, 1 << 16) if isinstance(self._stream, pa.NativeFile) else _BLOCK
+            size = _BLOCK if isinstance(self._stream, io.BufferedIOBase) else min(_BLOCK, 1 << 16)
             return cast("bytes", self._stream.read1(size))  # type: ignore[attr-defined]
         except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
             raise InputError(

@@ -11,9 +11,6 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from isoglot.corpus.read.line_files import (
     CHUNK_LINES,
     ByteCounter,
@@ -102,6 +99,9 @@ def _csv_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -> Iterat
 
 def _parquet_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -> Iterator[Chunk]:
     """Batches of the columns that are asked for; errors give the row for the line."""
+    import pyarrow as pa  # noqa: PLC0415 - slow to import, and no other format needs it
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
     try:
         with Path(source.path).open("rb") as handle, pq.ParquetFile(handle) as file:
             names = file.schema_arrow.names
