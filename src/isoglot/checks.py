@@ -143,7 +143,9 @@ def mistakes_of(error: ValidationError, known: Iterable[str] = ()) -> list[Mista
     several = {
         place
         for place, (first, *more) in found.items()
-        if more or (isinstance(first.given, dict) and first.kind.endswith("_type"))
+        if more
+        or first.kind == "too_short"  # its items are what is wrong
+        or (isinstance(first.given, dict) and first.kind.endswith("_type"))
     }
     return [_one(branches) for place, branches in found.items() if place not in inside & several]
 

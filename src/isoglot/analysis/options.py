@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from isoglot.options import Options, option
+from isoglot.options import Options, Seed, option
 
 _Id = Annotated[int, Field(ge=0)]
 _GOLD = "Gold links with their words (JSON lines: src, tgt, sure, possible)"
@@ -23,7 +23,7 @@ class Subset(Options):
     share: float = option(
         ..., "Score a share of the pairs, as the paper's code does: 0.4.", flags=["--subset"], gt=0, le=1
     )
-    seed: int = option(0, "Seed of --subset; 42 in the paper's code, which draws in the same way.")
+    seed: Seed = option(0, "Seed of --subset; 42 in the paper's code, which draws in the same way.")
     candidates: Literal["drawn", "all"] = option("drawn", "With --subset: targets to search.")
 
 
@@ -79,7 +79,7 @@ class Projection(Options):
     method: Literal["tsne", "pca"] = option(
         "tsne", "Projection; tsne needs scikit-learn.", flags=["--method", "-m"]
     )
-    seed: int = option(0, "Seed of t-SNE, which starts from the principal components.")
+    seed: Seed = option(0, "Seed of t-SNE, which starts from the principal components.")
 
 
 class MapRequest(Options):
@@ -174,5 +174,5 @@ class GeometryRequest(Options):
     neighbours: int = option(10, "Neighbours that make a hub.", flags=["-k"], ge=1)
     sentences: int = option(1000, "Sentence pairs that are read.", ge=2)
     limit: int = option(5000, "Vectors of each language, drawn at random.", ge=2)
-    seed: int = option(0, "Seed of that draw.")
+    seed: Seed = option(0, "Seed of that draw.")
     name: str = option("geometry", "Name of the figures; the measure follows it.", min_length=1)

@@ -9,13 +9,12 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from pydantic import Field
 
 from isoglot.checks import is_number
 from isoglot.cli.console import Console, print_table
 from isoglot.cli.flags import Reporting, with_flags
 from isoglot.errors import ConfigurationError
-from isoglot.options import Options, option
+from isoglot.options import Options, Seed, option
 
 if TYPE_CHECKING:
     from isoglot.studies.demo import Demo
@@ -37,7 +36,7 @@ class StudyOptions(Options):
         "Cells by ROW, COLUMN or ROW:COLUMN ('XLM*:pos.*'), or the k-th of n parts of the encoders.",
         metavar="CELLS|K/N",
     )
-    seeds: tuple[Annotated[int, Field(ge=0)], ...] | None = option(
+    seeds: tuple[Seed, ...] | None = option(
         None, "Seeds in place of the scale's: 1,2,3.", commas=True, min_length=1
     )
     settings: dict[str, Any] = option(
@@ -208,7 +207,7 @@ class DemoOptions(Options):
 
     out: Path = option(Path("runs/demo"), "Folder to write; nothing is done twice.", flags=["--out", "-o"])
     steps: int | None = option(None, "Optimiser steps of each pre-training; by default 800.", ge=1)
-    seed: int = option(1, "Seed of the generated text and of all runs.", ge=0)
+    seed: Seed = option(1, "Seed of the generated text and of all runs.")
     workers: int | None = option(
         None, "Processes of one thread each; by default one per core, four at most.", ge=1, le=1024
     )

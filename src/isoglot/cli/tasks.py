@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from pydantic import Field
 
 from isoglot.cli.console import Console, print_table
 from isoglot.cli.flags import Running, with_flags
 from isoglot.finetuning.options import EvaluateOptions, Measuring, task_with_settings
-from isoglot.options import Options, option
+from isoglot.options import Options, Seed, option
 
 if TYPE_CHECKING:
     from isoglot.results import Result
@@ -44,7 +43,7 @@ class Training(Options):
     """Settings of fine-tuning."""
 
     preset: str = option("xtreme", "Paper whose settings hold: xtreme, weam, ppa, align_mlm or xlm_align.")
-    seeds: tuple[Annotated[int, Field(ge=0)], ...] = option(
+    seeds: tuple[Seed, ...] = option(
         (1,), "Seed; 1,2,3 for three runs.", flags=["--seed"], commas=True, min_length=1
     )
     epochs: float | None = option(None, "Epochs of training; by default the preset's.")

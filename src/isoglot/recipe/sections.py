@@ -7,9 +7,18 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from isoglot.checks import Mistake, did_you_mean, mistakes_of
+from isoglot.options import Seed, fits
 from isoglot.recipe.document import Document, Location, dump_yaml
 
 LENGTH_NEEDED = "it needs exactly one of `epochs: {stream: NAME, count: 2}` and `steps: 1000`"
@@ -19,12 +28,14 @@ class _Section(BaseModel):
     """A section whose keys are all known here."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    _fits = field_validator("*")(fits)
 
 
 class _OpenSection(BaseModel):
     """A section that hands its other keys on; whoever takes them checks them."""
 
     model_config = ConfigDict(frozen=True, extra="allow", strict=True)
+    _fits = field_validator("*")(fits)
     one_of: ClassVar[tuple[str, ...]] = ()
 
     @property
@@ -189,7 +200,7 @@ class Recipe(_Section):
     """
 
     name: str
-    seed: Annotated[int, Field(ge=0)] = 1
+    seed: Seed = 1
     model: ModelSection
     tokenizer: TokenizerSection | None = None
     streams: Annotated[dict[str, StreamSection], Field(min_length=1)]

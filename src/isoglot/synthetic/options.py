@@ -3,6 +3,7 @@
 from isoglot.options import Options, option
 
 _ROWS = "How much (0: none)"
+_MOST = 10_000_000  # all rows of a file are in memory
 
 
 class WorldRequest(Options):
@@ -10,14 +11,14 @@ class WorldRequest(Options):
 
     seed: int = option(0, "Seed of the world and of everything drawn from it.")
     size: int | None = option(None, "Number of lexemes; by default all.", ge=200)
-    text: int = option(20_000, "Lines of text to train on.", group=_ROWS, ge=0)
-    pos: int = option(4_000, "Trees to train on.", group=_ROWS, ge=0)
-    ner: int = option(4_000, "Sentences with names to train on.", group=_ROWS, ge=0)
-    nli: int = option(12_000, "Inference pairs to train on.", group=_ROWS, ge=0)
-    paws: int = option(8_000, "Paraphrase pairs to train on.", group=_ROWS, ge=0)
-    qa: int = option(4_000, "Questions to train on.", group=_ROWS, ge=0)
-    dev: int = option(500, "Development rows of each kind.", group=_ROWS, ge=0)
-    test: int = option(1_000, "Test rows of each kind.", group=_ROWS, ge=0)
+    text: int = option(20_000, "Lines of text to train on.", group=_ROWS, ge=0, le=_MOST)
+    pos: int = option(4_000, "Trees to train on.", group=_ROWS, ge=0, le=_MOST)
+    ner: int = option(4_000, "Sentences with names to train on.", group=_ROWS, ge=0, le=_MOST)
+    nli: int = option(12_000, "Inference pairs to train on.", group=_ROWS, ge=0, le=_MOST)
+    paws: int = option(8_000, "Paraphrase pairs to train on.", group=_ROWS, ge=0, le=_MOST)
+    qa: int = option(4_000, "Questions to train on.", group=_ROWS, ge=0, le=_MOST)
+    dev: int = option(500, "Development rows of each kind.", group=_ROWS, ge=0, le=_MOST)
+    test: int = option(1_000, "Test rows of each kind.", group=_ROWS, ge=0, le=_MOST)
 
     def rows(self, kind: str, split: str) -> int:
         """How many rows a file has."""
