@@ -28,6 +28,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from transformers import BertConfig, BertModel, BertTokenizerFast
 
 from isoglot.align.embedding.aligner import EmbeddingAligner
+from isoglot.align.embedding.options import EmbeddingOptions
 from isoglot.align.embedding.piece_states import Pieces, PieceStates, cut_words, layer_states
 
 Pair = tuple[list[str], list[str]]
@@ -163,6 +164,16 @@ def single_pair(aligner: EmbeddingAligner, pairs: list[Pair]) -> list[float]:
     return result
 
 
+def linking_by(aligner: EmbeddingAligner, method: str) -> EmbeddingAligner:
+    """The aligner with another method, of the same layer and precision, both sentences encoded alone."""
+    own = aligner.options
+    return aligner.with_options(
+        EmbeddingOptions.build(
+            method=method, layer=own.layer, dtype=own.dtype, device=own.device, encode="separate"
+        )
+    )
+
+
 def linking(aligner: EmbeddingAligner, pairs: list[Pair], methods: tuple[str, ...], repeats: int) -> None:
     """What comes before and after the encoder, in milliseconds a pair."""
     sentences = [words for pair in pairs for words in pair]
@@ -174,7 +185,7 @@ def linking(aligner: EmbeddingAligner, pairs: list[Pair], methods: tuple[str, ..
         embeddings = aligner.options.model_copy(update={"layer": 0})
         states = encode(aligner.with_options(embeddings), pieces)  # any layer's states cost the same to link
         for method in methods:
-            own = aligner.with_options(aligner.options.model_copy(update={"method": method}))
+            own = linking_by(aligner, method)
             seconds = timed(lambda own=own: own._extract(states, pieces) and [], repeats)[1]
             print(f"{f'linking by {method}':44s} {seconds * per_pair:8.3f} ms a pair", flush=True)
 
@@ -228,7 +239,7 @@ def speeds(folder: Path, pairs: list[Pair], options: argparse.Namespace, device:
         base = EmbeddingAligner(folder, layer=options.layer, dtype=dtype, device=device)
         alone = timed(encoder_only(base, pairs), options.repeats)[1]
         for method in ("argmax", "itermax", "softmax"):
-            own = base.with_options(base.options.model_copy(update={"method": method}))
+            own = linking_by(base, method)
             links, seconds = found[method, dtype] = timed(run_isoglot(own, pairs), options.repeats)
             note = f"{100 * max(0.0, 1 - alone / seconds):.0f} % outside the encoder"
             if dtype == "bfloat16":

@@ -158,7 +158,7 @@ def test_a_spoilt_file(
         assert max(map(len, told(done).splitlines())) < 2000
 
 
-VALUES = ("nan", "../x", "", "=", "-1e400", "1,", "9" * 400, "x" * 5000)
+VALUES = ("nan", "../x", "", ".", "=", "-1e400", "1,", "9" * 400, "x" * 5000)
 
 
 def every_flag() -> Iterator[Any]:

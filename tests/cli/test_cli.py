@@ -258,6 +258,8 @@ def test_a_mistake_exits_with_2_without_traceback_and_output(
         (("pretrain", tiny_recipe, "--out", out, "--set", "sed=3"), "did you mean 'seed'"),
         (("pretrain", "tlmm", "--out", out), "did you mean 'tlm'"),
         (("inspect", tmp_path / "none.yaml"), "no such file"),
+        (("prepare", path, "--out", ""), "--out '': an empty value given"),
+        (("prepare", path, "--out="), "--out=: an empty value given"),
     )
     for arguments, message in cases:
         result = isoglot(*arguments)

@@ -4,6 +4,7 @@ import contextlib
 import errno
 import os
 import sys
+from itertools import pairwise
 from typing import Any
 
 import typer
@@ -21,7 +22,7 @@ from isoglot.cli import (
     tasks,
 )
 from isoglot.cli.help import add_commands, name_of
-from isoglot.errors import IsoglotError
+from isoglot.errors import ConfigurationError, IsoglotError
 from isoglot.runs.disk import disk_problem
 
 _COMMANDS: dict[Any, str] = {
@@ -49,6 +50,14 @@ _COMMANDS: dict[Any, str] = {
 
 
 class _InOrder(TyperGroup):
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse empty values, most often a shell variable that is not set: click takes one for the current folder."""
+        for before, given in pairwise(["isoglot", *args]):
+            if not given or (given.startswith("--") and given.endswith("=")):
+                place = given or f"{before} ''"
+                raise ConfigurationError(f"{place}: an empty value given; give one, or leave the option out")
+        return super().parse_args(ctx, args)
+
     def list_commands(self, ctx: Any) -> list[str]:
         """The commands in the order of the work; Typer puts groups last."""
         return [name_of(command) for command in _COMMANDS]

@@ -302,4 +302,4 @@ def _overlap(one: Iterable[Sequence[Any]], other: Iterable[Sequence[Any]]) -> bo
 
 def _journal(out: Path) -> Path:
     """Beside the results: which evaluations they are whole of, each with what its rows tell and what it was made of."""
-    return out.with_name(f".{out.name}.done")
+    return out.parent / f".{out.name}.done"
