@@ -65,6 +65,7 @@ bench: $(STAMP)  ## every benchmark at a size that only shows that it runs
 	$(VENV)/bin/python benchmarks/objectives.py --quick --rounds 1
 	$(VENV)/bin/python benchmarks/aligners.py --quick
 	$(VENV)/bin/python benchmarks/translate_and_copy.py --quick
+	$(VENV)/bin/python benchmarks/statistical.py --generated --pairs 2000 --runs 1
 
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) $(VENV)-lowest dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

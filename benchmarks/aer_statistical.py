@@ -31,7 +31,6 @@ METHODS = {
     "fast_align": ("fast_align", {}),
     "hmm": ("hmm", {}),
     "hmm, no prefixes": ("hmm", {"prefix_length": 0}),
-    "hmm, no agreement": ("hmm", {"agreement": False}),
 }
 WORD = regex.compile(r"[\w\p{M}]+|[^\w\s]")
 CODEPOINT_WORD = regex.compile(r"(?:\w(?<!\p{M}))+|[^\w\s]|\p{M}")
