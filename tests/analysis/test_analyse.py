@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from safetensors.torch import save_file
 
 from isoglot.align.embedding.aligner import EmbeddingAligner
+from isoglot.align.embedding.options import EmbeddingOptions
 from isoglot.align.options import Gold, scoring_of
 from isoglot.align.score_file import score_layers
 from isoglot.analysis.analyse import Job, analyse_alignment, asked_layers, corpus_rows
@@ -42,6 +43,7 @@ from isoglot.report.figure_files import EmbeddingMap, Lines, Scatter, read_figur
 from isoglot.report.render import render
 from isoglot.report.viewer import read_alignments
 from isoglot.results import read
+from isoglot.tasks import build_task
 from isoglot.testing import tiny_lexicon, tiny_model, tiny_tokenizer
 
 
@@ -131,6 +133,32 @@ def test_layers_are_those_of_score_and_their_mean(world: Path, tmp_path: Path) -
     (path,) = one
     assert (figure(path).series[0].label, figure(path).series[0].x) == ("after", [1, 3])
     assert figure(path).better == "higher"
+
+
+def test_error_rates_are_of_float32_unless_a_precision_is_given(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`auto` is bfloat16 on some processors, and the last digits would tell which one measured."""
+    asked: list[str] = []
+
+    def choose(
+        aligner: EmbeddingAligner, options: EmbeddingOptions, own: Any = EmbeddingAligner._choose
+    ) -> None:
+        asked.append(options.dtype)
+        own(aligner, options)
+
+    monkeypatch.setattr(EmbeddingAligner, "_choose", choose)
+    model, gold = str(world / "after" / "checkpoint"), str(world / "en-xx.jsonl")
+    for given, wanted in (({}, "float32"), ({"dtype": "bfloat16"}, "bfloat16")):
+        task = build_task("word_alignment", [gold], **({"aligner": given} if given else {}))
+        task.measure(model, task.load("en-xx", "test"), language="en-xx")
+        score_layers(Gold(gold=gold), scoring_of(model=model, layers="1", **given))
+        analyse_layers(
+            Job([world / "after"], out=tmp_path / wanted),
+            LayersRequest(gold=[gold], layers="1", settings=given),
+        )
+        assert set(asked) == {wanted}
+        asked.clear()
 
 
 def test_alignments_to_look_at_hold_links_and_gold(world: Path, tmp_path: Path) -> None:

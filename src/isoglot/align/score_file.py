@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.align.alignment import Alignment
+from isoglot.align.embedding.options import MEASURED
 from isoglot.align.files.formats import LinkFile, read_links
 from isoglot.align.options import FileScoring, Gold, LayerScoring
 from isoglot.align.scoring import AlignmentScore, GoldAlignment, require_sure, score
@@ -113,7 +114,8 @@ def score_layers(gold: Gold, wanted: LayerScoring) -> list[tuple[int, AlignmentS
     from isoglot.align.files.gold import gold_pairs  # noqa: PLC0415
 
     pairs = gold_pairs(gold.gold, name=gold.gold_format, base=gold.gold_base)
-    aligner = EmbeddingAligner(wanted.model, options=wanted.options.model_copy(update={"layer": 0}))
+    unset = {name: value for name, value in MEASURED.items() if name not in wanted.options.model_fields_set}
+    aligner = EmbeddingAligner(wanted.model, options=wanted.options.model_copy(update={"layer": 0, **unset}))
     found = layer_error(aligner, pairs, layers=layer_numbers(wanted.layers))
     return list(found.items())
 

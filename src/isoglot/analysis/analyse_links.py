@@ -9,7 +9,7 @@ from typing import Any
 
 from isoglot.align.embedding.aligner import EmbeddingAligner
 from isoglot.align.embedding.layer_error import layer_error
-from isoglot.align.embedding.options import EmbeddingOptions
+from isoglot.align.embedding.options import MEASURED, EmbeddingOptions
 from isoglot.align.files.gold import gold_file
 from isoglot.analysis.analyse import Job, asked_layers
 from isoglot.analysis.options import AlignmentsRequest, LayersRequest
@@ -21,7 +21,9 @@ _PAIR = re.compile(r"(?<![A-Za-z])([a-z]{2,3})-([a-z]{2,3})(?![A-Za-z])")
 
 def analyse_layers(job: Job, request: LayersRequest) -> list[Path]:
     """A figure of AER by layer for each gold file, and of their mean where there are several (XLM-Align, Fig. 2)."""
-    options = {m: EmbeddingOptions.build(**{"method": m, **request.settings}) for m in request.methods}
+    options = {
+        m: EmbeddingOptions.build(**{"method": m, **MEASURED, **request.settings}) for m in request.methods
+    }
     names = [_title(path) for path in request.gold]
     if len(set(names)) < len(names):
         raise ConfigurationError(f"gold files of one name given ({', '.join(names)}); rename one")

@@ -9,6 +9,7 @@ from datasets import Dataset
 from isoglot.align.alignment import Alignment
 from isoglot.align.embedding.aligner import EmbeddingAligner
 from isoglot.align.embedding.choice import with_kept
+from isoglot.align.embedding.options import MEASURED
 from isoglot.align.files.gold import gold_file
 from isoglot.align.scoring import GoldAlignment, score
 from isoglot.corpus.labelled.places import DataSource, Place
@@ -70,7 +71,12 @@ class WordAlignmentTask:
     ) -> tuple[dict[str, float], Predictions]:
         """Scores, and Pharaoh lines; with the task's own options, see :meth:`for_checkpoint`."""
         del language
-        options = {"method": self.method or "itermax", "layer": self.layer, **(self.aligner or {})}
+        options = {
+            "method": self.method or "itermax",
+            "layer": self.layer,
+            **MEASURED,
+            **(self.aligner or {}),
+        }
         aligner = EmbeddingAligner(checkpoint, **options)
         pairs = list(zip(dataset["source_words"], dataset["target_words"], strict=True))
         found: list[Alignment] = []
