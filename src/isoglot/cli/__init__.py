@@ -53,7 +53,7 @@ class _InOrder(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse empty values, most often a shell variable that is not set: click takes one for the current folder."""
         for before, given in pairwise(["isoglot", *args]):
-            if not given or (given.startswith("--") and given.endswith("=")):
+            if not given or (given.startswith("--") and given.find("=") == len(given) - 1):
                 place = given or f"{before} ''"
                 raise ConfigurationError(f"{place}: an empty value given; give one, or leave the option out")
         return super().parse_args(ctx, args)
