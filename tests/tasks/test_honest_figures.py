@@ -7,7 +7,7 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
-from datasets import Dataset
+from datasets import Dataset, DatasetDict
 
 from isoglot.cli.tasks import _wide
 from isoglot.corpus.labelled.questions import read_questions
@@ -16,6 +16,7 @@ from isoglot.errors import ConfigurationError, InputError
 from isoglot.finetuning.data import dev_sets, training_rows
 from isoglot.finetuning.evaluate import evaluate
 from isoglot.finetuning.finetune import finetune
+from isoglot.finetuning.inputs import identify
 from isoglot.finetuning.options import EvaluateOptions, FinetuneOptions
 from isoglot.results import Result
 from isoglot.schema import SPAN
@@ -132,6 +133,21 @@ def test_training_data_are_no_dev_data_unless_named_so(tmp_path: Path) -> None:
         dev_sets(build_task("xnli", [own]), ["de"], FinetuneOptions.build(), {})
 
 
+def test_a_data_set_has_its_own_splits(tmp_path: Path) -> None:
+    part = Dataset.from_list([{"first": "a", "second": "b", "label": "0", "language": "de"}])
+    part.save_to_disk(tmp_path / "one")
+    DatasetDict({"train": part, "validation": part}).save_to_disk(tmp_path / "divided")
+    one, divided, hub = (
+        build_task("xnli", [str(p)]) for p in (tmp_path / "one", tmp_path / "divided", "hub")
+    )
+    assert [task.data.has_dev("de") for task in (one, divided, hub)] == [False, True, True]
+    assert [identify(t, "de", "train") == identify(t, "de", "dev") for t in (one, divided, hub)] == [
+        True,
+        False,
+        False,
+    ]
+
+
 @pytest.fixture
 def encoder(tmp_path: Path) -> Path:
     tokenizer = tiny_tokenizer("bert")
@@ -171,11 +187,12 @@ def test_a_test_on_training_data_is_told(encoder: Path, tmp_path: Path) -> None:
         encoder, build_task("xnli", [f"{files[0]}#0:50%"]), language="en", train=train, out=tmp_path / "r"
     )
     told = []
-    for spec in (f"{files[0]}#25:75%", f"{files[0]}#50:100%", files[1]):
+    first = f"{files[0]}#25:75%"
+    for spec, language in ((first, "en"), (first, "de"), (f"{files[0]}#50:100%", "en"), (files[1], "en")):
         reporter = Mock()
-        evaluate(out, build_task("xnli", [spec]), languages=["en"], progress=reporter)
+        evaluate(out, build_task("xnli", [spec]), languages=[language], progress=reporter)
         told.append("training data of this model" in str(reporter.note.call_args_list))
-    assert told == [True, False, False]
+    assert told == [True, False, False, False]
 
 
 def test_checkpoints_of_one_name_are_no_seeds() -> None:

@@ -98,7 +98,7 @@ def training_rows(
                     f"translations with --language, the originals' with --set pivot={code}"
                 )
             own, originals = numbered(own, load_rows(task, options.pivot, "train"))
-        if options.dev_fraction and not has_dev(task, code):
+        if options.dev_fraction and not task.data.has_dev(code):
             own, held_out[code] = hold_out(
                 own, options.dev_fraction, group=group_column(own, task.group), seed=seed
             )
@@ -110,17 +110,6 @@ def training_rows(
         parts = _renumbered(parts)
     joined = parts[0] if len(parts) == 1 else concatenate_datasets([p.select_columns(shared) for p in parts])
     return joined, held_out
-
-
-def has_dev(task: TrainableTask, language: str) -> bool:
-    """Whether there are development data: named as such, or others than the training data."""
-    data = task.data
-    if not data.has(language, "dev"):
-        return False
-    named = any(spec.startswith("dev=") for spec in data.specs)
-    return (
-        named or not data.has(language, "train") or data.find(language, "dev") != data.find(language, "train")
-    )
 
 
 def dev_sets(
@@ -136,7 +125,7 @@ def dev_sets(
                 "select=joint given, which needs the languages to choose by: --set select_languages=en,de,es"
             )
         wanted = list(options.select_languages)
-    missing = [code for code in wanted if code not in held_out and not has_dev(task, code)]
+    missing = [code for code in wanted if code not in held_out and not task.data.has_dev(code)]
     if missing:
         raise ConfigurationError(
             f"no dev data for {', '.join(map(repr, missing))} to choose the checkpoint by ({task.data.describe()}); "

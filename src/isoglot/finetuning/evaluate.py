@@ -2,7 +2,7 @@
 
 import copy
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -153,12 +153,7 @@ class _Measure:
                 )
 
     def __call__(self, language: str, split: str, dataset: Dataset) -> list[Result]:
-        learned = (part for data in self.about.get("trained_on", ()) for part in data)
-        told = (
-            " (training data of this model)"
-            if _overlap(learned, identify(self.task, language, split))
-            else ""
-        )
+        told = " (training data of this model)" if self._trained_on(language, split) else ""
         self.report.note(f"{self.task.name} {language} {split}{told}")
         step = partial(self.report.progress, f"{self.task.name} {language}")
         if isinstance(self.task, TrainableTask):
@@ -190,15 +185,25 @@ class _Measure:
             submission.write(self.options.predictions, self.task, language, split, predictions)
         return self._kept(language, split, rows)
 
+    def _trained_on(self, language: str, split: str) -> bool:
+        """Whether the model was fine-tuned on a part of these data."""
+        if language not in self.about.get("languages", ()):
+            return False
+        learned = [part for data in self.about.get("trained_on", ()) for part in data]
+        pairs = product(learned, identify(self.task, language, split))
+        return any(one[0] == other[0] and one[1] < other[2] and other[1] < one[2] for one, other in pairs)
+
     def known(self, language: str, split: str) -> list[Result]:
         """Rows that an earlier call wrote for the same checkpoint, task options and data."""
         out = self.options.out
         if out is None or not _journal(out).is_file():
             return []
         wanted = self._measured(language, split)
-        lines = [line.split() for line in _journal(out).read_text(encoding="utf-8").splitlines()]
-        keys = [key for what, *key in lines if what == key_of(wanted)]
-        if keys[-1:] != [[self._key(language, split)]]:  # never measured, or on other data since
+        lines = _journal(out).read_text(encoding="utf-8").splitlines()
+        made_of = dict(line.partition(" ")[::2] for line in lines)  # the last of each counts
+        if made_of.get(key_of(wanted)) != self._key(
+            language, split
+        ):  # never measured, or on other data since
             return []
         latest = {
             row.metric: row
@@ -293,11 +298,6 @@ def require_one_process(command: str, work: str) -> None:
         raise ConfigurationError(
             f"{command} given to torchrun, but it {work} in one process; start it without torchrun"
         )
-
-
-def _overlap(one: Iterable[Sequence[Any]], other: Iterable[Sequence[Any]]) -> bool:
-    """Whether any place of one list, as :func:`identify` gives them, has a part of one of the other."""
-    return any(a[0] == b[0] and a[1] < b[2] and b[1] < a[2] for a, b in product(one, other))
 
 
 def _journal(out: Path) -> Path:

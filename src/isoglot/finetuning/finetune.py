@@ -14,7 +14,7 @@ from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.errors import ConfigurationError
-from isoglot.finetuning.data import dev_sets, has_dev, training_rows
+from isoglot.finetuning.data import dev_sets, training_rows
 from isoglot.finetuning.inputs import describe_task, identify
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.finetuning.train import Outcome, TrainingData, train_head
@@ -124,7 +124,7 @@ class FineTuning:
         """Everything that the result depends on."""
         options = self.options
         chosen_by = {"source": self.languages, "joint": options.select_languages, "last": ()}[options.select]
-        own_dev = [code for code in chosen_by if has_dev(self.task, code)]
+        own_dev = [code for code in chosen_by if self.task.data.has_dev(code)]
         return {
             "checkpoint": origin(self.source),
             "task": describe_task(self.task),

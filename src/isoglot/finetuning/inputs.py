@@ -53,9 +53,12 @@ def identify(task: Task, language: str, split: str) -> list[tuple[str, float, fl
     """The content of each place of a language and split, and the part of it that is taken.
 
     Where a file is does not count, what is in it does: a moved file is the same, an edited one another. Data sets of
-    the hub go by their names.
+    the hub go by their names, and splits of one data set are apart.
     """
-    return [(_content(place), place.start, place.stop) for place in places_of(task, language, split)]
+    return [
+        (f"{_content(place)} {split}" if place.divided else _content(place), place.start, place.stop)
+        for place in places_of(task, language, split)
+    ]
 
 
 def _content(place: Place) -> str:

@@ -43,6 +43,11 @@ class Place:
         return self.path == HUB or self.path.startswith(f"{HUB}:")
 
     @property
+    def divided(self) -> bool:
+        """Whether it has splits of its own: a data set of the hub, or a ``DatasetDict`` on disk."""
+        return self.on_hub or (Path(self.path) / "dataset_dict.json").is_file()
+
+    @property
     def whole(self) -> bool:
         """Whether all of it is taken."""
         return (self.start, self.stop) == (0.0, 100.0)
@@ -114,6 +119,15 @@ class DataSource:
             return bool(self.find(language, split))
         except ConfigurationError:
             return False
+
+    def has_dev(self, language: str) -> bool:
+        """Whether there are development data: named as such, or others than the training data."""
+        if not self.has(language, "dev"):
+            return False
+        named = any(spec.startswith("dev=") for spec in self.specs)
+        places = self.find(language, "dev")
+        apart = all(place.divided for place in places) or not self.has(language, "train")
+        return named or apart or places != self.find(language, "train")
 
     def _resolve(self, spec: str, language: str, split: str) -> list[Place]:
         part = _PART.search(spec)
