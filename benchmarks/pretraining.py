@@ -78,12 +78,9 @@ def main() -> None:
     parser.add_argument("--warmup", type=int, default=1, help="steps before measuring")
     parser.add_argument("--batch", type=int, default=32, help="pairs a step of the Trainer's")
     parser.add_argument("--pairs", type=int, default=20_000, help="pairs of the corpus")
-    parser.add_argument("--layers", type=int, help="fewer layers than the shape has, to try the script")
     parser.add_argument(
         "--clock", default="wall", choices=list(CLOCKS), help="wall, or the process's CPU time"
     )
-    parser.add_argument("--compile", action="store_true", help="compile isoglot's encoder")
-    parser.add_argument("--json", type=Path, help="also write the rows to this file")
     parser.add_argument(
         "--child", nargs=4, metavar=("WORK", "SHAPE", "VARIANT", "PRECISION"), help=argparse.SUPPRESS
     )
@@ -95,9 +92,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         prepare(work, args)
-        rows = [row for shape in args.shapes for row in measure(work, shape, args)]
-    if args.json:
-        args.json.write_text(json.dumps(rows, indent=1))
+        for shape in args.shapes:
+            measure(work, shape, args)
 
 
 def prepare(work: Path, args: argparse.Namespace) -> None:
@@ -121,25 +117,21 @@ def prepare(work: Path, args: argparse.Namespace) -> None:
         (work / f"pairs-{architecture}.json").write_text(json.dumps(short))
         (work / f"mean-{architecture}.json").write_text(json.dumps(sum(lengths) / len(lengths)))
     for shape in args.shapes:
-        spec = dict(SHAPES[shape])
-        if args.layers:
-            spec["num_hidden_layers"] = args.layers
+        spec = SHAPES[shape]
         tokenizer = AutoTokenizer.from_pretrained(work / f"tokenizer-{spec['architecture']}")
         load_masked_lm(spec, tokenizer=tokenizer, seed=1).save_pretrained(work / shape)
 
 
-def measure(work: Path, shape: str, args: argparse.Namespace) -> list[dict[str, Any]]:
+def measure(work: Path, shape: str, args: argparse.Namespace) -> None:
     """Every variant of one shape, printed as a table."""
     jobs = [(v, p) for p in args.precisions for v in args.variants]
     extra = [("check", "fp32"), *((v, p) for p in args.precisions for v in ("parts", "matmul"))]
-    rows = []
     print(f"\n{shape}: {SHAPES[shape]}, mean real tokens a pair {mean_length(work, shape):.1f}", flush=True)
     heads = ("variant", "format", "real tok/s", "ratio", "s/step", "tok/step", "padding", "peak GB")
     print("{:<12}{:<8}{:>12}{:>8}{:>9}{:>10}{:>9}{:>9}".format(*heads), flush=True)
     base: dict[str, float] = {}
     for variant, precision in jobs:
         row = run_child(work, shape, variant, precision, args)
-        rows.append(row)
         ratio = row["rate"] / base.setdefault(precision, row["rate"])
         print(
             f"{variant:<12}{precision:<8}{row['rate']:>12,.0f}{ratio:>7.2f}x{row['seconds']:>9.2f}"
@@ -147,9 +139,8 @@ def measure(work: Path, shape: str, args: argparse.Namespace) -> list[dict[str, 
             flush=True,
         )
     for variant, precision in extra:
-        rows.append(run_child(work, shape, variant, precision, args))
-        print(f"{variant:<12}{precision:<8}{rows[-1]['text']}", flush=True)
-    return rows
+        row = run_child(work, shape, variant, precision, args)
+        print(f"{variant:<12}{precision:<8}{row['text']}", flush=True)
 
 
 def run_child(
@@ -158,13 +149,12 @@ def run_child(
     """One variant in a process of its own, so that peaks of memory are its own."""
     options = ["--steps", args.steps, "--warmup", args.warmup, "--batch", args.batch]
     options += ["--clock", args.clock]
-    options += ["--compile"] if args.compile else []
     command = [sys.executable, __file__, *map(str, options), "--child", str(work), shape, variant, precision]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{variant} failed:\n{done.stderr}")
-    result = json.loads(done.stdout.strip().splitlines()[-1])
-    return {"shape": shape, "variant": variant, "precision": precision, **result}
+    result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return result
 
 
 def mean_length(work: Path, shape: str) -> float:
@@ -187,7 +177,7 @@ def child(work: Path, shape: str, variant: str, precision: str, args: argparse.N
         if variant == "parts":
             return parts(model, mixture, batch, collator, precision, args)
         alignment = AlignmentModel(model, {"tlm": MaskedLM(model)})
-        arguments = training_arguments(precision, args, torch_compile=args.compile)
+        arguments = training_arguments(precision, args)
         trainer = AlignmentTrainer(alignment, arguments, mixture=mixture, batch=batch, collator=collator)
         count = real_tokens
     return timed(trainer, count, args)
