@@ -10,6 +10,8 @@ from pydantic.fields import FieldInfo
 
 Label = Annotated[str, Field(min_length=1)]
 """A name that is not empty."""
+Workers = Annotated[int, Field(ge=1, le=1024)]
+"""How many processes work side by side."""
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 """What numpy takes as a seed, and with it transformers."""
 Precision = Literal["float32", "bfloat16", "float16"]

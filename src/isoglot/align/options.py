@@ -10,7 +10,7 @@ from isoglot.align.embedding.options import METHODS, AnyEmbedding, EmbeddingOpti
 from isoglot.align.statistical.options import DiagonalOptions, HmmOptions, Symmetrisation, Symmetriser
 from isoglot.checks import did_you_mean, validated
 from isoglot.errors import ConfigurationError
-from isoglot.options import Options, extra_of, fields_of, flag_of, option
+from isoglot.options import Options, Workers, extra_of, fields_of, flag_of, option
 
 _LEARNING, _ENCODER, _READING, _WRITING, _SCALE = (
     "Learning from the bitext", "With an encoder", "How to read", "How to write", "On many machines",
@@ -106,8 +106,8 @@ class Encoder(Options):
         "A run that died goes on where it stood.",
         group=_SCALE,
     )
-    workers: int | None = option(
-        None, "With --engine ray: how many encoders work at a time.", group=_SCALE, ge=1, le=1024
+    workers: Workers | None = option(
+        None, "With --engine ray: how many encoders work at a time.", group=_SCALE
     )
     part_pairs: int = option(
         16_384, "With Ray: pairs of a part; minutes of work, a multiple of a window.", flags=None

@@ -14,7 +14,7 @@ from isoglot.cli.flags import Replacing, with_flags
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.sources import Reading, sources_from
 from isoglot.errors import ConfigurationError
-from isoglot.options import Options, option
+from isoglot.options import Options, Workers, option
 
 if TYPE_CHECKING:
     from isoglot.corpus.prepare import PrepareSummary
@@ -41,9 +41,7 @@ class Languages(Options):
 class Preparing(Replacing):
     """How the command runs."""
 
-    processes: int | None = option(
-        None, "Worker processes; by default one per core.", group="Running", ge=1, le=1024
-    )
+    processes: Workers | None = option(None, "Worker processes; by default one per core.", group="Running")
     engine: Literal["local", "ray"] = option(
         "local",
         "ray: on all machines of a Ray cluster (RAY_ADDRESS; without it on this one). A run that died goes on where it "

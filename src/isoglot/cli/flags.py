@@ -127,17 +127,22 @@ def _choices(annotation: Any) -> list[str]:
     return list(get_args(inner)) if get_origin(inner) is Literal else []
 
 
+def _bare(kind: Any) -> Any:
+    """A type without the bounds that the model checks."""
+    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
+
+
 def _flag_type(field: FieldInfo) -> tuple[Any, str | None]:
     """The type that the command line reads, and how its value is written where the type does not say it."""
     if extra_of(field).get("commas"):
         return str | None, "VALUE,..."
     kind, optional = without_none(field.annotation)
+    kind = _bare(kind)
     origin = get_origin(kind)
     if origin in (dict, Mapping):
         return list[str], "NAME=VALUE"
     if origin in (tuple, list, Sequence):
-        value = get_args(kind)[0]
-        value = get_args(value)[0] if get_origin(value) is Annotated else value
+        value = _bare(get_args(kind)[0])
         return list[str if get_origin(value) is Literal else value], "VALUE"  # type: ignore[misc]
     if origin in (Union, types.UnionType, Literal):
         kind = str  # the model tells the types apart, and refuses others with what was perhaps meant

@@ -14,7 +14,7 @@ from isoglot.checks import is_number
 from isoglot.cli.console import Console, print_table
 from isoglot.cli.flags import Reporting, with_flags
 from isoglot.errors import ConfigurationError
-from isoglot.options import Options, Seed, option
+from isoglot.options import Options, Seed, Workers, option
 
 if TYPE_CHECKING:
     from isoglot.studies.demo import Demo
@@ -48,7 +48,7 @@ class StudyOptions(Options):
     form: Form = option("text", "Format of the tables.", flags=["--format", "-f"])
     keep: bool = option(False, "Keep fine-tuned weights after they are evaluated.")
     engine: Literal["local", "ray"] = option("local", "ray runs each call as a task on a Ray cluster.")
-    workers: int = option(1, "Processes of the local engine, one thread each if several.", ge=1, le=1024)
+    workers: Workers = option(1, "Processes of the local engine, one thread each if several.")
 
 
 @with_flags
@@ -208,8 +208,8 @@ class DemoOptions(Options):
     out: Path = option(Path("runs/demo"), "Folder to write; nothing is done twice.", flags=["--out", "-o"])
     steps: int | None = option(None, "Optimiser steps of each pre-training; by default 800.", ge=1)
     seed: Seed = option(1, "Seed of the generated text and of all runs.")
-    workers: int | None = option(
-        None, "Processes of one thread each; by default one per core, four at most.", ge=1, le=1024
+    workers: Workers | None = option(
+        None, "Processes of one thread each; by default one per core, four at most."
     )
     settings: dict[str, Any] = option(
         {}, "Change a size: --set alpha=1; repeatable.", flags=["--set"], metavar="SIZE=VALUE"

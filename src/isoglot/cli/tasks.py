@@ -13,7 +13,7 @@ import typer
 from isoglot.cli.console import Console, print_table
 from isoglot.cli.flags import Running, with_flags
 from isoglot.finetuning.options import EvaluateOptions, Measuring, task_with_settings
-from isoglot.options import Options, Seed, option
+from isoglot.options import Label, Options, Seed, option
 
 if TYPE_CHECKING:
     from isoglot.results import Result
@@ -131,7 +131,7 @@ class Tested(Options):
         None, "Folder for predictions in XTREME's submission format; one folder per checkpoint in it."
     )
     split: str = option("test", "Split to test on: test, dev or train.")
-    name: str | None = option(None, "Name of the task in results, for example pos_pud.", min_length=1)
+    name: Label | None = option(None, "Name of the task in results, for example pos_pud.")
     settings: dict[str, Any] = option(
         {},
         "Option of the task (--tasks lists them): --set layer=8; repeatable.",
@@ -199,10 +199,9 @@ def _wide(rows: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
     Several checkpoints of one run and seed are apart, with their hashes.
     """
     languages = list(dict.fromkeys(row.language for row in rows))
-    hashes: dict[tuple[str, int | None], list[str]] = {}
+    hashes: dict[tuple[str, int | None], set[str]] = {}
     for row in rows:
-        known = hashes.setdefault((row.run, row.seed), [])
-        known += [row.checkpoint_hash] if row.checkpoint_hash not in known else []
+        hashes.setdefault((row.run, row.seed), set()).add(row.checkpoint_hash)
     found: dict[tuple[str, str, str], dict[str, dict[int | None, float]]] = {}
     for row in rows:
         several = len(hashes[row.run, row.seed]) > 1
@@ -235,7 +234,7 @@ class Transferred(Options):
     )
     out: Path = option(..., "Folder; each run and seed has its own folder in it.", flags=["--out", "-o"])
     split: str = option("dev", "Split to test on; the paper reports dev.")
-    name: str | None = option(None, "Name of the task in results, for example pos_ewt.", min_length=1)
+    name: Label | None = option(None, "Name of the task in results, for example pos_ewt.")
     run: tuple[str, ...] = option(
         (), "Name of a run in results, once for each checkpoint; by default its own.", metavar="NAME"
     )

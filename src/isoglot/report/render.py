@@ -83,17 +83,17 @@ def _page(material: Material, scores: Scores, options: ReportOptions) -> dict[st
     curves, side = (
         [draw(chart, runs=names) for chart in charts] for charts in curve_figures(material.curves)
     )
-    warning = ""
+    warnings = []
     if scores.repeated:
         row = scores.repeated[0]
-        warning = (
+        warnings.append(
             f"{len(scores.repeated)} results were measured again with another value; the last one counts "
             f"(first: {row.run}, {row.task}, {row.language}, {row.metric})."
         )
     if scores.doubtful:
         row = scores.doubtful[0]
-        warning += (
-            f" {len(scores.doubtful)} results below 1 stand beside others in percent and are not converted "
+        warnings.append(
+            f"{len(scores.doubtful)} results below 1 stand beside others in percent and are not converted "
             f"(first: {row.run}, {row.task}, {row.language}, {row.metric} {row.value:g}); give all of them in percent."
         )
     own = [*([first] if first else []), *result_tables(scores, options.source)]
@@ -107,7 +107,8 @@ def _page(material: Material, scores: Scores, options: ReportOptions) -> dict[st
         ("all", "All results", everything.rows), ("runs", "Runs", runs.rows),
     ]  # fmt: skip
     return {
-        "title": options.title, "lead": (options.headline, summary(lines)), "cards": lines, "warning": warning.strip(),
+        "title": options.title, "lead": (options.headline, summary(lines)), "cards": lines,
+        "warning": " ".join(warnings),
         "counts": _counts(material, scores), "contents": [(anchor, title) for anchor, title, part in parts if part],
         "own": own, "beside": beside, "figures": figures, "curves": curves, "side": side, "viewers": viewers,
         "everything": everything, "runs": runs,

@@ -193,14 +193,12 @@ def collect(rows: Sequence[Result], combinations: Sequence[Combination] = ()) ->
             scores.repeated.append(row)
         seeds[row.seed] = (row.value, row.examples)
     scores.runs = list(dict.fromkeys(labels))
-    percent = {(row.task, row.split, row.metric) for row in rows if row.value > 1 or _is_own(row)}
+    foreign = [(Measure(row.task, row.split, row.metric), row) for row in rows if not _is_own(row)]
+    percent = own | {measure for measure, row in foreign if row.value > 1}
     scores.doubtful = [
         row
-        for row in rows
-        if row.metric.lower() in SHARES
-        and 0 < row.value < 1
-        and not _is_own(row)
-        and (row.task, row.split, row.metric) in percent
+        for measure, row in foreign
+        if measure in percent and row.metric.lower() in SHARES and 0 < row.value < 1
     ]
     for measure, runs in scores.values.items():
         every = [seeds for languages in runs.values() for seeds in languages.values()]

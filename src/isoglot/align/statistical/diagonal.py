@@ -18,6 +18,7 @@ _BUFFER = 10_000  # sentences whose sums the program adds up before it adds them
 _UNSIGNED = 4294967296.0
 _LARGEST = 64
 """Words a side up to which all sentences of one size share their positions' probabilities."""
+_SUM = _LARGEST * (_LARGEST + 1) // 2  # 1 + 2 + … + the largest
 
 
 @compiled
@@ -146,9 +147,8 @@ def normalise(counts, table, order, prior, probability):
 @compiled
 def _room():
     """Room for :func:`_positions` of all sizes up to :data:`_LARGEST` words a side: which it has, both results."""
-    sizes = _LARGEST * (_LARGEST + 1) // 2
     known = np.zeros((_LARGEST + 1, _LARGEST + 1), np.bool_)
-    return known, np.empty(sizes * sizes), np.empty(sizes * sizes)
+    return known, np.empty(_SUM * _SUM), np.empty(_SUM * _SUM)
 
 
 @compiled
@@ -161,7 +161,7 @@ def _positions(n, m, tension, options, room):
     known, priors, features = room
     small = n <= _LARGEST and m <= _LARGEST
     if small:
-        before = n * (n - 1) // 2 * (_LARGEST * (_LARGEST + 1) // 2) + n * (m * (m - 1) // 2)
+        before = n * (n - 1) // 2 * _SUM + n * (m * (m - 1) // 2)
         prior = priors[before : before + n * m].reshape((n, m))
         feature = features[before : before + n * m].reshape((n, m))
         if known[n, m]:

@@ -1,6 +1,7 @@
 """Codes and names that data sets use for a language."""
 
 import re
+from functools import cache
 
 _TABLE = """
 af afr afrikaans Latn|am amh amharic Ethi|ar ara|arb arabic Arab|bg bul bulgarian Cyrl|bn ben bengali Beng
@@ -43,6 +44,7 @@ def codes(language: str) -> tuple[str, ...]:
     return (language, *_THREE.get(language, ()))
 
 
+@cache
 def two_letters(language: str) -> str:
     """The ISO 639-1 code, or the code itself where there is none.
 

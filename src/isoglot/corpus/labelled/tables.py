@@ -1,6 +1,5 @@
 """Data sets that already have the columns of a task schema: JSON lines, Parquet, folders."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,20 +60,20 @@ def in_languages(table: Dataset, source: str, target: str, path: str, *, turn: b
     With ``turn`` rows from the target to the source language are turned where there are no others.
     """
     pairs = list(zip(table["source_language"], table["target_language"], strict=True))
-    known, wanted = set(pairs), (codes(source), codes(target))
-    kept = [i for i, pair in enumerate(pairs) if all(map(_is_one_of, pair, wanted))]
-    if not kept and turn and any(all(map(_is_one_of, pair[::-1], wanted)) for pair in known):
+    known = set(pairs)
+
+    def of(one: str, other: str) -> set[tuple[str, str]]:
+        return {(a, b) for a, b in known if a.lower() in codes(one) and b.lower() in codes(other)}
+
+    wanted = of(source, target)
+    if not wanted and turn and of(target, source):
         return in_languages(table.rename_columns(_TURNED), source, target, path)
-    if not kept:
+    if not wanted:
         listed = ", ".join("-".join(pair) for pair in sorted(known))
         raise InputError(
             f"holds no row from {source!r} to {target!r}; the pairs there are {listed}", path=path
         )
-    return table if len(kept) == len(table) else table.select(kept)
-
-
-def _is_one_of(code: str, wanted: Sequence[str]) -> bool:
-    return code.lower() in wanted
+    return table if wanted == known else table.select([i for i, pair in enumerate(pairs) if pair in wanted])
 
 
 def _check_answers(dataset: Dataset, path: str) -> None:
