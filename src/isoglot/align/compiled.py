@@ -9,6 +9,20 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
+from numba.np import linalg
+
+
+def _lacking() -> None:
+    raise ImportError
+
+
+# numba's array functions import scipy.linalg, a sixth of a short command's time, to know whether np.inner may call
+# BLAS. No loop here does.
+_ensure_blas, linalg.ensure_blas = linalg.ensure_blas, _lacking
+try:
+    import numba.np.arraymath
+finally:
+    linalg.ensure_blas = _ensure_blas
 
 
 def compiled(loop: Callable[..., Any]) -> Any:

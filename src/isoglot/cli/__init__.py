@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import gc
 import os
 import sys
 from itertools import pairwise
@@ -122,6 +123,7 @@ def main() -> None:
     Exit codes: 0 done; 2 a mistake of the user or a place that cannot be read or written, told in one message without a
     traceback; 130 interrupted; 1 anything else, with its traceback.
     """
+    gc.freeze()  # what the modules hold stays: no collection need look through it
     line: str | None = None
     try:
         app(prog_name="isoglot")  # also as python -m isoglot.cli: completion is of this name

@@ -75,11 +75,11 @@ def word_numbers(given: Side, generated: Side, *, reverse: bool) -> npt.NDArray[
     for place, side in enumerate(sides):
         newest = np.maximum.accumulate(side.ids) if len(side.ids) else side.ids
         token = np.flatnonzero(np.diff(newest, prepend=-1))
-        sentence = np.searchsorted(side.offsets, token, side="right")
-        firsts += [(s, place, w) for s, w in zip(sentence.tolist(), side.words, strict=True)]
+        firsts.append(2 * np.searchsorted(side.offsets, token, side="right") + place)
+    words = [*sides[0].words, *sides[1].words]
     numbers: dict[str, int] = {"<eps>": 1, "|||": 2}
-    for _, _, word in sorted(firsts, key=lambda first: first[:2]):
-        numbers.setdefault(word, len(numbers) + 1)
+    for at in np.argsort(np.concatenate(firsts), kind="stable").tolist():
+        numbers.setdefault(words[at], len(numbers) + 1)
     return np.array([numbers[word] for word in generated.words], np.int64)
 
 
