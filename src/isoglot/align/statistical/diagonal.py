@@ -179,16 +179,17 @@ def _positions(n, m, tension, options, room):
 
 
 @compiled
-def _joint(words, others, table, model, options, prior):
-    """p(a_j = i, f_j) of a sentence pair: slot and probability of each link, probability of null, their sum.
+def _joint(words, others, table, model, options, prior, slots):
+    """p(a_j = i, f_j) of a sentence pair: probability of each link, probability of null, their sum.
 
-    **Shape**: (n, m), (n, m), (m), (m).
+    ``slots`` of the links, negative where they are not known yet, are looked up and filled in.
+    **Shape**: (n, m), (m), (m).
     """
     start, key = table
     translation, null, _ = model
     favour, use_null, p0 = options
     n, m = len(words), len(others)
-    slots, joint = np.empty((n, m), np.int64), np.empty((n, m))
+    joint = np.empty((n, m))
     silent, total = np.zeros(m), np.zeros(m)
     for j in range(m):
         if use_null:
@@ -196,20 +197,29 @@ def _joint(words, others, table, model, options, prior):
             silent[j] = total[j] = known * (p0 if favour else 1.0 / (n + use_null))
     for i in range(n):
         for j in range(m):
-            slot = np.int64(-1)
-            if words[i] >= 0 and others[j] >= 0:
+            slot = slots[i, j]
+            if slot < 0 and words[i] >= 0 and others[j] >= 0:
                 slot = find(start, key, words[i], others[j])
-            slots[i, j] = slot
+                slots[i, j] = slot
             joint[i, j] = (translation[slot] if slot >= 0 else 1e-9) * prior[i, j]
             total[j] += joint[i, j]
-    return slots, joint, silent, total
+    return joint, silent, total
 
 
 @compiled
-def expectations(given, generated, table, model, options, counts, null_counts):
-    """E-step: adds up expected counts; returns the feature's sum and the log-likelihood."""
+def _unknown(words, others):
+    """For slots that are yet to be found."""
+    return np.full((len(words), len(others)), -1, np.int64)
+
+
+@compiled
+def expectations(given, generated, table, model, options, counts, null_counts, found):
+    """E-step: adds up expected counts; returns the feature's sum and the log-likelihood.
+
+    ``found`` keeps slots from one call to the next, those of as many sentences as it has room for; −1 at first.
+    """
     feature = likelihood = part = part_likelihood = 0.0
-    buffer, room = 0, _room()
+    buffer, room, used = 0, _room(), 0
     for s in filled(given, generated, 0, len(given[1]) - 1):
         _, _, words, others = sides_of(given, generated, s)
         if s // _BUFFER != buffer:
@@ -219,7 +229,12 @@ def expectations(given, generated, table, model, options, counts, null_counts):
             part = part_likelihood = 0.0
         n, m = len(words), len(others)
         prior, features = _positions(n, m, model[2], options, room)
-        slots, joint, silent, total = _joint(words, others, table, model, options, prior)
+        if used + n * m <= len(found):
+            slots = found[used : used + n * m].reshape((n, m))
+            used += n * m
+        else:
+            slots = _unknown(words, others)
+        joint, silent, total = _joint(words, others, table, model, options, prior, slots)
         own = 0.0
         for j in range(m):
             whole = total[j]
@@ -241,7 +256,7 @@ def decode(given, generated, table, model, options, best, probability, scores):
     for s in filled(given, generated, 0, len(given[1]) - 1):
         _, b, words, others = sides_of(given, generated, s)
         prior, _ = _positions(len(words), len(others), model[2], options, room)
-        _, joint, silent, total = _joint(words, others, table, model, options, prior)
+        joint, silent, total = _joint(words, others, table, model, options, prior, _unknown(words, others))
         for j in range(len(others)):
             top, at = (silent[j], -1) if options[1] else (-1.0, -1)
             for i in range(len(words)):
@@ -261,7 +276,8 @@ def agreeing(source, target, forward, reverse, options, threshold, first, last):
         _, _, words, others = sides_of(source, target, s)
         prior, _ = _positions(len(words), len(others), forward[1][2], options, ahead_room)
         back_prior, _ = _positions(len(others), len(words), reverse[1][2], options, back_room)
-        _, ahead, _, total = _joint(words, others, forward[0], forward[1], options, prior)
-        _, back, _, back_total = _joint(others, words, reverse[0], reverse[1], options, back_prior)
+        unknown = _unknown(words, others), _unknown(others, words)
+        ahead, _, total = _joint(words, others, *forward, options, prior, unknown[0])
+        back, _, back_total = _joint(others, words, *reverse, options, back_prior, unknown[1])
         found, used = agree(s, ahead / total, (back / back_total).T, threshold, found, used)
     return found[0][:used], found[1][:used], found[2][:used], found[3][:used]

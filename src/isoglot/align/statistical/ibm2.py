@@ -31,6 +31,8 @@ INITIAL_PROBABILITY = 1e-9
 MOST_PAIRS = 1 << 26
 """Word pairs (67 million) up to which the program's order of sums and double precision are kept. Of more, so that they
 need less memory, the translation table is in single precision and the directions are trained one after the other."""
+MOST_FOUND = 1 << 24
+"""Links of sentences whose slots are looked up once for all iterations: 134 MB a direction."""
 TENSION_RANGE = (0.1, 14.0)
 TENSION_STEPS = 8
 TENSION_RATE = 20.0
@@ -99,12 +101,13 @@ def estimate(
     null_row = np.array([0, words]), np.arange(words, dtype=np.int32), np.array([len(used)])
     sizes = size_counts(given, generated)
     tokens = max(int(sizes[0] @ sizes[2]), 1)
+    found = np.full(min(int(given.lengths @ generated.lengths), MOST_FOUND), -1, np.int64)
     prior = options.variational_bayes, float(options.alpha)
     tension, likelihoods = float(options.tension), []
     for iteration in range(options.iterations - 1):
         model = DiagonalDirection(table, translation, null, tension)
         feature, likelihood = diagonal.expectations(
-            given.flat, generated.flat, *model.compiled, options.compiled, counts, null_counts
+            given.flat, generated.flat, *model.compiled, options.compiled, counts, null_counts, found
         )
         likelihoods.append(likelihood)
         if options.favour_diagonal and options.optimise_tension and iteration > 0:
