@@ -6,7 +6,8 @@
 Generates Moses files of random words, prepares each in a process of its own with a tokenizer (PPA's length filter), a
 length ratio, a script filter and duplicates dropped, and samples the resident memory of the whole process tree. Pages
 that workers share count once for each of them, so the peak is an upper bound; `unique` counts them once. With several
-engines it also says whether their outputs are the same byte for byte.
+engines it also says whether their outputs are the same byte for byte. `tokenizers` is that library's `encode_batch` of
+the first pairs, which does nothing else, in as many threads.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ import psutil
 WORDS = 30_000
 LETTERS = np.array(list("abcdefghijklmnopqrstuvwxyz"))
 BLOCK = 50_000
+SAMPLE = 400_000
 
 CHILD = """
 import json, sys
@@ -147,6 +149,20 @@ def measure(folder: Path, processes: int, tokenizer: str, engine: str) -> dict[s
     return {**result, **found}
 
 
+PEER = """
+import gzip, itertools, sys, time
+from tokenizers import Tokenizer
+folder, tokenizer, pairs = sys.argv[1:]
+start, loaded = time.perf_counter(), Tokenizer.from_file(tokenizer)
+for side in ("en", "de"):
+    with gzip.open(f"{folder}/c.{side}.gz", "rt", encoding="utf-8") as file:
+        lines = itertools.islice(file, int(pairs))
+        while batch := [line.rstrip() for line in itertools.islice(lines, 10_000)]:
+            loaded.encode_batch(batch)
+print(time.perf_counter() - start)
+"""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -168,6 +184,15 @@ def main() -> None:
             folder = Path(name)
             write_pairs(folder, pairs, arguments.seed)
             tokenizer = "none" if arguments.no_tokenizer else str(write_tokenizer(folder))
+            if tokenizer != "none":
+                sample = min(pairs, SAMPLE)
+                threads = {**os.environ, "RAYON_NUM_THREADS": str(cores)}
+                command = [sys.executable, "-c", PEER, str(folder), tokenizer, str(sample)]
+                seconds = float(subprocess.run(command, env=threads, capture_output=True, check=True).stdout)
+                print(
+                    f"{sample:>10,} {'':>10} tokenizers {seconds:>4.1f} {sample / seconds:>10,.0f}",
+                    flush=True,
+                )
             digests = set()
             for engine in arguments.engines:
                 found = measure(folder, arguments.processes, tokenizer, engine)

@@ -36,6 +36,23 @@ def test_running_text_is_reported_once(tmp_path, caplog):
         assert all("--words unicode" in message and "1 of the first 2 pairs" in message for message in found)
 
 
+def test_a_third_sentence_is_reported_and_a_third_field_of_links_is_not(tmp_path, caplog):
+    path = tmp_path / "three.txt"
+    path.write_text("a b ||| c d\na b ||| c d ||| e f\nb a ||| d c ||| 0-0 1?1\na ||| c ||| 0-0 ||| x\n")
+    with caplog.at_level("WARNING", logger="isoglot"):
+        assert len(run("align", path).splitlines()) == 4
+    found = [record.getMessage() for record in caplog.records]
+    assert [message.partition(":")[0] for message in found] == ["pair 2", "pair 4"]
+    assert all("more than two sentences" in message for message in found)
+
+
+def test_a_model_of_text_that_was_cut_otherwise_is_refused(tmp_path, bitext):
+    saved = tmp_path / "model"
+    links = run("align", bitext, "--save", saved, "--words", "unicode")
+    assert "add --words unicode" in run("align", bitext, "--load", saved, fails=ConfigurationError)
+    assert run("align", bitext, "--load", saved, "--words", "unicode") == links
+
+
 def test_an_output_that_is_an_input_is_refused(tmp_path, bitext):
     before = bitext.read_bytes()
     more = tmp_path / "more.txt"

@@ -172,7 +172,7 @@ def test_code_switched_pairs() -> None:
         code_switch(side("de", ["x", "y"]), side("en", ["x", "z"]))
 
 
-def test_code_switched_questions_keep_the_answer_of_their_context() -> None:
+def test_code_switched_questions_keep_the_answer_of_their_context(caplog: pytest.LogCaptureFixture) -> None:
     def side(language: str, starts: list[int]) -> Dataset:
         rows = {"id": ["1", "2"], "question": [f"q1{language}", f"q2{language}"], "context": [f"c{language}"] * 2,
                 "answers": [{"text": [f"c{language}"], "start": [s]} for s in starts],
@@ -183,6 +183,11 @@ def test_code_switched_questions_keep_the_answer_of_their_context() -> None:
     assert [(r["question"], r["context"], r["answers"]["text"], r["language"]) for r in found] == [
         ("q1de", "cen", ["cen"], "en"), ("q1en", "cde", ["cde"], "de"),
     ]  # fmt: skip
+
+    with caplog.at_level("WARNING", logger="isoglot"):
+        found = code_switch(side("de", [0, 0]), side("en", [0, 0]).select([1]))
+    assert [r["question"] for r in found] == ["q2de", "q2en"]
+    assert "1 of 2 translations have no original of their id" in caplog.text
 
 
 def test_collator_keeps_groups_together_and_pads() -> None:

@@ -51,9 +51,8 @@ def by_statistics(sources: Sequence[Source], request: AlignRequest, warn: Warn) 
         if isinstance(aligner, Eflomal):
             table = _program(aligner).align_words(source.sentences(), target.sentences())
         else:
-            learner = StatisticalAligner(
-                aligner.kind, lowercase=aligner.lowercase, **aligner.decoding(), **dict(aligner.options)
-            )
+            own_options = {**aligner.decoding(), **dict(aligner.options), "words": request.words}
+            learner = StatisticalAligner(aligner.kind, lowercase=aligner.lowercase, **own_options)
             keep = aligner.save is not None or aligner.lexicon is not None
             table = learner.fit_align_sides(source, target, keep=keep).links
             _keep(learner, aligner)
@@ -74,6 +73,11 @@ def _program(aligner: Eflomal) -> EflomalAligner:
 def _by_loaded(wanted: Saved, sources: Sequence[Source], request: AlignRequest, warn: Warn) -> Found:
     """Links by a saved model, a window of pairs at a time."""
     aligner = StatisticalAligner.load(wanted.load, **wanted.decoding())
+    if aligner.words not in (None, request.words):
+        raise ConfigurationError(
+            f"{wanted.load} was trained on text cut by --words {aligner.words}, which {request.words} words would not "
+            f"be found in; add --words {aligner.words}"
+        )
     if wanted.threshold is not None and aligner.symmetrisation != AGREEMENT:
         raise ConfigurationError(
             f"--set threshold given, but {wanted.load} is read by {aligner.symmetrisation}, which has none; leave "

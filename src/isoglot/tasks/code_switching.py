@@ -7,6 +7,7 @@ be put in one batch.
 Source: Pan et al. 2021, *Multilingual BERT Post-Pretraining Alignment*, §2.3 and Table 5 (−CS).
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.schema import PAIR, SPAN
 from isoglot.tasks.features import FIRST_LANGUAGE
 
+_LOG = logging.getLogger(__name__)
 ORIGINAL = "original"
 """Column: number of the original that a copy was made from."""
 
@@ -102,6 +104,10 @@ def _matched(target: Dataset, pivot: Dataset) -> Sequence[tuple[int, int]]:
         places = {name: i for i, name in enumerate(pivot["id"])}
         found = [(i, places[name]) for i, name in enumerate(target["id"]) if name in places]
         if found:
+            if lost := len(target) - len(found):
+                _LOG.warning(
+                    "%d of %d translations have no original of their id: left out", lost, len(target)
+                )
             return found
         raise ConfigurationError(
             f"no id of the translations ({target['id'][0]!r}, …) is an original's ({pivot['id'][0]!r}, …); give "

@@ -72,7 +72,7 @@ def gold(encoder, tmp_path):
 
 
 def test_the_layer_and_method_that_made_the_links_are_found(encoder, gold):
-    best, tried = best_choice(encoder, {"dev": gold_pairs(gold)}, dtype="float32")
+    best, tried = best_choice(encoder, {"dev": gold_pairs(gold)})
     assert best == {"method": "argmax", "layer": 2}
     assert tried[0][1] == {"dev": 0.0}
     errors = [sum(found.values()) for _, found in tried]
@@ -82,12 +82,13 @@ def test_the_layer_and_method_that_made_the_links_are_found(encoder, gold):
 
 def test_tune_keeps_the_choice_and_align_uses_it(encoder, gold, tmp_path):
     runner = CliRunner()
-    result = runner.invoke(app, ["tune", str(encoder), "-g", str(gold), "--set", "dtype=float32", "-q"])
+    result = runner.invoke(app, ["tune", str(encoder), "-g", str(gold)])
     assert result.exit_code == 0, result.output
+    assert f"{gold}: {len(LONG)} pairs" in result.stderr
     assert json.loads((encoder / ALIGNER_FILE).read_text()) == {"method": "argmax", "layer": 2}
     chosen = aligner_of(model=str(encoder)).options
     assert (chosen.method, chosen.layer) == ("argmax", 2)
-    assert result.output.splitlines()[1].split() == ["0.00", "2", "argmax"]
+    assert result.stdout.splitlines()[1].split() == ["0.00", "2", "argmax"]
     found = iso.align("the river is deep", "ta potamo bathy", model=encoder, dtype="float32")
     expected = EmbeddingAligner(encoder, method="argmax", layer=2, dtype="float32").align_words(*WORDS[0])
     assert found.links == expected.links

@@ -5,7 +5,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from isoglot.align.embedding.options import EmbeddingOptions
+from isoglot.align.embedding.options import MEASURED, EmbeddingOptions
 from isoglot.errors import ConfigurationError
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import read_json, write_json
@@ -80,7 +80,8 @@ def best_choice(
         layers: By default all.
         candidates: Methods to try, as options by name.
         progress: Called with a label, how many runs are done and how many there are.
-        **options: Of every candidate, such as ``level``; they are part of the choice, but for device and precision.
+        **options: Of every candidate, such as ``level``; they are part of the choice, but for device and precision,
+            which is single so that the choice does not depend on the processor.
 
     Returns:
         The best choice, and every choice with its AER on each set (%), from the best to the worst.
@@ -88,6 +89,7 @@ def best_choice(
     from isoglot.align.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
     from isoglot.align.embedding.layer_error import layer_errors  # noqa: PLC0415
 
+    options = {**MEASURED, **options}
     encoder = EmbeddingAligner(model, **options)
     aligners = [encoder.with_options(EmbeddingOptions.build(**one, **options)) for one in candidates]
     kept = {name: value for name, value in options.items() if name not in _WHERE}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from isoglot.align.alignment import LINK_ITEM
 from isoglot.corpus.encode.words import WordMode, locate_words, split_words
 from isoglot.corpus.manifest import MANIFEST, Manifest, read_manifest
 from isoglot.corpus.read.readers import READERS, read
@@ -223,6 +224,8 @@ def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[tuple[str, st
                 yield "", ""
             else:
                 whole += 1
+                if separator == "|||" and not all(map(LINK_ITEM.fullmatch, " ".join(fields[2:]).split())):
+                    warn(number, "has more than two sentences; what follows the second is left out")
                 yield fields[columns[0]].strip(), fields[columns[1]].strip()
     if number and not whole:
         raise InputError(

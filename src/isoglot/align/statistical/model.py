@@ -62,6 +62,7 @@ class StatisticalAligner:
         threshold: of ``agreement``; 0.3 balances precision and recall, 0.5 and more is for precision.
         lowercase: compare words without case.
         workers: threads; the result does not depend on them.
+        words: how the text was cut into words, a note that is saved with the model.
         **options: of the method, for example those of :class:`isoglot.align.statistical.ibm2.DiagonalOptions`.
 
     Raises:
@@ -83,6 +84,7 @@ class StatisticalAligner:
         threshold: float = 0.3,
         lowercase: bool = False,
         workers: int = 2,
+        words: str | None = None,
         **options: Any,
     ) -> None:
         if method not in METHODS:
@@ -98,6 +100,7 @@ class StatisticalAligner:
         self.threshold = threshold
         self.lowercase = lowercase
         self.workers = workers
+        self.words = words
         self.options = validated(METHODS[method].options, options, what=f"{method} option")
         self.model: TranslationModel | None = None
 
@@ -163,7 +166,7 @@ class StatisticalAligner:
     def save(self, path: str | Path) -> None:
         """Write the trained aligner into a folder, without loss."""
         about = {"method": self.method, "lowercase": self.lowercase, "options": self.options.model_dump()}
-        about |= {"symmetrisation": self.symmetrisation, "threshold": self.threshold}
+        about |= {"symmetrisation": self.symmetrisation, "threshold": self.threshold, "words": self.words}
         self._trained().save(path, about=about)
 
     @classmethod
