@@ -5,6 +5,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -56,7 +57,7 @@ def by_statistics(sources: Sequence[Source], request: AlignRequest, warn: Warn) 
             keep = aligner.save is not None or aligner.lexicon is not None
             table = learner.fit_align_sides(source, target, keep=keep).links
             _keep(learner, aligner)
-        links = _kept(table.rows(0, own), source.lengths[:own], target.lengths[:own], aligner)
+        links = _kept(table.rows(0, own), source.lengths[:own], target.lengths[:own], aligner, shown)
         if shown:
             again = read_pairs(sources, mode=request.words, warn=lambda *_: None)
             yield from zip(again, links, strict=True)
@@ -129,12 +130,19 @@ def _usable(pair: RawPair, number: int, warn: Warn) -> tuple[Sequence[str], Sequ
 
 
 def _kept(
-    table: LinkTable, source: Ints, target: Ints, wanted: FastAlign | Hmm | Saved | Eflomal
+    table: LinkTable,
+    source: Ints,
+    target: Ints,
+    wanted: FastAlign | Hmm | Saved | Eflomal,
+    scored: bool = True,
 ) -> Iterator[PairLinks]:
-    """The links pair by pair, without the improbable ones."""
+    """The links pair by pair, without the improbable ones; ``scored`` if their probabilities and scores are needed."""
     if isinstance(wanted, Eflomal):
         return pair_links(table, source, target)
-    return pair_links(table.above(wanted.min_probability), source, target, min_score=wanted.min_score)
+    table = table.above(wanted.min_probability)
+    if not (scored or wanted.min_score):
+        table = replace(table, probability=None)
+    return pair_links(table, source, target, min_score=wanted.min_score)
 
 
 def _keep(aligner: StatisticalAligner, wanted: FastAlign | Hmm | Saved) -> None:

@@ -4,7 +4,7 @@ import json
 import math
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import nullcontext
 from itertools import chain, groupby
 from pathlib import Path
@@ -40,28 +40,24 @@ def write_lines(
     pairs = 0
     with nullcontext(sys.stdout) if str(out) == "-" else whole_file(out) as file:
         for pair, links in found:
-            file.writelines(f"{line}\n" for line in _lines(pairs, pair, links, name, base, reverse))
+            file.write(_text(pairs, pair, links, name, base, reverse))
             pairs += 1
     return pairs
 
 
-def _lines(
-    number: int, pair: Any, found: PairLinks, name: str, base: int | None, reverse: bool
-) -> Iterator[str]:
+def _text(number: int, pair: Any, found: PairLinks, name: str, base: int | None, reverse: bool) -> str:
+    """A pair's lines."""
     start = FORMATS.get(name, 0) if base is None else base
     turn = -1 if reverse else 1
     if name in NUMBERED:
         links = sorted((j, i) for i, j in found.links) if reverse else found.links
         if name in ("alignv2", "naacl"):
             width = 4 if name == "naacl" else 1
-            yield from (f"{number + 1:0{width}d} {i + start} {j + start} S" for i, j in links)
-        else:
-            yield " ".join([f"{i + start}-{j + start}" for i, j in links])
-        return
+            return "".join(f"{number + 1:0{width}d} {i + start} {j + start} S\n" for i, j in links)
+        return " ".join([f"{i + start}-{j + start}" for i, j in links]) + "\n"
     if name == "words":
         source, target = pair.words
-        yield "\t".join("|||".join((source[i], target[j])[::turn]) for i, j in found.links)
-        return
+        return "\t".join("|||".join((source[i], target[j])[::turn]) for i, j in found.links) + "\n"
     row: dict[str, Any] = {"id": number}
     if name == "offsets":
         texts, (one, other) = pair.placed
@@ -73,7 +69,7 @@ def _lines(
     row["probabilities"] = [round(p, 6) for p in found.probabilities]
     if name == "jsonl":
         row["score"] = None if math.isnan(found.score) else round(found.score, 6)
-    yield json.dumps(row, ensure_ascii=False)
+    return json.dumps(row, ensure_ascii=False) + "\n"
 
 
 def write_corpus(found: Found, out: Path) -> int:
