@@ -173,6 +173,20 @@ def test_all_rows_dropped_is_an_error_with_counts(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_files_without_a_row(tmp_path):
+    (tmp_path / "a.jsonl").write_text("\n\n")
+    with pytest.raises(ConfigurationError, match=r"a\.jsonl: no row found"):
+        prepare(Source(path=str(tmp_path / "a.jsonl"), **PAIR), tmp_path / "out")
+
+
+def test_flags_as_a_list_of_names(tmp_path):
+    rows = [{"source": "a", "target": "b", "sets": sets} for sets in (["x", "flores"], [], None)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    source = Source(path=str(tmp_path / "a.jsonl"), columns={"flags": "sets"}, **PAIR)
+    summary = prepare(source, tmp_path / "out", options=PrepareOptions(held_out_flags=("flores",)))
+    assert (summary.removed, summary.notes) == ({"held_out": 1}, ())
+
+
 def test_a_folder_of_something_else_is_left_alone(tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.tex").touch()

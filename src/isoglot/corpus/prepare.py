@@ -189,6 +189,9 @@ class _Run:
                     self._ledger.hold(part, rows)
                 parts = self._ledger.sampled()
             shards = dict(pool.map(write_shard, shard_groups(parts, self._folder, options)))
+        if not self._ledger.read:
+            names = ", ".join(source.path for source in sources)
+            raise ConfigurationError(f"{names}: no row found, only blank lines or comments; check the files")
         if not shards:
             raise ConfigurationError(
                 f"no row is left of the {self._ledger.read} that were read "

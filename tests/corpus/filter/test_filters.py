@@ -163,6 +163,7 @@ def test_scripts_of_languages():
 def test_cleaning():
     assert clean(" a\u00a0\u3000b\x00\ufeff\t\x07c ") == "a b c"
     assert clean("a \n\n b  c\n") == "a\n\nb c"
+    assert apply(pairs(("a\n b", "c\r\nd\n")))[0] == [("a b", "c d")]
     assert clean("क्\u200dष") == "क्\u200dष"
     assert apply(pairs(("  a ", "b")), clean_whitespace=False)[0] == [("  a ", "b")]
 

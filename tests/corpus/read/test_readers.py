@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from isoglot.corpus.read import line_files as streams
-from isoglot.corpus.read.readers import read
+from isoglot.corpus.read.readers import READERS, read
 from isoglot.corpus.read.sources import Source, resolve_format, sources_from
 from isoglot.errors import ConfigurationError, InputError
 
@@ -176,6 +176,14 @@ def test_tmx_mistakes(tmp_path):
         rows(write(tmp_path, "d.tmx", "<html/>"))
 
 
+def test_units_that_lack_a_language_behind_the_last_pair_are_counted(tmp_path):
+    head, tail = TMX.split("<body>", maxsplit=1)[0] + "<body>", "</body></tmx>"
+    units = [f'<tu><tuv xml:lang="{tag}"><seg>alone</seg></tuv></tu>' for tag in ("en", "de")]
+    source = Source(path=write(tmp_path, "a.tmx", head + "".join(units) + tail), format="tmx", **PAIR)
+    assert [chunk.incomplete for chunk in READERS["tmx"].chunks(source, "bitext", None)] == [2]
+    assert rows(source.path) == []
+
+
 def test_tmx_refuses_entities(tmp_path):
     secret = write(tmp_path, "secret", "do not read")
     text = TMX.replace('SYSTEM "tmx14.dtd">', f'[<!ENTITY x SYSTEM "file://{secret}">]>').replace(
@@ -290,6 +298,44 @@ def test_aligned_mistakes(tmp_path, links, message):
         rows(pairs, "aligned", links_path=write(tmp_path, "links", links))
     with pytest.raises(InputError, match=r"x\.txt:1: 1 fields, and 3 are needed"):
         rows(write(tmp_path, "x.txt", "a b\n"), "aligned", format="bars")
+
+
+@pytest.mark.parametrize("links", [None, 5, [[0.9, 0]], [[0, 0, 1]]])
+def test_links_that_are_no_pairs_of_numbers(tmp_path, links):
+    path = write(tmp_path, "a.jsonl", json.dumps({"source": "a", "target": "b", "links": links}))
+    with pytest.raises(InputError, match=r"a\.jsonl:1: (the links are|word link)"):
+        rows(path, "aligned")
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
+def test_a_header_alone(tmp_path, name):
+    text = {"a.csv": "source,target\n", "a.tsv": "source\ttarget"}[name]
+    with pytest.raises(InputError, match="empty below its header"):
+        rows(write(tmp_path, name, text), header=True)
+
+
+def labelled(folder: Path, name: str, tags: list[str]) -> str:
+    """Texts with a column of languages."""
+    if name.endswith(".jsonl"):
+        return write(folder, name, "".join(json.dumps({"text": t, "language": t}) + "\n" for t in tags))
+    if name.endswith(".parquet"):
+        pq.write_table(pa.table({"text": tags, "language": tags}), folder / name)
+        return str(folder / name)
+    return write(folder, name, "text,lang\n" + "".join(f"{t},{t}\n" for t in tags))
+
+
+@pytest.mark.parametrize(("name", "line"), [("a.jsonl", 4), ("a.parquet", 4), ("a.csv", 5)])
+def test_a_row_labelled_with_another_language_is_refused(tmp_path, name, line):
+    header = name == "a.csv"
+    fine = ["en", "eng_Latn", "en-GB", "English"]
+    path = labelled(tmp_path, name, fine)
+    assert [r["text"] for r in rows(path, "text", header=header)] == fine
+    path = labelled(tmp_path, name, ["en", "en", "en", "de"])
+    with pytest.raises(InputError, match=rf":{line}: lang\w* is 'de', and 'en' is given"):
+        rows(path, "text", header=header)
+    assert len(rows(path, "text", header=header, language="und")) == 4
+    with pytest.raises(InputError, match="is 'en', and 'en-x-inv' is given"):
+        rows(path, "text", header=header, language="en-x-inv")
 
 
 def test_standard_input(monkeypatch):

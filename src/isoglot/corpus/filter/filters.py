@@ -108,8 +108,10 @@ class Filters:
 
     def _clean(self, records: Records) -> None:
         if self._options.clean_whitespace and "source_words" not in records.columns:
-            for name in {"text", "source", "target"} & records.columns.keys():
-                records.columns[name] = [clean(text) for text in records.columns[name]]
+            for name in {"source", "target"} & records.columns.keys():
+                records.columns[name] = [clean(text.replace("\n", " ")) for text in records.columns[name]]
+            if "text" in records.columns:
+                records.columns["text"] = list(map(clean, records.columns["text"]))
 
     def _not_empty(self, texts: list[list[str]]) -> Mask:
         passed = np.ones(len(texts[0]), dtype=bool)

@@ -55,6 +55,26 @@ def two_letters(language: str) -> str:
     return next((code for code in codes(language) if len(code) == 2), language)
 
 
+def same_language(tag: str, other: str) -> bool:
+    """Whether two tags or English names are of one language, whatever their regions and scripts.
+
+    What is no tag is not compared.
+
+    Example:
+        >>> same_language("eng_Latn", "en"), same_language("en", "en-x-inv"), same_language("English", "de")
+        (True, False, False)
+    """
+    one, two = (_base(t) for t in (tag, other))
+    return one is None or two is None or one == two
+
+
+def _base(tag: str) -> tuple[str, str] | None:
+    """The language and the private part (``x-…``) of a tag; ``None`` for what is none."""
+    head, _, rest = tag.lower().replace("_", "-").partition("-")
+    head = NAMES.get(head, head)
+    return (two_letters(head), rest.partition("x-")[2]) if re.fullmatch("[a-z]{2,3}", head) else None
+
+
 def iso3(language: str) -> str:
     """The ISO 639-3 code, or the code itself where there is none."""
     return language if len(language) == 3 else _THREE.get(language, (language,))[0]

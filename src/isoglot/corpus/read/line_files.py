@@ -266,9 +266,10 @@ def blocks(lines: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
         yield block
 
 
-def empty(path: str) -> InputError:
-    """The error for a file without a line."""
-    return InputError("the file is empty; at least one line is needed: check the path", path=path, line=1)
+def empty(path: str, where: str = "") -> InputError:
+    """The error for a file without a line, or without one ``below its header``."""
+    place = f" {where}" * bool(where)
+    return InputError(f"the file is empty{place}; at least one line is needed: check it", path=path, line=1)
 
 
 def _checker(path: str) -> str:

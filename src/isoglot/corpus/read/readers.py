@@ -21,7 +21,16 @@ from isoglot.corpus.read.line_files import (
     each,
     empty,
 )
-from isoglot.corpus.read.records import Chunk, Fields, Records, assemble, from_rows, plan_columns
+from isoglot.corpus.read.records import (
+    Chunk,
+    Fields,
+    Records,
+    assemble,
+    check_languages,
+    from_rows,
+    language_columns,
+    plan_columns,
+)
 from isoglot.corpus.read.sources import LANGUAGES, Kind, Source, expand
 from isoglot.corpus.read.tmx import tmx_chunks, tmx_fields
 from isoglot.corpus.read.treebanks import tree_fields
@@ -59,8 +68,8 @@ def _line_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -> Itera
             if not count:
                 break
             yield Chunk(first, [data, *(d for d, _ in others)], names)
-        if not files[0].lines:
-            raise empty(source.path)
+        if files[0].lines <= (names is not None):
+            raise empty(source.path, "below its header" * (names is not None))
 
 
 def _unequal(files: list[LineFile]) -> InputError:
@@ -93,8 +102,12 @@ def _csv_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -> Iterat
         lines = (line for first, data in file.chunks() for line in decode_lines(data, file.path, first))
         rows = csv_rows(source.path, lines)
         names = next(rows)[1] if source.header else None
+        first = 0
         while taken := list(islice(rows, CHUNK_LINES)):
-            yield Chunk(taken[0][0], taken, names)
+            first = taken[0][0]
+            yield Chunk(first, taken, names)
+        if not first:
+            raise empty(source.path, "below its header")
 
 
 def _parquet_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -> Iterator[Chunk]:
@@ -150,7 +163,8 @@ def _huggingface_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -
 def _wanted(source: Source, kind: Kind, names: list[str]) -> list[str]:
     """The columns of a table that rows are made of."""
     plan = plan_columns(source, kind, names=names)
-    return sorted({c if c in names else c.split(".")[0] for c in map(str, plan.values())})
+    labels = {n for several in language_columns(source, kind).values() for n in several if n in names}
+    return sorted(labels | {c if c in names else c.split(".")[0] for c in map(str, plan.values())})
 
 
 def _numbered(source: Source, names: list[str], tables: Iterable[Any]) -> Iterator[Chunk]:
@@ -238,6 +252,8 @@ def _cells(
     plan = plan_columns(source, kind, names=names)
     columns = {r: names.index(c) if names and isinstance(c, str) else int(c) for r, c in plan.items()}
     widest = max(columns.values())
+    if names:
+        check_languages((dict(zip(names, row, strict=False)) for row in rows), numbers, source, kind)
     for place, row in enumerate(rows):
         if len(row) <= widest:
             if any(cell.strip() for cell in row):

@@ -2,15 +2,17 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
+from operator import index
 from typing import Any
 
 from isoglot.checks import closest
+from isoglot.corpus.labelled.languages import same_language
 from isoglot.corpus.read.line_files import each
-from isoglot.corpus.read.sources import Kind, Source
+from isoglot.corpus.read.sources import LANGUAGE_FLAGS, LANGUAGES, Kind, Source
 from isoglot.errors import InputError
 
 ROLES: dict[Kind, tuple[str, ...]] = {
@@ -25,6 +27,7 @@ ROLES: dict[Kind, tuple[str, ...]] = {
 Fields = tuple[dict[str, list[Any]], Sequence[int]]
 """The raw fields of a chunk by role, and the line of each row."""
 
+_UNNAMED = ("src", "tgt", "und")  # for languages that a command need not know
 _LINK = re.compile(r"(\d{1,9})([-p?:])(\d{1,9})", re.ASCII)
 
 
@@ -80,7 +83,7 @@ class Records:
 def assemble(kind: Kind, fields: Fields, source: Source, *, incomplete: int = 0) -> Records:
     """Turn raw fields into the columns of a kind of corpus."""
     values, lines = fields
-    flags = ["" if f is None else str(f) for f in values["flags"]] if "flags" in values else None
+    flags = list(map(_joined, values["flags"])) if "flags" in values else None
     columns = {role: values[role] for role in ROLES[kind]}
     if kind == "aligned":
         rows = zip(lines, zip(*columns.values(), strict=True), strict=True)
@@ -96,11 +99,18 @@ def assemble(kind: Kind, fields: Fields, source: Source, *, incomplete: int = 0)
     return Records(columns, flags, incomplete)
 
 
+def _joined(flags: Any) -> str:
+    """A flag field as text; JSON and Parquet may hold a list of names."""
+    return " ".join(map(str, flags)) if isinstance(flags, list) else "" if flags is None else str(flags)
+
+
 def _aligned(
     first: Any, second: Any, links: Any, *, source: Source
 ) -> tuple[list[str], list[str], list[Any]]:
     """Words of both sides and their links, sorted, 0-based, without repeats."""
     words = _words(first, "source"), _words(second, "target")
+    if not isinstance(links, str | list):
+        raise InputError(f"the links are {links!r}; `0-0 1-2` or a list of pairs is needed: fix the line")
     read = (_link(item, source) for item in (links.split() if isinstance(links, str) else links))
     found = sorted({link for link in read if link is not None})
     for i, j in found:
@@ -128,10 +138,10 @@ def _link(item: Any, source: Source) -> tuple[int, int] | None:
             )
         if match[2] in "p?":
             return None
-        item = match[1], match[3]
+        item = int(match[1]), int(match[3])
     try:
         first, second = item
-        return int(first) - source.one_based, int(second) - source.one_based
+        return index(first) - source.one_based, index(second) - source.one_based
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"word link {item!r} cannot be read; [source word, target word] is needed") from None
 
@@ -149,6 +159,7 @@ def from_rows(
 ) -> Fields:
     """The fields of rows that name their columns."""
     plan = plan_columns(source, kind, names=names, line=lines[0] if lines else 1)
+    check_languages(rows, lines, source, kind)
     return {
         role: each(
             partial(_field, column=str(column), role=role, text=kind != "aligned" and role != "flags"),
@@ -157,6 +168,34 @@ def from_rows(
         )
         for role, column in plan.items()
     }, lines
+
+
+def language_columns(source: Source, kind: Kind) -> dict[str, list[str]]:
+    """The columns that may name the languages of each row, unless they are read as something else."""
+    taken = source.columns.values()
+    return {f: [n for n in (f, f.replace("language", "lang")) if n not in taken] for f in LANGUAGES[kind]}
+
+
+def check_languages(
+    rows: Iterable[Mapping[str, Any]], lines: Sequence[int], source: Source, kind: Kind
+) -> None:
+    """Refuse a row that is labelled with another language than its source."""
+    fields = [
+        (field, name, str(getattr(source, field)))
+        for field, names in language_columns(source, kind).items()
+        for name in names
+        if getattr(source, field) not in _UNNAMED
+    ]
+    for line, row in zip(lines, rows, strict=True):
+        for field, name, given in fields:
+            told = row.get(name)
+            if told != given and isinstance(told, str) and not same_language(told, given):
+                raise InputError(
+                    f"{name} is {told!r}, and {given!r} is given; keep the rows of one language in a file, or set "
+                    f"{field}: {told} ({LANGUAGE_FLAGS[field]} {told})",
+                    path=source.path,
+                    line=line,
+                )
 
 
 def _field(row: Mapping[str, Any], *, column: str, role: str, text: bool) -> Any:

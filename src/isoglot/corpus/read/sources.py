@@ -48,7 +48,11 @@ _SUFFIXES = {
     ".conllu": "conllu",
     ".src-tgt": "bars",
 }
-_FLAGS = {"language": "--lang", "source_language": "--source-lang", "target_language": "--target-lang"}
+LANGUAGE_FLAGS = {
+    "language": "--lang",
+    "source_language": "--source-lang",
+    "target_language": "--target-lang",
+}
 _DEFAULTS: dict[Kind, str] = {"text": "text", "lexicon": "lexicon", "treebank": "conllu"}
 _NOT_STREAMED = ("parquet", "huggingface")
 _FIELDS: dict[Kind, tuple[str, ...]] = {
@@ -233,11 +237,13 @@ def _problems(source: Source, kind: Kind) -> list[str]:
     for field in LANGUAGES[kind]:
         tag = getattr(source, field)
         if not tag:
-            problems.append(f"{source.path}: {field} is not given; set {field}: en ({_FLAGS[field]} en)")
+            problems.append(
+                f"{source.path}: {field} is not given; set {field}: en ({LANGUAGE_FLAGS[field]} en)"
+            )
         elif not _TAG.fullmatch(tag):
             problems.append(
                 f"{source.path}: {field} {tag!r} given; a code such as en, deu, pt-BR or en-x-trans is needed "
-                f"({_FLAGS[field]} en)"
+                f"({LANGUAGE_FLAGS[field]} en)"
             )
     problems.extend(_column_problems(source, kind))
     if source.format == "moses" and source.target_path is None:

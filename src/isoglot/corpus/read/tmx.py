@@ -25,14 +25,14 @@ def tmx_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -> Iterato
             while len(units.pairs) >= CHUNK_LINES:
                 yield units.pop()
         units.feed(b"", last=True)
-        while units.pairs:
+        while units.pairs or units.incomplete:
             yield units.pop()
     units.check_languages()
 
 
 def tmx_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
     """The pairs of one chunk."""
-    lines, sources, targets = map(list, zip(*chunk.payload, strict=True))
+    lines, sources, targets = ([pair[i] for pair in chunk.payload] for i in range(3))
     return {"source": sources, "target": targets}, lines
 
 
@@ -43,7 +43,7 @@ class _Units:
         self._path = source.path
         self._wanted = (_tag(source.source_language or ""), _tag(source.target_language or ""))
         self.pairs: list[tuple[int, str, str]] = []
-        self._incomplete = 0
+        self.incomplete = 0
         self._seen: set[str] = set()
         self._found: set[str] = set()
         self._unit: dict[str, str] = {}
@@ -73,8 +73,8 @@ class _Units:
     def pop(self) -> Chunk:
         """The next pairs, and the units passed over before."""
         taken, self.pairs = self.pairs[:CHUNK_LINES], self.pairs[CHUNK_LINES:]
-        incomplete, self._incomplete = self._incomplete, 0
-        return Chunk(taken[0][0], taken, incomplete=incomplete)
+        incomplete, self.incomplete = self.incomplete, 0
+        return Chunk(taken[0][0] if taken else self._line, taken, incomplete=incomplete)
 
     def check_languages(self) -> None:
         """Fail if a language that is asked for never occurs."""
@@ -106,7 +106,7 @@ class _Units:
         elif name == "tu":
             source, target = (self._side(w) for w in self._wanted)
             if source is None or target is None:
-                self._incomplete += 1
+                self.incomplete += 1
             else:
                 self.pairs.append((self._line, source, target))
         elif self._text is not None and name in _CODES:
