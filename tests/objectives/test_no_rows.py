@@ -12,8 +12,10 @@ from isoglot.corpus.encode.encode import encode_stream
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives import OBJECTIVES
 from isoglot.testing import FAMILIES, tiny_aligned, tiny_model, tiny_tokenizer
+from isoglot.training.callbacks import Meter
 from isoglot.training.collate import Collator
 from isoglot.training.mixture import Mixture
+from isoglot.training.model import AlignmentModel
 from isoglot.views.masked_pair import MaskedPair
 from isoglot.views.sentence_pair import SentencePair
 
@@ -51,6 +53,7 @@ def test_every_objective_is_an_exact_zero_without_rows(
     known = objective.count(batch)
     assert known is None or int(known) == 0
     assert all(torch.isfinite(value).all() for value in output.metrics.values())
+    assert not any(output.items.values()), "an empty batch has no say in a mean"
     output.total.backward()
     assert all(p.grad is not None and not p.grad.any() for p in objective.parameters() if p.requires_grad)
     assert (
@@ -65,3 +68,24 @@ def test_every_encoder_gives_no_rows_for_none(family: str) -> None:
     encodings = Encodings(model, {"text": {"input_ids": torch.zeros(0, 7, dtype=torch.int64)}})
     assert encodings.last("text").shape == (0, 7, model.config.hidden_size)
     assert encodings.layer("text", 1, clean=True).shape == (0, 7, model.config.hidden_size)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [(n, o) for n, o in OPTIONS if "contrast" not in n] + [("self_training", {"labels": "corpus"})],
+)
+def test_logged_metrics_do_not_depend_on_how_pairs_are_batched(
+    name: str, options: dict[str, Any], collator: Collator
+) -> None:
+    tokenizer = tiny_tokenizer()
+    stream = encode_stream(tiny_aligned(8), tokenizer, options=EncodeOptions(kind="aligned"))
+    mixture = Mixture({"bitext": stream}, primary="bitext", seed=1)
+    encoder = tiny_model("bert", tokenizer=tokenizer)
+    model = AlignmentModel(encoder, {"o": OBJECTIVES[name](encoder, **options)}).eval()
+    meter, logs = Meter(), []
+    for parts in ((range(8),), (range(1), range(1, 8))):
+        meter.flush()
+        for part in parts:
+            meter.add(0, model(collator([mixture[i] for i in part])))
+        logs.append({k: v for k, v in meter.flush().items() if k.startswith("o/") and k != "o/loss"})
+    assert logs[0] and logs[0] == pytest.approx(logs[1], abs=1e-5)

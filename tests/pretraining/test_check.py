@@ -92,6 +92,15 @@ def test_shape_and_options_are_told_together_in_the_order_of_lines(tiny_recipe: 
         ("tokenizer=null", "a model from scratch needs a tokenizer"),
         ("model.num_attention_head=3", "did you mean 'num_attention_heads'"),
         ("train.logging_steps=often", "valid number"),
+        (
+            "train.label_smoothing_factor=0.1",
+            "0.1 given, which has no effect here; objectives have their own",
+        ),
+        ("train.train_sampling_strategy=group_by_length", "write `batch: {bucket: 50}`"),
+        ("train.neftune_noise_alpha=5", "no effect here"),
+        ("train.save_strategy=best", "pre-training does not evaluate"),
+        ("objectives={train: {type: masked_lm}}", "'train' is the name of something else; choose another"),
+        ("streams={position: {kind: bitext}}", "'position' is the name of something else"),
         ("objectives.dict={type: embedding_alignment, lexicon: lex}", "'lex' is not a stream"),
     ],
 )

@@ -54,6 +54,7 @@ def test_a_run_leaves_a_plain_checkpoint_and_is_not_run_twice(tiny_recipe: Path,
     manifest = json.loads((out / "manifest.json").read_text())
     recipe = load_recipe(tiny_recipe)
     assert manifest["recipe_hash"] == recipe.hash and manifest["seed"] == 1 and manifest["steps"] == 6
+    assert "train_samples_per_second" not in manifest["metrics"], "the library counts batches of 8"
     assert set(manifest["inputs"]) == {"bitext"} and "torch" in manifest["versions"]
     assert load(out / "recipe.yaml").views["pair"].options["probability"] == 0.3, (
         "the resolved recipe reads back"

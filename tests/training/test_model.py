@@ -154,7 +154,7 @@ def test_meter_means() -> None:
         outputs = {
             "totals": {"a": torch.tensor(total)},
             "counts": {"a": torch.tensor(float(count))},
-            "metrics": {"a/accuracy": torch.tensor(accuracy)},
+            "metrics": {"a/accuracy": (torch.tensor(accuracy), torch.tensor(float(count)))},
         }
         meter.add(0, outputs)
     meter.tokens = 50

@@ -29,12 +29,14 @@ class ObjectiveOutput:
         count: scalar, how many items (masked tokens, links, sentence pairs) the sum is divided by, usually as many as
             it runs over; no gradient.
         metrics: detached scalars; a name ``accuracy`` is logged as ``<objective>/accuracy``. Each is a mean over
-            ``count`` items.
+            ``count`` items, or over as many as ``items`` says of it.
+        items: how many items a metric is a mean over, where that is not ``count``.
     """
 
     total: Tensor
     count: Tensor
     metrics: Mapping[str, Tensor] = field(default_factory=dict)
+    items: Mapping[str, Tensor | int] = field(default_factory=dict)
 
     @property
     def loss(self) -> Tensor:

@@ -133,13 +133,14 @@ class DenoisingWordAlignment(Objective):
             )
         queries = self._choose(grid, batch)
         total, correct = pointer_loss(self.pointer, hidden, side_ids, queries)
-        count, pairs = len(queries.rows), max(1, tensors["input_ids"].shape[0])
+        count, pairs = len(queries.rows), tensors["input_ids"].shape[0]
         metrics = {
             "accuracy": correct.float() / max(1, count),
-            "queries_per_pair": total.new_tensor(count / pairs),
-            "links_per_pair": grid.links.sum().float() / pairs,
+            "queries_per_pair": total.new_tensor(count / max(1, pairs)),
+            "links_per_pair": grid.links.sum().float() / max(1, pairs),
         }
-        return ObjectiveOutput(total, torch.tensor(count, device=total.device), metrics)
+        items = {"queries_per_pair": pairs, "links_per_pair": pairs}
+        return ObjectiveOutput(total, torch.tensor(count, device=total.device), metrics, items)
 
     def count(self, batch: Batch) -> Tensor | None:
         """How many queries there are, where that does not take the encoder: with corpus links."""

@@ -109,7 +109,8 @@ class SelfTraining(Objective):
             "probability": sum(m.detach().sum() for m in masses) / (2 * found.clamp(min=1)),
             "links_per_pair": found.float() / max(1, len(mask)),
         }
-        return ObjectiveOutput(torch.as_tensor(total), count, metrics)
+        items: dict[str, Tensor | int] = {"probability": found, "links_per_pair": len(mask)}
+        return ObjectiveOutput(torch.as_tensor(total), count, metrics, items)
 
     def count(self, batch: Batch) -> Tensor | None:
         """Pairs, or linked pieces where the links are known before the forward."""

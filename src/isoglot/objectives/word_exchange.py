@@ -118,7 +118,8 @@ class WordExchange(Objective):
             "aligned": self._linked(batch, masked) / masked.sum().clamp(min=1),
         }
         count = masked.sum() if self.divide_by == "masked" else torch.as_tensor(position.numel())
-        return ObjectiveOutput(total, count.to(total.device), metrics)
+        items: dict[str, Tensor | int] = {"accuracy": position.numel(), "aligned": masked.sum()}
+        return ObjectiveOutput(total, count.to(total.device), metrics, items)
 
     def _linked(self, batch: Batch, masked: Tensor) -> Tensor:
         """How many masked tokens have a link."""

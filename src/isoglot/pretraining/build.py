@@ -151,6 +151,8 @@ def _language_table(recipe: Recipe, encoder: PreTrainedModel) -> nn.Embedding | 
     numbers += [int((s.pack or {}).get("language_padding", 0)) for s in recipe.streams.values() if numbers]
     if not numbers:
         return None
+    if min(numbers) < 0:
+        raise ConfigurationError(f"language_ids: {min(numbers)} given; ids of languages count from 0")
     size = input_embeddings(encoder).embedding_dim
     return language_embeddings(max(numbers) + 1, size, seed=seed_for(recipe.seed, "language embeddings"))
 

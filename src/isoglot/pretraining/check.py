@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
+from torch import nn
 
 from isoglot.corpus.encode.tokenizer import TokenizerOptions
 from isoglot.errors import ConfigurationError, IsoglotError
@@ -92,6 +93,8 @@ def _constructors(document: Document) -> dict[Location, Constructor]:
     found: dict[Location, Constructor] = {}
     for section, keys in KEYS.items():
         for name, entry in document.entries(section).items():
+            if section == "objectives" and hasattr(nn.ModuleDict(), name):
+                document.problem((section, name), f"{name!r} is the name of something else; choose another")
             if not isinstance(entry.get("type"), str):
                 continue
             location: Location = (section, name)

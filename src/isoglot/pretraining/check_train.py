@@ -20,6 +20,18 @@ OWNED_SETTINGS: dict[str, str] = {
 }
 """Settings of ``TrainingArguments`` that another part of a recipe decides."""
 
+_LEFT_OUT: dict[str, str] = {
+    "label_smoothing_factor": "objectives have their own losses; leave it out",
+    "neftune_noise_alpha": "views make the inputs of the encoder; leave it out",
+    "use_liger_kernel": "objectives have their own losses; leave it out",
+    "train_sampling_strategy": "write `batch: {bucket: 50}` for batches of similar lengths",
+    "dataloader_drop_last": "every example is in a batch; leave it out",
+    "auto_find_batch_size": "write a smaller `batch: {examples: 16}` and train.gradient_accumulation_steps",
+    "ignore_data_skip": "a resumed run goes on with the next batch; leave it out",
+    "eval_on_start": "pre-training does not evaluate; leave it out",
+}
+"""Settings of ``TrainingArguments`` that have no effect here, or none but to break the run."""
+
 _BELOW_ONE = ("adam_beta1", "adam_beta2")
 _MAY_BE_NEGATIVE = ("max_steps", "local_rank", "ddp_timeout")
 
@@ -37,7 +49,12 @@ def check_train(document: Document) -> None:
             ("train", key),
             "pre-training does not evaluate; keep checkpoints (save_total_limit) and run `isoglot evaluate` on them",
         )
-    fields = {f.name for f in dataclasses.fields(TrainingArguments) if f.init} - set(OWNED_SETTINGS)
+    if settings.get("save_strategy") == "best":
+        document.problem(
+            ("train", "save_strategy"), "'best' given; pre-training does not evaluate: write steps or epoch"
+        )
+    defaults = {f.name: f.default for f in dataclasses.fields(TrainingArguments) if f.init}
+    fields = set(defaults) - set(OWNED_SETTINGS)
     hints = {
         **typing.get_type_hints(TrainingArguments),
         "fsdp": bool | str | None,
@@ -48,6 +65,8 @@ def check_train(document: Document) -> None:
             document.problem(location, f"another part of a recipe decides this; {OWNED_SETTINGS[name]}")
         elif name not in fields:
             document.problem(location, f"no setting of TrainingArguments; {_short_hint(name, fields)}")
+        elif name in _LEFT_OUT and value not in (defaults[name], 0):
+            document.problem(location, f"{value!r} given, which has no effect here; {_LEFT_OUT[name]}")
         elif (reason := mismatch(hints[name], value) or _out_of_range(name, value)) is not None:
             document.problem(location, f"{value!r} given; {reason}")
     _check_reporters(document, settings.get("report_to"))

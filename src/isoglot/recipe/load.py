@@ -58,6 +58,8 @@ def _cross_check(document: Document) -> None:
         for name in names:
             if not _NAME.fullmatch(name):
                 document.problem((key, name), "names are letters, digits, _ and -, and begin with a letter")
+            elif (key, name) == ("streams", "position"):  # a key of every example
+                document.problem((key, name), f"{name!r} is the name of something else; choose another")
 
     def refer(location: Location, value: object, kind: str) -> None:
         if isinstance(value, str) and known[kind] and value not in known[kind]:

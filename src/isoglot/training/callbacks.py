@@ -106,8 +106,8 @@ class Meter:
         """Take in one micro-batch's outputs of :class:`~isoglot.training.model.AlignmentModel`."""
         for name, total in outputs["totals"].items():
             self._add(f"{name}/loss", total, outputs["counts"][name])
-        for name, value in outputs["metrics"].items():
-            count = outputs["counts"][name.split("/", 1)[0]]
+        for name, (value, items) in outputs["metrics"].items():
+            count = items.to(value.device)
             self._add(name, torch.where(count > 0, value, 0.0) * count, count)
         names = tuple(outputs["totals"])
         self._unchecked.append((step, names, torch.stack(list(outputs["totals"].values()))))

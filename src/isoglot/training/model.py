@@ -115,7 +115,8 @@ class AlignmentModel(nn.Module):
 
         Returns:
             ``loss`` (scalar; gradients averaged over ranks and summed over micro-batches are those of the step's
-            loss), and per objective, detached: ``totals``, ``counts`` and ``metrics`` (``objective/name``).
+            loss), and per objective, detached: ``totals``, ``counts`` and ``metrics`` (``objective/name`` to a mean
+            and its number of items).
         """
         active = self.active()
         tops = [objective.top_layer for objective in active.values()]
@@ -132,7 +133,9 @@ class AlignmentModel(nn.Module):
             "totals": {n: o.total.detach().float() for n, o in outputs.items()},
             "counts": {n: o.count.detach().float() for n, o in outputs.items()},
             "metrics": {
-                f"{n}/{k}": v.detach().float() for n, o in outputs.items() for k, v in o.metrics.items()
+                f"{n}/{k}": (v.detach().float(), torch.as_tensor(o.items.get(k, o.count)).detach().float())
+                for n, o in outputs.items()
+                for k, v in o.metrics.items()
             },
         }
 

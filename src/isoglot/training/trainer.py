@@ -142,6 +142,7 @@ class AlignmentTrainer(CheckpointingTrainer):
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Add losses and metrics per objective, averaged since the last log over all ranks, and tokens a second."""
+        logs.pop("train_samples_per_second", None)  # counts in a batch size that is not read here
         if "loss" in logs:
             logs |= self.meter.flush()
         self.state.epoch = self.batches.epoch_at(self.state.global_step)
