@@ -13,6 +13,9 @@ from isoglot.corpus.encode.batch import EncodeOptions
 from isoglot.corpus.encode.encode import encode_stream
 from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.corpus.manifest import load_corpus
+from isoglot.corpus.options import PrepareOptions
+from isoglot.corpus.prepare import prepare
+from isoglot.corpus.read.sources import Source
 from isoglot.derive.derive_corpus import DeriveSummary, derive_corpus
 from isoglot.derive.options import DeriveRequest, DeriverOptions, OrderFitRequest, TransformOptions
 from isoglot.derive.order_fit import fit_order_models
@@ -207,6 +210,39 @@ def test_prepared_corpora_and_bitext(tmp_path: Path, text: Path) -> None:
         sides, tmp_path / "bi", DeriveRequest(transform="inv", kind="bitext", languages=("en", "de"))
     )
     assert json.loads((tmp_path / "bi" / "derived.jsonl").read_text())["source"] == "b a"
+
+
+def test_each_language_has_its_own_pairs_and_lexicon(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.tsv"
+    path.write_text("a b\tx y\nc\t\n")
+    request = DeriveRequest(
+        transform="trans", kind="bitext", languages=("en", "de"), rows=DeriverOptions(side="both")
+    )
+    summary = derive_corpus([path], tmp_path / "out", request)
+    aligned, lexicon = (load_corpus(tmp_path / "out" / name) for name in ("aligned", "lexicon"))
+    tags = ("source_language", "target_language")
+    assert [(row["source"], *(row[t] for t in tags)) for row in aligned] == [
+        ("a b", "en", "en-x-trans"),
+        ("c", "en", "en-x-trans"),
+        ("x y", "de", "de-x-trans"),
+    ]
+    assert (summary.pairs, summary.entries, summary.language) == (3, 5, "en-x-trans, de-x-trans")
+    assert {(row["source"], row["source_language"]) for row in lexicon} == {
+        *((word, "en") for word in "abc"),
+        *((word, "de") for word in "xy"),
+    }
+    assert len((tmp_path / "out" / "lexicon.txt").read_text().splitlines()) == 5
+    assert not list((tmp_path / "out").glob(".[0-9]*"))
+
+
+def test_a_prepared_corpus_of_another_kind_or_language_is_refused(tmp_path: Path, text: Path) -> None:
+    prepare(Source(path=str(text), language="en"), tmp_path / "en", options=PrepareOptions(kind="text"))
+    for fields, message in (
+        ({"languages": ("de",)}, "holds rows in en, and de is given"),
+        ({"kind": "bitext"}, "holds text data, not bitext"),
+    ):
+        with pytest.raises(ConfigurationError, match=message):
+            derive_corpus([tmp_path / "en"], tmp_path / "out", DeriveRequest(transform="inv", **fields))
 
 
 def test_mistakes_leave_nothing_behind(tmp_path: Path, text: Path) -> None:

@@ -134,20 +134,20 @@ def _write(
             reasons = ", ".join(f"{r} ({n:,})" for r, n in deriver.counts.items()) or "the input is empty"
             raise ConfigurationError(f"nothing could be derived from {names[0]}: {reasons}; give other data")
         output.finish()
-        languages = output.languages.most_common(1)[0][0]
-        entries = 0
-        if output.words is not None:
-            lexicon = gold_lexicon(output.words, share=request.lexicon, seed=options.seed)
-            entries = len(lexicon)
-            if entries:
-                output.save_lexicon(lexicon)
+        lexica = {
+            languages: gold_lexicon(pairs, share=request.lexicon, seed=options.seed)
+            for languages, pairs in output.words.items()
+        }
+        entries = sum(map(len, lexica.values()))
+        if entries:
+            output.save_lexicon(lexica)
         if copy is not None:
             copy.save(folder / "tokenizer")
         return {
             "rows": output.rows,
             "pairs": output.pairs,
             "entries": entries,
-            "language": languages[1],
+            "language": output.language,
             "counts": dict(deriver.counts),
         }
 

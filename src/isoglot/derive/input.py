@@ -5,6 +5,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from isoglot.columns import ARROW
+from isoglot.corpus.labelled.languages import same_language
 from isoglot.corpus.manifest import load_corpus, read_manifest
 from isoglot.corpus.read.line_files import jsonl_columns
 from isoglot.corpus.read.readers import read
@@ -67,7 +69,17 @@ def read_rows(
     ``paths``: one file or folder; two files for a bitext, three with word links.
     ``options``: further keys of :class:`isoglot.corpus.read.sources.Source`.
     """
-    if len(paths) == 1 and read_manifest(paths[0]) is not None:
+    manifest = read_manifest(paths[0]) if len(paths) == 1 else None
+    if manifest is not None:
+        held, needed = (set(ARROW[name].names) for name in (manifest.kind, INPUT_KINDS[kind]))
+        if not needed <= held and (manifest.kind, kind) != ("treebank", "text"):
+            raise ConfigurationError(f"{paths[0]}: holds {manifest.kind} data, not {kind}; leave --kind out")
+        for own in manifest.languages:
+            if not all(map(same_language, own.languages, languages)):
+                raise ConfigurationError(
+                    f"{paths[0]}: holds rows in {'-'.join(own.languages)}, and {'-'.join(languages)} is given; leave "
+                    "the languages out"
+                )
         yield from load_corpus(paths[0])
         return
     if kind in _CORPORA:

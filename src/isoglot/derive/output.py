@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TextIO
@@ -13,7 +13,8 @@ from isoglot.corpus.read.sources import Kind, Source
 from isoglot.derive.rows import Image
 from isoglot.derive.sharing import word_pairs
 
-_ALIGNED = ".aligned.jsonl"
+Languages = tuple[str, str]
+"""A language and the one derived from it."""
 
 
 class DerivedFolder(ExitStack):
@@ -23,8 +24,10 @@ class DerivedFolder(ExitStack):
         super().__init__()
         self.folder, self.kind = folder, kind
         self.rows = self.pairs = 0
-        self.languages: Counter[tuple[str, str]] = Counter()
-        self.words: Counter[tuple[str, str]] | None = Counter() if lexicon else None
+        self.words: dict[Languages, Counter[tuple[str, str]]] = {}
+        """Of each language the word pairs, for the gold lexicon."""
+        self._lexicon = lexicon
+        self._languages: list[Languages] = []
         self._open: dict[str, TextIO] = {}
 
     def add(self, image: Image) -> None:
@@ -39,35 +42,57 @@ class DerivedFolder(ExitStack):
         elif self.kind != "text":
             self._line("derived.jsonl", json.dumps(image.row, ensure_ascii=False))
         for pair in image.pairs:
-            self.pairs += 1
-            self.languages[pair["source_language"], pair["target_language"]] += 1
+            languages = pair["source_language"], pair["target_language"]
+            if languages not in self._languages:
+                self._languages.append(languages)
             row = {
                 "source": pair["source_words"],
                 "target": pair["target_words"],
                 "links": pair["links"],
             }
-            self._line(_ALIGNED, json.dumps(row, ensure_ascii=False))
-        if self.words is not None:
-            self.words.update(word_pairs(image.pairs))
+            self._line(self._temporary(languages), json.dumps(row, ensure_ascii=False))
+            if self._lexicon:
+                self.words.setdefault(languages, Counter()).update(word_pairs([pair]))
 
     def finish(self) -> None:
         """Close the files and make the ALIGNED corpus of all sentence pairs."""
         self.close()
-        source, target = self.languages.most_common(1)[0][0]
-        path = self.folder / _ALIGNED
-        self._prepare(path, "aligned", "jsonl", source_language=source, target_language=target)
-        path.unlink()
+        self.pairs = self._prepare(self._languages, "aligned", "jsonl")
 
-    def save_lexicon(self, lexicon: Sequence[tuple[str, str]]) -> None:
+    @property
+    def language(self) -> str:
+        """The tags of the derived languages."""
+        return ", ".join(dict.fromkeys(derived for _, derived in self._languages))
+
+    def save_lexicon(self, lexica: Mapping[Languages, Sequence[tuple[str, str]]]) -> None:
         """Write word pairs as MUSE does, and as a corpus that recipes read."""
-        path = self.folder / "lexicon.txt"
-        path.write_text("".join(f"{s}\t{t}\n" for s, t in lexicon), encoding="utf-8")
-        source, target = self.languages.most_common(1)[0][0]
-        self._prepare(path, "lexicon", "lexicon", source_language=source, target_language=target)
+        for languages, lexicon in lexica.items():
+            for word, translation in lexicon:
+                for name in ("lexicon.txt", self._temporary(languages)):
+                    self._line(name, f"{word}\t{translation}")
+        self.close()
+        self._prepare([languages for languages in lexica if lexica[languages]], "lexicon", "lexicon")
 
-    def _prepare(self, path: Path, kind: Kind, name: str, **languages: str) -> None:
-        source = Source.model_validate({"path": str(path), "format": name, **languages})
-        prepare([source], self.folder / kind, options=PrepareOptions(kind=kind, clean_whitespace=False))
+    def _prepare(self, languages: Sequence[Languages], kind: Kind, name: str) -> int:
+        """Make a corpus of the temporary files of each language; its rows."""
+        paths = [self.folder / self._temporary(both) for both in languages]
+        sources = [
+            Source(path=str(path), format=name, source_language=one, target_language=other)
+            for path, (one, other) in zip(paths, languages, strict=True)
+        ]
+        options = PrepareOptions(kind=kind, clean_whitespace=False)
+        summary = prepare(sources, self.folder / kind, options=options)
+        for path in paths:
+            path.unlink()
+        return summary.rows
+
+    def close(self) -> None:
+        """Close the files; one that is written to again begins anew."""
+        super().close()
+        self._open.clear()
+
+    def _temporary(self, languages: Languages) -> str:
+        return f".{self._languages.index(languages)}"
 
     def _line(self, name: str, text: str) -> None:
         if name not in self._open:
