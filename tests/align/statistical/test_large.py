@@ -30,6 +30,15 @@ def test_large_tables_are_in_single_precision_and_give_the_same_links(sides, mon
     assert large.score == pytest.approx(exact.score, rel=1e-5)
 
 
+@pytest.mark.parametrize("room", [0, 100])
+def test_links_do_not_depend_on_how_many_slots_are_kept(sides, monkeypatch, room):
+    all_kept = StatisticalAligner().fit_align_sides(*sides)
+    monkeypatch.setattr(ibm2, "MOST_FOUND", room)
+    some = StatisticalAligner().fit_align_sides(*sides)
+    assert some.links.probability.tolist() == all_kept.links.probability.tolist()
+    assert some.score.tolist() == all_kept.score.tolist()
+
+
 @pytest.mark.parametrize("method", ["fast_align", "hmm"])
 @pytest.mark.parametrize("symmetrisation", ["union", "agreement"])
 def test_a_model_that_is_not_kept_gives_the_same_links(sides, method, symmetrisation):
