@@ -6,10 +6,10 @@ Compiled loops hold no lock, so threads run them side by side.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numba
-from numba.np import linalg
 
 
 def _lacking() -> None:
@@ -17,12 +17,15 @@ def _lacking() -> None:
 
 
 # numba's array functions import scipy.linalg, a sixth of a short command's time, to know whether np.inner may call
-# BLAS. No loop here does.
-_ensure_blas, linalg.ensure_blas = linalg.ensure_blas, _lacking
-try:
-    import numba.np.arraymath
-finally:
-    linalg.ensure_blas = _ensure_blas
+# BLAS. No loop here does. A numba that is built otherwise loads as it likes.
+with suppress(ImportError, AttributeError):
+    from numba.np import linalg
+
+    _ensure_blas, linalg.ensure_blas = linalg.ensure_blas, _lacking
+    try:
+        import numba.np.arraymath
+    finally:
+        linalg.ensure_blas = _ensure_blas
 
 
 def compiled(loop: Callable[..., Any]) -> Any:
