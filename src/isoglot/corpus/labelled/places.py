@@ -17,7 +17,7 @@ SPLITS: dict[str, tuple[str, ...]] = {
 """Names that files give to each split."""
 
 HUB = "hub"
-_PART = re.compile(r"#(\d+(?:\.\d+)?):(\d+(?:\.\d+)?)%$")
+_PART = re.compile(r"#(\d+(?:\.\d+)?):(\d+(?:\.\d+)?)(%?)$")
 _DATASET_FILES = ("state.json", "dataset_dict.json", "manifest.json")
 _IGNORED = (".md", ".txt.py", ".py", ".sh", ".pdf", ".html")
 _MOST_NAMED = 8
@@ -131,6 +131,8 @@ class DataSource:
 
     def _resolve(self, spec: str, language: str, split: str) -> list[Place]:
         part = _PART.search(spec)
+        if part and not part[3]:
+            raise ConfigurationError(f"{spec}: a part is in per cent; write for example #0:80%")
         start, stop = (float(part[1]), float(part[2])) if part else (0.0, 100.0)
         if not 0 <= start < stop <= 100:
             raise ConfigurationError(
