@@ -223,8 +223,9 @@ def test_sources(tmp_path: Path) -> None:
     assert not template.has("de", "train")
     with pytest.raises(ConfigurationError, match="there is no such file"):
         DataSource([str(tmp_path / "nothing")]).find("de", "test")
-    with pytest.raises(ConfigurationError, match="a part is in per cent; write for example #0:80%"):
-        DataSource([f"{tmp_path}#0:3000"]).find("de", "test")
+    for part, wrong in (("#0:3000", "a part is in per cent"), ("#20:120%", "20:120% is empty")):
+        with pytest.raises(ConfigurationError, match=f"{wrong}; write for example #0:80%"):
+            DataSource([f"{tmp_path}{part}"])
 
 
 def test_a_folder_of_the_language_needs_no_code_in_its_files(tmp_path: Path) -> None:

@@ -77,6 +77,11 @@ class DataSource:
 
     specs: Sequence[str]
 
+    def __post_init__(self) -> None:
+        """Refuse what is no part."""
+        for spec in self.specs:
+            _part(spec)
+
     def of_split(self, split: str) -> list[str]:
         """The specifications for one split: those for it alone, if there are any, else the ones for all."""
         own, general = [], []
@@ -130,18 +135,22 @@ class DataSource:
         return named or apart or places != self.find(language, "train")
 
     def _resolve(self, spec: str, language: str, split: str) -> list[Place]:
-        part = _PART.search(spec)
-        if part and not part[3]:
-            raise ConfigurationError(f"{spec}: a part is in per cent; write for example #0:80%")
-        start, stop = (float(part[1]), float(part[2])) if part else (0.0, 100.0)
-        if not 0 <= start < stop <= 100:
-            raise ConfigurationError(
-                f"{spec}: the part {start:g}:{stop:g}% is empty; write for example #0:80%"
-            )
-        bare = spec[: part.start()] if part else spec
+        bare, start, stop = _part(spec)
         if bare == HUB or bare.startswith(f"{HUB}:"):
             return [Place(bare, start, stop)]
         return [Place(path, start, stop) for path in _paths(bare, language, split)]
+
+
+def _part(spec: str) -> tuple[str, float, float]:
+    """A specification without its part, and the part in per cent."""
+    part = _PART.search(spec)
+    if part is None:
+        return spec, 0.0, 100.0
+    start, stop = float(part[1]), float(part[2])
+    if not part[3] or not 0 <= start < stop <= 100:
+        wrong = f"the part {start:g}:{stop:g}% is empty" if part[3] else "a part is in per cent"
+        raise ConfigurationError(f"{spec}: {wrong}; write for example #0:80%")
+    return spec[: part.start()], start, stop
 
 
 def is_data_set(path: str | Path) -> bool:
