@@ -74,6 +74,23 @@ def test_a_run_leaves_a_plain_checkpoint_and_is_not_run_twice(tiny_recipe: Path,
         run(tiny_recipe, out)
 
 
+def test_a_run_from_another_encoder_of_the_same_path_is_another_run(
+    tiny_recipe: Path, tmp_path: Path
+) -> None:
+    checkpoints = [
+        run(tiny_recipe, tmp_path / f"start{seed}", "steps=1", f"seed={seed}")[0] for seed in (1, 2)
+    ]
+    start, steps = tmp_path / "start", ("tokenizer=null", "steps=1")
+    shutil.copytree(checkpoints[0], start)
+    run(tiny_recipe, tmp_path / "run", f"model={{path: {start}}}", *steps)
+    _, notes = run(tiny_recipe, tmp_path / "run", f"model={{path: {start}}}", *steps)
+    assert "nothing to do" in notes[-1]
+    shutil.rmtree(start)
+    shutil.copytree(checkpoints[1], start)
+    with pytest.raises(ConfigurationError, match=r"on other data \(different: encoder\)"):
+        run(tiny_recipe, tmp_path / "run", f"model={{path: {start}}}", *steps)
+
+
 def test_the_seed_decides_all_weights(tiny_recipe: Path, tmp_path: Path) -> None:
     first, _ = run(tiny_recipe, tmp_path / "a", "steps=2")
     second, _ = run(tiny_recipe, tmp_path / "b", "steps=2")

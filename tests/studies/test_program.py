@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,37 @@ def test_a_study_from_its_function_to_its_files(tmp_path: Path) -> None:
         "points": [{"label": "a", "x": 0.0, "y": -1.0}],
         "note": "",
     }
+
+
+def test_results_of_another_encoder_are_not_taken_for_those_of_this_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, number in (("first", 1), ("moved", 1), ("other", 2)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "sum").write_text(str(number))
+
+    def table(lab: Lab) -> None:
+        call = lab.make("one", Add(log=os.devnull, number=1, to="${ENCODER}/"))
+        lab.cell(
+            "mine",
+            row="one",
+            column="sum",
+            value=Value(call=lab.make("two", Add(log=os.devnull, number=1, to=call)), metric="sum"),
+        )
+
+    (program,) = build_programs(
+        [Study("mine/table", "A table.", table, {"seeds": ([1], [1], [1])}, {})], scale="tiny", changes={}
+    )
+    store = Store(tmp_path / "out")
+    monkeypatch.setenv("ENCODER", str(tmp_path / "first"))
+    do_calls(inspect_programs([program], store).targets, store.root)
+    monkeypatch.setenv("ENCODER", str(tmp_path / "moved"))
+    assert not inspect_programs([program], store).calls
+    monkeypatch.setenv("ENCODER", str(tmp_path / "other"))
+    with pytest.raises(
+        ConfigurationError, match=r"analyse one is done, with another \$\{ENCODER\}/ than there is now"
+    ):
+        inspect_programs([program], store)
 
 
 def test_cells_are_picked_by_their_labels() -> None:

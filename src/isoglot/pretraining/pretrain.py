@@ -17,7 +17,8 @@ from isoglot.pretraining.streams import cache_folder, encoded, input_hashes, loa
 from isoglot.recipe.document import dump_yaml
 from isoglot.recipe.sections import Recipe
 from isoglot.runs import folder as run_folder
-from isoglot.runs.files import write_text
+from isoglot.runs.checkpoint import checkpoint_folder
+from isoglot.runs.files import read_json, write_text
 from isoglot.runs.folder import CHECKPOINT
 from isoglot.runs.lock import occupied
 from isoglot.runs.reporter import Reporter, Silent
@@ -93,9 +94,10 @@ def _pretrained(
     state = run_folder.state_of(out, wanted, what=what, resume=resume, told_by={"values": values})
     with args.main_process_first(local=True, desc="preparing"):
         corpora = prepared(recipe, place, report)
-        inputs = input_hashes(recipe, corpora)
+        inputs, encoder = input_hashes(recipe, corpora), _encoder_hash(recipe)
         if state != "new":
-            run_folder.state_of(out, {"inputs": inputs}, what=f"{what} on other data")
+            known = {"encoder": encoder} if "encoder" in (read_json(out / run_folder.RUN) or {}) else {}
+            run_folder.state_of(out, {"inputs": inputs, **known}, what=f"{what} on other data")
         if state == "finished":
             report.note(f"nothing to do: {out} is finished, by this recipe from this data")
             return out / CHECKPOINT
@@ -107,8 +109,8 @@ def _pretrained(
         require_columns(built.views, streams)
     try:
         if main and state == "new":
-            about = {"name": recipe.name, **wanted, "seed": recipe.seed, "inputs": inputs, "values": values}
-            run_folder.begin(out, about)
+            about = {"name": recipe.name, **wanted, "seed": recipe.seed, "inputs": inputs, "encoder": encoder}
+            run_folder.begin(out, {**about, "values": values})
         if main and not (out / RECIPE).is_file():
             resolved = dump_yaml(explicit(recipe, built.made))
             write_text(out / RECIPE, f"# {recipe.name}, everything explicit\n{resolved}")
@@ -211,6 +213,12 @@ def build_mixture(
         least=group,
         concatenate=concatenate,
     )
+
+
+def _encoder_hash(recipe: Recipe) -> str:
+    """A hash of the weights that the run starts from; empty for new ones and those of the hub."""
+    folder = checkpoint_folder(recipe.model.path) if recipe.model.path is not None else ""
+    return run_folder.hash_checkpoint(folder) if isinstance(folder, Path) else ""
 
 
 def _kept_tokenizer(out: Path) -> Path | None:

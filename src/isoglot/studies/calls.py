@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,6 +40,25 @@ class Input(NamedTuple):
         name = expanded(path)
         rooted = name != path or name.startswith((".", "/", "~"))
         return cls(path, not rooted or bool(glob.glob(str(Path(name).expanduser()))))  # noqa: PTH207
+
+    @property
+    def content(self) -> str:
+        """A hash of the files' names, sizes and ends, or of a hub name; empty for what is not there."""
+        if not self.there:
+            return ""
+        name = str(Path(expanded(self.path)).expanduser())
+        found = [Path(path) for path in sorted(glob.glob(name))]  # noqa: PTH207
+        files = [f for p in found for f in (sorted(p.rglob("*")) if p.is_dir() else [p]) if f.is_file()]
+        return key_of([(file.name, *_ends(file)) for file in files] or name)
+
+
+def _ends(path: Path) -> tuple[int, str]:
+    """A file's size, and a hash of its first and last mebibyte."""
+    size, part = path.stat().st_size, 1 << 20
+    with path.open("rb") as file:
+        first = file.read(part)
+        file.seek(max(0, size - part))
+        return size, hashlib.blake2b(first + file.read(), digest_size=8).hexdigest()
 
 
 class Step(BaseModel):

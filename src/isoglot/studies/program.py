@@ -117,6 +117,12 @@ def inspect_programs(
     inputs: dict[Call, Sequence[Input]] = {}
     blocked: dict[Call, str] = {}
     problems: list[str] = []
+    changed = _changed(targets, store) if check else {}
+    for path, call in changed.items():
+        problems.append(
+            f"{call.told} is done, with another {path} than there is now; give another --out, or delete "
+            f"{store.folder(call)} and what was made from it"
+        )
     for call in calls:
         try:
             if check:
@@ -132,6 +138,20 @@ def inspect_programs(
     if problems:
         raise ConfigurationError(list(dict.fromkeys(problems)), heading="nothing was run")
     return Inspection(targets, calls, inputs, blocked)
+
+
+def _changed(targets: Sequence[Call], store: Store) -> dict[str, Call]:
+    """Paths of outside that changed since a call read them, with the first such call."""
+    found: dict[str, Call] = {}
+    waiting, seen = list(targets), set[str]()
+    while waiting:
+        call = waiting.pop()
+        if call.key not in seen:
+            seen.add(call.key)
+            waiting += call.needs
+            for path in store.changed(call):
+                found[path] = call
+    return found
 
 
 def write_program(program: Program, store: Store, blocked: Mapping[Call, str]) -> tuple[list[Table], Path]:
