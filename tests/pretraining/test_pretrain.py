@@ -20,6 +20,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 from isoglot.errors import ConfigurationError, InputError, TrainingError
 from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.pretrain import pretrain
+from isoglot.studies.training_steps import _hours
 from isoglot.training.checkpoints import _digest
 
 
@@ -89,6 +90,19 @@ def test_a_run_from_another_encoder_of_the_same_path_is_another_run(
     shutil.copytree(checkpoints[1], start)
     with pytest.raises(ConfigurationError, match=r"on other data \(different: encoder\)"):
         run(tiny_recipe, tmp_path / "run", f"model={{path: {start}}}", *steps)
+
+
+def test_a_resumed_run_says_where_its_time_begins(tiny_recipe: Path, tmp_path: Path) -> None:
+    out, keep = tmp_path / "run", "train.save_total_limit=null"
+    run(tiny_recipe, out, keep)
+    assert json.loads((out / "manifest.json").read_text())["resumed_at"] == 0
+    (out / "manifest.json").unlink()
+    shutil.rmtree(out / "checkpoint-6")
+    run(tiny_recipe, out, keep, resume=True)
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["resumed_at"] == 3
+    assert _hours(manifest)["hours"] == 2 * manifest["metrics"]["train_runtime"] / 3600
+    assert _hours({**manifest, "resumed_at": 6}) == {}, "no step was timed"
 
 
 def test_the_seed_decides_all_weights(tiny_recipe: Path, tmp_path: Path) -> None:

@@ -46,6 +46,12 @@ def test_secondary_stream_is_used_up_before_it_is_drawn_again() -> None:
     assert len({tuple(r) for r in rows.tolist()}) == 5  # a new order each time
 
 
+def test_a_run_that_ends_inside_a_window_does_not_see_its_shortest_examples_alone() -> None:
+    mixture = Mixture({"a": stream(200)}, primary="a", length=100, seed=1, bucket=200)
+    seen = mixture.lengths["a"][mixture.rows(range(100))["a"]]
+    assert (np.diff(seen) >= 0).all() and seen[-10:].mean() > np.sort(mixture.lengths["a"])[-60:].mean()
+
+
 def test_position_alone_decides() -> None:
     make = lambda: Mixture({"a": stream(50), "b": stream(31)}, primary="a", length=200, seed=3, bucket=16)  # noqa: E731
     first, second = make(), pickle.loads(pickle.dumps(make()))

@@ -115,7 +115,8 @@ def _pretrained(
             resolved = dump_yaml(explicit(recipe, built.made))
             write_text(out / RECIPE, f"# {recipe.name}, everything explicit\n{resolved}")
         trainer = build_trainer(recipe, built, streams, tokenizer, args)
-        trainer.add_callback(Told(report))
+        told = Told(report)
+        trainer.add_callback(told)
         report.note(f"training {recipe.name}: {trainer.batches.steps:,} steps, run folder {out}")
         outcome = trainer.train(resume_from_checkpoint=state == "unfinished" or None)
     except BaseException:
@@ -124,7 +125,8 @@ def _pretrained(
         raise
     checkpoint = _export(trainer, recipe, out, streams)
     if main:
-        summary = {"steps": trainer.batches.steps, "metrics": outcome.metrics, "devices": args.world_size}
+        steps = {"steps": trainer.batches.steps, "resumed_at": told.began[0]}
+        summary = {**steps, "metrics": outcome.metrics, "devices": args.world_size}
         weights = {"checkpoint": CHECKPOINT, "checkpoint_hash": run_folder.hash_checkpoint(checkpoint)}
         run_folder.finish(out, {**summary, **weights})
     trainer.accelerator.wait_for_everyone()

@@ -79,8 +79,7 @@ class Pretrain(Step):
             shutil.copyfile(last, folder / TRAINER_STATE)  # the report looks for curves there
         for old in folder.glob("checkpoint-*"):
             shutil.rmtree(old, ignore_errors=True)  # only a stopped run needs them
-        seconds = (read_json(folder / MANIFEST) or {}).get("metrics", {}).get("train_runtime")
-        return {"recipe": str(path), "values": {} if seconds is None else {"hours": seconds / 3600}}
+        return {"recipe": str(path), "values": _hours(read_json(folder / MANIFEST) or {})}
 
     @contextmanager
     def _file(self) -> Iterator[Path]:
@@ -88,6 +87,13 @@ class Pretrain(Step):
             path = Path(folder) / "recipe.yaml"
             path.write_text(self.text(), encoding="utf-8")
             yield path
+
+
+def _hours(manifest: Facts) -> dict[str, float]:
+    """The time of all steps, of a resumed run by that of the steps since; none where there were none."""
+    seconds, steps = manifest.get("metrics", {}).get("train_runtime"), manifest.get("steps", 0)
+    timed = steps - manifest.get("resumed_at", 0)
+    return {"hours": seconds * steps / timed / 3600} if seconds is not None and timed else {}
 
 
 class TaskData(BaseModel):

@@ -148,7 +148,7 @@ class TokenBudgetBatches(torch.utils.data.Sampler[Sequence[int]]):
 
     def groups(self, window: int) -> list[Group]:
         """A window's groups in the order in which they are trained on."""
-        start, stop = self._span(window)
+        start, stop = self.mixture.window(window)
         groups = self._cut(window, start, stop)
         if self.mixture.bucket is not None:
             generator = np.random.default_rng(seed_for(self.mixture.seed, "batches", window))
@@ -161,7 +161,7 @@ class TokenBudgetBatches(torch.utils.data.Sampler[Sequence[int]]):
             return 0.0
         index = min(int(np.searchsorted(self._ends, step, side="left")), len(self._ends) - 1)
         first = int(self._ends[index - 1]) if index else 0
-        start, stop = self._span(index)
+        start, stop = self.mixture.window(index)
         done = (step - first) / max(1, int(self._ends[index]) - first)
         return (start + done * (stop - start)) / self.mixture.epoch_size
 
@@ -173,16 +173,12 @@ class TokenBudgetBatches(torch.utils.data.Sampler[Sequence[int]]):
         )
         return {**self.mixture.fingerprint(), **size, "costs": costs, "group": self.group}
 
-    def _span(self, window: int) -> tuple[int, int]:
-        start, stop = self.mixture.window(window)
-        return start, stop if self.mixture.length is None else min(stop, self.mixture.length)
-
     def _count(self, steps: int | None) -> NDArray[np.int64]:
         """Number of groups up to the end of each window of the run."""
         ends: list[int] = []
         total = 0
         while steps is None or total < steps:
-            start, stop = self._span(len(ends))
+            start, stop = self.mixture.window(len(ends))
             if stop <= start:
                 if steps is None:
                     break
@@ -221,7 +217,7 @@ class TokenBudgetBatches(torch.utils.data.Sampler[Sequence[int]]):
         if self.options.examples is not None:
             return [*range(0, size, self.options.examples), size]
         lengths = self.mixture.window_lengths(window)
-        costs = [self.options.costs.get(n, StreamCost()).tokens(v[:size]) for n, v in lengths.items()]
+        costs = [self.options.costs.get(n, StreamCost()).tokens(v) for n, v in lengths.items()]
         return _budget_borders(costs, self.options.tokens or 0)
 
 

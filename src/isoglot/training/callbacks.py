@@ -49,15 +49,15 @@ class Told(TrainerCallback):
 
     def __init__(self, report: Reporter) -> None:
         self.report = report
-        self._began = (0, 0.0)
+        self.began = (0, 0.0)
 
     def on_train_begin(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
         """Start the clock."""
-        self._began = (state.global_step, time.perf_counter())
+        self.began = (state.global_step, time.perf_counter())
 
     def on_log(self, args: Any, state: TrainerState, control: Any, logs: Any = None, **_: Any) -> None:
         """One line."""
-        first, began = self._began
+        first, began = self.began
         if logs and "loss" in logs and state.global_step > first:
             done, left = state.global_step - first, state.max_steps - state.global_step
             hours, rest = divmod(round((time.perf_counter() - began) / done * left), 3600)

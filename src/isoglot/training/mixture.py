@@ -117,10 +117,10 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         return {name: np.array(rows, dtype=np.int64) for name, rows in found.items()}
 
     def window(self, index: int) -> tuple[int, int]:
-        """First position of a window and the first one after it."""
+        """First position of a window and the first one after it; the run's last window may be shorter."""
         epoch, local = divmod(index, len(self._starts) - 1)
-        offset = epoch * self.epoch_size
-        return offset + int(self._starts[local]), offset + int(self._starts[local + 1])
+        first, last = epoch * self.epoch_size + self._starts[local : local + 2]
+        return int(first), int(last if self.length is None else min(last, self.length))
 
     def window_of(self, position: int) -> int:
         """The window that a position lies in."""
