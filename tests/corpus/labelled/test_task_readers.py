@@ -60,8 +60,8 @@ def test_tag_formats(tmp_path: Path, text: str, words: list[list[str]], tags: li
         ("de:Hu\tB-LOC\nde:x\tLOC\n", r"x:2: tag 'LOC' given"),
         ("0\tHu\tB-LOC\n\n1\tx\n", r"x:3: "),
         ("Hu NP B-PER\nXi\n", r"x:2: one column"),
-        ("en:New\tB-LOC\nen:York I-LOC\nen:x\tO\n", r"x:2: 1 columns between tabs, but PAN-X"),
-        ("en:New\tB-LOC\nYork\tI-LOC\nen:x\tO\n", r"x:2: .*`language:token`"),
+        ("de:New\tB-LOC\nde:York I-LOC\nde:x\tO\n", r"x:2: 1 columns between tabs, but PAN-X"),
+        ("de:New\tB-LOC\nYork\tI-LOC\nde:x\tO\n", r"x:2: .*`language:token`"),
         ("0\tHu\tB-LOC\n1\tXi I-LOC\n\n0\tx\tO\n", r"x:2: 2 columns between tabs, but a number"),
         ("Hu\tB-LOC\nXi I-LOC\nx\tO\n", r"x:2: 1 columns between tabs, but a token"),
         (CONLLU.replace("3\tHaus\tHaus", "3\tHaus").partition("\n")[2], r"x:5: 9 columns"),
@@ -89,6 +89,47 @@ def test_nli_formats(tmp_path: Path, name: str, text: str) -> None:
     found = read_pairs(_file(tmp_path, name, text), language="de", labels=NLI_LABELS)
     rows = [(r["first"], r["second"], r["label"], r["language"]) for r in found]
     assert rows == [("p", "h", "neutral", "de"), ("q", "i", "contradiction", "de")]
+
+
+@pytest.mark.parametrize("premise", [None, ["a"], {}])
+def test_what_is_no_text_is_no_premise(tmp_path: Path, premise: object) -> None:
+    row = {"premise": premise, "hypothesis": "b", "label": 1}
+    path = _file(tmp_path, "a.jsonl", json.dumps(row))
+    with pytest.raises(InputError, match=r"a\.jsonl:1: premise is .* and text"):
+        read_pairs(path, language="de", labels=NLI_LABELS)
+
+
+def test_three_letters_are_the_same_language(tmp_path: Path) -> None:
+    rows = [{"first": c, "second": "b", "label": 1, "language": c} for c in ("deu", "DE", "en", "de")]
+    path = _file(tmp_path, "a.jsonl", "\n".join(map(json.dumps, rows)))
+    assert read_pairs(path, language="de", labels=NLI_LABELS)["first"][:] == ["deu", "DE", "de"]
+
+
+def test_tokens_marked_with_another_language(tmp_path: Path) -> None:
+    path = _file(tmp_path, "dev", "fr:le\tO\nfr:chat\tO\n")
+    with pytest.raises(InputError, match=r"dev:1: the token is marked fr:, and 'de' is asked for"):
+        read_tags(path, language="de")
+    assert len(read_tags(path, language="fra")) == 1
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"words": ["a", None], "tags": ["O", "O"]}, "a null stands in column 'words'"),
+        ({"words": ["a"], "tags": ["O"], "language": None}, "a null stands in column 'language'"),
+        ({"words": None, "tags": None}, "words and tags are lists|a null stands in column 'words'"),
+        ({"words": ["a", "b"], "tags": ["O"]}, ":1: 2 words and 1 tags|row 1 has 2 words and 1 tags"),
+    ],
+)
+@pytest.mark.parametrize("parquet", [False, True])
+def test_holes_in_tables(tmp_path: Path, row: dict[str, object], message: str, parquet: bool) -> None:
+    path = tmp_path / ("a.parquet" if parquet else "a.jsonl")
+    if parquet:
+        Dataset.from_list([{"language": "de", **row}], features=TAGGED).to_parquet(path)
+    else:
+        path.write_text(json.dumps(row))
+    with pytest.raises(InputError, match=message):
+        read_table(str(path), TAGGED, language="de", split="test", role="sentences")
 
 
 def test_quoted_line_breaks_keep_line_numbers(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from datasets import Dataset, Features, Value
 
+from isoglot.corpus.labelled.languages import codes
 from isoglot.corpus.read.line_files import csv_rows, numbered_lines
 from isoglot.errors import InputError
 from isoglot.runs.records import parse_object
@@ -66,7 +67,7 @@ def read_pairs(
     seen = 0
     for line, fields in _records(path):
         seen += 1
-        if fields.get("language", language) != language:
+        if fields.get("language", language).lower() not in codes(language):
             others.add(fields["language"])
             continue
         label = fields["label"].strip()
@@ -101,8 +102,14 @@ def _records(path: str | Path) -> Iterator[tuple[int, dict[str, str]]]:
         for number, text in lines:
             if text.strip():
                 row = parse_object(text, path=path, line=number)
-                named = {key.lower(): str(value) for key, value in row.items()}
-                yield number, {field: named[name] for field, name in _plan(list(named), path, number).items()}
+                named = {key.lower(): value for key, value in row.items()}
+                plan = _plan(list(named), path, number)
+                if wrong := [name for name in plan.values() if not isinstance(named[name], str | int)]:
+                    problem = (
+                        f"{wrong[0]} is {named[wrong[0]]!r}, and text or a label's number is needed; fix it"
+                    )
+                    raise InputError(problem, path=path, line=number)
+                yield number, {field: str(named[name]) for field, name in plan.items()}
         return
     if ".csv" in suffixes:
         rows: Iterator[tuple[int, list[str]]] = csv_rows(str(path), (text for _, text in lines))

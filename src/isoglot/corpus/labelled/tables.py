@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+import pyarrow as pa
+import pyarrow.compute as pc
 from datasets import Dataset, Features
 
 from isoglot.corpus.labelled.languages import codes
@@ -37,6 +39,7 @@ def read_table(path: str, schema: Features, *, language: str, split: str, role: 
         if "language" in schema and "language" not in found.features:
             found = found.add_column("language", [language] * len(found))
         require(found, schema, role=f"{role} {path}")
+    _check_cells(found, schema, path)
     if "answers" in schema:
         _check_answers(found, path)
     known = set(found.unique("language")) if "language" in schema else {language}
@@ -74,6 +77,23 @@ def in_languages(table: Dataset, source: str, target: str, path: str, *, turn: b
             f"holds no row from {source!r} to {target!r}; the pairs there are {listed}", path=path
         )
     return table if wanted == known else table.select([i for i, pair in enumerate(pairs) if pair in wanted])
+
+
+def _check_cells(dataset: Dataset, schema: Features, path: str) -> None:
+    """No cell is null, and every word has a tag."""
+    table = dataset.with_format("arrow")[:]
+    for name in schema:
+        cells = table[name]
+        if cells.null_count or (pa.types.is_list(cells.type) and pc.list_flatten(cells).null_count):
+            raise InputError(f"a null stands in column {name!r}; fill it in, or leave its row out", path=path)
+    if {"words", "tags"} <= set(schema):
+        differ = pc.not_equal(*(pc.list_value_length(table[name]) for name in ("words", "tags")))
+        if (row := pc.index(differ, True).as_py()) >= 0:
+            words, tags = (len(table[name][row]) for name in ("words", "tags"))
+            raise InputError(
+                f"row {row + 1} has {words} words and {tags} tags; one tag for every word is needed",
+                path=path,
+            )
 
 
 def _check_answers(dataset: Dataset, path: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from datasets import Dataset
 
 from isoglot.checks import is_number
-from isoglot.corpus.labelled.languages import two_letters
+from isoglot.corpus.labelled.languages import SCRIPTS, codes, two_letters
 from isoglot.corpus.read.line_files import blocks, each, numbered_lines
 from isoglot.corpus.read.treebanks import word_columns
 from isoglot.errors import InputError
@@ -59,6 +59,8 @@ def read_tags(
     words: list[list[str]] = []
     tags: list[list[str]] = []
     for block in blocks(lines):
+        if name == "panx":
+            each(lambda line: _check_prefix(line, language), block, path)
         parsed = zip(block, each(TAG_FORMATS[name], block, path), strict=True)
         rows = [(number, row) for (number, _), row in parsed if row is not None]
         if surface:
@@ -107,6 +109,13 @@ def check_tag(tag: str, allowed: Collection[str] | None) -> None:
         raise InputError(
             f"tag {tag!r} given, but the tags here are {', '.join(sorted(allowed))}; fix the line"
         )
+
+
+def _check_prefix(line: str, language: str) -> None:
+    """PAN-X marks each token with the code of its language, which must not be another one that we know."""
+    found = _PREFIXED.match(line)
+    if found and {found[1], two_letters(language)} <= SCRIPTS.keys() and found[1] not in codes(language):
+        raise InputError(f"the token is marked {found[1]}:, and {language!r} is asked for; give its own file")
 
 
 def _split(text: str, fits: Callable[[list[str]], bool], needed: str) -> list[str]:
