@@ -8,6 +8,7 @@ import pytest
 import torch
 from transformers import AutoTokenizer
 
+from isoglot.errors import ConfigurationError
 from isoglot.pretraining.build import batch_options, build_model
 from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.inspect import describe, inspect_recipe, table
@@ -37,6 +38,13 @@ def test_instances_are_those_of_the_training_batches(tiny_recipe: Path, tmp_path
         assert [row.masked for row in instance.rows] == masked
         assert instance.position == position and instance.coin == item["bitext"]["coin"]
         assert instance.masked == sum(masked) > 0
+
+
+def test_only_positions_of_the_run_are_shown(tiny_recipe: Path) -> None:
+    recipe = load_recipe(tiny_recipe, ["steps=null", "epochs={stream: bitext, count: 1}"])
+    assert [instance.position for instance in inspect_recipe(recipe, start=62, positions=5)] == [62]
+    with pytest.raises(ConfigurationError, match="start: 63 given, the run has positions 0 to 62"):
+        inspect_recipe(recipe, start=63)
 
 
 def test_the_table_shows_what_the_view_makes(tiny_recipe: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
+from isoglot.errors import ConfigurationError
 from isoglot.modules.load import longest_input
 from isoglot.pretraining.build import batch_options, build_views, encoder_config, require_columns
 from isoglot.pretraining.pretrain import build_mixture
@@ -107,8 +108,10 @@ def inspect_recipe(
         pad_token_id=int(tokenizer.pad_token_id or 0),
         samples=mixture.samples() if mixture.concatenate else None,
     )
+    if mixture.length is not None and start >= mixture.length:
+        raise ConfigurationError(f"start: {start} given, the run has positions 0 to {mixture.length - 1}")
     instances = []
-    for position in range(start, start + positions):
+    for position in range(start, min(start + positions, mixture.length or start + positions)):
         item = mixture[position]
         for name, batch in collate([item]).items():
             stream = recipe.views[name].stream
