@@ -92,6 +92,26 @@ def test_a_run_from_another_encoder_of_the_same_path_is_another_run(
         run(tiny_recipe, tmp_path / "run", f"model={{path: {start}}}", *steps)
 
 
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("model.num_attention_heads=0", r"a bert of these sizes cannot be built"),
+        ("model.hidden_act=gello", r"a bert of these sizes cannot be built"),
+        (
+            "views.pair.random_pool=[100, 100000]",
+            "views.pair.random_pool: ids below 100000 given, the encoder has",
+        ),
+        ("views.pair.language_ids={en: -1, xx: 1}", "language_ids: -1 given"),
+    ],
+)
+def test_what_only_the_encoder_can_tell_is_a_user_s_mistake_too(
+    tiny_recipe: Path, tmp_path: Path, override: str, message: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        run(tiny_recipe, tmp_path / "run", override)
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_resumed_run_says_where_its_time_begins(tiny_recipe: Path, tmp_path: Path) -> None:
     out, keep = tmp_path / "run", "train.save_total_limit=null"
     run(tiny_recipe, out, keep)

@@ -129,6 +129,15 @@ def test_only_some_cells_are_measured(tmp_path: Path) -> None:
         build_programs([study(tmp_path)], scale="tiny", changes={}, only=["three"])
 
 
+def test_sizes_that_make_no_sense_are_refused() -> None:
+    study = find_studies(["align_mlm/table3"])
+    with pytest.raises(ConfigurationError, match=r"align_mlm/table3 with these sizes:\s*- share: "):
+        build_programs(study, scale="tiny", changes={"parallel": 0})
+    (program,) = build_programs(study, scale="tiny", changes={"steps": 0}, only=["MLM / trans:pos.zs"])
+    with pytest.raises(ConfigurationError, match="steps: 0 given"):
+        inspect_programs([program], Store(Path("nowhere")))
+
+
 def test_parts_are_encoders_and_together_everything() -> None:
     (program,) = build_programs(find_studies(["align_mlm/table3"]), scale="tiny", changes={"seeds": [1]})
     store = Store(Path("nowhere"))

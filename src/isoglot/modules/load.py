@@ -196,11 +196,10 @@ def _from_scratch(config: PreTrainedConfig, kernel: str | None) -> PreTrainedMod
     arguments = {} if kernel is None else {"attn_implementation": kernel}
     try:
         return AutoModelForMaskedLM.from_config(config, **arguments)  # type: ignore[no-any-return]
-    except (TypeError, ValueError, ImportError) as error:
-        reason = str(error).strip().splitlines()[0]
+    except (TypeError, ValueError, LookupError, ArithmeticError, RuntimeError, ImportError) as error:
+        attention = "" if kernel is None else f" with attention {kernel!r}"
         raise ConfigurationError(
-            f"model: a {config.model_type} of these sizes with attention {kernel!r} cannot be built ({reason}); "
-            "change them"
+            f"model: a {config.model_type} of these sizes{attention} cannot be built ({reason(error)}); change them"
         ) from error
 
 

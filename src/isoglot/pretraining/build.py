@@ -84,6 +84,7 @@ def build_model(
     if recipe.model.options.get("new_head"):  # before the objectives, which may copy the head
         start_new_head(encoder, _piece_counts(recipe, tokenizer, corpora))
     views = build_views(recipe, tokenizer, corpora, longest=longest_input(encoder.config))
+    _check_ids(views, input_embeddings(encoder).num_embeddings)
     objectives, weights = _objectives(recipe, encoder, tokenizer, corpora)
     model = AlignmentModel(
         encoder,
@@ -93,6 +94,22 @@ def build_model(
         language_embeddings=_language_table(recipe, encoder),
     )
     return Built(model, views)
+
+
+def _check_ids(views: Mapping[str, tuple[str, View]], rows: int) -> None:
+    """The ids that views put into inputs have embeddings."""
+    problems = []
+    for name, (_, view) in views.items():
+        pool = getattr(view, "random_pool", "")
+        ends = {"random_pool": pool[1] if isinstance(pool, list | tuple) else 0}
+        ends["copied_vocabulary"] = 2 * (getattr(view, "copied_vocabulary", None) or 0)
+        problems += [
+            f"views.{name}.{option}: ids below {end} given, the encoder has {rows} embeddings; lower it"
+            for option, end in ends.items()
+            if end > rows
+        ]
+    if problems:
+        raise ConfigurationError(problems)
 
 
 def encoder_config(recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> PreTrainedConfig:

@@ -111,6 +111,8 @@ class Lab:
             raise ConfigurationError(f"unknown scale {scale!r}; {did_you_mean(scale, SCALES)}")
         if unknown := sorted(set(changes or {}) - set(sizes)):
             raise ConfigurationError(f"unknown size {unknown[0]!r}; {did_you_mean(unknown[0], sizes)}")
+        for name in (name for name in changes or {} if name.endswith("seeds")):
+            _check_seeds(name, (changes or {})[name])
         self.scale = scale
         number = SCALES.index(scale)
         self.size = {name: values[number] for name, values in sizes.items()} | dict(changes or {})
@@ -127,7 +129,7 @@ class Lab:
     @property
     def seeds(self) -> list[int]:
         """One run each."""
-        return [int(seed) for seed in self.size["seeds"]]
+        return list(self.size["seeds"])
 
     def at(self, tiny: Any, small: Any, paper: Any) -> Any:
         """What stands for this scale."""
@@ -225,6 +227,14 @@ class Lab:
     def checkpoint(model: Call | External) -> str:
         """Where a model's weights are."""
         return f"{model}/checkpoint" if isinstance(model, Call) else str(model)
+
+
+def _check_seeds(name: str, given: Any) -> None:
+    whole = isinstance(given, list | tuple) and all(isinstance(s, int) and s >= 0 for s in given)
+    if not whole or not given or len(set(given)) != len(given):
+        raise ConfigurationError(
+            f"{name}: {given!r} given; different whole numbers are needed, such as [1,2,3]"
+        )
 
 
 def _run(model: Call | External) -> str:

@@ -201,7 +201,7 @@ def continued(
     """An encoder continued by a recipe; empty sections are left out."""
     saving = {} if lab.scale == "paper" else {"save_steps": lab.size["save_steps"]}
     own = {"model": {"path": lab.checkpoint(encoder)}, **sections, "train": {**sections["train"], **saving}}
-    return lab.pretrain(name or run, recipe, {k: v for k, v in own.items() if v}, seed=seed, run=run)
+    return lab.pretrain(name or run, recipe, {k: v for k, v in own.items() if v != {}}, seed=seed, run=run)
 
 
 def cao2020(lab: Lab, checkpoint: str, spoken: Sequence[str], seed: int) -> Call:

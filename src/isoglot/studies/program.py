@@ -9,6 +9,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
+from isoglot.checks import mistakes_of
 from isoglot.errors import ConfigurationError
 from isoglot.results import CELLS, FILE_NAME, Cell, Result, write_cells
 from isoglot.runs.files import write_json, write_text
@@ -64,7 +67,11 @@ def build_programs(
     for study in studies:
         lab = labs.setdefault(id(study.sizes), Lab(study.sizes, scale=scale, changes=changes))
         lab.places, lab.drawings = [], []
-        study.run(lab)
+        try:
+            study.run(lab)
+        except ValidationError as error:  # of a step, by sizes that are changed
+            wrong = [f"{m.place}: {m.reason}" for m in mistakes_of(error)]
+            raise ConfigurationError(wrong, heading=f"{study.name} with these sizes:") from error
         places = [p for p in lab.places if not only or any(matches(p, text) for text in only)]
         programs.append(Program(study, lab, places, [] if only else lab.drawings))
     if only and not any(program.places for program in programs):
