@@ -31,7 +31,7 @@ from isoglot.corpus.pool_ray import RayPool
 from isoglot.corpus.prepare_worker import ChunkTask, Part, Settings, filter_chunk, start, write_shard
 from isoglot.corpus.read.line_files import ByteCounter, LineFile, decode_lines
 from isoglot.corpus.read.readers import READERS
-from isoglot.corpus.read.sources import Source, expand
+from isoglot.corpus.read.sources import TABLES, Source, expand
 from isoglot.corpus.shards import Ledger, shard_groups
 from isoglot.errors import ConfigurationError, IsoglotError
 from isoglot.runs.checkpoint import reading
@@ -242,7 +242,7 @@ def _check(sources: Sequence[Source], options: PrepareOptions) -> None:
         problems = [
             f"{s.path}: held_out_flags is set, and no column holds the flags; set --column flags=3"
             for s in sources
-            if "flags" not in s.columns
+            if "flags" not in s.columns or s.format not in TABLES
         ]
     if options.min_script_share is not None:
         for language in sorted({tag for s in sources for tag in s.languages(options.kind)}):

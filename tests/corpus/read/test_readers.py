@@ -155,6 +155,13 @@ TMX = """<?xml version="1.0" encoding="UTF-8"?>
 """
 
 
+def test_a_saved_data_set_is_one_split(tmp_path):
+    datasets.Dataset.from_dict({"source": ["a"], "target": ["b"]}).save_to_disk(tmp_path / "saved")
+    assert len(rows(tmp_path / "saved")) == 1
+    with pytest.raises(InputError, match="leave split out"):
+        rows(tmp_path / "saved", split="dev")
+
+
 def test_tmx(tmp_path):
     path = write(tmp_path, "a.tmx", TMX)
     assert [(r["source"], r["target"]) for r in rows(path)] == [

@@ -67,3 +67,28 @@ def test_a_folder_with_a_broken_file_is_named(tmp_path: Path) -> None:
     source = Source(path=str(folder), source_language="en", target_language="de")
     with pytest.raises(InputError, match=r"raw: was read as a data set, and a file of it cannot be .*0xe9"):
         list(read(source))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "options", "message"),
+    [
+        ("a.jsonl", "text", {"header": True}, "header is for tsv, csv, and this is jsonl"),
+        ("a.tsv", "text", {"documents": True}, "documents is for text, and this is tsv"),
+        ("a.txt", "text", {"columns": {"text": 1}}, "columns is for tsv, .*, and this is text"),
+        ("a.csv", "text", {"split": "dev"}, "split is for huggingface, and this is csv"),
+        ("a.txt", "text", {"one_based": True}, "one_based is for word links"),
+    ],
+)
+def test_options_that_no_input_uses(
+    tmp_path: Path, name: str, kind: Kind, options: dict[str, object], message: str
+) -> None:
+    (tmp_path / name).write_text("a\n")
+    with pytest.raises(ConfigurationError, match=message):
+        expand([Source.model_validate({"path": str(tmp_path / name), "language": "en", **options})], kind)
+
+
+def test_an_option_may_be_for_one_of_several_inputs(tmp_path: Path) -> None:
+    for name in ("a.csv", "a.jsonl"):
+        (tmp_path / name).write_text("a\n")
+    sources = [Source(path=str(tmp_path / n), language="en", header=True) for n in ("a.csv", "a.jsonl")]
+    assert len(expand(sources, "text")) == 2

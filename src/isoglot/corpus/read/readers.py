@@ -136,6 +136,8 @@ def _huggingface_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -
             found = datasets.load_from_disk(source.path)[source.split]
         elif (folder / "state.json").exists():
             found = datasets.load_from_disk(source.path)
+            if source.split not in (str(found.split), Source.model_fields["split"].default):
+                raise ValueError(f"it is the split {found.split} alone: leave split out")
         else:
             found = datasets.load_dataset(
                 source.path, source.subset, split=source.split, revision=source.revision, streaming=True

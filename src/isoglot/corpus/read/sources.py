@@ -2,7 +2,7 @@
 
 import glob
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Literal, get_args
@@ -55,6 +55,17 @@ LANGUAGE_FLAGS = {
 }
 _DEFAULTS: dict[Kind, str] = {"text": "text", "lexicon": "lexicon", "treebank": "conllu"}
 _NOT_STREAMED = ("parquet", "huggingface")
+TABLES = ("tsv", "csv", "jsonl", "parquet", "huggingface")
+"""Formats of which columns can be chosen."""
+
+_USED_BY = {
+    "columns": TABLES,
+    "header": ("tsv", "csv"),
+    "documents": ("text",),
+    "subset": ("huggingface",),
+    "split": ("huggingface",),
+    "revision": ("huggingface",),
+}
 _FIELDS: dict[Kind, tuple[str, ...]] = {
     "text": ("text", "flags"),
     "bitext": ("source", "target", "flags"),
@@ -179,6 +190,7 @@ def expand(sources: Iterable[Source], kind: Kind) -> list[Source]:
                 continue
             problems.extend(_problems(complete, kind))
             found.append(complete)
+    problems.extend(_idle(found, kind))
     if not found and not problems:
         problems.append("no input given; name at least one file")
     if sum(s.files().count("-") for s in found) > 1:
@@ -255,6 +267,20 @@ def _problems(source: Source, kind: Kind) -> list[str]:
     if kind != "aligned" and source.links_path is not None:
         problems.append(f"{source.links_path}: word links given for a {kind} corpus; set kind: aligned")
     return problems
+
+
+def _idle(sources: Sequence[Source], kind: Kind) -> Iterator[str]:
+    """Options that no input has a use for."""
+    for field, formats in _USED_BY.items():
+        given = [
+            s
+            for s in sources
+            if getattr(s, field) and getattr(s, field) != Reading.model_fields[field].default
+        ]
+        if given and not any(s.format in formats for s in given):
+            yield f"{given[0].path}: {field} is for {', '.join(formats)}, and this is {given[0].format}: leave it out"
+    if kind != "aligned" and any(s.one_based for s in sources):
+        yield f"{sources[0].path}: one_based is for word links, and a {kind} corpus has none: leave it out"
 
 
 def _column_problems(source: Source, kind: Kind) -> list[str]:
