@@ -105,6 +105,7 @@ def test_tables_of_an_empty_folder_say_that_nothing_is_measured(
         (["align_mlm/table3"], "--out is not given"),
         (["align_mlm/table3", "--scale", "huge", "--out", "x"], "unknown scale 'huge'"),
         (["align_mlm/table3", "--only", "3/2", "--out", "x"], "K/N"),
+        (["align_mlm/table3", "--only", "1/3", "--only", "2/3", "--out", "x"], "run one part at a time"),
         (["align_mlm/table3", "--only", "nowhere", "--out", "x"], "no cell matches"),
         (["align_mlm/table3", "--seeds", "a", "--out", "x"], "--seeds: 'a' given"),
         (["align_mlm/tble3", "--out", "x"], "did you mean"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from datasets import Dataset
@@ -100,11 +101,22 @@ def test_weights_and_costs(tiny_recipe: Path) -> None:
     assert result.model.weight("masked_lm") == 2.0
     stream = Dataset.from_dict({"source_ids": [[1]], "target_ids": [[1]], "length": [2]})
     cost = batch_options(recipe, result.views, {"bitext": stream}).costs["bitext"]
-    assert (cost.views, cost.limit, cost.specials) == (2, 64, 3 + 4), (
+    assert (cost.views, cost.limit, cost.specials) == (2, 2 * 40, 3 + 4), (
         "[CLS] S [SEP] T [SEP], and each side alone"
     )
     packed = stream.add_column("attention_mask", [[1, 1]])
     assert batch_options(recipe, result.views, {"bitext": packed}).costs["bitext"].specials == 0
+
+
+def test_sides_of_a_sentence_pair_are_cut_each_by_itself(tiny_recipe: Path) -> None:
+    view = "views.sentences={type: sentence_pair, stream: bitext, max_length: 20}"
+    contrast = "objectives={contrast: {type: in_batch_contrast, view: sentences}}"
+    result, recipe, _ = built(tiny_recipe, view, contrast, "views.pair=null")
+    stream = Dataset.from_dict({"length": [60]})
+    cost = batch_options(recipe, result.views, {"bitext": stream}).costs["bitext"]
+    assert cost.tokens(np.array([30, 60], np.int32)).tolist() == [34, 44], (
+        "of 30 pieces and of 40, with specials"
+    )
 
 
 @pytest.mark.parametrize(("family", "pair"), [("bert", 3), ("xlm-roberta", 4)])

@@ -105,13 +105,15 @@ def study(
 
 def _only(given: Sequence[str]) -> tuple[tuple[int, int], list[str]]:
     """The part of the encoders, and patterns of cells."""
-    part, patterns = (1, 1), []
+    part, patterns = (1, 1), list[str]()
     for text in given:
         k, slash, n = text.partition("/")
         if not (slash and is_number(k) and is_number(n)):
             patterns.append(text)
         elif not 1 <= int(k) <= int(n):
             raise ConfigurationError(f"--only {text}: K/N is needed with 1 <= K <= N, for example --only 2/8")
+        elif part != (1, 1):
+            raise ConfigurationError(f"--only {text}: a part is given already; run one part at a time")
         else:
             part = int(k), int(n)
     return part, patterns

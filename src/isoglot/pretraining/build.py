@@ -27,6 +27,7 @@ from isoglot.training.batches import BatchOptions, StreamCost
 from isoglot.training.model import AlignmentModel, Weight
 from isoglot.views.base import View
 from isoglot.views.instance import is_packed
+from isoglot.views.sentence_pair import SentencePair
 
 _COUNTED = 10_000
 """Rows of a corpus, at most, whose pieces are counted for a new head."""
@@ -186,8 +187,10 @@ def batch_options(
     for stream in dict.fromkeys(name for name, _ in views.values()):
         readers = [view for name, view in views.values() if name == stream]
         packed = is_packed(dict.fromkeys(streams[stream].column_names))
-        limits = [getattr(view, "max_length", None) for view in readers]
-        known = [limit for limit in limits if isinstance(limit, int)]
+        limits = [(getattr(view, "max_length", None), isinstance(view, SentencePair)) for view in readers]
+        known = [
+            (1 + twice) * limit for limit, twice in limits if isinstance(limit, int)
+        ]  # twice: of each side
         halves = sum(1 if getattr(view, "side", None) else 2 for view in readers)
         costs[stream] = StreamCost(
             views=-(-halves // 2),  # two views of one side each encode a pair once
