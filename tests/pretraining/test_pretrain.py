@@ -93,6 +93,23 @@ def test_a_run_from_another_encoder_of_the_same_path_is_another_run(
 
 
 @pytest.mark.parametrize(
+    ("override", "idle"),
+    [
+        ("views.pair.probability=0", "not trained: masked_lm;"),
+        ("objectives.late={type: masked_lm, view: pair, weight: {start_step: 6}}", "not trained: late;"),
+        ("objectives.none={type: masked_lm, view: pair, weight: 0}", ""),
+    ],
+)
+def test_a_run_that_has_not_trained_an_objective_says_so(
+    tiny_recipe: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, override: str, idle: str
+) -> None:
+    run(tiny_recipe, tmp_path / "run", override, "train.logging_steps=4")
+    assert [r.getMessage()[: len(idle)] for r in caplog.records if "not trained" in r.getMessage()] == [idle][
+        : len(idle)
+    ]
+
+
+@pytest.mark.parametrize(
     ("override", "message"),
     [
         ("model.num_attention_heads=0", r"a bert of these sizes cannot be built"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -17,16 +18,31 @@ from isoglot.objectives.base import Batch
 from isoglot.runs.reporter import Reporter
 from isoglot.training.batches import TokenBudgetBatches
 
+_LOGGER = logging.getLogger(__name__)
+
 
 class StepHooks(TrainerCallback):
     """Checks the loss before each optimiser step, and tells the objectives and the epoch-wise settings after it."""
 
     def __init__(self, batches: TokenBudgetBatches, meter: Meter) -> None:
         self.batches, self.meter = batches, meter
+        self.first = 0
 
     def on_train_begin(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
         """Start the clock of tokens a second."""
+        self.first = state.global_step
         self.meter.flush()
+
+    def on_train_end(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
+        """Warn of objectives that a whole run has not trained, though their weight is not 0."""
+        self.meter.flush()
+        idle = [n for n, weight in kwargs["model"].weights.items() if weight and not self.meter.items.get(n)]
+        if idle and not self.first and state.is_world_process_zero:
+            _LOGGER.warning(
+                "not trained: %s; no batch had anything to predict, or the weight starts after the last step: look at "
+                "what the model sees with `isoglot inspect`",
+                ", ".join(idle),
+            )
 
     def on_pre_optimizer_step(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
         """Stop before a broken gradient is applied (on a GPU one step later, so as not to wait for it)."""
@@ -98,6 +114,7 @@ class Meter:
 
     def __init__(self) -> None:
         self.tokens = 0
+        self.items: dict[str, float] = {}  # of each objective, up to the last flush
         self._sums: dict[str, Tensor] = {}
         self._unchecked: list[tuple[int, tuple[str, ...], Tensor]] = []
         self._since = time.perf_counter()
@@ -144,6 +161,9 @@ class Meter:
             total, count = (sum(column) for column in zip(*parts, strict=True))
             if count:
                 logs[name] = total / count
+            if name.endswith("/loss"):
+                objective = name.removesuffix("/loss")
+                self.items[objective] = self.items.get(objective, 0.0) + count
         seconds = time.perf_counter() - self._since
         logs["tokens_per_second"] = sum(rank["tokens"] for rank in everywhere) / max(seconds, 1e-9)
         self._sums, self.tokens, self._since = {}, 0, time.perf_counter()
