@@ -216,6 +216,19 @@ def test_held_out_file_and_misspelt_flag(tmp_path):
     assert summary.notes == ("held_out_flags: no row read is flagged 'dve'; flags: dev",)
 
 
+@pytest.mark.parametrize(
+    ("name", "message"), [("held.tsv", "tsv given"), ("held.jsonl", "jsonl given"), ("held", "held:2: a tab")]
+)
+def test_a_held_out_table_would_hold_nothing_out(tmp_path, name, message):
+    (tmp_path / name).write_text("one\none\teins\n")
+    with pytest.raises((ConfigurationError, InputError), match=message):
+        prepare(
+            tsv(tmp_path, ["one\teins"]),
+            tmp_path / "out",
+            options=PrepareOptions(held_out_files=(str(tmp_path / name),)),
+        )
+
+
 def test_every_kind_loads_with_its_schema(tmp_path):
     (tmp_path / "a.txt").write_text("one\ntwo\n")
     prepare(

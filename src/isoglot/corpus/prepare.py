@@ -31,9 +31,9 @@ from isoglot.corpus.pool_ray import RayPool
 from isoglot.corpus.prepare_worker import ChunkTask, Part, Settings, filter_chunk, start, write_shard
 from isoglot.corpus.read.line_files import ByteCounter, LineFile, decode_lines
 from isoglot.corpus.read.readers import READERS
-from isoglot.corpus.read.sources import TABLES, Source, expand
+from isoglot.corpus.read.sources import TABLES, Source, by_suffix, expand
 from isoglot.corpus.shards import Ledger, shard_groups
-from isoglot.errors import ConfigurationError, IsoglotError
+from isoglot.errors import ConfigurationError, InputError, IsoglotError
 from isoglot.runs.checkpoint import reading
 from isoglot.runs.files import refuse_overwriting, whole_folder
 from isoglot.runs.folder import RUN, begin, key_of, state_of, versions
@@ -255,6 +255,11 @@ def _check(sources: Sequence[Source], options: PrepareOptions) -> None:
         for path in options.held_out_files
         if not Path(path).is_file()
     )
+    problems.extend(
+        f"held_out_files: {path}: {by_suffix(path)} given; lines of one sentence are needed: cut the sentences out"
+        for path in options.held_out_files
+        if by_suffix(path) is not None
+    )
     if problems:
         raise ConfigurationError(problems)
 
@@ -282,7 +287,15 @@ def _held_out(options: PrepareOptions) -> NDArray[np.uint64]:
     for path in options.held_out_files:
         with LineFile(path) as file:
             for first, data in file.chunks():
-                keys = (held_out_key(line) for line in decode_lines(data, path, first))
+                lines = decode_lines(data, path, first)
+                for number, line in enumerate(lines, first):
+                    if "\t" in line:
+                        raise InputError(
+                            "a tab given; lines of one sentence are needed: cut the sentences out (`cut -f 1`)",
+                            path=path,
+                            line=number,
+                        )
+                keys = map(held_out_key, lines)
                 found.append(hash_texts(k for k in keys if k))
     return np.unique(np.concatenate(found))
 

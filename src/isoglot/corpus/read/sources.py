@@ -148,7 +148,7 @@ def sources_from(
     """
     names = [str(p) for p in paths]
     fields = {**dict(zip_longest(LANGUAGES[kind], languages[: len(LANGUAGES[kind])])), **options}
-    plain = all(_by_suffix(n) is None for n in names) and not options.get("format")
+    plain = all(by_suffix(n) is None for n in names) and not options.get("format")
     paired = kind in ("bitext", "lexicon", "aligned") and (plain or options.get("format") == "moses")
     if paired and len(names) in (2, 3):
         extra = dict(zip(("target_path", "links_path"), names[1:], strict=False))
@@ -200,7 +200,8 @@ def expand(sources: Iterable[Source], kind: Kind) -> list[Source]:
     return found
 
 
-def _by_suffix(path: str) -> str | None:
+def by_suffix(path: str) -> str | None:
+    """The format that a file's name tells; none of lines of text."""
     name = Path(path).name.lower()
     for suffix in COMPRESSED:
         name = name.removesuffix(suffix)
@@ -210,9 +211,9 @@ def _by_suffix(path: str) -> str | None:
 def _guess(source: Source, kind: Kind) -> str | None:
     if source.target_path is not None:
         return "moses"
-    by_suffix = _by_suffix(source.path)
-    if by_suffix is not None:
-        return by_suffix
+    told = by_suffix(source.path)
+    if told is not None:
+        return told
     path = Path(source.path)
     if path.is_dir() or (source.path != "-" and not path.exists() and not path.suffix and kind != "treebank"):
         return "huggingface"
