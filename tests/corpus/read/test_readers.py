@@ -118,6 +118,16 @@ def test_jsonl_mistakes(tmp_path, line, message):
         rows(path)
 
 
+@pytest.mark.parametrize("most", [1, 2, 100])
+def test_columns_of_jsonl_do_not_depend_on_the_chunks(tmp_path, monkeypatch, most):
+    monkeypatch.setattr(streams.LineFile.take, "__defaults__", (most, 1 << 20))
+    lines = ["", *(json.dumps({name: "a", "content": "b"}) for name in ("content", "text"))]
+    assert [r["text"] for r in rows(write(tmp_path, "a.jsonl", "\n".join(lines)), "text")] == ["b", "b"]
+    path = write(tmp_path, "b.jsonl", "".join(json.dumps({name: "a"}) + "\n" for name in ("text", "content")))
+    with pytest.raises(InputError, match=r"b\.jsonl:2: no column 'text'"):
+        rows(path, "text")
+
+
 def test_parquet(tmp_path):
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"translation": [{"en": "one", "de": "eins"}] * 3, "other": [1, 2, 3]}), path)

@@ -6,7 +6,7 @@ a chunk is parsed into rows, in any process. Every error names ``file:line``.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -70,6 +70,17 @@ def _line_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -> Itera
             yield Chunk(first, [data, *(d for d, _ in others)], names)
         if files[0].lines <= (names is not None):
             raise empty(source.path, "below its header" * (names is not None))
+
+
+def _jsonl_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -> Iterator[Chunk]:
+    """Lines, and the names in the first object: which column is which is the same for all chunks."""
+    names: list[str] = []
+    for chunk in _line_chunks(source, kind, meter):
+        if not names:
+            (lines,), numbers = _decoded(source, chunk)
+            full = ((number, line) for number, line in zip(numbers, lines, strict=True) if line.strip())
+            names = next((list(parse_object(t, path=source.path, line=n)) for n, t in full), [])
+        yield replace(chunk, names=names)
 
 
 def _unequal(files: list[LineFile]) -> InputError:
@@ -277,7 +288,7 @@ def _jsonl_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
     if not full:
         return {role: [] for role in ("text", "source", "target", "links")}, []
     rows = each(parse_object, full, source.path)
-    return from_rows(rows, [number for number, _ in full], list(rows[0]), source, kind)
+    return from_rows(rows, [number for number, _ in full], chunk.names or (), source, kind)
 
 
 def _table_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
@@ -292,7 +303,7 @@ READERS: dict[str, Reader] = {
     "bars": Reader(_line_chunks, _bars_fields),
     "tsv": Reader(_line_chunks, _tsv_fields),
     "csv": Reader(_csv_chunks, _csv_fields),
-    "jsonl": Reader(_line_chunks, _jsonl_fields),
+    "jsonl": Reader(_jsonl_chunks, _jsonl_fields),
     "parquet": Reader(_parquet_chunks, _table_fields),
     "huggingface": Reader(_huggingface_chunks, _table_fields),
     "tmx": Reader(tmx_chunks, tmx_fields),
