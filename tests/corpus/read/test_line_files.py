@@ -76,6 +76,16 @@ def test_blocks_never_cut_a_document(tmp_path_factory, sizes, block):
         assert data.decode().split("\n")[0].endswith("s0")
 
 
+@pytest.mark.parametrize("blank", ["", "\r", " ", " \t\r"])
+def test_lines_of_blanks_separate_documents(tmp_path, monkeypatch, blank):
+    path = tmp_path / "a.txt"
+    path.write_bytes(f"one\ntwo\n{blank}\n".encode() * 20)
+    monkeypatch.setattr(streams, "_LONGEST", 60)
+    monkeypatch.setattr(streams.LineFile.take, "__defaults__", (4, 20))
+    with LineFile(str(path)) as file:
+        assert b"".join(data for _, data in file.blocks()) == path.read_bytes()
+
+
 def test_carriage_returns_and_byte_order_mark_go():
     assert decode_lines("\ufeffa\r\nb\n\r\n".encode(), "f", 1) == ["a", "b", ""]
     assert decode_lines("\ufeffa\n".encode(), "f", 2) == ["\ufeffa"]

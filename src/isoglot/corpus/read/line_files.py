@@ -11,6 +11,7 @@ import csv
 import gzip
 import io
 import lzma
+import re
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -29,6 +30,7 @@ CHUNK_LINES = 16_384
 CHUNK_BYTES = 4 << 20
 _BLOCK = 1 << 20
 _LONGEST = 64 << 20
+_BLANK = re.compile(rb"\n[^\S\n]*\n")
 
 
 def _zstandard(handle: IO[bytes]) -> Any:
@@ -174,8 +176,7 @@ class LineFile:
         rest, first = b"", 1
         for start, data in self.chunks():
             rest += data
-            cut = max(rest.rfind(b"\n\n") + 2, rest.rfind(b"\n\r\n") + 3)
-            if cut > 2:
+            if cut := max((match.end() for match in _BLANK.finditer(rest)), default=0):
                 yield first, rest[:cut]
                 first += rest.count(b"\n", 0, cut)
                 rest = rest[cut:]
