@@ -36,6 +36,16 @@ def test_a_recipes_sections_are_laid_over_it_and_its_files_listed(
         Pretrain(recipe="tlm", sections={**sections, "views": {"pair": {"probabilty": 1}}}).check()
 
 
+def test_a_recipe_of_one_s_own_is_a_file_that_a_run_depends_on(tmp_path: Path) -> None:
+    own = tmp_path / "mine.yaml"
+    own.write_text("extends: tlm\nseed: 2\nstreams: {bitext: {path: /nowhere/pairs.tsv}}\n")
+    files = Pretrain(recipe=str(own), sections={"steps": 3}).files()
+    assert files == [Input("/nowhere/pairs.tsv", there=False), Input(str(own), there=True)]
+    before = files[1].content
+    own.write_text(own.read_text().replace("seed", "steps"))
+    assert files[1].content != before
+
+
 def test_data_of_a_task_are_looked_for_by_language_and_split(tmp_path: Path) -> None:
     (tmp_path / "en.train.tsv").touch()
     data = [f"{tmp_path}/{{language}}.{{split}}.tsv", "<0123456789abcdef>/{language}/derived.jsonl"]

@@ -41,17 +41,20 @@ class Pretrain(Step):
         return f"# {self.label}: a run of a study; `isoglot pretrain` takes this file\n{dump_yaml(values)}"
 
     def files(self) -> list[Input]:
-        """The encoder it starts from, and the files of the streams."""
-        from isoglot.recipe.source import read_document  # noqa: PLC0415
+        """The encoder it starts from, the files of the streams, and recipes that isoglot does not ship."""
+        from isoglot.recipe.source import builtin_recipes, read_document  # noqa: PLC0415
 
         with self._file() as path:
             document = read_document(path, variables=False)
+        known = {str(file) for file in (path, *builtin_recipes().values())}
+        read = {place.rpartition(":")[0] for place in document.places.values()}
         kept = {key: document.values.get(key) for key in ("model", "tokenizer", "streams")}
         written = [text for place, text in document.raw.items() if place[0] in kept]
         plain = (
             set(leaves(kept, str)) - {expanded(text) for text in written if not unset(text)} - set(written)
         )
-        return outside([*written, *sorted(text for text in plain if text.startswith(("/", ".", "~")))])
+        named = [text for text in plain if text.startswith(("/", ".", "~"))]
+        return outside([*written, *sorted(named), *sorted(read - known - {""})])
 
     def check(self) -> None:
         """Refuse what ``isoglot pretrain --check`` refuses, but for files that are not there."""
