@@ -8,6 +8,7 @@ import pytest
 import torch
 from datasets import Dataset
 
+from isoglot.errors import InputError
 from isoglot.tasks import build_task, retrieval
 
 
@@ -17,6 +18,16 @@ def test_a_derived_language_is_one_language(tmp_path: Path) -> None:
     data = build_task("tatoeba", [str(tmp_path / "{language}.txt")]).load("en-x-trans", "test")
     assert data["source"][:] == ["ա հոփջկ", "ա բփփխ"]
     assert (data["source_language"][0], data["target_language"][0]) == ("en-x-trans", "en")
+
+
+def test_entries_of_several_words_stand_between_tabs(tmp_path: Path) -> None:
+    path = tmp_path / "fr-xx.txt"
+    path.write_text("10 000\tꣀ ꣁ\nde դե\n")
+    data = build_task("lexicon_induction", [str(path)], words="0:0").load("fr-xx", "test")
+    assert (data["source"][:], data["target"][:]) == (["10 000", "de"], ["ꣀ ꣁ", "դե"])
+    path.write_text("de\t\n")
+    with pytest.raises(InputError, match=r"fr-xx\.txt:1: .*a source and a target word"):
+        build_task("lexicon_induction", [str(path)]).load("fr-xx", "test")
 
 
 def test_shares_are_right_to_the_digit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,10 +62,10 @@ class LexiconInductionTask:
             rows = {side: list(table[side]) for side in rows}
         else:
             for number, line in numbered_lines(path):
-                parts = line.split()
-                if len(parts) != 2:
+                parts = [part.strip() for part in (line.split("\t") if "\t" in line else line.split())]
+                if len(parts) != 2 or not all(parts):
                     raise InputError(
-                        f"{len(parts)} words given, a source and a target word are needed; fix the line",
+                        f"{len(parts)} entries given, a source and a target word are needed; fix the line",
                         path=path, line=number,
                     )  # fmt: skip
                 rows["source"].append(parts[0])
