@@ -129,6 +129,21 @@ def test_what_only_the_encoder_can_tell_is_a_user_s_mistake_too(
     assert not (tmp_path / "run").exists()
 
 
+def test_a_finished_run_whose_checkpoint_was_deleted_is_not_done(tiny_recipe: Path, tmp_path: Path) -> None:
+    checkpoint, _ = run(tiny_recipe, tmp_path / "run")
+    weights = load_file(checkpoint / "model.safetensors")
+    shutil.rmtree(checkpoint)
+    with pytest.raises(
+        ConfigurationError, match=r"its checkpoint is gone; delete .*manifest.json and add --resume"
+    ):
+        run(tiny_recipe, tmp_path / "run")
+    (tmp_path / "run" / "manifest.json").unlink()
+    again, _ = run(tiny_recipe, tmp_path / "run", resume=True)
+    assert torch.equal(
+        load_file(again / "model.safetensors")["cls.predictions.bias"], weights["cls.predictions.bias"]
+    )
+
+
 def test_a_resumed_run_says_where_its_time_begins(tiny_recipe: Path, tmp_path: Path) -> None:
     out, keep = tmp_path / "run", "train.save_total_limit=null"
     run(tiny_recipe, out, keep)

@@ -98,6 +98,11 @@ def _pretrained(
         if state != "new":
             known = {"encoder": encoder} if "encoder" in (read_json(out / run_folder.RUN) or {}) else {}
             run_folder.state_of(out, {"inputs": inputs, **known}, what=f"{what} on other data")
+        if state == "finished" and not (out / CHECKPOINT / "config.json").is_file():
+            raise ConfigurationError(
+                f"{out}: is finished, but its {CHECKPOINT} is gone; delete {out / run_folder.MANIFEST} and add "
+                "--resume to write it again, or delete the folder to train again"
+            )
         if state == "finished":
             report.note(f"nothing to do: {out} is finished, by this recipe from this data")
             return out / CHECKPOINT
