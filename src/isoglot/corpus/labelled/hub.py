@@ -94,7 +94,7 @@ def read_hub_sides(
                 f"hub data set {name or spec.name} has no column {' or '.join(candidates)} for {language!r}; there are "
                 f"{', '.join(list(rows.features)[:8])}: give another data set, or download it and give its files"
             )
-        sides.append([str(text) for text in rows[column]])
+        sides.append([str(text) for text in _values(rows, column)])
     if len(sides[0]) != len(sides[1]):
         raise InputError(
             f"hub data set {name or spec.name}: {len(sides[0])} and {len(sides[1])} lines; line i must translate line i"
@@ -143,6 +143,11 @@ def _load(name: str, spec: HubSpec | HubSides, filled: Sequence[str] | str | Non
 def _values(rows: Dataset, column: str) -> list[Any]:
     feature = rows.features[column]
     values: list[Any] = list(rows[column])
+    if None in values:
+        raise InputError(
+            f"row {values.index(None) + 1} of the hub data set has no {column!r}; give another, or download it "
+            "and fill it in"
+        )
     element = getattr(feature, "feature", feature)
     if not isinstance(element, ClassLabel):
         if isinstance(values[0] if values else None, dict) and "answer_start" in values[0]:
