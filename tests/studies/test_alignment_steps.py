@@ -55,7 +55,7 @@ def test_layer_and_method_are_those_of_the_least_error_on_other_links(tmp_path: 
     test = {"test": files.pop("test")}
 
     def error(method: str, layer: int, name: str) -> float:
-        aligner = EmbeddingAligner(tmp_path / "encoder", method=method, layer=layer)
+        aligner = EmbeddingAligner(tmp_path / "encoder", method=method, layer=layer, dtype="float32")
         words = [(r["source_words"], r["target_words"]) for r in parts[name]]
         gold = [GoldAlignment.of(r["links"], []) for r in parts[name]]
         return (

@@ -74,7 +74,7 @@ class BestLinks(Step):
         report.note(f"chosen: {method} at layer {layer}")
         means = {(found["method"], found["layer"]): fmean(errors.values()) for found, errors in tried}
         values: dict[str, float] = {"dev": means[method, layer], "layer": layer}
-        aligner = EmbeddingAligner(self.checkpoint, method=method)
+        aligner = EmbeddingAligner(self.checkpoint, method=method, dtype="float32")
         for name, path in self.test.items():
             values[name] = 100 * layer_error(aligner, gold_pairs(path), layers=[layer])[layer].aer
         each = {f"{method} {layer}": error for (method, layer), error in means.items()}
