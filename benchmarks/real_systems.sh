@@ -3,7 +3,7 @@
 #
 #   ISOGLOT_DATA=... ISOGLOT_ENCODER=... ISOGLOT_RUNS=runs benchmarks/real_systems.sh
 #
-# After benchmarks/real_encoder.sh, whose aligned pairs it reads. About three hours of one core.
+# After benchmarks/real_encoder.sh, whose aligned pairs it reads. About four hours of one core.
 set -euo pipefail
 data=$ISOGLOT_DATA runs=$ISOGLOT_RUNS here=$(dirname "$0")
 isoglot trim "$ISOGLOT_ENCODER" --text "$data"/parallel/*.tsv.gz --text "$data"/text/* --out "$runs/trimmed"
@@ -12,6 +12,8 @@ measure() {
     --out "$runs/real_systems.jsonl"
   isoglot evaluate "$1" -q --run "$2" --task word_alignment --set method=argmax --set layer=8 \
     --languages de-en,en-fr,ro-en,en-hi --data "$data/wordalign/{language}.jsonl" --out "$runs/real_systems.jsonl"
+  isoglot evaluate "$1" -q --run "$2" --task lexicon_induction --set layer=8 --languages en-de,en-es,en-fr,en-hi,en-zh \
+    --data "$data/lexicon/muse.{language}.txt" --out "$runs/real_systems.jsonl"
 }
 measure "$runs/trimmed" encoder
 for name in mlm tlm weam ppa in_batch xlm_align align_mlm word_l2 self_training combined; do

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isoglot.errors import ConfigurationError
-from isoglot.report.scores import Combination, Measure, collect, run_label
+from isoglot.report.scores import Combination, Measure, collect, main_measures, run_label
 from isoglot.results import Result
+from isoglot.tasks import TASKS, task_class
 
 XNLI = Measure("xnli", "test", "accuracy")
 
@@ -115,3 +116,10 @@ def test_a_combination_of_another_form_is_refused(text: str) -> None:
 def test_a_combination_of_an_unknown_run_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="no results of w-fr"):
         collect([row("w-de", "de", 1)], [Combination.parse("weam=fr:w-fr")])
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_task_is_shown_by_its_own_metric(task: str) -> None:
+    own = Measure(task, "test", task_class(task).primary_metric)
+    others = [Measure(task, "test", name) for name in ("precision_at_1", "recall", "zzz")]
+    assert main_measures([*others, own]) == [own]

@@ -14,7 +14,7 @@ from isoglot.results import SHARES, Result
 
 _DEFAULT = object()
 _LOWER = ("aer", "loss", "perplexity", "error", "delta", "drop")
-_FIRST = ("aer", "f1", "accuracy", "em", "mrr")
+_FIRST = ("aer", "f1", "accuracy", "em", "mrr", "csls_precision_at_1")
 _QUANTITIES = {"_zero_shot": "zs", "_supervised": "sup", "_delta": "delta"}
 _SAME_METRIC = {"acc": "accuracy", "exact_match": "em", "chunk_f1": "f1", "pos_chunk_f1": "f1"}
 _SAME_TASK = {"udpos": "pos", "panx": "ner", "wikiann": "ner", "paws-x": "pawsx", "tydiqa-goldp": "tydiqa"}
