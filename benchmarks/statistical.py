@@ -103,8 +103,8 @@ def build(source: Path, folder: Path) -> None:
         )
 
 
-def measure(system: System, folder: Path, threads: int) -> list[set[str]]:
-    """Run the command once; its links."""
+def measure(system: System, folder: Path, threads: int) -> list[str]:
+    """Run the command once; its lines of links."""
     environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "OMP_NUM_THREADS": str(threads)}
     out = folder / "links"
     script = (
@@ -129,20 +129,21 @@ def measure(system: System, folder: Path, threads: int) -> list[set[str]]:
     system.wall.append(wall)
     system.cpu.append(cpu)
     system.memory = max(system.memory, memory)
-    return [set(line.split()) for line in out.read_text(encoding="utf-8").splitlines()]
+    return out.read_text(encoding="utf-8").splitlines()
 
 
 def compare(pairs: int, folder: Path, systems: list[System], options: argparse.Namespace) -> None:
     """Measure the systems in turns and print a table."""
     (write_generated if options.generated else write_text)(folder, pairs)
-    reference: list[set[str]] = []
+    reference: list[str] = []
     for _ in range(options.runs):
         for system in systems:
             links = measure(system, folder, options.threads)
             if system.name.startswith("C++"):
                 reference = reference or links
             if reference:
-                system.differing.append(sum(a != b for a, b in zip(links, reference, strict=True)))
+                pairs_of_lines = zip(links, reference, strict=True)
+                system.differing.append(sum(set(a.split()) != set(b.split()) for a, b in pairs_of_lines))
     print(f"\n{pairs:,} pairs, {options.runs} runs, {options.threads} threads, load {os.getloadavg()[0]:.1f}")
     print(f"{'system':22}{'wall s':>15}{'cpu s':>15}{'peak MB':>9}  lines that differ")
     for system in systems:
