@@ -77,9 +77,7 @@ def _window(forward: LinkTable, reverse: LinkTable, method: Symmetriser) -> Link
             for at, values in zip(place, (forward.probability, reverse.probability), strict=True)
         )
         probability = np.where((one > 0) & (other > 0), np.sqrt(one * other), np.maximum(one, other) / 2)
-    return LinkTable(
-        offsets, source.copy(), target.copy(), probability
-    )  # the loop's arrays have room for more
+    return LinkTable(offsets, source, target, probability)
 
 
 _INTERSECT, _UNION, _GROW_DIAG, _FINAL = (

@@ -201,9 +201,8 @@ class _Measure:
         wanted = self._measured(language, split)
         lines = _journal(out).read_text(encoding="utf-8").splitlines()
         made_of = dict(line.partition(" ")[::2] for line in lines)  # the last of each counts
-        if made_of.get(key_of(wanted)) != self._key(
-            language, split
-        ):  # never measured, or on other data since
+        own = self._key(language, split)
+        if made_of.get(key_of(wanted)) != own:  # never measured, or on other data since
             return []
         latest = {
             row.metric: row

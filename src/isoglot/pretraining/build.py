@@ -27,7 +27,6 @@ from isoglot.training.batches import BatchOptions, StreamCost
 from isoglot.training.model import AlignmentModel, Weight
 from isoglot.views.base import View
 from isoglot.views.instance import is_packed
-from isoglot.views.sentence_pair import SentencePair
 
 _COUNTED = 10_000
 """Rows of a corpus, at most, whose pieces are counted for a new head."""
@@ -181,16 +180,14 @@ def batch_options(
     """Batch size with what one example of each stream costs in tokens.
 
     ``views``: view name to the stream it reads and the view. Its ``special_tokens`` says how many it adds (a view of
-    your own that does not say: 3); packed blocks hold theirs already.
+    your own that does not say: 3), its ``inputs`` how many ``max_length`` is of each (1); packed blocks hold theirs.
     """
     costs = {}
     for stream in dict.fromkeys(name for name, _ in views.values()):
         readers = [view for name, view in views.values() if name == stream]
         packed = is_packed(dict.fromkeys(streams[stream].column_names))
-        limits = [(getattr(view, "max_length", None), isinstance(view, SentencePair)) for view in readers]
-        known = [
-            (1 + twice) * limit for limit, twice in limits if isinstance(limit, int)
-        ]  # twice: of each side
+        limits = [(getattr(view, "max_length", None), getattr(view, "inputs", 1)) for view in readers]
+        known = [limit * inputs for limit, inputs in limits if isinstance(limit, int)]
         halves = sum(1 if getattr(view, "side", None) else 2 for view in readers)
         costs[stream] = StreamCost(
             views=-(-halves // 2),  # two views of one side each encode a pair once

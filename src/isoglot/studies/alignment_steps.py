@@ -61,6 +61,7 @@ class BestLinks(Step):
         from isoglot.align.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads the libraries
         from isoglot.align.embedding.choice import best_choice  # noqa: PLC0415
         from isoglot.align.embedding.layer_error import layer_error  # noqa: PLC0415
+        from isoglot.align.embedding.options import MEASURED  # noqa: PLC0415
         from isoglot.align.files.gold import gold_pairs  # noqa: PLC0415
 
         choice, tried = best_choice(
@@ -74,7 +75,7 @@ class BestLinks(Step):
         report.note(f"chosen: {method} at layer {layer}")
         means = {(found["method"], found["layer"]): fmean(errors.values()) for found, errors in tried}
         values: dict[str, float] = {"dev": means[method, layer], "layer": layer}
-        aligner = EmbeddingAligner(self.checkpoint, method=method, dtype="float32")
+        aligner = EmbeddingAligner(self.checkpoint, method=method, **MEASURED)
         for name, path in self.test.items():
             values[name] = 100 * layer_error(aligner, gold_pairs(path), layers=[layer])[layer].aer
         each = {f"{method} {layer}": error for (method, layer), error in means.items()}

@@ -9,7 +9,7 @@ from datasets import Dataset
 
 from isoglot.corpus.labelled.places import DataSource, Place, is_data_set
 from isoglot.corpus.labelled.tables import in_languages, is_table, read_table
-from isoglot.corpus.read.line_files import numbered_lines
+from isoglot.corpus.read.line_files import lexicon_entries, numbered_lines
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.modules.neighbours import top_neighbours, unit
 from isoglot.schema import LEXICON
@@ -62,7 +62,7 @@ class LexiconInductionTask:
             rows = {side: list(table[side]) for side in rows}
         else:
             for number, line in numbered_lines(path):
-                parts = [part.strip() for part in (line.split("\t") if "\t" in line else line.split())]
+                parts = list(map(str.strip, lexicon_entries(line)))
                 if len(parts) != 2 or not all(parts):
                     raise InputError(
                         f"{len(parts)} entries given, a source and a target word are needed; fix the line",

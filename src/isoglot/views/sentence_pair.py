@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, InitVar, dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -48,6 +48,7 @@ class SentencePair:
     Source: Pan et al. 2021 (PPA), §2.1; Cao et al. 2020, §2.2 for the words.
     """
 
+    inputs: ClassVar[int] = 2  # ``max_length`` is of each
     tokenizer: InitVar[PreTrainedTokenizerBase]
     _: KW_ONLY
     order: Literal["shuffle", "source_is_query", "target_is_query"] = "shuffle"

@@ -24,7 +24,7 @@ METHODS: dict[str, str] = {
 """Method to what it does, for help texts."""
 
 _ENCODER, _WRITING = "With an encoder", "How to write"
-MEASURED = {"dtype": "float32"}
+MEASURED: dict[str, Any] = {"dtype": "float32"}
 """Options of a figure, unless others are given: its last digit is the same on every processor."""
 Compare = Literal["cosine", "dot"]
 Encode = Literal["separate", "joint"]

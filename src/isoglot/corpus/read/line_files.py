@@ -267,9 +267,9 @@ def blocks(lines: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
         yield block
 
 
-def empty(path: str, where: str = "") -> InputError:
-    """The error for a file without a line, or without one ``below its header``."""
-    place = f" {where}" * bool(where)
+def empty(path: str, *, header: bool = False) -> InputError:
+    """The error for a file without a line, or without one below its header."""
+    place = " below its header" if header else ""
     return InputError(f"the file is empty{place}; at least one line is needed: check it", path=path, line=1)
 
 
@@ -283,6 +283,11 @@ def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
     with LineFile(str(path)) as file:
         for first, data in file.chunks():
             yield from enumerate(decode_lines(data, str(path), first), first)
+
+
+def lexicon_entries(line: str) -> list[str]:
+    """The entries of a line as MUSE writes it, by a tab or by blanks; only a tab allows entries of several words."""
+    return line.split("\t") if "\t" in line else line.split()
 
 
 def jsonl_columns(path: str) -> set[str]:

@@ -20,6 +20,7 @@ from isoglot.corpus.read.line_files import (
     decode_lines,
     each,
     empty,
+    lexicon_entries,
 )
 from isoglot.corpus.read.records import (
     Chunk,
@@ -68,8 +69,9 @@ def _line_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -> Itera
             if not count:
                 break
             yield Chunk(first, [data, *(d for d, _ in others)], names)
-        if files[0].lines <= (names is not None):
-            raise empty(source.path, "below its header" * (names is not None))
+        header = names is not None
+        if files[0].lines <= int(header):
+            raise empty(source.path, header=header)
 
 
 def _jsonl_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -> Iterator[Chunk]:
@@ -118,7 +120,7 @@ def _csv_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -> Iterat
             first = taken[0][0]
             yield Chunk(first, taken, names)
         if not first:
-            raise empty(source.path, "below its header")
+            raise empty(source.path, header=source.header)
 
 
 def _parquet_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -> Iterator[Chunk]:
@@ -176,7 +178,7 @@ def _huggingface_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -
 def _wanted(source: Source, kind: Kind, names: list[str]) -> list[str]:
     """The columns of a table that rows are made of."""
     plan = plan_columns(source, kind, names=names)
-    labels = {n for several in language_columns(source, kind).values() for n in several if n in names}
+    labels = {name for _, name in language_columns(source, kind, names)}
     return sorted(labels | {c if c in names else c.split(".")[0] for c in map(str, plan.values())})
 
 
@@ -233,11 +235,11 @@ def _bars_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
 
 
 def _lexicon_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
-    """Entries as MUSE writes them: two columns, by a tab or by blanks; only a tab allows entries of several words."""
+    """Two entries a line."""
     (lines,), numbers = _decoded(source, chunk)
 
     def split(line: str) -> list[str]:
-        parts = line.split("\t") if "\t" in line else line.split()
+        parts = lexicon_entries(line)
         if len(parts) not in (0, 2):
             raise InputError(
                 f"{len(parts)} entries, and two are needed: fix the line, put a tab between them, or set format: tsv"
@@ -265,8 +267,8 @@ def _cells(
     plan = plan_columns(source, kind, names=names)
     columns = {r: names.index(c) if names and isinstance(c, str) else int(c) for r, c in plan.items()}
     widest = max(columns.values())
-    if names:
-        check_languages((dict(zip(names, row, strict=False)) for row in rows), numbers, source, kind)
+    labels = language_columns(source, kind, names or ())
+    check_languages((dict(zip(names or (), row, strict=False)) for row in rows), numbers, source, labels)
     for place, row in enumerate(rows):
         if len(row) <= widest:
             if any(cell.strip() for cell in row):

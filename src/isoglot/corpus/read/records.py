@@ -159,7 +159,7 @@ def from_rows(
 ) -> Fields:
     """The fields of rows that name their columns."""
     plan = plan_columns(source, kind, names=names, line=lines[0] if lines else 1)
-    check_languages(rows, lines, source, kind)
+    check_languages(rows, lines, source, language_columns(source, kind))
     return {
         role: each(
             partial(_field, column=str(column), role=role, text=kind != "aligned" and role != "flags"),
@@ -170,22 +170,29 @@ def from_rows(
     }, lines
 
 
-def language_columns(source: Source, kind: Kind) -> dict[str, list[str]]:
-    """The columns that may name the languages of each row, unless they are read as something else."""
+def language_columns(source: Source, kind: Kind, names: Sequence[str] | None = None) -> list[tuple[str, str]]:
+    """Languages of a source, and the columns that may name them row by row, unless they are read as something else.
+
+    ``names``: of the columns that there are, where all rows have the same.
+    """
+    pairs = (
+        (field, name) for field in LANGUAGES[kind] for name in (field, field.replace("language", "lang"))
+    )
     taken = source.columns.values()
-    return {f: [n for n in (f, f.replace("language", "lang")) if n not in taken] for f in LANGUAGES[kind]}
+    return [(f, name) for f, name in pairs if name not in taken and (names is None or name in names)]
 
 
 def check_languages(
-    rows: Iterable[Mapping[str, Any]], lines: Sequence[int], source: Source, kind: Kind
+    rows: Iterable[Mapping[str, Any]],
+    lines: Sequence[int],
+    source: Source,
+    columns: Sequence[tuple[str, str]],
 ) -> None:
-    """Refuse a row that is labelled with another language than its source."""
-    fields = [
-        (field, name, str(getattr(source, field)))
-        for field, names in language_columns(source, kind).items()
-        for name in names
-        if getattr(source, field) not in _UNNAMED
-    ]
+    """Refuse a row that is labelled with another language than its source, by its :func:`language_columns`."""
+    labels = [(field, name, str(getattr(source, field))) for field, name in columns]
+    fields = [label for label in labels if label[-1] not in _UNNAMED]
+    if not fields:
+        return
     for line, row in zip(lines, rows, strict=True):
         for field, name, given in fields:
             told = row.get(name)
