@@ -232,10 +232,19 @@ def test_improbable_links_and_pairs_are_left_out(bitext, encoder, by_encoder):
     assert 0 < sum(bool(row["links"]) for row in sure) < LINES
 
 
+@pytest.mark.parametrize("method", ["fast_align", "hmm"])
+def test_links_in_windows_are_those_of_the_whole(monkeypatch, bitext, method):
+    arguments = ("align", bitext, "-m", method, "-f", "jsonl", "--min-score", "0.3")
+    whole = run(*arguments)
+    for module in ("alignment", "statistical.model"):
+        monkeypatch.setattr(f"isoglot.align.{module}.WINDOW", 7)
+    assert run(*arguments) == whole
+
+
 def test_a_loaded_model_streams(tmp_path, bitext, monkeypatch):
     saved = tmp_path / "model"
     expected = run("align", bitext, "-m", "hmm", "--save", saved)
-    monkeypatch.setattr("isoglot.align.align_statistics._WINDOW", 7)
+    monkeypatch.setattr("isoglot.align.align_statistics.WINDOW", 7)
     assert run("align", bitext, "--load", saved) == expected
     precise = run("align", bitext, "--load", saved, "--set", "threshold=0.9")
     assert len(precise.split()) < len(expected.split())

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import gzip
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -122,28 +121,7 @@ def test_probabilities_reward_agreement():
 
 
 def values_of(values):
-    import numpy as np
-
     return np.array(values, np.float32)
-
-
-@pytest.mark.parametrize("probable", [True, False])
-def test_a_corpus_of_several_windows_is_that_of_one(monkeypatch, probable):
-    forward = LinkTable.from_pharaoh(["0-0 1-1 1-2", "", "0-1 1-0", "2-2", "0-0 0-1"])
-    reverse = LinkTable.from_pharaoh(["0-0 1-1 2-2", "0-0", "", "2-2 1-2", "1-1"])
-    if probable:
-        forward, reverse = (
-            replace(table, probability=np.linspace(0.1, 0.9, len(table.source), dtype=np.float32))
-            for table in (forward, reverse)
-        )
-    whole = symmetrise_table(forward, reverse)
-    monkeypatch.setattr("isoglot.align.symmetrise._WINDOW", 2)
-    parts = symmetrise_table(forward, reverse)
-    assert parts.to_pharaoh() == whole.to_pharaoh()
-    if probable:
-        assert parts.probability.tolist() == whole.probability.tolist()
-    else:
-        assert parts.probability is None
 
 
 def test_unknown_method_and_unequal_sides_are_explained():

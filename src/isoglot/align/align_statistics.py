@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from isoglot.align.alignment import MOST_ENTRIES, LinkTable, PairLinks, pair_links
+from isoglot.align.alignment import MOST_ENTRIES, WINDOW, LinkTable, PairLinks, pair_links
 from isoglot.align.files.output import NUMBERED
 from isoglot.align.files.pairs import RawPair, bitext_sources, read_pairs
 from isoglot.align.options import AlignRequest, Eflomal, Encoder, FastAlign, Hmm, Saved
@@ -23,8 +23,6 @@ from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
 
 _LOG = logging.getLogger(__name__)
-_WINDOW = 8192
-"""Pairs at a time that a loaded model aligns; the result does not depend on it."""
 _MOST_WARNINGS = 20
 
 _NONE = ("src", "tgt")
@@ -50,14 +48,14 @@ def by_statistics(sources: Sequence[Source], request: AlignRequest, warn: Warn) 
             sources = stack.enter_context(_readable_twice(sources))
         source, target, own = _encoded(sources, aligner, request, warn)
         if isinstance(aligner, Eflomal):
-            table = _program(aligner).align_words(source.sentences(), target.sentences())
+            tables = _program(aligner).align_words(source.sentences(), target.sentences()).windows(own)
         else:
             own_options = {**aligner.decoding(), **dict(aligner.options), "words": request.words}
             learner = StatisticalAligner(aligner.kind, lowercase=aligner.lowercase, **own_options)
             keep = aligner.save is not None or aligner.lexicon is not None
-            table = learner.fit_align_sides(source, target, keep=keep).links
+            tables = learner.fit_align_sides(source, target, keep=keep).windows(own)
             _keep(learner, aligner)
-        links = _kept(table.rows(0, own), source.lengths[:own], target.lengths[:own], aligner, shown)
+        links = _kept(tables, source.lengths, target.lengths, aligner, shown)
         if shown:
             again = read_pairs(sources, mode=request.words, warn=lambda *_: None)
             yield from zip(again, links, strict=True)
@@ -86,11 +84,12 @@ def _by_loaded(wanted: Saved, sources: Sequence[Source], request: AlignRequest, 
         )
     _keep(aligner, wanted)
     pairs, first = read_pairs(sources, mode=request.words, warn=warn), 0
-    while window := list(islice(pairs, _WINDOW)):
+    while window := list(islice(pairs, WINDOW)):
         words = [_usable(pair, number, warn) for number, pair in enumerate(window, first + 1)]
         sides = [[pair[side] for pair in words] for side in (0, 1)]
         one, other = (np.array([len(words) for words in side], np.int64) for side in sides)
-        yield from zip(window, _kept(aligner.align_words(*sides).links, one, other, wanted), strict=True)
+        tables = aligner.align_words(*sides).windows(len(window))
+        yield from zip(window, _kept(tables, one, other, wanted), strict=True)
         first += len(window)
 
 
@@ -130,19 +129,25 @@ def _usable(pair: RawPair, number: int, warn: Warn) -> tuple[Sequence[str], Sequ
 
 
 def _kept(
-    table: LinkTable,
+    tables: Iterator[LinkTable],
     source: Ints,
     target: Ints,
     wanted: FastAlign | Hmm | Saved | Eflomal,
     scored: bool = True,
 ) -> Iterator[PairLinks]:
-    """The links pair by pair, without the improbable ones; ``scored`` if their probabilities and scores are needed."""
-    if isinstance(wanted, Eflomal):
-        return pair_links(table, source, target)
-    table = table.above(wanted.min_probability)
-    if not (scored or wanted.min_score):
-        table = replace(table, probability=None)
-    return pair_links(table, source, target, min_score=wanted.min_score)
+    """The links pair by pair, without the improbable ones; ``scored`` if their probabilities and scores are needed.
+
+    ``source`` and ``target`` are the lengths of both sides.
+    """
+    first = 0
+    least = (0.0, 0.0) if isinstance(wanted, Eflomal) else (wanted.min_probability, wanted.min_score)
+    for table in tables:
+        kept = table.above(least[0])
+        if not (scored or least[1]):
+            kept = replace(kept, probability=None)
+        rows = slice(first, first + len(table))
+        yield from pair_links(kept, source[rows], target[rows], min_score=least[1])
+        first = rows.stop
 
 
 def _keep(aligner: StatisticalAligner, wanted: FastAlign | Hmm | Saved) -> None:

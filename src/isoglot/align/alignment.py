@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 IntArray = npt.NDArray[np.integer]
 Lengths = Sequence[int] | IntArray
 LINK_ITEM = re.compile(r"([0-9]{1,9})([-p?])([0-9]{1,9})")
-_WINDOW = 8192  # pairs whose links are Python objects at a time
+WINDOW = 8192
+"""Sentence pairs at a time where a whole corpus would need more memory; no result depends on it."""
 MOST_ENTRIES = 1 << 24
 """Source words × target words (pieces, with an encoder) of the largest pair that is aligned: 4,096 by 4,096."""
 
@@ -178,6 +179,10 @@ class LinkTable:
             None if self.probability is None else self.probability[first:last],
         )
 
+    def windows(self, stop: int) -> Iterator[LinkTable]:
+        """The links of the sentences before ``stop``, :data:`WINDOW` at a time."""
+        return (self.rows(first, min(first + WINDOW, stop)) for first in range(0, stop, WINDOW))
+
     def above(self, minimum: float) -> LinkTable:
         """The links of at least this probability; all of them where they have none."""
         if self.probability is None or not minimum:
@@ -211,20 +216,17 @@ class LinkTable:
 def pair_links(
     table: LinkTable, source_lengths: Lengths, target_lengths: Lengths, *, min_score: float = 0.0
 ) -> Iterator[PairLinks]:
-    """The links pair by pair, a window of them as Python objects at a time; none where the score is too low."""
-    for start in range(0, len(table), _WINDOW):
-        window = slice(start, min(start + _WINDOW, len(table)))
-        rows = table.rows(window.start, window.stop)
-        links = list(zip(rows.source.tolist(), rows.target.tolist(), strict=True))
-        bounds = pairwise(rows.offsets.tolist())
-        if rows.probability is None:
-            yield from (PairLinks(links[a:b], [], math.nan) for a, b in bounds)
-            continue
-        probabilities = rows.probability.tolist()
-        scores = _scores(rows, rows.probability, source_lengths[window], target_lengths[window]).tolist()
-        for (a, b), score in zip(bounds, scores, strict=True):
-            kept = slice(a, b if score >= min_score else a)
-            yield PairLinks(links[kept], probabilities[kept], score)
+    """The links pair by pair; none where the score is too low."""
+    links = list(zip(table.source.tolist(), table.target.tolist(), strict=True))
+    bounds = pairwise(table.offsets.tolist())
+    if table.probability is None:
+        yield from (PairLinks(links[a:b], [], math.nan) for a, b in bounds)
+        return
+    probabilities = table.probability.tolist()
+    scores = _scores(table, table.probability, source_lengths, target_lengths).tolist()
+    for (a, b), score in zip(bounds, scores, strict=True):
+        kept = slice(a, b if score >= min_score else a)
+        yield PairLinks(links[kept], probabilities[kept], score)
 
 
 def _scores(

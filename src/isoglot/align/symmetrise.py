@@ -26,9 +26,6 @@ from isoglot.align.statistical.options import SYMMETRISERS, Symmetriser
 from isoglot.checks import did_you_mean
 from isoglot.errors import ConfigurationError
 
-_WINDOW = 1 << 16
-"""Sentences at a time: the loop needs more room for each link than the result."""
-
 
 def check_symmetriser(method: str) -> None:
     """Refuse what is not the name of a symmetriser."""
@@ -63,11 +60,6 @@ def symmetrise_table(
         )
     if method in ("forward", "reverse"):
         return forward if method == "forward" else reverse
-    windows = ((a, min(a + _WINDOW, len(forward))) for a in range(0, max(len(forward), 1), _WINDOW))
-    return LinkTable.joined(_window(forward.rows(*w), reverse.rows(*w), method) for w in windows)
-
-
-def _window(forward: LinkTable, reverse: LinkTable, method: Symmetriser) -> LinkTable:
     sides = [(table.offsets, table.source, table.target) for table in (forward, reverse)]
     offsets, source, target, place = _symmetrise(*sides, SYMMETRISERS.index(method))
     probability = None

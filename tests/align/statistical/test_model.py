@@ -142,6 +142,12 @@ def test_lexicon(method, tmp_path):
     ]
 
 
+@pytest.mark.parametrize("method", ["fast_align", "hmm"])
+def test_a_text_without_pairs_has_no_links(method):
+    found = StatisticalAligner(method).fit_align_words([], [])
+    assert (len(found.links), len(found.forward), len(found.score)) == (0, 0, 0)
+
+
 def test_mistakes_are_explained(tmp_path):
     with pytest.raises(ConfigurationError, match="fast_align"):
         StatisticalAligner("giza")

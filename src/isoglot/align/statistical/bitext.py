@@ -3,8 +3,9 @@
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +37,12 @@ class Side:
     def lengths(self) -> Ints:
         """Words in each sentence. Shape: (sentences)."""
         return np.diff(self.offsets)
+
+    def rows(self, sentences: slice) -> Self:
+        """Some of the sentences."""
+        first, last = self.offsets[sentences.start], self.offsets[sentences.stop]
+        bounds = self.offsets[sentences.start : sentences.stop + 1] - first
+        return replace(self, ids=self.ids[first:last], offsets=bounds)
 
     def sentences(self) -> Iterator[list[str]]:
         """The words of each sentence."""

@@ -10,7 +10,7 @@ A model saved and loaded has the very numbers that it was trained to, so it alig
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from isoglot.align.alignment import LinkTable
+from isoglot.align.alignment import WINDOW, LinkTable
 from isoglot.align.statistical.bitext import Side, encode
 from isoglot.align.statistical.decoding import BestWords
 from isoglot.align.statistical.methods import METHODS, load_model
@@ -39,15 +39,50 @@ AGREEMENT = "agreement"
 
 @dataclass(frozen=True, slots=True)
 class SentenceAlignments:
-    """Links of some sentence pairs."""
+    """Links of some sentence pairs, made of the best words as they are asked for: tables of links take more room."""
 
-    # links of the model that generates target words: each target word has one link at most
-    forward: LinkTable
-    reverse: LinkTable  # links of the model that generates source words, as (source, target) too
-    links: LinkTable  # the two symmetrised
-    # mean log probability of a word (natural logarithm), over the words of both sides given the other side; 0
-    # for a pair with an empty side. A high one speaks for a translation. Shape: (sentences)
-    score: npt.NDArray[np.float64]
+    source: Side
+    target: Side
+    ahead: BestWords  # of the model that generates target words: each target word has one link at most
+    back: BestWords  # of the model that generates source words
+    symmetrisation: Symmetrisation
+    agreed: LinkTable | None  # the links of ``agreement``
+
+    @property
+    def forward(self) -> LinkTable:
+        """Links of the model that generates target words."""
+        return self.ahead.links(self.source, self.target, reverse=False)
+
+    @property
+    def reverse(self) -> LinkTable:
+        """Links of the model that generates source words, as (source, target) too."""
+        return self.back.links(self.target, self.source, reverse=True)
+
+    @property
+    def links(self) -> LinkTable:
+        """The two symmetrised."""
+        return self.agreed if self.agreed is not None else LinkTable.joined(self.windows(len(self.source)))
+
+    @property
+    def score(self) -> npt.NDArray[np.float64]:
+        """Mean log probability of a word (natural logarithm), over the words of both sides given the other side.
+
+        A high one speaks for a translation; 0 for a pair with an empty side. Shape: (sentences).
+        """
+        count = np.maximum(self.source.lengths + self.target.lengths, 1)
+        return np.asarray((self.ahead.score + self.back.score) / count)
+
+    def windows(self, stop: int) -> Iterator[LinkTable]:
+        """The symmetrised links of the sentences before ``stop``, :data:`WINDOW` at a time."""
+        if self.agreed is not None:
+            yield from self.agreed.windows(stop)
+            return
+        for first in range(0, max(stop, 1), WINDOW):
+            rows = slice(first, min(first + WINDOW, stop))
+            source, target = self.source.rows(rows), self.target.rows(rows)
+            forward = self.ahead.rows(self.target, rows).links(source, target, reverse=False)
+            reverse = self.back.rows(self.source, rows).links(target, source, reverse=True)
+            yield symmetrise_table(forward, reverse, self.symmetrisation)  # type: ignore[arg-type]
 
 
 class StatisticalAligner:
@@ -127,7 +162,7 @@ class StatisticalAligner:
         if not keep and self.symmetrisation != AGREEMENT:
             best = METHODS[self.method].estimate_and_forget(source, target, self.options, self.workers)
             if best is not None:
-                return self._symmetrised(source, target, best[0], best[1])
+                return SentenceAlignments(source, target, best[0], best[1], self.symmetrisation, None)
         self._fit(source, target)
         return self._decode(source, target)
 
@@ -204,17 +239,4 @@ class StatisticalAligner:
     def _decode(self, source: Side, target: Side) -> SentenceAlignments:
         threshold = self.threshold if self.symmetrisation == AGREEMENT else None
         found = self._trained().decode(source, target, self.options, self.workers, threshold)
-        return self._symmetrised(source, target, *found)
-
-    def _symmetrised(
-        self, source: Side, target: Side, ahead: BestWords, back: BestWords, links: LinkTable | None = None
-    ) -> SentenceAlignments:
-        """Both directions as links and symmetrised, unless ``links`` are there already."""
-        forward, reverse = (
-            ahead.links(source, target, reverse=False),
-            back.links(target, source, reverse=True),
-        )
-        if links is None:
-            links = symmetrise_table(forward, reverse, self.symmetrisation)  # type: ignore[arg-type]
-        count = np.maximum(source.lengths + target.lengths, 1)
-        return SentenceAlignments(forward, reverse, links, (ahead.score + back.score) / count)
+        return SentenceAlignments(source, target, found[0], found[1], self.symmetrisation, found[2])
