@@ -18,7 +18,7 @@ from isoglot.derive.base import Sentence, Underivable, moved
 from isoglot.derive.order_fit import fit, observed_groups
 from isoglot.derive.order_model import OrderModel
 from isoglot.derive.parses import Parses
-from isoglot.derive.syntax import Syntax, is_projective, parse_spec, reattach, to_ud1
+from isoglot.derive.syntax import Syntax, is_projective, parse_spec, to_ud1
 from isoglot.errors import ConfigurationError
 
 SVO = Sentence(
@@ -147,16 +147,6 @@ def test_version_1_labels() -> None:
         assert found.deprels == (expected,)
     copula = to_ud1(Sentence(("is", "and"), ("AUX", "CCONJ"), (0, 1), ("cop", "cc")))
     assert copula.upos == ("VERB", "CONJ")
-
-
-def test_coordination_as_in_version_1() -> None:
-    tree = Sentence(
-        ("cats", ",", "dogs", "and", "mice"),
-        ("NOUN", "PUNCT", "NOUN", "CCONJ", "NOUN"),
-        (0, 3, 1, 5, 1),
-        ("root", "punct", "conj", "cc", "conj"),
-    )
-    assert reattach(tree).heads == (0, 1, 1, 1, 1)
 
 
 def test_a_fit_recovers_the_model_that_made_the_data() -> None:

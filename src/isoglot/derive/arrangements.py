@@ -15,7 +15,7 @@ MAX_GROUP = 7
 
 BOS, EOS = "BOS", "EOS"
 _LOW, _HIGH = 3, 5
-_PAIRS = ("PRE", "BFR", "BTW", "AFT")
+_KINDS = ("PRE", "BFR", "BTW", "AFT", "BI")
 
 
 @dataclass(frozen=True)
@@ -24,19 +24,13 @@ class Arrangements:
 
     A column of ``counts`` is something an order has or has not: two members in a row, one before the other, both
     before the head, one on each side of it, both after it, or three to five members in a row.
-
-    Attributes:
-        orders: (n!, n), members from left to right.
-        counts: (n!, columns) sparse; how often each order has each column.
-        pairs: (p, 3): of the first p columns, the kind (0 PRE, 1 BFR, 2 BTW, 3 AFT, 4 BI) and the two members;
-            member n is BOS, n + 1 is EOS.
-        runs: one (columns, k) array of members for each k, for the columns that follow.
     """
 
-    orders: NDArray[np.int64]
-    counts: Any
+    orders: NDArray[np.int64]  # (n!, n), members from left to right
+    counts: Any  # (n!, columns) sparse; how often each order has each column
+    # (p, 3): of the first p columns, the number in _KINDS and the two members; member n is BOS, n + 1 is EOS
     pairs: NDArray[np.int64]
-    runs: tuple[NDArray[np.int64], ...]
+    runs: tuple[NDArray[np.int64], ...]  # for the columns that follow: for each k (columns, k) members
 
 
 @lru_cache(maxsize=MAX_GROUP + 1)
@@ -87,25 +81,12 @@ def _runs(orders: NDArray[np.int64], k: int, *, pad: int) -> tuple[Any, NDArray[
     return counted, flat[index]
 
 
-def streams(children: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-    """``UPOS&deprel`` strings as they are, their tags, and their relations."""
-    split = [c.partition("&") for c in children]
-    return list(children), [s[0] for s in split], [s[2] for s in split]
-
-
-def pair_names(children: Sequence[str], pairs: NDArray[np.int64]) -> list[tuple[str, str, str]]:
+def pair_names(children: Sequence[str], pairs: NDArray[np.int64]) -> list[tuple[str, ...]]:
     """The features of each pair column: over ``UPOS&deprel``, over tags and over relations."""
-    kinds = (*_PAIRS, "BI")
-    named = [[*stream, BOS, EOS] for stream in streams(children)]
-    one, two, three = named
-    return [
-        (
-            f"{kinds[k]}_{one[i]}_{one[j]}",
-            f"{kinds[k]}_{two[i]}_{two[j]}",
-            f"{kinds[k]}_{three[i]}_{three[j]}",
-        )
-        for k, i, j in pairs.tolist()
-    ]
+    split = [child.partition("&") for child in children]
+    tags, relations = [s[0] for s in split], [s[2] for s in split]
+    named = [[*names, BOS, EOS] for names in (children, tags, relations)]
+    return [tuple([f"{_KINDS[k]}_{names[i]}_{names[j]}" for names in named]) for k, i, j in pairs.tolist()]
 
 
 def run_names(children: Sequence[str], table: Arrangements) -> list[str]:

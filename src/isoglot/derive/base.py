@@ -8,20 +8,13 @@ from typing import Any, NamedTuple, Protocol
 
 
 class Sentence(NamedTuple):
-    """A sentence as words, with as much of its analysis as is known.
-
-    Attributes:
-        upos: universal part-of-speech tag of each word; empty without a tree, as ``heads`` and ``deprels``.
-        heads: 1-based number of each word's head, 0 for the root.
-        deprels: relation of each word to its head.
-        ends: 0-based numbers of the words after which a sentence ends, where the caller knows; else it is told by
-            the marks ``. ! ?``.
-    """
+    """A sentence as words, with as much of its analysis as is known."""
 
     words: tuple[str, ...]
-    upos: tuple[str, ...] = ()
-    heads: tuple[int, ...] = ()
-    deprels: tuple[str, ...] = ()
+    upos: tuple[str, ...] = ()  # universal part-of-speech tags; empty without a tree, as the next two
+    heads: tuple[int, ...] = ()  # 1-based number of each word's head, 0 for the root
+    deprels: tuple[str, ...] = ()  # relation of each word to its head
+    # 0-based numbers of the words after which a sentence ends; ``None``: after the marks ``. ! ?``
     ends: frozenset[int] | None = None
 
     @classmethod
@@ -37,15 +30,10 @@ class Sentence(NamedTuple):
 
 
 class Derived(NamedTuple):
-    """A sentence of the derived language.
-
-    Attributes:
-        origin: for each word, the 0-based number of the word of the original that it renders. Gold word links, labels
-            and heads follow from it.
-    """
+    """A sentence of the derived language; gold word links, labels and heads follow from the origins."""
 
     words: tuple[str, ...]
-    origin: tuple[int, ...]
+    origin: tuple[int, ...]  # of each word, the 0-based number of the word of the original that it renders
 
     def links(self) -> list[list[int]]:
         """Gold word links ``[original word, derived word]``, sorted."""

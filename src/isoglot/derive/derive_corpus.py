@@ -31,23 +31,16 @@ _TEXT_COLUMNS = ("text", "source", "target", "first", "second")
 
 @dataclass(frozen=True)
 class DeriveSummary:
-    """What became of the input.
-
-    Attributes:
-        pairs: rows of the ALIGNED corpus.
-        counts: rows and answers by what became of them.
-        language: tag of the derived language.
-        skipped: nothing was done: the folder was there already, made from the same.
-    """
+    """What became of the input."""
 
     path: Path
     rows: int
-    pairs: int
+    pairs: int  # rows of the ALIGNED corpus
     entries: int
-    counts: dict[str, int]
-    language: str
+    counts: dict[str, int]  # rows and answers by what became of them
+    language: str  # tag of the derived language
     seconds: float
-    skipped: bool = False
+    skipped: bool = False  # nothing was done: the folder was there already, made from the same
 
 
 def derive_corpus(
@@ -62,9 +55,9 @@ def derive_corpus(
 
     The folder holds ``derived.txt`` and ``original.txt`` (texts and treebanks, line by line), ``derived.conllu``
     (treebanks) or ``derived.jsonl`` (tasks and pairs, in the columns of their schema); ``aligned/``, an ALIGNED corpus
-    from every
-    original sentence to its image with gold links; ``lexicon/`` and ``lexicon.txt``; with a tokenizer ``tokenizer/``,
-    its doubled form; and a manifest. It appears when it is complete, and is left alone if the same is there already.
+    from every original sentence to its image with gold links; ``lexicon/`` and ``lexicon.txt``; with a tokenizer
+    ``tokenizer/``, its doubled form; and a manifest. It appears when it is complete, and is left alone if the same is
+    there already.
 
     ``paths``: the input: one file or folder; two files for a bitext, three with word links.
     """

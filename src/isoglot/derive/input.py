@@ -10,7 +10,7 @@ from isoglot.corpus.labelled.languages import same_language
 from isoglot.corpus.manifest import load_corpus, read_manifest
 from isoglot.corpus.read.line_files import jsonl_columns
 from isoglot.corpus.read.readers import read
-from isoglot.corpus.read.sources import Kind, sources_from
+from isoglot.corpus.read.sources import Kind, bare_suffix, sources_from
 from isoglot.errors import ConfigurationError
 
 INPUT_KINDS: dict[str, str] = {
@@ -37,7 +37,6 @@ _COLUMNS = (
     ({"text"}, "text"),
 )
 _SUFFIXES = {".txt": "text", ".conllu": "treebank", ".tmx": "bitext", ".src-tgt": "bitext", ".json": "qa"}
-_PACKED = (".gz", ".xz", ".zst", ".bz2")
 
 
 def kind_of(path: str) -> str:
@@ -45,10 +44,7 @@ def kind_of(path: str) -> str:
     manifest = read_manifest(path) if Path(path).is_dir() else None
     if manifest is not None and manifest.kind in INPUT_KINDS:
         return manifest.kind
-    name = Path(path).name.lower()
-    for packed in _PACKED:
-        name = name.removesuffix(packed)
-    suffix = Path(name).suffix
+    suffix = bare_suffix(path)
     if suffix in (".jsonl", ".ndjson"):
         columns = jsonl_columns(path)
         found = next((kind for needed, kind in _COLUMNS if needed <= columns), None)

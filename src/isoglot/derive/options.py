@@ -12,7 +12,6 @@ _READING, _SCRIPT, _ORDER, _SYNTAX, _ROWS = (
     "How to read", "trans: another script", "inv, perm: another order", "syn: another syntax", "Labels and sides",
 )  # fmt: skip
 _LABELS = "Labels of the trees: ud2 (renamed to UD 1.2) or literal (as they are)."
-_REATTACH = "Attach cc and punct of conjuncts as UD 1 does."
 
 
 class TransformOptions(Options):
@@ -62,7 +61,6 @@ class TransformOptions(Options):
         0.05, "Share of the substrate.", flags=["--lambda"], group=_SYNTAX, needs="syn", ge=0, le=1
     )
     ud_labels: Literal["ud2", "literal"] = option("ud2", _LABELS, group=_SYNTAX, needs="syn")
-    reattach: bool = option(False, _REATTACH, group=_SYNTAX, needs="syn")
     oversize: Literal["skip", "keep"] = option(
         "skip",
         "Sentences of a head with over six dependents: skip, or keep their order.",
@@ -150,5 +148,4 @@ class OrderFitRequest(Options):
     l2: float = option(1.0, "Weight of the squared norm of the features.", ge=0)
     high_order: float = option(0.1, "Share of the commonest runs of three to five that are kept.", ge=0, le=1)
     labels: Literal["ud2", "literal"] = option("ud2", _LABELS, flags=["--ud-labels"])
-    reattach: bool = option(False, _REATTACH)
     iterations: int = option(200, "Maximum steps of L-BFGS.", ge=1)

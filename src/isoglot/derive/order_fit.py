@@ -19,7 +19,7 @@ from isoglot.derive.base import Sentence, Underivable
 from isoglot.derive.input import read_rows
 from isoglot.derive.options import OrderFitRequest
 from isoglot.derive.order_model import OrderModel
-from isoglot.derive.syntax import HEAD_CLASSES, groups, is_projective, reattach, to_ud1
+from isoglot.derive.syntax import HEAD_CLASSES, groups, is_projective, to_ud1
 from isoglot.errors import ConfigurationError
 from isoglot.runs.files import make_folder
 
@@ -42,19 +42,13 @@ Counts = dict[tuple[str, ...], Counter[tuple[int, ...]]]
 
 
 class OrderFit(NamedTuple):
-    """A fitted model.
-
-    Attributes:
-        bits_before: bits an order under uniform orders.
-        bits: bits an order under the model (on the data it was fit to).
-        slope: largest component of the objective's gradient, per observed order.
-    """
+    """A fitted model."""
 
     model: OrderModel
     groups: int
-    bits_before: float
-    bits: float
-    slope: float
+    bits_before: float  # an order under uniform orders
+    bits: float  # an order under the model (on the data it was fit to)
+    slope: float  # largest component of the objective's gradient, per observed order
 
     @property
     def converged(self) -> bool:
@@ -70,8 +64,7 @@ def fit_order_models(
     for path in paths:
         for row in read_rows([str(path)], "treebank", languages=(request.language,), options={}):
             tree = Sentence.of_row(row)
-            tree = to_ud1(tree) if request.labels == "ud2" else tree
-            trees.append(reattach(tree) if request.reattach else tree)
+            trees.append(to_ud1(tree) if request.labels == "ud2" else tree)
     fits = {}
     for kind, heads in _HEADS.items():
         if not (counts := observed_groups(trees, kind)):
@@ -173,17 +166,11 @@ def _common_runs(counts: Counts, part: float) -> set[str]:
 
 @dataclass
 class _Design:
-    """All groups of one size.
+    """All groups of one size."""
 
-    Attributes:
-        counts: (columns, n!) sparse, transposed.
-        features: (groups · columns, features) sparse: which features a column of a group stands for.
-        seen: (n!, groups), how often each order was observed.
-    """
-
-    counts: Any
-    features: Any
-    seen: NDArray[np.float64]
+    counts: Any  # (columns, n!) sparse, transposed
+    features: Any  # (groups · columns, features) sparse: which features a column of a group stands for
+    seen: NDArray[np.float64]  # (n!, groups), how often each order was observed
 
     @classmethod
     def build(cls, n: int, counts: Counts, runs: set[str], ids: dict[str, int]) -> _Design | None:

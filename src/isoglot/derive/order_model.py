@@ -17,15 +17,10 @@ from isoglot.runs.files import write_text
 
 
 class Distribution(NamedTuple):
-    """All orders of one group.
+    """All orders of one group."""
 
-    Attributes:
-        orders: (n!, n), places in the children as they were given.
-        scores: log-linear score of each.
-    """
-
-    orders: NDArray[np.int64]
-    scores: NDArray[np.float64]
+    orders: NDArray[np.int64]  # (n!, n), places in the children as they were given
+    scores: NDArray[np.float64]  # log-linear score of each
     probabilities: NDArray[np.float64]
 
 
@@ -105,7 +100,7 @@ class OrderModel:
         members = [children[i] for i in given]
         table = arrangements(len(members))
         get = self.weights.get
-        values = [get(a, 0.0) + get(b, 0.0) + get(c, 0.0) for a, b, c in pair_names(members, table.pairs)]
+        values = [sum(get(name, 0.0) for name in names) for names in pair_names(members, table.pairs)]
         values += [get(name, 0.0) for name in run_names(members, table)]
         scores = table.counts @ np.array(values)
         shifted = np.exp(scores - scores.max())

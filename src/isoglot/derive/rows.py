@@ -16,33 +16,21 @@ Row = Mapping[str, Any]
 
 
 class Image(NamedTuple):
-    """A derived row.
-
-    Attributes:
-        pairs: ALIGNED rows from the original's sentences to the derived ones, with gold links.
-    """
+    """A derived row."""
 
     row: dict[str, Any]
-    pairs: list[dict[str, Any]]
+    pairs: list[dict[str, Any]]  # ALIGNED, from the original's sentences to the derived ones, with gold links
 
 
 @dataclass
 class Deriver:
-    """Derives rows one by one and counts those that cannot be.
-
-    Args:
-        name: what the derived language is called: ``inv`` makes ``en-x-inv`` of ``en``.
-        language: its tag, instead.
-
-    Attributes:
-        counts: ``derived`` rows, and rows or answers dropped, by reason.
-    """
+    """Derives rows one by one and counts those that cannot be."""
 
     transform: Transform
-    name: str
-    language: str | None = None
+    name: str  # what the derived language is called: ``inv`` makes ``en-x-inv`` of ``en``
+    language: str | None = None  # its tag, instead
     options: DeriverOptions = field(default_factory=DeriverOptions)
-    counts: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)  # derived rows; rows or answers dropped, by reason
 
     def rows(self, kind: str, rows: Iterable[Row]) -> Iterator[Image]:
         """The rows' images, in order.

@@ -26,15 +26,10 @@ _BYTES = {letter: byte for byte, letter in bytes_to_unicode().items()}
 
 
 class Spelling(NamedTuple):
-    """How a piece is written.
+    """How a piece is written."""
 
-    Attributes:
-        text: its characters, without the space before it.
-        initial: whether it has that space: it begins a word.
-    """
-
-    text: str
-    initial: bool
+    text: str  # its characters, without the space before it
+    initial: bool  # whether it has that space: it begins a word
 
 
 def marks_spaces(tokenizer: PreTrainedTokenizerBase) -> str | None:

@@ -13,15 +13,10 @@ from isoglot.derive.order import END_MARKS
 
 
 class Passage(NamedTuple):
-    """Running text cut into words and punctuation.
+    """Running text cut into words and punctuation."""
 
-    Attributes:
-        sentence: its words, with the places at which sentences end: a mark of ``. ! ?`` before white space.
-        spans: characters ``[start, end)`` of each word.
-    """
-
-    sentence: Sentence
-    spans: tuple[tuple[int, int], ...]
+    sentence: Sentence  # its words; sentences end at a mark of ``. ! ?`` before white space
+    spans: tuple[tuple[int, int], ...]  # characters ``[start, end)`` of each word
 
     @classmethod
     def of(cls, text: str) -> Passage:

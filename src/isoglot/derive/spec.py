@@ -89,7 +89,7 @@ def _syntax(options: TransformOptions) -> Transform:
         options.syntax,
         options.models,
         labels=options.ud_labels,
-        **options.model_dump(include={"rate", "seed", "reattach", "oversize", "best"}),
+        **options.model_dump(include={"rate", "seed", "oversize", "best"}),
     )
 
 

@@ -104,7 +104,6 @@ class Syntax:
     Args:
         models: by head class (``N``, ``V``), as mixed: see :meth:`load`.
         labels: ``ud2``: trees are of version 2 and are read with version 1.2 labels; ``literal``: as they are.
-        reattach: hang ``cc`` and ``punct`` of later conjuncts on the first, as version 1 does.
         oversize: a head with over six dependents: ``skip`` the sentence, as the original does, or ``keep`` that
             head's order.
 
@@ -120,13 +119,11 @@ class Syntax:
         *,
         seed: int = 0,
         labels: Literal["ud2", "literal"] = "ud2",
-        reattach: bool = False,
         oversize: Literal["skip", "keep"] = "skip",
         best: bool = False,
     ) -> None:
         self.models = dict(models)
-        self.seed, self.labels, self.reattach = seed, labels, reattach
-        self.oversize, self.best = oversize, best
+        self.seed, self.labels, self.oversize, self.best = seed, labels, oversize, best
         self._known: dict[tuple[str, ...], tuple[list[list[int]], list[float]]] = {}
 
     @classmethod
@@ -154,7 +151,6 @@ class Syntax:
         if not sentence.heads:
             raise Underivable("no dependency tree")
         tree = to_ud1(sentence) if self.labels == "ud2" else sentence
-        tree = reattach(tree) if self.reattach else tree
         if not is_projective(tree.heads):
             raise Underivable("not projective")
         dependents = groups(tree.heads)
@@ -230,15 +226,3 @@ def _relation(relation: str, tag: str, word: str) -> str:
     if base == "advmod" and word.lower() in _NEGATIONS:
         return "neg"
     return relation if relation in _SUBTYPES else _RELATIONS.get(base, base)
-
-
-def reattach(sentence: Sentence) -> Sentence:
-    """Conjunctions and punctuation before a later conjunct, hung on the first one as version 1 has it."""
-    heads = list(sentence.heads)
-    for i, relation in enumerate(sentence.deprels):
-        head = sentence.heads[i]
-        if relation.partition(":")[0] not in ("cc", "punct") or not head or head - 1 < i:
-            continue
-        if sentence.deprels[head - 1].partition(":")[0] == "conj" and sentence.heads[head - 1]:
-            heads[i] = sentence.heads[head - 1]
-    return sentence._replace(heads=tuple(heads))

@@ -36,7 +36,7 @@ FORMAT_KINDS: dict[str, tuple[Kind, ...]] = {
 FORMAT_NAMES = tuple(FORMAT_KINDS)
 """Formats that can be read; ``bars`` is ``source ||| target`` with optional ``||| 0-0 1-2`` links."""
 
-COMPRESSED = (".gz", ".xz", ".zst", ".bz2")
+_COMPRESSED = (".gz", ".xz", ".zst", ".bz2")
 _SUFFIXES = {
     ".tsv": "tsv",
     ".tab": "tsv",
@@ -202,10 +202,15 @@ def expand(sources: Iterable[Source], kind: Kind) -> list[Source]:
 
 def by_suffix(path: str) -> str | None:
     """The format that a file's name tells; none of lines of text."""
+    return _SUFFIXES.get(bare_suffix(path))
+
+
+def bare_suffix(path: str) -> str:
+    """The ending of a file's name, in lower case and without that of its compression: ``.tsv`` of ``a.TSV.gz``."""
     name = Path(path).name.lower()
-    for suffix in COMPRESSED:
+    for suffix in _COMPRESSED:
         name = name.removesuffix(suffix)
-    return _SUFFIXES.get(Path(name).suffix)
+    return Path(name).suffix
 
 
 def _guess(source: Source, kind: Kind) -> str | None:
