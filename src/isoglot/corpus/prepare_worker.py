@@ -51,27 +51,16 @@ class ChunkTask:
 
 @dataclass
 class Part:
-    """A filtered chunk, whose rows lie in a file.
+    """A filtered chunk, whose rows lie in a file."""
 
-    Attributes:
-        source: index of the source.
-        read: rows before filtering, with the units passed over.
-        rows: rows in the file.
-        removed: rows that each filter dropped.
-        flags_seen: names in the flag column.
-        keys: one hash a row, if duplicates are dropped.
-        path: the file; empty if there is no row.
-        size: its bytes.
-    """
-
-    source: int
-    read: int
-    rows: int
-    removed: Counter[str]
-    flags_seen: frozenset[str]
-    keys: NDArray[np.uint64] | None
-    path: str
-    size: int = 0
+    source: int  # index of the source
+    read: int  # rows before filtering, with the units passed over
+    rows: int  # in the file
+    removed: Counter[str]  # rows that each filter dropped
+    flags_seen: frozenset[str]  # names in the flag column
+    keys: NDArray[np.uint64] | None  # one hash a row, if duplicates are dropped
+    path: str  # the file; empty if there is no row
+    size: int = 0  # its bytes
 
 
 class _State:

@@ -14,15 +14,15 @@ ones. ``base`` overrides where a file counts from; ``reverse`` exchanges its sid
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from isoglot.align.alignment import LINK_ITEM, link_items
 from isoglot.align.scoring import GoldAlignment
 from isoglot.checks import is_number
-from isoglot.corpus.read.line_files import LineFile, decode_lines
+from isoglot.corpus.read.line_files import each, numbered_lines
+from isoglot.corpus.read.sources import bare_suffix
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.records import parse_object
 
@@ -36,6 +36,7 @@ _SUFFIXES = {
     ".wa": "naacl",
     ".naacl": "naacl",
 }
+Link = tuple[int, int]
 _MOST_EMPTY = 10_000
 """Sentences without a link for each one with links, before a number counts as a slip."""
 
@@ -83,7 +84,7 @@ def read_links(
             such a format too. Without it sentences are numbered from 1, from 0 if one is named so, and those that are
             named otherwise stand as they come.
     """
-    lines = list(_lines(str(path)))
+    lines = list(numbered_lines(path))
     name = name or _guess(str(path), lines)
     if name not in FORMATS:
         raise ConfigurationError(f"link format {name!r} given; there are {', '.join(FORMATS)}")
@@ -94,25 +95,16 @@ def read_links(
         order = like.ids if like is not None and like.rows else None
         found = _from_rows(str(path), lines, start, sentences, order)
     else:
-        found = LinkFile([_from_items(text, start, str(path), n) for n, text in lines])
+        found = LinkFile(each(lambda text: _from_items(text, start), lines, path))
     if not reverse:
         return found
     words = None if found.words is None else [(t, s) for s, t in found.words]
     return replace(found, gold=[g.transpose() for g in found.gold], words=words)
 
 
-def _lines(path: str) -> Iterator[tuple[int, str]]:
-    with LineFile(path) as file:
-        for first, data in file.chunks():
-            yield from enumerate(decode_lines(data, path, first), first)
-
-
 def _guess(path: str, lines: list[tuple[int, str]]) -> str:
-    bare = Path(path)
-    while bare.suffix in (".gz", ".xz", ".zst", ".bz2"):
-        bare = bare.with_suffix("")
-    if bare.suffix in _SUFFIXES:
-        return _SUFFIXES[bare.suffix]
+    if told := _SUFFIXES.get(bare_suffix(path)):
+        return told
     first = next((text.strip() for _, text in lines if text.strip()), "")
     if first.startswith("{"):
         return "jsonl"
@@ -122,11 +114,10 @@ def _guess(path: str, lines: list[tuple[int, str]]) -> str:
     return "pharaoh"
 
 
-def _from_items(text: str, start: int, path: str, line: int) -> GoldAlignment:
+def _from_items(text: str, start: int) -> GoldAlignment:
     wanted = "two word numbers such as 3-4 (3p4 for a possible one)"
     items = [
-        (_shifted(source, target, start, path, line), mark == "-")
-        for source, mark, target in link_items(text, wanted, path=path, line=line)
+        (_shifted(source, target, start), mark == "-") for source, mark, target in link_items(text, wanted)
     ]
     return GoldAlignment.of((link for link, sure in items if sure), (link for link, _ in items))
 
@@ -134,32 +125,26 @@ def _from_items(text: str, start: int, path: str, line: int) -> GoldAlignment:
 def _from_rows(
     path: str, lines: list[tuple[int, str]], start: int, sentences: int | None, order: list[str] | None
 ) -> LinkFile:
-    found: dict[str, tuple[set[tuple[int, int]], set[tuple[int, int]]]] = {}
-    for line, text in lines:
-        if not text.strip():
-            continue
+    def parse(text: str) -> tuple[str, bool, Link]:
         fields = text.split()
         kind = fields[3].upper() if len(fields) > 3 else "S"
         if len(fields) not in (3, 4, 5) or not all(map(is_number, fields[1:3])) or kind not in ("S", "P"):
             raise InputError(
                 f"{text.strip()[:60]!r} given, but a line is `sentence source target [S|P]`; "
-                "correct it, or name the format with --format",
-                path=path,
-                line=line,
+                "correct it, or name the format with --format"
             )
-        link = _shifted(int(fields[1]), int(fields[2]), start, path, line)
         name = str(int(fields[0])) if is_number(fields[0]) else fields[0]
         if order is not None and not is_number(name) and name not in order:
             raise InputError(
-                f"sentence {name[:60]!r} given, which the gold links do not have; name sentences as they do",
-                path=path,
-                line=line,
+                f"sentence {name[:60]!r} given, which the gold links do not have; name sentences as they do"
             )
-        found.setdefault(name, (set(), set()))[kind == "P"].add(link)
+        return name, kind == "P", _shifted(int(fields[1]), int(fields[2]), start)
+
+    found: dict[str, tuple[set[Link], set[Link]]] = {}
+    for name, possible, link in each(parse, ((n, text) for n, text in lines if text.strip()), path):
+        found.setdefault(name, (set(), set()))[possible].add(link)
     ids = _sentence_names(path, list(found), sentences, order)
-    none: tuple[set[tuple[int, int]], set[tuple[int, int]]] = (set(), set())
-    gold = [GoldAlignment(frozenset(s), frozenset(p)) for s, p in (found.get(name, none) for name in ids)]
-    return LinkFile(gold, ids, rows=True)
+    return LinkFile([GoldAlignment.of(*found.get(name, ((), ()))) for name in ids], ids, rows=True)
 
 
 def _sentence_names(path: str, found: list[str], sentences: int | None, order: list[str] | None) -> list[str]:
@@ -178,58 +163,43 @@ def _sentence_names(path: str, found: list[str], sentences: int | None, order: l
 
 
 def _from_jsonl(path: str, lines: list[tuple[int, str]], start: int) -> LinkFile:
-    gold, ids, words = [], [], []
-    for line, text in lines:
+    def parse(text: str) -> tuple[GoldAlignment, Any, tuple[list[str], list[str]] | None]:
         if not text.strip():
-            raise InputError(
-                "an empty line given, but each line is a JSON object; remove it", path=path, line=line
-            )
-        row = parse_object(text, path=path, line=line)
+            raise InputError("an empty line given, but each line is a JSON object; remove it")
+        row = parse_object(text)
         try:
             sure = [(int(i), int(j)) for i, j in row.get("sure", row.get("links", []))]
             possible = [(int(i), int(j)) for i, j in row.get("possible", [])]
         except (ValueError, TypeError, OverflowError) as error:
             raise InputError(
-                f'not of the form {{"sure": [[0, 0]], "possible": []}} or {{"links": [[0, 0]]}}: {error}',
-                path=path,
-                line=line,
+                f'not of the form {{"sure": [[0, 0]], "possible": []}} or {{"links": [[0, 0]]}}: {error}'
             ) from error
         if not {"sure", "links"} & set(row):
-            raise InputError(
-                f"columns {sorted(row)} given, but 'sure' or 'links' is needed", path=path, line=line
-            )
-        both = [[_shifted(i, j, start, path, line) for i, j in part] for part in (sure, possible)]
-        gold.append(GoldAlignment.of(*both))
-        ids.append(str(row.get("id", line)))
+            raise InputError(f"columns {sorted(row)} given, but 'sure' or 'links' is needed")
+        gold = GoldAlignment.of(*([_shifted(i, j, start) for i, j in part] for part in (sure, possible)))
         source, target = (
             row.get(a, row.get(b)) for a, b in (("src", "source_words"), ("tgt", "target_words"))
         )
-        if isinstance(source, list) and isinstance(target, list):
-            _require_inside(both, (source, target), start, path, line)
-            words.append((source, target))
-    return LinkFile(gold, ids, words if len(words) == len(gold) else None)
+        if not (isinstance(source, list) and isinstance(target, list)):
+            return gold, row.get("id"), None
+        for i, j in gold.possible:
+            if i >= len(source) or j >= len(target):
+                raise InputError(
+                    f"link {i + start}-{j + start} given, but the sentences have {len(source)} and {len(target)} "
+                    f"words, counted from {start}; correct the line, or give the base that the file counts from"
+                )
+        return gold, row.get("id"), (source, target)
+
+    found = each(parse, lines, path)
+    words = [pair for _, _, pair in found if pair is not None]
+    ids = [str(line if name is None else name) for line, (_, name, _) in enumerate(found, 1)]
+    return LinkFile([gold for gold, _, _ in found], ids, words if len(words) == len(found) else None)
 
 
-def _require_inside(
-    links: list[list[tuple[int, int]]], words: tuple[list[str], list[str]], start: int, path: str, line: int
-) -> None:
-    source, target = map(len, words)
-    for i, j in chain.from_iterable(links):
-        if i >= source or j >= target:
-            raise InputError(
-                f"link {i + start}-{j + start} given, but the sentences have {source} and {target} words, counted from "
-                f"{start}; correct the line, or give the base that the file counts from",
-                path=path,
-                line=line,
-            )
-
-
-def _shifted(source: int, target: int, start: int, path: str, line: int) -> tuple[int, int]:
+def _shifted(source: int, target: int, start: int) -> Link:
     if source < start or target < start:
         raise InputError(
             f"link {source}-{target} given, but words are counted from {start} here; "
-            f"say --base {min(source, target)} if the file counts from {min(source, target)}",
-            path=path,
-            line=line,
+            f"say --base {min(source, target)} if the file counts from {min(source, target)}"
         )
     return source - start, target - start

@@ -145,38 +145,31 @@ def prepared_manifest(folder: str | Path) -> Manifest:
 def prepared_pairs(
     folder: str | Path, *, mode: WordMode, start: int = 0, stop: int | None = None
 ) -> Iterator[RawPair]:
-    """Pairs of a prepared folder, straight from its Parquet files, in bounded memory."""
-    before = 0
-    manifest = prepared_manifest(folder)
-    stop = manifest.rows if stop is None else stop
-    for name, count in manifest.shards.items():
-        first, last = max(start - before, 0), min(stop - before, count)
-        if first < last:
-            for row in _shard_rows(Path(folder) / name, first, last):
-                yield _from_row(row, mode)
-        before += count
-
-
-def _shard_rows(path: Path, first: int, last: int) -> Iterator[dict[str, Any]]:
-    """Rows of a Parquet file; row groups outside the range are not read."""
+    """Pairs of a prepared folder, straight from the row groups of its Parquet files that have them."""
     import pyarrow as pa  # noqa: PLC0415 - slow to import
     import pyarrow.parquet as pq  # noqa: PLC0415
 
-    try:
-        with pq.ParquetFile(path) as file:
-            at = 0
-            for group in range(file.num_row_groups):
-                count = file.metadata.row_group(group).num_rows
-                start, stop = max(first - at, 0), min(last - at, count)
-                at += count
-                if start < stop:
-                    table = file.read_row_group(group).slice(start, stop - start)
-                    for batch in table.to_batches(max_chunksize=1024):
-                        yield from batch.to_pylist()
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(
-            f"cannot be read ({error}); run `isoglot prepare --overwrite` again", path=path
-        ) from error
+    manifest, at = prepared_manifest(folder), 0
+    stop = manifest.rows if stop is None else stop
+    for name, whole in manifest.shards.items():
+        if at + whole <= start or stop <= at:
+            at += whole
+            continue
+        path = Path(folder) / name
+        try:
+            with pq.ParquetFile(path) as file:
+                for group in range(file.num_row_groups):
+                    rows = file.metadata.row_group(group).num_rows
+                    first, last = max(start - at, 0), min(stop - at, rows)
+                    at += rows
+                    if first < last:
+                        table = file.read_row_group(group).slice(first, last - first)
+                        for batch in table.to_batches(max_chunksize=1024):
+                            yield from (_from_row(row, mode) for row in batch.to_pylist())
+        except (pa.ArrowInvalid, OSError) as error:
+            raise InputError(
+                f"cannot be read ({error}); run `isoglot prepare --overwrite` again", path=path
+            ) from error
 
 
 def _from_row(row: dict[str, Any], mode: WordMode) -> RawPair:

@@ -12,19 +12,12 @@ _Int = NDArray[np.int64]
 
 
 class WordPieces(NamedTuple):
-    """Where the pieces of each word are, for all sentences of a batch.
+    """Where the pieces of each word are, for all sentences of a batch."""
 
-    Attributes:
-        pieces: piece numbers within their sentence, sorted by sentence, word and place.
-        starts: for each word of the batch, the first of its pieces in ``pieces``.
-        counts: for each word of the batch, how many pieces it has (0: it tokenised to nothing).
-        rows: for each sentence, the number of its first word among the batch's words; one more entry ends it.
-    """
-
-    pieces: _Int
-    starts: _Int
-    counts: _Int
-    rows: _Int
+    pieces: _Int  # piece numbers within their sentence, sorted by sentence, word and place
+    starts: _Int  # of each word of the batch, its first piece's place in ``pieces``
+    counts: _Int  # of each word of the batch, how many pieces it has (0: it tokenised to nothing)
+    rows: _Int  # of each sentence, the number of its first word in the batch; one more entry ends it
 
 
 def index_words(word_ids: NDArray[np.integer], lengths: _Int, word_counts: _Int) -> WordPieces:

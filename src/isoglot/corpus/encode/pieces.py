@@ -19,21 +19,13 @@ _Spans = list[tuple[int, int]]
 
 
 class SidePieces(NamedTuple):
-    """One side of a batch, flat.
+    """One side of a batch, flat."""
 
-    Attributes:
-        ids: pieces without specials, all sentences after one another.
-        word_ids: word of each piece, −1 for none.
-        lengths: pieces of each sentence.
-        word_counts: words of each sentence, with or without pieces.
-        not_located: sentences whose given words do not spell their text, encoded from the words.
-    """
-
-    ids: NDArray[np.int32]
-    word_ids: NDArray[np.int32]
-    lengths: NDArray[np.int64]
-    word_counts: NDArray[np.int64]
-    not_located: int
+    ids: NDArray[np.int32]  # pieces without specials, all sentences after one another
+    word_ids: NDArray[np.int32]  # word of each piece, −1 for none
+    lengths: NDArray[np.int64]  # pieces of each sentence
+    word_counts: NDArray[np.int64]  # words of each sentence, with or without pieces
+    not_located: int  # sentences whose given words do not spell their text, encoded from the words
 
 
 def fast_backend(tokenizer: PreTrainedTokenizerBase, *, shared: bool = False) -> Any:

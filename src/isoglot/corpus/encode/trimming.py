@@ -33,17 +33,11 @@ _BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 
 @dataclass(frozen=True)
 class Usage:
-    """What text uses of a tokenizer.
+    """What text uses of a tokenizer."""
 
-    Attributes:
-        counts: Occurrences of each id.
-        tried: Ids of pieces that WordPiece tries in words that it cannot cut.
-        characters: Characters of words that have unknown pieces.
-    """
-
-    counts: NDArray[np.int64]
-    tried: set[int] = field(default_factory=set)
-    characters: set[str] = field(default_factory=set)
+    counts: NDArray[np.int64]  # occurrences of each id
+    tried: set[int] = field(default_factory=set)  # pieces that WordPiece tries in words that it cannot cut
+    characters: set[str] = field(default_factory=set)  # of words that have unknown pieces
 
 
 def count_pieces(backend: Tokenizer, texts: Iterable[str]) -> Usage:

@@ -24,35 +24,26 @@ NO_LABEL = "-"
 class HubSpec:
     """How a task's data set is found on the hub.
 
-    Args:
-        name: repository.
-        config: configuration, a template with ``{language}``, ``{language3}`` (all ISO 639-3 codes of the language are
-            tried) and ``{name}`` (its English name); ``{context}`` and ``{question}`` for crossed languages.
-        columns: column of the schema to column there.
-        splits: our split to theirs, where the usual names do not do.
+    The configuration is a template with ``{language}``, ``{language3}`` (all ISO 639-3 codes of the language are tried)
+    and ``{name}`` (its English name); ``{context}`` and ``{question}`` for crossed languages.
     """
 
     name: str
     config: str | None
-    columns: Mapping[str, str]
-    splits: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str]  # column of the schema to column there
+    splits: Mapping[str, str] = field(default_factory=dict)  # ours to theirs, where the usual names do not do
 
 
 @dataclass(frozen=True)
 class HubSides:
     """A data set whose languages stand apart, line by line: each in its own configuration, or in its own column.
 
-    Args:
-        name: repository.
-        config: configuration of a language, a template with ``{code}``: ISO 639-3 and script, ``deu_Latn``; ``None``
-            where all languages are in one table.
-        column: column of the text; ``{code}`` in it stands for the language.
-        splits: our split to theirs.
+    ``{code}`` in them stands for the language: ISO 639-3 and script, ``deu_Latn``.
     """
 
     name: str
-    config: str | None
-    column: str
+    config: str | None  # none where all languages are in one table
+    column: str  # of the text
     splits: Mapping[str, str] = field(default_factory=dict)
 
 

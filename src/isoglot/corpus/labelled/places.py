@@ -25,17 +25,11 @@ _MOST_NAMED = 8
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One thing to read.
+    """One thing to read."""
 
-    Args:
-        path: a file or folder; for the hub ``hub`` or ``hub:NAME[:CONFIG]``.
-        start: first part to take, in per cent of the groups.
-        stop: where to end, in per cent.
-    """
-
-    path: str
-    start: float = 0.0
-    stop: float = 100.0
+    path: str  # a file or folder; for the hub ``hub`` or ``hub:NAME[:CONFIG]``
+    start: float = 0.0  # first part to take, in per cent of the groups
+    stop: float = 100.0  # where to end, in per cent
 
     @property
     def on_hub(self) -> bool:

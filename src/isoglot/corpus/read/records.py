@@ -33,34 +33,21 @@ _LINK = re.compile(r"(\d{1,9})([-p?:])(\d{1,9})", re.ASCII)
 
 @dataclass(frozen=True)
 class Chunk:
-    """A piece of one source, small enough to hold, that any process can parse by itself.
+    """A piece of one source, small enough to hold, that any process can parse by itself."""
 
-    Attributes:
-        first_line: number of its first line (of its first row, where a format has no lines), from 1.
-        payload: the bytes or rows, as the format's own parser wants them.
-        names: the columns' names, where the format has any.
-        incomplete: units that were passed over because a language is missing in them (TMX).
-    """
-
-    first_line: int
-    payload: Any
-    names: Sequence[str] | None = None
-    incomplete: int = 0
+    first_line: int  # from 1; number of the first row, where a format has no lines
+    payload: Any  # the bytes or rows, as the format's own parser wants them
+    names: Sequence[str] | None = None  # of the columns, where the format has any
+    incomplete: int = 0  # units that were passed over because a language is missing in them (TMX)
 
 
 @dataclass
 class Records:
-    """Parsed rows.
+    """Parsed rows."""
 
-    Attributes:
-        columns: the columns of the kind of corpus, without its languages.
-        flags: the flag field of each row, where the source has one.
-        incomplete: units passed over, see :class:`Chunk`.
-    """
-
-    columns: dict[str, list[Any]]
-    flags: list[str] | None = None
-    incomplete: int = 0
+    columns: dict[str, list[Any]]  # of the kind of corpus, without its languages
+    flags: list[str] | None = None  # the flag field of each row, where the source has one
+    incomplete: int = 0  # units passed over, see :class:`Chunk`
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
