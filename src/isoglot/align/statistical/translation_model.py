@@ -14,6 +14,7 @@ from safetensors.numpy import save_file
 
 from isoglot.align.statistical.bitext import Side, Vocabularies
 from isoglot.align.statistical.decoding import BestWords, Decoded
+from isoglot.align.statistical.options import Symmetrisation
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options
 from isoglot.runs.files import whole_folder, write_json, write_text
@@ -25,7 +26,7 @@ class TranslationModel(ABC):
     """Vocabularies, translation tables and whatever else a method has learned, both directions."""
 
     options: ClassVar[type[Options]]
-    symmetrisation: ClassVar[str]  # What it is best decoded with
+    symmetrisation: ClassVar[Symmetrisation]  # what it is best decoded with
     direction: ClassVar[Any]  # Class of one direction
 
     def __init__(self, words: Vocabularies, forward: Any, reverse: Any) -> None:
