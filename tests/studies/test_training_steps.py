@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,17 @@ def test_a_recipe_of_one_s_own_is_a_file_that_a_run_depends_on(tmp_path: Path) -
     before = files[1].content
     own.write_text(own.read_text().replace("seed", "steps"))
     assert files[1].content != before
+
+
+def test_a_change_in_the_middle_of_a_large_file_counts(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.txt"
+    path.write_bytes(bytes(3 << 20))
+    before = Input.of(str(path)).content
+    with path.open("r+b") as file:
+        file.seek(3 << 19)
+        file.write(b"x")
+    os.utime(path, (0, 0))  # clocks of file systems tick slowly
+    assert Input.of(str(path)).content != before
 
 
 def test_data_of_a_task_are_looked_for_by_language_and_split(tmp_path: Path) -> None:

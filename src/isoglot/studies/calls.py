@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import glob
-import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from isoglot.errors import ConfigurationError
+from isoglot.runs.files import digest_of
 from isoglot.runs.folder import key_of
 from isoglot.runs.reporter import Reporter
 
@@ -43,22 +44,23 @@ class Input(NamedTuple):
 
     @property
     def content(self) -> str:
-        """A hash of the files' names, sizes and ends, or of a hub name; empty for what is not there."""
+        """A hash of the files' names and contents, or of a hub name; empty for what is not there."""
         if not self.there:
             return ""
         name = str(Path(expanded(self.path)).expanduser())
         found = [Path(path) for path in sorted(glob.glob(name))]  # noqa: PTH207
         files = [f for p in found for f in (sorted(p.rglob("*")) if p.is_dir() else [p]) if f.is_file()]
-        return key_of([(file.name, *_ends(file)) for file in files] or name)
+        return key_of(
+            [(file.name, _hashed(file, file.stat().st_size, file.stat().st_mtime_ns)) for file in files]
+            or name
+        )
 
 
-def _ends(path: Path) -> tuple[int, str]:
-    """A file's size, and a hash of its first and last mebibyte."""
-    size, part = path.stat().st_size, 1 << 20
-    with path.open("rb") as file:
-        first = file.read(part)
-        file.seek(max(0, size - part))
-        return size, hashlib.blake2b(first + file.read(), digest_size=8).hexdigest()
+@cache
+def _hashed(path: Path, size: int, changed: int) -> str:
+    """A file's hash; many calls ask for that of one file, so that it is kept until the file changes."""
+    del size, changed
+    return digest_of([path], size=8)
 
 
 class Step(BaseModel):
