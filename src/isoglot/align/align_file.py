@@ -66,8 +66,7 @@ def _read_by(sources: Sequence[Source], aligner: AnyAligner) -> dict[str, Any]:
     if isinstance(aligner, Saved):
         paths.append(str(aligner.load))
     if isinstance(aligner, Encoder):
-        place = checkpoint_folder(aligner.model)
-        read = {"encoder": hash_checkpoint(place) if isinstance(place, Path) else place}
+        read = {"encoder": hash_checkpoint(checkpoint_folder(aligner.model))}
     return {**read, "inputs": [InputFile.recorded(path) for path in dict.fromkeys(paths)]}
 
 

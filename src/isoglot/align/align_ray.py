@@ -73,11 +73,11 @@ class RayJob:
 
     def wanted(self) -> dict[str, Any]:
         """All that the links depend on, the corpus and the checkpoint among it."""
-        place, values = checkpoint_folder(self.model), asdict(self)
+        values = asdict(self)
         del values["parts"]
         return {
             "values": values,
-            "weights": hash_checkpoint(place) if isinstance(place, Path) else place,
+            "weights": hash_checkpoint(checkpoint_folder(self.model)),
             "manifest": prepared_manifest(self.corpus).model_dump(mode="json"),
         }
 

@@ -35,6 +35,16 @@ def num_layers(model: PreTrainedModel) -> int:
     return int(model.config.num_hidden_layers)
 
 
+def require_layer(model: PreTrainedModel, layer: int, *, name: str = "layer") -> int:
+    """A layer's number, which has to be one of the encoder's; ``name`` is the option that gave it."""
+    last = num_layers(model)
+    if not 0 <= layer <= last:
+        raise ConfigurationError(
+            f"{name}: {layer} given; this encoder has layers 0 (embeddings) to {last}: {name}: {last}"
+        )
+    return layer
+
+
 def hidden_size(model: PreTrainedModel) -> int:
     """Width of the encoder's hidden states."""
     return int(model.config.hidden_size)
@@ -98,12 +108,7 @@ def encode(
         states = encode(model, _one_row(inputs), layers=layers, language_embeddings=language_embeddings)
         return {layer: tensor[:0] for layer, tensor in states.items()}
     last = num_layers(model)
-    for layer in layers:
-        if not 0 <= layer <= last:
-            raise ConfigurationError(
-                f"layer {layer} asked for, the encoder has layers 0 (embeddings) to {last}; choose one"
-            )
-    inner = sorted({layer for layer in layers if layer != last})
+    inner = sorted({require_layer(model, layer) for layer in layers if layer != last})
     modules = layer_modules(model) if inner else []
     states = {}
     with _forward_arguments(model, inputs, language_embeddings) as arguments, ExitStack() as stack:

@@ -79,9 +79,8 @@ class MaskedLMHead:
 def masked_lm_head(model: PreTrainedModel, *, check: bool = False) -> MaskedLMHead:
     """Find a model's masked-LM head.
 
-    The BERT, RoBERTa/XLM-R, DistilBERT, DeBERTa-v2 (both heads), ModernBERT, ALBERT and ELECTRA families are
-    known; for any other, the head is the child module that ends in the output embeddings, run up to there.
-    The call is cheap: read the head anew each step instead of keeping it, so that it is never stale.
+    The BERT, RoBERTa/XLM-R, DistilBERT, DeBERTa-v2 (both heads), ModernBERT, ALBERT, ELECTRA, RemBERT and XLM families
+    are known. The call is cheap: read the head anew each step instead of keeping it, so that it is never stale.
 
     ``check``: also run the model on four tokens and compare the head's logits with its own.
     """
@@ -89,7 +88,9 @@ def masked_lm_head(model: PreTrainedModel, *, check: bool = False) -> MaskedLMHe
     for find in _FAMILIES:
         with suppress(AttributeError):
             found = found or find(model)
-    head = MaskedLMHead(*(found or _generic(model)))
+    if found is None:
+        raise _unknown_head(model, "its parts stand under names that no known family has")
+    head = MaskedLMHead(*found)
     if check:
         _compare(model, head)
     return head
@@ -172,33 +173,16 @@ def _unknown_head(model: PreTrainedModel, why: str) -> ConfigurationError:
     )
 
 
-def _generic(model: PreTrainedModel) -> _Parts:
-    """The child that contains the output embeddings, run until it calls them."""
-    output = model.get_output_embeddings()
-    if not isinstance(output, nn.Linear) or output.out_features != model.config.vocab_size:
-        raise _unknown_head(model, "it has no linear output layer with one row a vocabulary entry")
-    for child in model.children():
-        path = next((name for name, module in child.named_modules() if module is output), "")
-        if path and child is not model.base_model:
-            return (
-                _UpTo(child, path),
-                cast(nn.Parameter, output.weight),
-                cast(nn.Parameter | None, output.bias),
-            )
-    raise _unknown_head(model, "no child module ends in the output embeddings")
-
-
 def _compare(model: PreTrainedModel, head: MaskedLMHead) -> None:
     """Raise unless the head's logits are the model's own."""
     if head.weight.device.type == "meta":
         return
     ids = torch.arange(4, device=head.weight.device)[None] % model.config.vocab_size
+    inputs, last = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}, num_layers(model)
     with torch.no_grad(), dropout_off(model):
-        own = model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits[0].float()
+        own = model(**inputs).logits[0].float()
         require_finite(own, "logits of the masked-LM head")
-        ours = head.logits(
-            encode(model, {"input_ids": ids}, layers=(num_layers(model),))[num_layers(model)][0]
-        )
+        ours = head.logits(encode(model, inputs, layers=(last,))[last][0])
     if own.shape != ours.shape or not torch.allclose(
         own, ours.float(), rtol=1e-2, atol=1e-2 * float(own.abs().max())
     ):
@@ -208,6 +192,10 @@ def _compare(model: PreTrainedModel, head: MaskedLMHead) -> None:
 def _parts(output: Any, *layers: Any) -> _Parts:
     """The output layer and what stands before it."""
     return HeadTransform(*layers), output.weight, output.bias
+
+
+def _predictions(head: Any) -> _Parts:
+    return _parts(head.decoder, head.dense, head.activation, head.LayerNorm)
 
 
 def _deberta(model: Any) -> _Parts:
@@ -225,41 +213,10 @@ _FAMILIES: tuple[_Finder, ...] = (
         distil.vocab_projector, distil.vocab_transform, distil.activation, distil.vocab_layer_norm
     ),
     _deberta,
-    lambda albert: _parts(
-        albert.predictions.decoder,
-        albert.predictions.dense,
-        albert.predictions.activation,
-        albert.predictions.LayerNorm,
-    ),
+    lambda albert: _predictions(albert.predictions),
     lambda modern: _parts(modern.decoder, modern.head),
     lambda electra: _parts(electra.generator_lm_head, electra.generator_predictions),
+    lambda rembert: _predictions(rembert.cls.predictions),
+    lambda xlm: _parts(xlm.pred_layer.proj),
 )
 """Each reads the parts of its family, so that relatives (CamemBERT, MPNet, mmBERT) are found too."""
-
-
-class _Reached(Exception):  # noqa: N818 - a signal, not an error
-    def __init__(self, states: Tensor) -> None:
-        super().__init__("output embeddings reached")
-        self.states = states
-
-
-class _UpTo(nn.Module):
-    """A head run until it calls its output embeddings, whose input is the result."""
-
-    def __init__(self, head: nn.Module, path: str) -> None:
-        super().__init__()
-        self.head = head
-        self.path = path
-
-    def forward(self, hidden: Tensor) -> Tensor:
-        def stop(_: nn.Module, args: tuple[Any, ...]) -> None:
-            raise _Reached(args[0])
-
-        handle = self.head.get_submodule(self.path).register_forward_pre_hook(stop)
-        try:
-            self.head(hidden)
-        except _Reached as reached:
-            return reached.states
-        finally:
-            handle.remove()
-        raise RuntimeError(f"{type(self.head).__name__} never called {self.path}")

@@ -8,8 +8,7 @@ from typing import Any
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from isoglot.errors import ConfigurationError
-from isoglot.modules.encoder import num_layers
+from isoglot.modules.encoder import num_layers, require_layer
 from isoglot.modules.encodings import Encodings
 
 SUPPLIED = ("tokenizer", "seed")
@@ -96,10 +95,4 @@ def chosen_layer(
     model: PreTrainedModel, layer: int | None, *, share: float = 1.0, name: str = "layer"
 ) -> int:
     """The layer that the option ``name`` gives, by default the one at a share of the encoder's depth."""
-    depth = num_layers(model)
-    chosen = round(share * depth) if layer is None else layer
-    if not 0 <= chosen <= depth:
-        raise ConfigurationError(
-            f"{name}: {chosen} given; this encoder has layers 0 (embeddings) to {depth}: {name}: {depth}"
-        )
-    return chosen
+    return require_layer(model, round(share * num_layers(model)) if layer is None else layer, name=name)

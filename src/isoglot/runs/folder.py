@@ -150,8 +150,10 @@ def clear(out: Path, *, existed: bool) -> None:
         out.mkdir(parents=True, exist_ok=True)
 
 
-def hash_checkpoint(folder: Path) -> str:
-    """16 hexadecimal digits of a checkpoint's weights."""
+def hash_checkpoint(folder: Path | str) -> str:
+    """16 hexadecimal digits of a checkpoint's weights; of one on the hub its name."""
+    if isinstance(folder, str):
+        return folder
     return digest_of(sorted(folder.glob("*.safetensors")), size=8, named=True)
 
 

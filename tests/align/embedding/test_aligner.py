@@ -256,7 +256,7 @@ def test_itermax_of_dot_products_takes_none_that_is_negative():
 def test_mistakes_are_named(model, tokenizer):
     with pytest.raises(ConfigurationError, match="did you mean 'method'"):
         EmbeddingOptions.build(metod="itermax")
-    with pytest.raises(ConfigurationError, match="layer 9 asked for"):
+    with pytest.raises(ConfigurationError, match="layer: 9 given"):
         aligner(model, tokenizer, layer=9)
     with pytest.raises(ConfigurationError, match="tokenizer too"):
         EmbeddingAligner(model)

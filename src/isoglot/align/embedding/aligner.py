@@ -24,7 +24,7 @@ from isoglot.align.embedding.piece_states import Pieces, PieceStates, cut_words,
 from isoglot.align.embedding.scores import Scorer, build_scorer, prepared_states
 from isoglot.align.words import add_links
 from isoglot.errors import ConfigurationError
-from isoglot.modules.encoder import num_layers
+from isoglot.modules.encoder import num_layers, require_layer
 from isoglot.modules.extraction import pair_mask
 from isoglot.modules.finite import require_finite
 
@@ -96,17 +96,13 @@ class EmbeddingAligner:
         return _WINDOW if self.model.device.type == "cpu" else _WINDOW_DEVICE
 
     def _choose(self, options: EmbeddingOptions) -> None:
-        self.options, last, pointer = options, num_layers(self.model), None
-        self.layer = options.resolved_layer(last)
+        self.options, pointer = options, None
+        layer = options.resolved_layer(num_layers(self.model))
         if options.method == "pointer":
             pointer, trained_on = load_pointer(self._source, self.model)
             if options.layer is None and trained_on is not None:
-                self.layer = trained_on
-        if not 0 <= self.layer <= last:
-            raise ConfigurationError(
-                f"layer {self.layer} asked for, the encoder has layers 0 (embeddings) to {last}; "
-                f"give --layer {min(8, last)}"
-            )
+                layer = trained_on
+        self.layer = require_layer(self.model, layer)
         self._scorer: Scorer = build_scorer(options, pointer)
 
     def align(self, bitext: Dataset, *, batch_size: int = 1000) -> Dataset:
