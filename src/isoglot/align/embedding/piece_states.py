@@ -91,7 +91,7 @@ def layer_states(
         if joint:
             inputs += _joint_windows(s, len(sentences[s]), len(sentences[s + 1]), room=room)
         else:
-            inputs += [[part] for part in _windows(s, 0, len(sentences[s]), room=room)]
+            inputs += [[part] for part in _windows(s, len(sentences[s]), room=room)]
     budget = max_tokens or (2048 if model.device.type == "cpu" else 32_768)
     return _encode(model, tokenizer, sentences, inputs, layers=tuple(layers), max_tokens=budget)
 
@@ -117,39 +117,32 @@ def word_states(states: PieceStates, pieces: list[Pieces]) -> tuple[PieceStates,
     return PieceStates(table, offsets), kept
 
 
-def _windows(sentence: int, start: int, stop: int, *, room: int | None) -> Iterator[_Part]:
-    """One part, or half-overlapping ones; neighbours meet in the middle of their overlap."""
-    length = stop - start
-    if not length:
-        return
+def _parts(sentence: int, length: int, size: int, count: int) -> list[_Part]:
+    """So many parts of one size, which overlap; neighbours meet in the middle of their overlap."""
+    starts = np.linspace(0, length - size, count).round().astype(int).tolist()
+    meets = [0, *((a + size + b) // 2 for a, b in pairwise(starts)), length]
+    return [_Part(sentence, a, a + size, meets[k], meets[k + 1]) for k, a in enumerate(starts)]
+
+
+def _windows(sentence: int, length: int, *, room: int | None) -> list[_Part]:
+    """One part, or half-overlapping ones."""
     if room is None or length <= room:
-        yield _Part(sentence, start, stop, start, stop)
-        return
-    count = -(-(length - room) // (room // 2)) + 1
-    starts = np.linspace(start, stop - room, count).round().astype(int).tolist()
-    meets = [start, *((a + room + b) // 2 for a, b in pairwise(starts)), stop]
-    for number, first in enumerate(starts):
-        yield _Part(sentence, first, first + room, meets[number], meets[number + 1])
+        return _parts(sentence, length, length, 1) if length else []
+    return _parts(sentence, length, room, -(-(length - room) // (room // 2)) + 1)
 
 
 def _joint_windows(sentence: int, source: int, target: int, *, room: int | None) -> list[list[_Part]]:
-    if room is None or source + target <= room or not (source and target):
-        sides = [(sentence, source), (sentence + 1, target)]
-        if room is not None and source + target > room:  # one side alone, and too long
-            return [[part] for s, n in sides for part in _windows(s, 0, n, room=room)]
-        return [[_Part(s, 0, n, 0, n) for s, n in sides if n]] if source + target else []
+    sides = ((sentence, source), (sentence + 1, target))
+    if room is None or source + target <= room:
+        whole = [part for s, n in sides for part in _windows(s, n, room=None)]
+        return [whole] if whole else []
+    if not (source and target):  # one side alone, and too long
+        return [[part] for s, n in sides for part in _windows(s, n, room=room)]
     # Both sides are cut into as many windows, so that window k of one stands beside window k of the other.
     count = 2
-    while True:
-        lengths = [min(n, -(-2 * n // (count + 1))) for n in (source, target)]
-        if sum(lengths) <= room:
-            break
+    while sum(sizes := [min(n, -(-2 * n // (count + 1))) for _, n in sides]) > room:
         count += 1
-    cut = []
-    for s, n, size in ((sentence, source, lengths[0]), (sentence + 1, target, lengths[1])):
-        starts = np.linspace(0, n - size, count).round().astype(int).tolist()
-        meets = [0, *((a + size + b) // 2 for a, b in pairwise(starts)), n]
-        cut.append([_Part(s, a, a + size, meets[k], meets[k + 1]) for k, a in enumerate(starts)])
+    cut = (_parts(s, n, size, count) for (s, n), size in zip(sides, sizes, strict=True))
     return [list(parts) for parts in zip(*cut, strict=True)]
 
 

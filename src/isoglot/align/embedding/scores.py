@@ -13,7 +13,6 @@ from isoglot.align.embedding.options import (
     Threshold,
     Transport,
 )
-from isoglot.errors import ConfigurationError
 from isoglot.modules.extraction import (
     backward_links,
     distort,
@@ -40,8 +39,6 @@ def build_scorer(options: EmbeddingOptions, pointer: Pointer | None = None) -> S
     geometric mean of the two directions' normalised weights (softmax, entmax, the rows and columns of a Sinkhorn
     plan, the pointer's attention).
     """
-    if isinstance(options, PointerNetwork) and pointer is None:
-        raise ConfigurationError("method pointer needs a checkpoint trained with denoising_word_alignment")
 
     def score(
         source: Tensor, target: Tensor, source_mask: Tensor, target_mask: Tensor

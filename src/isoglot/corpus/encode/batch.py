@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from isoglot.corpus.encode.links import Subword, index_words, one_to_one, project_links, sort_links
-from isoglot.corpus.encode.pieces import PieceEncoder, SidePieces, WordSource
+from isoglot.corpus.encode.pieces import PieceEncoder, SidePieces
 from isoglot.corpus.encode.store import list_array
+from isoglot.corpus.encode.words import WordMode
 from isoglot.errors import InputError
 from isoglot.options import Options
 
@@ -32,7 +33,7 @@ class EncodeOptions(Options):
         overlong: ``drop`` the example, or ``truncate``: each side to ``max_side``, then the longer side until the pair
             fits. Links to pieces that were cut off are dropped and counted.
         pair_template: whose specials are counted: the tokenizer's own (``hf``) or one separator (``single``).
-        words: what a word of raw text is: ``unicode``, ``whitespace``, or the ``tokenizer``'s pre-tokens.
+        words: what a word of raw text is: ``unicode`` or ``whitespace``.
         subword: which pieces of linked words are linked (:func:`isoglot.corpus.encode.links.project_links`).
         align_on: ``words`` for links between words; ``pieces`` for links that were made between pieces already.
         many: ``one_to_one`` keeps only links that are alone on both ends, before they go to pieces (Cao et al. 2020).
@@ -44,7 +45,7 @@ class EncodeOptions(Options):
     max_side: int | None = Field(default=None, ge=1)
     overlong: Literal["drop", "truncate"] = "drop"
     pair_template: Literal["hf", "single"] = "hf"
-    words: WordSource = "unicode"
+    words: WordMode = "unicode"
     subword: Subword = "all"
     align_on: Literal["words", "pieces"] = "words"
     many: Literal["keep", "one_to_one"] = "keep"

@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,6 @@ from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.words import WordMode, locate_words, word_of_piece, word_spans
 from isoglot.errors import ConfigurationError
-
-WordSource = Literal["unicode", "whitespace", "tokenizer"]
-"""What a word of raw text is: as :data:`isoglot.corpus.encode.words.WordMode`, or the tokenizer's own pre-tokens."""
 
 _Spans = list[tuple[int, int]]
 
@@ -53,10 +50,10 @@ class PieceEncoder:
     """
 
     def __init__(
-        self, tokenizer: PreTrainedTokenizerBase, *, words: WordSource = "unicode", shared: bool = False
+        self, tokenizer: PreTrainedTokenizerBase, *, words: WordMode = "unicode", shared: bool = False
     ) -> None:
         self.backend = fast_backend(tokenizer, shared=shared)
-        self.words: WordSource = words
+        self.words: WordMode = words
         self.space_before_word = self._lacks_space()
 
     def entries(self, texts: Sequence[str]) -> SidePieces:
@@ -65,15 +62,7 @@ class PieceEncoder:
 
     def texts(self, texts: Sequence[str]) -> SidePieces:
         """Encode raw sentences."""
-        encodings = self._encode(list(texts))
-        if self.words == "tokenizer":
-            word_ids, lengths = _own_words(encodings)
-            counts = np.array(
-                [1 + max((w for w in e.word_ids if w is not None), default=-1) for e in encodings]
-            )
-            return SidePieces(_ids(encodings), word_ids, lengths, counts.astype(np.int64), 0)
-        mode: WordMode = self.words
-        return _by_offsets(encodings, texts, [word_spans(text, mode=mode) for text in texts], not_located=0)
+        return _by_offsets(self._encode(texts), texts, [word_spans(text, mode=self.words) for text in texts])
 
     def word_lists(self, words: Sequence[Sequence[str]], texts: Sequence[str] | None = None) -> SidePieces:
         """Encode sentences whose words are given; word numbers are those of the lists, empty words keep theirs."""
@@ -89,7 +78,9 @@ class PieceEncoder:
             parts.append((raw, _by_offsets(self._encode(chosen), chosen, [spans[row] or [] for row in raw])))
         if listed or not raw:
             encodings = self._encode([self._spaced(words[row]) for row in listed], pretokenized=True)
-            word_ids, lengths = _own_words(encodings)
+            numbers = (-1 if w is None else w for e in encodings for w in e.word_ids)
+            word_ids = np.fromiter(numbers, dtype=np.int32)
+            lengths = np.array([len(e) for e in encodings], dtype=np.int64)
             parts.append((listed, SidePieces(_ids(encodings), word_ids, lengths, counts[listed], 0)))
         not_located = 0 if texts is None else len(listed)
         return _merge(parts, counts, not_located)
@@ -118,15 +109,7 @@ def _ids(encodings: Sequence[Any]) -> NDArray[np.int32]:
     return np.fromiter(chain.from_iterable(e.ids for e in encodings), dtype=np.int32)
 
 
-def _own_words(encodings: Sequence[Any]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """The word ids that the encode call itself reports."""
-    words = (-1 if w is None else w for e in encodings for w in e.word_ids)
-    return np.fromiter(words, dtype=np.int32), np.array([len(e) for e in encodings], dtype=np.int64)
-
-
-def _by_offsets(
-    encodings: Sequence[Any], texts: Sequence[str], spans: Sequence[_Spans], not_located: int = 0
-) -> SidePieces:
+def _by_offsets(encodings: Sequence[Any], texts: Sequence[str], spans: Sequence[_Spans]) -> SidePieces:
     """Match pieces to word spans; every sentence's characters are shifted past those before, to do all at once."""
     lengths = np.array([len(e) for e in encodings], dtype=np.int64)
     counts = np.array([len(words) for words in spans], dtype=np.int64)
@@ -140,7 +123,7 @@ def _by_offsets(
     first = np.cumsum(counts) - counts
     word_ids = np.where(word >= 0, word - np.repeat(first, lengths), -1).astype(np.int32)
     _join_bare_spaces(word_ids, offsets - np.repeat(shift, lengths)[:, None], lengths, encodings, texts)
-    return SidePieces(_ids(encodings), word_ids, lengths, counts, not_located)
+    return SidePieces(_ids(encodings), word_ids, lengths, counts, 0)
 
 
 def _join_bare_spaces(

@@ -39,13 +39,13 @@ def _zstandard(handle: IO[bytes]) -> Any:
     return pa.CompressedInputStream(pa.PythonFile(handle, "r"), "zstd")
 
 
-_PACKED: dict[str, tuple[bytes, Callable[[IO[bytes]], Any]]] = {
-    ".gz": (b"\x1f\x8b", lambda handle: gzip.GzipFile(fileobj=handle)),
-    ".bz2": (b"BZh", bz2.BZ2File),
-    ".xz": (b"\xfd7zXZ\x00", lzma.LZMAFile),
-    ".zst": (b"\x28\xb5\x2f\xfd", _zstandard),
+_PACKED: dict[str, tuple[bytes, Callable[[IO[bytes]], Any], str]] = {
+    ".gz": (b"\x1f\x8b", lambda handle: gzip.GzipFile(fileobj=handle), "gzip"),
+    ".bz2": (b"BZh", bz2.BZ2File, "bzip2"),
+    ".xz": (b"\xfd7zXZ\x00", lzma.LZMAFile, "xz"),
+    ".zst": (b"\x28\xb5\x2f\xfd", _zstandard, "zstd"),
 }
-"""First bytes of each kind of packed file, and what unpacks it."""
+"""First bytes of each kind of packed file, what unpacks it, and its program."""
 
 
 class ByteCounter:
@@ -83,7 +83,7 @@ def open_bytes(path: str, meter: ByteCounter | None = None) -> tuple[IO[bytes], 
     except OSError as error:
         raise InputError(f"cannot be opened ({error.strerror}); name a readable file", path=path) from error
     head, named, problem = handle.peek(6)[:6], Path(path).suffix.lower(), ""
-    packing = next((suffix for suffix, (magic, _) in _PACKED.items() if head.startswith(magic)), None)
+    packing = next((suffix for suffix, (magic, *_) in _PACKED.items() if head.startswith(magic)), None)
     if named in _PACKED and packing is None and head:
         problem = f"is not a {named} file (its first bytes are {head.hex(' ')}); rename or repack it"
     elif head.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -202,8 +202,9 @@ class LineFile:
             size = _BLOCK if isinstance(self._stream, io.BufferedIOBase) else min(_BLOCK, 1 << 16)
             return cast("bytes", self._stream.read1(size))  # type: ignore[attr-defined]
         except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+            program = _PACKED.get(Path(self.path).suffix.lower(), _PACKED[".gz"])[2]
             raise InputError(
-                f"the packed file is cut off or damaged here ({error}); check it with `{_checker(self.path)}`",
+                f"the packed file is cut off or damaged here ({error}); check it with `{program} -t {self.path}`",
                 path=self.path,
                 line=line,
             ) from error
@@ -271,11 +272,6 @@ def empty(path: str, *, header: bool = False) -> InputError:
     """The error for a file without a line, or without one below its header."""
     place = " below its header" if header else ""
     return InputError(f"the file is empty{place}; at least one line is needed: check it", path=path, line=1)
-
-
-def _checker(path: str) -> str:
-    tools = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
-    return f"{tools.get(Path(path).suffix.lower(), 'gzip')} -t {path}"
 
 
 def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:

@@ -12,17 +12,8 @@ from typing import Any
 from isoglot.checks import closest
 from isoglot.corpus.labelled.languages import same_language
 from isoglot.corpus.read.line_files import each
-from isoglot.corpus.read.sources import LANGUAGE_FLAGS, LANGUAGES, Kind, Source
+from isoglot.corpus.read.sources import LANGUAGE_FLAGS, LANGUAGES, ROLES, Kind, Source
 from isoglot.errors import InputError
-
-ROLES: dict[Kind, tuple[str, ...]] = {
-    "text": ("text",),
-    "bitext": ("source", "target"),
-    "lexicon": ("source", "target"),
-    "aligned": ("source", "target", "links"),
-    "treebank": ("words", "upos", "heads", "deprels"),
-}
-"""The fields that a format must deliver for each kind of corpus."""
 
 Fields = tuple[dict[str, list[Any]], Sequence[int]]
 """The raw fields of a chunk by role, and the line of each row."""

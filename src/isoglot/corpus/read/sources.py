@@ -66,13 +66,14 @@ _USED_BY = {
     "split": ("huggingface",),
     "revision": ("huggingface",),
 }
-_FIELDS: dict[Kind, tuple[str, ...]] = {
-    "text": ("text", "flags"),
-    "bitext": ("source", "target", "flags"),
-    "lexicon": ("source", "target", "flags"),
-    "aligned": ("source", "target", "links", "flags"),
-    "treebank": (),
+ROLES: dict[Kind, tuple[str, ...]] = {
+    "text": ("text",),
+    "bitext": ("source", "target"),
+    "lexicon": ("source", "target"),
+    "aligned": ("source", "target", "links"),
+    "treebank": ("words", "upos", "heads", "deprels"),
 }
+"""The fields that a format must deliver for each kind of corpus."""
 _TAG = re.compile(r"[a-z]{2,3}([-_]\S+)?")  # what stands behind the code is free: en-x-trans+inv
 
 
@@ -291,11 +292,11 @@ def _idle(sources: Sequence[Source], kind: Kind) -> Iterator[str]:
 
 def _column_problems(source: Source, kind: Kind) -> list[str]:
     """Columns named for a field that this kind does not have: a slip that would else be passed over."""
-    problems = []
+    fields = () if kind == "treebank" else (*ROLES[kind], "flags")
+    known, problems = ", ".join(fields) or "no columns to choose", []
     for field in source.columns:
-        if field not in _FIELDS[kind]:
-            close = closest(field, _FIELDS[kind])
+        if field not in fields:
+            close = closest(field, fields)
             hint = f"; did you mean {close!r}?" if close else ""
-            known = ", ".join(_FIELDS[kind]) or "no columns to choose"
             problems.append(f"{source.path}: columns: {field!r} given, and a {kind} corpus has {known}{hint}")
     return problems
