@@ -129,6 +129,18 @@ def test_only_some_cells_are_measured(tmp_path: Path) -> None:
         build_programs([study(tmp_path)], scale="tiny", changes={}, only=["three"])
 
 
+def test_cells_that_were_measured_before_stay_written(tmp_path: Path) -> None:
+    (tmp_path / "log").touch()
+    store, written = Store(tmp_path / "out"), []
+    for only in ("*one:sum", "*two:sum"):
+        (program,) = build_programs([study(tmp_path)], scale="tiny", changes={}, only=[only])
+        do_calls(program.targets(), store.root)
+        _, folder = write_program(program, store, {})
+        written.append(sorted({cell.row[1] for cell in read_cells(folder / "cells.jsonl")}))
+    assert written == [["one"], ["one", "two"]]
+    assert {r.run for r in read(folder)} == {"one s1", "one s3", "two s1", "two s3"}
+
+
 def test_sizes_that_make_no_sense_are_refused() -> None:
     study = find_studies(["align_mlm/table3"])
     with pytest.raises(ConfigurationError, match=r"align_mlm/table3 with these sizes:\s*- share: "):

@@ -39,6 +39,9 @@ class Program:
     lab: Lab
     places: Sequence[Place]
     drawings: Sequence[Drawing]
+    others: Sequence[
+        Place
+    ] = ()  # cells that were not asked for now, and are written where they are known already
 
     def targets(self) -> list[Call]:
         """The calls whose results it wants."""
@@ -72,8 +75,10 @@ def build_programs(
         except ValidationError as error:  # of a step, by sizes that are changed
             wrong = [f"{m.place}: {m.reason}" for m in mistakes_of(error)]
             raise ConfigurationError(wrong, heading=f"{study.name} with these sizes:") from error
-        places = [p for p in lab.places if not only or any(matches(p, text) for text in only)]
-        programs.append(Program(study, lab, places, [] if only else lab.drawings))
+        parts: dict[bool, list[Place]] = {True: [], False: []}
+        for place in lab.places:
+            parts[not only or any(matches(place, text) for text in only)].append(place)
+        programs.append(Program(study, lab, parts[True], [] if only else lab.drawings, parts[False]))
     if only and not any(program.places for program in programs):
         raise ConfigurationError(
             f"--only {' '.join(only)}: no cell matches; give a row's or column's label, or ROW:COLUMN, with wildcards"
@@ -168,6 +173,8 @@ def write_program(program: Program, store: Store, blocked: Mapping[Call, str]) -
 
     folder = store.root / program.study.folder
     cells = [_cell(program, place, store, blocked) for place in program.places]
+    others = [_cell(program, place, store, {}) for place in program.others]
+    cells += [cell for cell in others if cell.value is not None]
     write_cells(folder / CELLS, cells)
     tables = compare(cells)
     text = "\n".join(to_text(table) for table in tables)
@@ -193,7 +200,7 @@ def _cell(program: Program, place: Place, store: Store, blocked: Mapping[Call, s
 
 def _results(program: Program, store: Store) -> Iterator[Result]:
     """One row a cell of a task or analysis; a mean over languages or models has the language ``mean``."""
-    for place in program.places:
+    for place in (*program.places, *program.others):
         reads = list(place.value.reads())
         number = None if place.value.unavailable else place.value.known(store.value)
         if number is None or place.value.correlates:
