@@ -139,7 +139,7 @@ def _aligner(
     if isinstance(name, PreTrainedModel) or tokenizer is not None:
         return EmbeddingAligner(name, tokenizer=tokenizer, options=chosen)
     try:
-        return _embedding(str(name), _identity(Path(name)), chosen)
+        return _encoder(str(name), _identity(Path(name)), chosen.dtype, chosen.device).with_options(chosen)
     except ConfigurationError as error:
         if model is not None or "cannot be loaded" not in str(error):
             raise
@@ -176,11 +176,6 @@ def _identity(folder: Path) -> tuple[str, ...]:
 def _saved(folder: Path, identity: tuple[str, ...], **options: Any) -> StatisticalAligner:
     del identity
     return StatisticalAligner.load(folder, **options)
-
-
-@lru_cache(_CAPACITY)
-def _embedding(name: str, identity: tuple[str, ...], options: EmbeddingOptions) -> EmbeddingAligner:
-    return _encoder(name, identity, options.dtype, options.device).with_options(options)
 
 
 @lru_cache(_CAPACITY)

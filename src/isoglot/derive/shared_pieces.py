@@ -6,7 +6,7 @@ it is written after a separator, a letter of a dead script at which the doubled 
 """
 
 import copy
-import json
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -35,16 +35,8 @@ class Spelling(NamedTuple):
 def marks_spaces(tokenizer: PreTrainedTokenizerBase) -> str | None:
     """The letter that stands for a space in the pieces of a tokenizer: Metaspace's, ``Ġ`` (bytes), or none."""
     step = tokenizer.backend_tokenizer.pre_tokenizer
-    names = _types(json.loads(step.__getstate__())) if step is not None else set()
-    return _BYTE_SPACE if "ByteLevel" in names else _METASPACE if "Metaspace" in names else None
-
-
-def _types(step: object) -> set[str]:
-    """The types of a pre-tokenizer and of all its parts."""
-    if isinstance(step, dict):
-        own = {str(step["type"])} if "type" in step else set()
-        return own.union(*(_types(v) for v in step.values()))
-    return set[str]().union(*(_types(v) for v in step)) if isinstance(step, list) else set()
+    types = re.findall(rb'"type":"(\w+)"', b"" if step is None else step.__getstate__())
+    return _BYTE_SPACE if b"ByteLevel" in types else _METASPACE if b"Metaspace" in types else None
 
 
 def spellings(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[str]) -> list[Spelling | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -70,28 +70,27 @@ def is_projective(heads: tuple[int, ...]) -> bool:
     size = len(heads)
     if any(not 0 <= h <= size for h in heads):
         raise Underivable("not a tree")
-    pending = [0] * size
-    for head in heads:
-        if head:
-            pending[head - 1] += 1
-    low, high, count = list(range(size)), list(range(size)), [1] * size
-    leaves = [i for i in range(size) if not pending[i]]
-    done = 0
-    while leaves:
-        i = leaves.pop()
-        done += 1
-        if high[i] - low[i] + 1 != count[i]:
-            return False
-        head = heads[i] - 1
-        if head >= 0:
-            low[head], high[head] = min(low[head], low[i]), max(high[head], high[i])
-            count[head] += count[i]
-            pending[head] -= 1
-            if not pending[head]:
-                leaves.append(head)
-    if done < size:
+    dependents = groups(heads)
+    order = arranged(dependents, lambda head: sorted([head, *dependents[head]]))
+    if len(order) < size:
         raise Underivable("not a tree")
-    return True
+    return order == list(range(size))
+
+
+def arranged(dependents: list[list[int]], order: Callable[[int], list[int]]) -> list[int]:
+    """The words of a tree whose subtrees are runs, with each head and its dependents in an order of their own.
+
+    ``dependents`` are those of :func:`groups`; ``order`` is asked once for each head, from the root downwards.
+    """
+    found: list[int] = []
+    stack = [(root, False) for root in reversed(dependents[-1])]
+    while stack:
+        word, placed = stack.pop()
+        if placed or not dependents[word]:
+            found.append(word)
+        else:
+            stack.extend((member, member == word) for member in reversed(order(word)))
+    return found
 
 
 class Syntax:
@@ -157,15 +156,7 @@ class Syntax:
         if self.oversize == "skip" and any(len(d) >= MAX_GROUP for d in dependents[:-1]):
             raise Underivable(f"a head with over {MAX_GROUP - 1} dependents")
         generator = random.Random(seed_for(self.seed, "syntax", key))
-        origin: list[int] = []
-        stack = [(root, False) for root in reversed(dependents[-1])]
-        while stack:
-            node, placed = stack.pop()
-            if placed or not dependents[node]:
-                origin.append(node)
-                continue
-            ordered = self._ordered(tree, node, dependents[node], generator)
-            stack.extend((member, member == node) for member in reversed(ordered))
+        origin = arranged(dependents, lambda head: self._ordered(tree, head, dependents[head], generator))
         return Derived(tuple([sentence.words[o] for o in origin]), tuple(origin))
 
     def _ordered(

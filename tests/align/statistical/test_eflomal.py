@@ -4,12 +4,9 @@ import shutil
 import sys
 
 import pytest
-from datasets import Dataset
 
-from isoglot.align.alignment import Aligner
 from isoglot.align.statistical.eflomal import EflomalAligner
 from isoglot.errors import ConfigurationError
-from isoglot.schema import ALIGNED, require
 
 PROGRAM = """#!{python}
 import sys
@@ -33,29 +30,12 @@ def program(tmp_path):
     return str(path)
 
 
-def corpus(words):
-    return Dataset.from_dict(
-        {
-            "source": [" ".join(s) for s, _ in words],
-            "target": [" ".join(t) for _, t in words],
-            "source_language": ["de"] * len(words),
-            "target_language": ["en"] * len(words),
-            "source_words": [s for s, _ in words],
-            "target_words": [t for _, t in words],
-        }
-    )
-
-
 def test_links_come_back_in_order(program):
-    words = [(["a", "b b", "c"], ["A", "B", "C"]), ([], ["X"]), (["d", "e"], ["D", " ", "E"])]
-    aligner = EflomalAligner(program=program, symmetrisation="intersect")
-    assert isinstance(aligner, Aligner)
-    aligned = aligner.align(corpus(words), batch_size=2)
-    require(aligned, ALIGNED, role="test")
-    assert aligned["links"][:] == [[[0, 0], [1, 1]], [], [[0, 0]]]
-    assert aligned["source_words"][:] == [s for s, _ in words]
-    union = EflomalAligner(program=program, symmetrisation="union").align(corpus(words))
-    assert union["links"][:] == [[[0, 0], [1, 1], [2, 2]], [], [[0, 0], [1, 1]]]
+    source, target = [["a", "b b", "c"], [], ["d", "e"]], [["A", "B", "C"], ["X"], ["D", " ", "E"]]
+    links = EflomalAligner(program=program, symmetrisation="intersect").align_words(source, target)
+    assert links.lists() == [[[0, 0], [1, 1]], [], [[0, 0]]]
+    union = EflomalAligner(program=program, symmetrisation="union").align_words(source, target)
+    assert union.lists() == [[[0, 0], [1, 1], [2, 2]], [], [[0, 0], [1, 1]]]
 
 
 def test_a_missing_program_says_what_to_type():

@@ -4,25 +4,17 @@ Source: Östling & Tiedemann 2016 (*Efficient word alignment with Markov chain M
 GPL and is not a dependency; ``pip install eflomal`` brings ``eflomal-align``.
 """
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import subprocess
 import tempfile
-import uuid
 from collections.abc import Iterable, Sequence
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from isoglot.align.alignment import LinkTable
 from isoglot.align.statistical.options import Symmetriser
 from isoglot.align.symmetrise import check_symmetriser, symmetrise_table
 from isoglot.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from datasets import Dataset
 
 
 class EflomalAligner:
@@ -59,23 +51,6 @@ class EflomalAligner:
                 "instead: --method hmm, StatisticalAligner('hmm')"
             )
         return program
-
-    def align(self, bitext: Dataset, *, batch_size: int = 1000) -> Dataset:
-        """Align a BITEXT corpus as a whole; ``batch_size`` bounds only the rows that are written at a time."""
-        from isoglot.align.words import add_links, bitext_words  # noqa: PLC0415 - `datasets` is slow to import
-
-        links = self.align_words(*bitext_words(bitext)).lists()
-        rows = iter(links)
-
-        def run(source: list[list[str]], _: list[list[str]]) -> dict[str, list[Any]]:
-            own = list(islice(rows, len(source)))
-            return {
-                "links": own,
-                "link_probabilities": [[None] * len(pairs) for pairs in own],
-                "alignment_score": [None] * len(own),
-            }
-
-        return add_links(bitext, run, batch_size=batch_size, key=f"eflomal {uuid.uuid4()}")
 
     def align_words(self, source: Iterable[Sequence[str]], target: Iterable[Sequence[str]]) -> LinkTable:
         """Align lists of words."""
