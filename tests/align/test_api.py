@@ -99,6 +99,18 @@ def test_a_saved_statistical_model_aligns(tmp_path, encoder):
         iso.align(source, target, method="fast_align")
 
 
+def test_text_is_cut_as_the_command_cuts_it(tmp_path, encoder):
+    """Word numbers are those of `isoglot align`: a zero-width space is no white space there."""
+    pair = iso.align("the\u200briver is", "ta potamo", model=encoder)
+    assert pair.source_words == ["the\u200briver", "is"]
+    assert pair.source_spans == [(0, 9), (10, 12)]
+    StatisticalAligner(words="unicode").fit_words([["the", "."]], [["ta", "."]]).save(tmp_path / "model")
+    with pytest.raises(ConfigurationError, match=r"trained on text cut into unicode words.*words='unicode'"):
+        iso.align("the.", "ta.", model=tmp_path / "model")
+    found = iso.align("the.", "ta.", model=tmp_path / "model", words="unicode")
+    assert found.links == iso.align(["the", "."], ["ta", "."], model=tmp_path / "model").links
+
+
 def test_mistakes_are_named(encoder, monkeypatch, tmp_path):
     with pytest.raises(ConfigurationError, match="align_pairs"):
         iso.align([["the"], ["a"]], [["ta"], ["un"]], model=encoder)

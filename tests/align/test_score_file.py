@@ -51,7 +51,10 @@ def test_a_wrong_base_is_said_loudly(tmp_path, gold, corpus):
     shifted.write_text(
         "".join(" ".join(f"{i + 1}-{j + 1}" for i, j in links) + "\n" for links in corpus["links"])
     )
-    result = CliRunner().invoke(app, ["score", str(shifted), "--gold", str(gold)])
+    assert "--base 1" in run("score", shifted, "--gold", gold, fails=InputError)
+    bare = tmp_path / "gold.txt"
+    bare.write_text("".join(" ".join(f"{i}-{j}" for i, j in links) + "\n" for links in corpus["links"]))
+    result = CliRunner().invoke(app, ["score", str(shifted), "--gold", str(bare)])
     assert "Warning:" in result.stderr
     assert "--base 1" in result.stderr
     right = json.loads(run("score", shifted, "--gold", gold, "--base", 1, "--json"))
@@ -78,3 +81,22 @@ def test_links_of_other_words_than_the_gold_ones_are_refused(tmp_path, bitext, g
     rows[0], rows[place] = rows[place], rows[0]
     out.write_text("\n".join(rows) + "\n")
     assert "sentence 1 has" in run("score", out, "--gold", gold, fails=InputError)
+
+
+def test_links_outside_the_gold_sentences_are_refused(tmp_path):
+    gold, links = tmp_path / "gold.jsonl", tmp_path / "links.txt"
+    row = {"src": ["a", "b"], "tgt": ["x", "y"], "sure": [[0, 0], [1, 1]]}
+    gold.write_text(f"{json.dumps(row)}\n{json.dumps(row)}\n")
+    links.write_text("0-0\n0-0 2-1\n")
+    said = run("score", links, "--gold", gold, fails=InputError)
+    assert "sentence 2 has the link 2-1, counted from 0, but 2 and 2 words in" in said
+
+
+def test_found_links_are_scored_though_the_gold_ones_stand_beside_them(tmp_path):
+    """As in the files of `isoglot analyse alignments`, which scored 0 % AER."""
+    gold, both = tmp_path / "gold.jsonl", tmp_path / "alignments.jsonl"
+    row = {"src": ["a", "b"], "tgt": ["x", "y"], "sure": [[0, 0], [1, 1]], "possible": []}
+    gold.write_text(f"{json.dumps(row)}\n")
+    both.write_text(f"{json.dumps({**row, 'links': [[0, 1]]})}\n")
+    assert json.loads(run("score", both, "--gold", gold, "--json"))["aer"] == 1
+    assert json.loads(run("score", gold, "--gold", both, "--json"))["aer"] == 0

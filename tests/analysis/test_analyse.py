@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from pydantic import ValidationError
 from safetensors.torch import save_file
 
 from isoglot.align.embedding.aligner import EmbeddingAligner
+from isoglot.align.embedding.choice import keep_choice
 from isoglot.align.embedding.options import EmbeddingOptions
 from isoglot.align.options import Gold, scoring_of
 from isoglot.align.score_file import score_layers
@@ -44,6 +46,7 @@ from isoglot.report.render import render
 from isoglot.report.viewer import read_alignments
 from isoglot.results import read
 from isoglot.tasks import build_task
+from isoglot.tasks.lexicon_induction import LexiconInductionTask
 from isoglot.testing import tiny_lexicon, tiny_model, tiny_tokenizer
 
 
@@ -80,6 +83,25 @@ def test_alignment_by_lexicon_leaves_rows_once(world: Path, tmp_path: Path) -> N
     alike = sum(e["source"] == e["target"] for e in tiny_lexicon())
     hits = induced["en-xx", "precision_at_1"] * (score.examples + alike) / 100
     assert hits - alike <= score.value * score.examples / 100 + 1e-6
+
+
+def test_induction_back_accepts_every_translation_of_a_word(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lexicon.txt").write_text("river potamo\nwater potamo\nhouse spiti\n")
+    seen = {}
+
+    def measure(task: Any, checkpoint: Any, dataset: Any, *, language: str) -> Any:
+        seen[language] = [tuple(row[name] for name in ("source", "target", "asked")) for row in dataset]
+        return {"precision_at_1": 1.0}, ["x"]
+
+    monkeypatch.setattr(LexiconInductionTask, "measure", measure)
+    request = AlignmentRequest(
+        lexicon=str(tmp_path / "lexicon.txt"), languages=("en", "xx"), induction=True, words="0:1"
+    )
+    analyse_alignment(Job([world / "before"], out=tmp_path / "out"), request)
+    assert [asked for _, _, asked in seen["en-xx"]] == [True, False, False]
+    assert seen["xx-en"] == [("potamo", "river", True), ("potamo", "water", True), ("spiti", "house", False)]
 
 
 def test_alignment_of_a_copied_vocabulary_is_found_from_the_recipe(tmp_path: Path) -> None:
@@ -173,6 +195,17 @@ def test_alignments_to_look_at_hold_links_and_gold(world: Path, tmp_path: Path) 
         links = aligner.align_words(sentence.pair.src, sentence.pair.tgt).links
         assert sorted(sentence.pair.links) == links
         assert sentence.pair.sure
+
+
+def test_alignments_are_those_of_the_chosen_layer_and_method(world: Path, tmp_path: Path) -> None:
+    shutil.copytree(world / "after" / "checkpoint", tmp_path / "encoder")
+    keep_choice(tmp_path / "encoder", {"method": "forward", "layer": 1})
+    request = AlignmentsRequest(gold=str(world / "en-xx.jsonl"), limit=5)
+    (path,) = analyse_alignments(Job([tmp_path / "encoder"], out=tmp_path, labels=["x"]), request)
+    aligner = EmbeddingAligner(str(tmp_path / "encoder"), method="forward", layer=1)
+    for sentence in read_alignments(path):
+        links = aligner.align_words(sentence.pair.src, sentence.pair.tgt).links
+        assert sorted(sentence.pair.links) == links
 
 
 def test_similarity_by_sentences_is_that_of_the_parts(world: Path, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from isoglot.align.embedding.options import EmbeddingOptions
 from isoglot.align.files.pairs import RUNNING_TEXT, looks_running
 from isoglot.align.statistical.methods import METHODS as STATISTICAL_METHODS
 from isoglot.align.statistical.model import StatisticalAligner
-from isoglot.corpus.encode.words import WordMode, locate_words, word_spans
+from isoglot.corpus.encode.words import WordMode, locate_words, split_words
 from isoglot.errors import ConfigurationError
 
 DEFAULT_MODEL = "bert-base-multilingual-cased"
@@ -89,6 +89,10 @@ def align_pair(
         _warn_of_running_text()
     (source_words, source_spans), (target_words, target_spans) = (_cut(s, words) for s in (source, target))
     aligner = _aligner(model, method, tokenizer, options)
+    if texts and isinstance(aligner, StatisticalAligner) and aligner.words not in (None, words):
+        raise ConfigurationError(
+            f"{model} was trained on text cut into {aligner.words} words, {words} given; give words={aligner.words!r}"
+        )
     if isinstance(aligner, EmbeddingAligner):
         found = aligner.align_words(source_words, target_words)
     else:
@@ -106,8 +110,8 @@ def _warn_of_running_text() -> None:
 
 def _cut(side: str | Sequence[str], mode: WordMode) -> tuple[list[str], list[Span]]:
     if isinstance(side, str):
-        spans = word_spans(side, mode=mode)
-        return [side[a:b] for a, b in spans], spans
+        found = side.split() if mode == "whitespace" else split_words(side)
+        return found, locate_words(side, found) or []
     if wrong := [word for word in side if not isinstance(word, str)]:
         raise ConfigurationError(
             f"{type(wrong[0]).__name__} {wrong[0]!r} given as a word, but a sentence is a string or a list of strings; "

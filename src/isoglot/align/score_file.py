@@ -56,17 +56,26 @@ def score_file(gold: Gold, given: FileScoring) -> ScoreReport:
             "write an empty line for a sentence without links",
             path=given.links,
         )
-    _require_same_words(read, reference, given.links, gold.gold)
     found = [Alignment(g.possible) for g in read.gold]
+    hint = diagnose(found, reference.gold)
+    _require_same_words(read, reference, given.links, gold.gold, hint)
     names = reference.ids or [str(n) for n in range(1, len(found) + 1)]
     each = [
         (label, score([own], [right])) for label, own, right in zip(names, found, reference.gold, strict=True)
     ]
-    return ScoreReport(score(found, reference.gold), each, diagnose(found, reference.gold))
+    return ScoreReport(score(found, reference.gold), each, hint)
 
 
-def _require_same_words(read: LinkFile, reference: LinkFile, path: str, gold: Path) -> None:
+def _require_same_words(read: LinkFile, reference: LinkFile, path: str, gold: Path, hint: str | None) -> None:
     """Refuse links of sentences that are cut into other words than the gold ones, or stand in another order."""
+    for number, (own, words) in enumerate(zip(read.gold, reference.words or (), strict=False), 1):
+        (source, target), links = map(len, words), sorted(own.possible)
+        if outside := [f"{i}-{j}" for i, j in links if i >= source or j >= target]:
+            raise InputError(
+                f"sentence {number} has the link {outside[0]}, counted from 0, but {source} and {target} words in "
+                f"{gold}; {hint or 'give the links of its own sentences and words, in its order'}",
+                path=path,
+            )
     for number, (own, right) in enumerate(zip(read.words or (), reference.words or (), strict=False), 1):
         counts, wanted = ([len(side) for side in pair] for pair in (own, right))
         if counts != wanted:

@@ -272,8 +272,11 @@ def _induction(subject: Subject, request: AlignmentRequest, lexicon: Dataset) ->
     path = str(request.lexicon)
     task = LexiconInductionTask(DataSource([path]), words=request.words)
     forward = task.load(f"{source}-{target}", "test")
-    columns = {"source": forward["target"], "target": forward["source"], "asked": forward["asked"]}
-    backward = Dataset.from_dict({name: list(values) for name, values in columns.items()})
+    sources, targets = list(forward["source"]), list(forward["target"])
+    answers = {word for word, asked in zip(targets, forward["asked"], strict=True) if asked}
+    # An answer counts with all of its translations, not only with those that were asked for.
+    columns = {"source": targets, "target": sources, "asked": [word in answers for word in targets]}
+    backward = Dataset.from_dict(columns)
     rows: list[Result] = []
     for language, data in ((f"{source}-{target}", forward), (f"{target}-{source}", backward)):
         scores, nearest = task.measure(subject.source, data, language=language)

@@ -8,6 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from isoglot.align.embedding.aligner import EmbeddingAligner
+from isoglot.align.embedding.choice import with_kept
 from isoglot.align.embedding.layer_error import layer_error
 from isoglot.align.embedding.options import MEASURED, EmbeddingOptions
 from isoglot.align.files.gold import gold_file
@@ -61,9 +62,10 @@ def analyse_alignments(job: Job, request: AlignmentsRequest) -> list[Path]:
     pairs = gold_file(request.gold, sure=False, base=request.base)
     languages = _PAIR.search(Path(request.gold).name)
     count = len(pairs.words) if request.limit is None else min(request.limit, len(pairs.words))
-    options = request.settings if request.layer is None else {**request.settings, "layer": request.layer}
+    chosen = {"method": request.method, "layer": request.layer}
+    given = {**request.settings, **{name: value for name, value in chosen.items() if value is not None}}
     for subject in job.subjects:
-        aligner = EmbeddingAligner(str(subject.source), method=request.method, **options)
+        aligner = EmbeddingAligner(str(subject.source), **with_kept(subject.source, given))
         rows = []
         for number, links in enumerate(aligner.align_pairs(pairs.words[:count])):
             source, target = pairs.words[number]

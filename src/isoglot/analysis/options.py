@@ -128,10 +128,12 @@ class AlignmentsRequest(Options):
     """Word alignments to look at."""
 
     gold: str = option(..., f"{_GOLD}.", flags=["--gold", "-g"])
-    method: str = option(
-        "itermax", "Way to choose links; see `isoglot align --methods`.", flags=["--method", "-m"]
+    method: str | None = option(
+        None,
+        "Way to choose links; by default what `isoglot tune` chose, else itermax.",
+        flags=["--method", "-m"],
     )
-    layer: int | None = option(None, "Hidden states to compare; 8 by default.")
+    layer: int | None = option(None, "Hidden states to compare; by default what `isoglot tune` chose, else 8.")
     limit: int | None = option(200, "Show the first so many sentence pairs.", ge=1)
     base: int | None = option(None, _BASE, ge=0, le=1)
     name: Label = option("alignments", "Name of the files; the checkpoint's name follows it.")

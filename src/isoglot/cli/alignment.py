@@ -208,7 +208,10 @@ def tune(
     from isoglot.align.embedding.choice import best_choice, keep_choice
     from isoglot.align.files.gold import gold_pairs
     from isoglot.align.score_file import layer_numbers
+    from isoglot.errors import ConfigurationError
 
+    if "layers" in more.settings:
+        raise ConfigurationError("--set layers given; type --layers 6,7,8")
     pairs = {name: gold_pairs(name) for name in gold}
     with Console(quiet=running.quiet) as console:
         for name, found in pairs.items():

@@ -201,6 +201,15 @@ def test_every_candidate_reads_the_same_states(encoder, gold, monkeypatch):
     assert len(calls) == 1
 
 
+@pytest.mark.parametrize("name", ["layer", "method", "compare", "min_probability", "layers"])
+def test_what_is_chosen_cannot_be_given(encoder, gold, name):
+    """A layer was passed over; anything else ended in a traceback."""
+    value = {"method": "argmax", "compare": "dot"}.get(name, "1")
+    found = CliRunner().invoke(app, ["tune", str(encoder), "--gold", str(gold), "--set", f"{name}={value}"])
+    assert isinstance(found.exception, ConfigurationError)
+    assert f"{name} given" in str(found.exception)
+
+
 def test_a_choice_needs_a_folder():
     with pytest.raises(ConfigurationError, match="hf download"):
         keep_choice("some/hub-name", SOFTMAX)

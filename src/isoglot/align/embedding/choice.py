@@ -89,6 +89,8 @@ def best_choice(
     from isoglot.align.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
     from isoglot.align.embedding.layer_error import layer_errors  # noqa: PLC0415
 
+    if given := sorted({"layer", *(name for one in candidates for name in one)} & set(options)):
+        raise ConfigurationError(f"{', '.join(given)} given, but that is what is chosen here; leave it out")
     options = {**MEASURED, **options}
     encoder = EmbeddingAligner(model, **options)
     aligners = [encoder.with_options(EmbeddingOptions.build(**one, **options)) for one in candidates]

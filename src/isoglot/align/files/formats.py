@@ -80,9 +80,10 @@ def read_links(
         reverse: the file has the target side first.
         sentences: for ``alignv2`` and ``naacl``: how many sentences there are, so that those without links keep
             their place; by default up to the last one named.
-        like: for ``alignv2`` and ``naacl``: a file of the same sentences, whose names and order are taken if it is of
-            such a format too. Without it sentences are numbered from 1, from 0 if one is named so, and those that are
-            named otherwise stand as they come.
+        like: the gold links of what was found. Of ``jsonl`` the column ``links`` is read, though ``sure`` may stand
+            beside it; sentences of ``alignv2`` and ``naacl`` have its names and order if it is of such a format too.
+            Without it sentences are numbered from 1, from 0 if one is named so, and those that are named otherwise
+            stand as they come.
     """
     lines = list(numbered_lines(path))
     name = name or _guess(str(path), lines)
@@ -90,7 +91,7 @@ def read_links(
         raise ConfigurationError(f"link format {name!r} given; there are {', '.join(FORMATS)}")
     start = FORMATS[name] if base is None else base
     if name == "jsonl":
-        found = _from_jsonl(str(path), lines, start)
+        found = _from_jsonl(str(path), lines, start, found=like is not None)
     elif name in ("alignv2", "naacl"):
         order = like.ids if like is not None and like.rows else None
         found = _from_rows(str(path), lines, start, sentences, order)
@@ -162,11 +163,13 @@ def _sentence_names(path: str, found: list[str], sentences: int | None, order: l
     return [str(number) for number in range(first, last + 1)]
 
 
-def _from_jsonl(path: str, lines: list[tuple[int, str]], start: int) -> LinkFile:
+def _from_jsonl(path: str, lines: list[tuple[int, str]], start: int, *, found: bool) -> LinkFile:
     def parse(text: str) -> tuple[GoldAlignment, Any, tuple[list[str], list[str]] | None]:
         if not text.strip():
             raise InputError("an empty line given, but each line is a JSON object; remove it")
         row = parse_object(text)
+        if found and "links" in row:  # a file of `isoglot analyse alignments` has the gold links beside them
+            row = {name: value for name, value in row.items() if name not in ("sure", "possible")}
         try:
             sure = [(int(i), int(j)) for i, j in row.get("sure", row.get("links", []))]
             possible = [(int(i), int(j)) for i, j in row.get("possible", [])]
