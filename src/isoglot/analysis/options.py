@@ -133,7 +133,9 @@ class AlignmentsRequest(Options):
         "Way to choose links; by default what `isoglot tune` chose, else itermax.",
         flags=["--method", "-m"],
     )
-    layer: int | None = option(None, "Hidden states to compare; by default what `isoglot tune` chose, else 8.")
+    layer: int | None = option(
+        None, "Hidden states to compare; by default what `isoglot tune` chose, else 8."
+    )
     limit: int | None = option(200, "Show the first so many sentence pairs.", ge=1)
     base: int | None = option(None, _BASE, ge=0, le=1)
     name: Label = option("alignments", "Name of the files; the checkpoint's name follows it.")
