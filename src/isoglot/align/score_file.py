@@ -68,9 +68,9 @@ def score_file(gold: Gold, given: FileScoring) -> ScoreReport:
 
 def _require_same_words(read: LinkFile, reference: LinkFile, path: str, gold: Path, hint: str | None) -> None:
     """Refuse links of sentences that are cut into other words than the gold ones, or stand in another order."""
-    for number, (own, words) in enumerate(zip(read.gold, reference.words or (), strict=False), 1):
-        (source, target), links = map(len, words), sorted(own.possible)
-        if outside := [f"{i}-{j}" for i, j in links if i >= source or j >= target]:
+    for number, (found, words) in enumerate(zip(read.gold, reference.words or (), strict=False), 1):
+        source, target = map(len, words)
+        if outside := [f"{i}-{j}" for i, j in sorted(found.possible) if i >= source or j >= target]:
             raise InputError(
                 f"sentence {number} has the link {outside[0]}, counted from 0, but {source} and {target} words in "
                 f"{gold}; {hint or 'give the links of its own sentences and words, in its order'}",

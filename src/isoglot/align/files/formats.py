@@ -91,7 +91,7 @@ def read_links(
         raise ConfigurationError(f"link format {name!r} given; there are {', '.join(FORMATS)}")
     start = FORMATS[name] if base is None else base
     if name == "jsonl":
-        found = _from_jsonl(str(path), lines, start, found=like is not None)
+        found = _from_jsonl(str(path), lines, start, predicted=like is not None)
     elif name in ("alignv2", "naacl"):
         order = like.ids if like is not None and like.rows else None
         found = _from_rows(str(path), lines, start, sentences, order)
@@ -163,12 +163,14 @@ def _sentence_names(path: str, found: list[str], sentences: int | None, order: l
     return [str(number) for number in range(first, last + 1)]
 
 
-def _from_jsonl(path: str, lines: list[tuple[int, str]], start: int, *, found: bool) -> LinkFile:
+def _from_jsonl(path: str, lines: list[tuple[int, str]], start: int, *, predicted: bool) -> LinkFile:
     def parse(text: str) -> tuple[GoldAlignment, Any, tuple[list[str], list[str]] | None]:
         if not text.strip():
             raise InputError("an empty line given, but each line is a JSON object; remove it")
         row = parse_object(text)
-        if found and "links" in row:  # a file of `isoglot analyse alignments` has the gold links beside them
+        if (
+            predicted and "links" in row
+        ):  # a file of `isoglot analyse alignments` has the gold links beside them
             row = {name: value for name, value in row.items() if name not in ("sure", "possible")}
         try:
             sure = [(int(i), int(j)) for i, j in row.get("sure", row.get("links", []))]
