@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from datasets import Dataset
+from safetensors.torch import load_file
 
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.finetuning.data import grouped, hold_out, training_rows
@@ -326,3 +328,22 @@ def test_presets() -> None:
         preset("ppa", "pos")
     with pytest.raises(ConfigurationError, match="did you mean 'learning_rate'"):
         preset("xtreme", "pos", learning_rat=1)
+
+
+def test_steps_in_several_forwards_learn_the_same(encoder: Path, tmp_path: Path) -> None:
+    rows = [f"{a}\t{b}\t{i % 3}" for i, (a, b) in enumerate(pairwise(tiny_bitext(33)["source"]))]
+    (tmp_path / "en.train.tsv").write_text("\n".join(rows) + "\n")
+    task, weights = build_task("xnli", [f"train={tmp_path}/en.train.tsv"]), []
+    for forwards in (1, 4):
+        settings = FinetuneOptions.build(
+            learning_rate=1e-3,
+            batch_size=8,
+            epochs=1,
+            dropout=0,
+            select="last",
+            gradient_accumulation=forwards,
+        )
+        found = finetune(encoder, task, language="en", train=settings, out=tmp_path / str(forwards))
+        weights.append(load_file(found / "model.safetensors"))
+    for name, one in weights[0].items():
+        torch.testing.assert_close(one, weights[1][name], atol=1e-5, rtol=0)

@@ -28,6 +28,15 @@ def test_seeds_meet_in_one_row_with_the_sample_deviation() -> None:
     assert found.error == pytest.approx(3.605551 / 3**0.5)
 
 
+def test_a_language_by_another_code_is_the_same_one() -> None:
+    rows = [row("a", "de", 60), row("a", "eng", 90), row("b", "deu", 70), row("b", "en", 80)]
+    combined = [row("c", "deu-eng", 1), row("c", "eng-x-inv", 2)]
+    scores = collect([*rows, *combined])
+    assert scores.languages(XNLI) == ["de", "en", "de-en", "en-x-inv"]
+    assert [scores.mean(XNLI, run, ["de", "en"]).mean for run in "ab"] == [75, 75]  # type: ignore[union-attr]
+    assert Combination.parse("x=deu:a").models == {"de": "a"}
+
+
 def test_one_seed_has_no_deviation() -> None:
     found = collect([row("tlm", "de", 70)]).mean(XNLI, "tlm", ["de"])
     assert found is not None and found.sd is None and found.error is None

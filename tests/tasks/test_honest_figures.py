@@ -18,7 +18,7 @@ from isoglot.finetuning.evaluate import evaluate
 from isoglot.finetuning.finetune import finetune
 from isoglot.finetuning.inputs import identify
 from isoglot.finetuning.options import EvaluateOptions, FinetuneOptions
-from isoglot.results import Result
+from isoglot.results import Result, read
 from isoglot.schema import SPAN
 from isoglot.tasks import build_task
 from isoglot.tasks.base import load_rows
@@ -204,3 +204,45 @@ def test_checkpoints_of_one_name_are_no_seeds() -> None:
     ]
     seeds = [row.model_copy(update={"seed": 1}), other.model_copy(update={"seed": 2})]
     assert _wide(seeds)[1] == [["tlm", "pos", "f1", "2", "85.00 ± 7.07"]]
+
+
+def test_options_that_are_given_hold_also_where_they_are_the_defaults(encoder: Path, tmp_path: Path) -> None:
+    rows = [{"first": f"the {n}", "second": "b", "label": "0"} for n in range(8)]
+    data = [_lines(tmp_path / "a.jsonl", *rows)]
+    train = FinetuneOptions.build(epochs=1, batch_size=8, select="last", max_length=16)
+    out = finetune(encoder, build_task("xnli", data), language="en", train=train, out=tmp_path / "r")
+    found = [
+        evaluate(out, build_task("xnli", data, **given), languages=["en"])[0].options
+        for given in ({}, {"max_length": 128}, {"max_length": 16})
+    ]
+    assert found == [{}, {"max_length": 128}, {}]
+
+
+def test_predictions_are_of_the_checkpoint_that_is_asked_for(encoder: Path, tmp_path: Path) -> None:
+    for label in "12":
+        rows = [{"first": f"the {n}", "second": "b", "label": label} for n in range(16)]
+        data = [_lines(tmp_path / f"{label}.jsonl", *rows)]
+        train = FinetuneOptions.build(epochs=2, batch_size=4, learning_rate=0.01, select="last", run=label)
+        finetune(encoder, build_task("xnli", data), language="en", train=train, out=tmp_path / label)
+    place = tmp_path / "predictions"
+    options = EvaluateOptions(out=tmp_path / "results.jsonl", predictions=place)
+    texts = []
+    for label in "121":
+        evaluate(tmp_path / label, build_task("xnli", data), languages=["en"], options=options)
+        texts.append((place / "xnli" / "test-en.tsv").read_text().split()[0])
+    assert texts == ["neutral", "contradiction", "neutral"]
+    assert len(read(tmp_path / "results.jsonl")) == 2, "measured again for the predictions, not noted again"
+    (place / "xnli" / "test-en.tsv").write_text("kept")
+    evaluate(tmp_path / "1", build_task("xnli", data), languages=["en"], options=options)
+    assert (place / "xnli" / "test-en.tsv").read_text() == "kept", "what is there is not measured again"
+
+
+def test_a_no_break_space_is_part_of_a_token(tmp_path: Path) -> None:
+    (tmp_path / "fr.txt").write_text("10\u00a0000 CD O\nParis NNP B-LOC\n\u3000 SP O\n")
+    assert read_tags(tmp_path / "fr.txt", language="fr")["words"][0] == ["10\u00a0000", "Paris", "\u3000"]
+
+
+def test_rows_of_a_table_may_name_the_language_by_another_code(tmp_path: Path) -> None:
+    rows = [{"words": [code], "tags": ["NOUN"], "language": code} for code in ("deu", "DE", "fr")]
+    found = build_task("pos", [_lines(tmp_path / "a.jsonl", *rows)]).load("de", "test")
+    assert (found["words"][:], found["language"][:]) == ([["deu"], ["DE"]], ["de", "de"])

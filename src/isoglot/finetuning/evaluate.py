@@ -16,9 +16,9 @@ from isoglot.errors import ConfigurationError, InputError, IsoglotError
 from isoglot.finetuning.finetune import TASK_FILE, origin
 from isoglot.finetuning.inputs import changed_options, describe_task, identify
 from isoglot.finetuning.options import EvaluateOptions
+from isoglot.finetuning.train import fit_length
 from isoglot.modules.checkpoint import require_room_for
 from isoglot.modules.devices import resolve_device
-from isoglot.modules.encoder import max_length
 from isoglot.results import Result, append, held
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import is_stream, read_json
@@ -83,10 +83,8 @@ def evaluate(
     measure = _Measure(source, task, options, report)
     known: dict[str, list[Result]] = {}
     for language in languages:
-        wanted = options.predictions is not None and not submission.written(
-            options.predictions, task, language, split
-        )
-        known[language] = [] if options.again or wanted else measure.known(language, split)
+        done = not options.again and measure.written(language, split)
+        known[language] = measure.known(language, split) if done else []
     datasets = measure.load([language for language in languages if not known[language]], split)
     for number, language in enumerate(languages, 1):
         if known[language]:
@@ -113,7 +111,7 @@ class _Measure:
         inherited = {
             n: trained_with[n] for n in Facts.of(task).inherited if n in trained_with and hasattr(task, n)
         }
-        for name in inherited.keys() - changed_options(task, {}).keys():
+        for name in inherited.keys() - changed_options(task, {}).keys() - getattr(task, "given", frozenset()):
             setattr(task, name, inherited[name])
         own = options.model_dump(include=_OWN, exclude_defaults=True)
         self._changed = Result.in_order({**changed_options(task, inherited), **own})
@@ -183,6 +181,7 @@ class _Measure:
         ]
         if self.options.predictions is not None:
             submission.write(self.options.predictions, self.task, language, split, predictions)
+            _note(self.options.predictions, [self.task.name, language, split], self._key(language, split))
         return self._kept(language, split, rows)
 
     def _trained_on(self, language: str, split: str) -> bool:
@@ -196,13 +195,9 @@ class _Measure:
     def known(self, language: str, split: str) -> list[Result]:
         """Rows that an earlier call wrote for the same checkpoint, task options and data."""
         out = self.options.out
-        if out is None or not _journal(out).is_file():
-            return []
         wanted = self._measured(language, split)
-        lines = _journal(out).read_text(encoding="utf-8").splitlines()
-        made_of = dict(line.partition(" ")[::2] for line in lines)  # the last of each counts
-        own = self._key(language, split)
-        if made_of.get(key_of(wanted)) != own:  # never measured, or on other data since
+        # never measured, or on other data since
+        if out is None or _noted(out, wanted) != self._key(language, split):
             return []
         latest = {
             row.metric: row
@@ -210,6 +205,14 @@ class _Measure:
             if [row.run, row.task, row.language, row.split, row.checkpoint_hash, row.options] == wanted
         }
         return list(latest.values())
+
+    def written(self, language: str, split: str) -> bool:
+        """Whether the predictions, where they are asked for, are there, and of this checkpoint and these data."""
+        place = self.options.predictions
+        if place is None:
+            return True
+        own = _noted(place, [self.task.name, language, split]) == self._key(language, split)
+        return own and submission.written(place, self.task, language, split)
 
     def _load_head(self, task: TrainableTask) -> None:
         if self._model is not None:
@@ -223,9 +226,7 @@ class _Measure:
                     "encoder for it"
                 )
         model = task.trained(self.source)
-        longest = max_length(model)
-        if longest is not None and task.max_length > longest:
-            task.max_length = longest
+        fit_length(task, model, self.report)
         vectors = chosen_vectors(self.source, self.options.language_ids)
         if vectors is not None:
             attach(model, vectors)
@@ -286,8 +287,7 @@ class _Measure:
                 self.options.again or held(out)[-len(rows) :] != rows
             ):  # else of a run killed before it noted them
                 append(out, rows)
-            with _journal(out).open("a", encoding="utf-8") as file:
-                file.write(f"{key_of(self._measured(language, split))} {self._key(language, split)}\n")
+            _note(out, self._measured(language, split), self._key(language, split))
         return rows
 
 
@@ -300,5 +300,18 @@ def require_one_process(command: str, work: str) -> None:
 
 
 def _journal(out: Path) -> Path:
-    """Beside the results: which evaluations they are whole of, each with what its rows tell and what it was made of."""
+    """Beside results, or a folder of predictions: which evaluations are whole there, and what each was made of."""
     return out.parent / f".{out.name}.done"
+
+
+def _note(out: Path, what: list[Any], made_of: str) -> None:
+    with _journal(out).open("a", encoding="utf-8") as file:
+        file.write(f"{key_of(what)} {made_of}\n")
+
+
+def _noted(out: Path, what: list[Any]) -> str | None:
+    """What an evaluation was made of, the last time; ``None`` if it was never made."""
+    if not _journal(out).is_file():
+        return None
+    lines = _journal(out).read_text(encoding="utf-8").splitlines()
+    return dict(line.partition(" ")[::2] for line in lines).get(key_of(what))

@@ -91,7 +91,7 @@ def train_head(
     An unfinished run in the folder is gone on with, from its last checkpoint.
     """
     dataset, dev = data.dataset, data.dev
-    _fit_length(task, model, progress)
+    fit_length(task, model, progress)
     rows = task.encode(dataset, tokenizer, model, training=True)
     if not len(rows):
         raise ConfigurationError("no row to train on is left; check the training data")
@@ -117,6 +117,9 @@ def train_head(
         compute_metrics=None if chooser is None else chooser,
         preprocess_logits_for_metrics=None if chooser is None else _reducer(task),
         callbacks=[Watcher(progress, task.primary_metric)],
+    )
+    trainer.model_accepts_loss_kwargs = (
+        False  # heads give means: they pass over the number of items they are told
     )
     step = trainer.args.train_batch_size * options.gradient_accumulation
     trainer.order = LengthOrder(items.lengths, step, bucket=options.bucket, seed=seed)
@@ -187,7 +190,8 @@ def _arguments(
     )
 
 
-def _fit_length(task: TrainableTask, model: PreTrainedModel, progress: Reporter) -> None:
+def fit_length(task: TrainableTask, model: PreTrainedModel, progress: Reporter) -> None:
+    """Have a task's rows no longer than the encoder has positions."""
     longest = max_length(model)
     if longest is not None and task.max_length > longest:
         progress.note(

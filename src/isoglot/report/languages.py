@@ -2,6 +2,8 @@
 
 import re
 
+from isoglot.corpus.labelled.languages import two_letters
+
 _NAMES = """af Afrikaans|am Amharic|ar Arabic|az Azerbaijani|be Belarusian|bg Bulgarian|bn Bengali|ca Catalan|cs Czech
 |cy Welsh|da Danish|de German|el Greek|en English|eo Esperanto|es Spanish|et Estonian|eu Basque|fa Persian|fi Finnish
 |fr French|ga Irish|gl Galician|gu Gujarati|he Hebrew|hi Hindi|hr Croatian|hu Hungarian|hy Armenian|id Indonesian
@@ -25,6 +27,17 @@ def language_name(code: str) -> str:
     if len(parts) == 2 and all(part in _BY_CODE for part in parts):
         return "–".join(_BY_CODE[part] for part in parts)
     return code
+
+
+def common_code(code: str) -> str:
+    """One code for a language, a pair or a derived language that has several.
+
+    Example:
+        >>> common_code("deu"), common_code("deu-eng"), common_code("eng-x-inv")
+        ('de', 'de-en', 'en-x-inv')
+    """
+    own, mark, derived = code.partition("-x-")
+    return "-".join(map(two_letters, own.split("-"))) + mark + derived
 
 
 def transformation(language: str) -> str:

@@ -20,7 +20,7 @@ from isoglot.report.curves import curve_figures
 from isoglot.report.export import to_csv, to_latex, write_tables
 from isoglot.report.grid import overview, result_tables
 from isoglot.report.headline import headlines, summary
-from isoglot.report.languages import language_name
+from isoglot.report.languages import common_code, language_name
 from isoglot.report.options import CompareOptions, ReportOptions
 from isoglot.report.runs import Material, gather
 from isoglot.report.scores import Combination, Scores, collect
@@ -77,8 +77,9 @@ def _compared(material: Material, scores: Scores, options: CompareOptions) -> li
 
 def _page(material: Material, scores: Scores, options: ReportOptions) -> dict[str, Any]:
     """What the page shows; a part that is empty is left out."""
-    lines = headlines(scores, source=options.source, baseline=options.baseline)
-    first = overview(scores, options.source)
+    source = common_code(options.source)
+    lines = headlines(scores, source=source, baseline=options.baseline)
+    first = overview(scores, source)
     names = list(dict.fromkeys([*scores.runs, *(curve.run for curve in material.curves)]))
     curves, side = (
         [draw(chart, runs=names) for chart in charts] for charts in curve_figures(material.curves)
@@ -96,7 +97,7 @@ def _page(material: Material, scores: Scores, options: ReportOptions) -> dict[st
             f"{len(scores.doubtful)} results below 1 stand beside others in percent and are not converted "
             f"(first: {row.run}, {row.task}, {row.language}, {row.metric} {row.value:g}); give all of them in percent."
         )
-    own = [*([first] if first else []), *result_tables(scores, options.source)]
+    own = [*([first] if first else []), *result_tables(scores, source)]
     beside = _compared(material, scores, options)
     figures = [draw(found, runs=names) for found in material.figures]
     viewers = [Viewer(title, pairs, most=options.sentences) for title, pairs in material.alignments]
@@ -142,7 +143,7 @@ def _html(page: dict[str, Any]) -> str:
 
 def _counts(material: Material, scores: Scores) -> str:
     seeds = {row.seed for row in material.rows if row.seed is not None}
-    languages = {row.language for row in material.rows}
+    languages = {common_code(row.language) for row in material.rows}
     counts = [(len(scores.runs), "run"), (len(seeds), "seed"), (len({m.task for m in scores.values}), "task"),
               (len(languages), "language"), (len(material.rows), "result")]  # fmt: skip
     return ", ".join(f"{n:,} {word}{'s' * (n != 1)}" for n, word in counts if n)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from isoglot.errors import ConfigurationError
+from isoglot.report.languages import common_code
 from isoglot.report.stats import Score
 from isoglot.results import SHARES, Result
 
@@ -72,7 +73,8 @@ class Combination:
                 f"combination {text!r} given; NAME=LANGUAGE:RUN,… is needed, "
                 "for example --combine weam=de:weam-en-de,es:weam-en-es"
             )
-        return cls(name.strip(), {language.strip(): run.strip() for language, _, run in pairs})
+        models = {common_code(language.strip()): run.strip() for language, _, run in pairs}
+        return cls(name.strip(), models)
 
 
 Languages = dict[str, dict[int | None, tuple[float, int]]]
@@ -176,7 +178,7 @@ def row_labels(rows: Sequence[Result]) -> list[str]:
 
 
 def collect(rows: Sequence[Result], combinations: Sequence[Combination] = ()) -> Scores:
-    """Order rows by measure, run, language and seed.
+    """Order rows by measure, run, language (``deu`` is ``de``) and seed.
 
     Of several rows for the same thing the last one counts. Metrics that are shares of 1 throughout are turned into
     percent; rows with hashes are isoglot's own, in percent however small.
@@ -188,7 +190,8 @@ def collect(rows: Sequence[Result], combinations: Sequence[Combination] = ()) ->
         measure = Measure(row.task, row.split, row.metric)
         if _is_own(row):
             own.add(measure)
-        seeds = scores.values.setdefault(measure, {}).setdefault(label, {}).setdefault(row.language, {})
+        languages = scores.values.setdefault(measure, {}).setdefault(label, {})
+        seeds = languages.setdefault(common_code(row.language), {})
         if row.seed in seeds and seeds[row.seed][0] != row.value:
             scores.repeated.append(row)
         seeds[row.seed] = (row.value, row.examples)

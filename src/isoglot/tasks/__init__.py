@@ -75,9 +75,12 @@ def build_task(name: str, data: Sequence[str], /, **options: Any) -> Any:
     if problems:
         raise ConfigurationError(problems)
     try:
-        return build(data=DataSource(tuple(data)), **options)
+        task = build(data=DataSource(tuple(data)), **options)
     except (TypeError, ValueError) as error:
         raise ConfigurationError(f"task {name} does not take these options: {error}; change them") from error
+    if hasattr(task, "given"):
+        task.given = frozenset(options)
+    return task
 
 
 def task_class(name: str) -> Any:

@@ -33,6 +33,8 @@ class HeadTask:
     hub: ClassVar[HubSpec]
     schema: ClassVar[Features]
     group: ClassVar[tuple[str, ...]] = ()
+    given: ClassVar[frozenset[str]] = frozenset()
+    """Options that were named when it was built, be it with their defaults."""
 
     def __post_init__(self) -> None:
         self.name = self.name or self.kind

@@ -44,12 +44,13 @@ def read_table(path: str, schema: Features, *, language: str, split: str, role: 
         _check_answers(found, path)
     known = set(found.unique("language")) if "language" in schema else {language}
     if known - {language}:
-        kept = [i for i, code in enumerate(found["language"]) if code == language]
+        kept = [i for i, code in enumerate(found["language"]) if code.lower() in codes(language)]
         if not kept:
             raise InputError(
                 f"holds no row in {language!r}; the languages there are {', '.join(sorted(known))}", path=path
             )
-        found = found.select(kept)
+        own = found.select(kept).remove_columns("language")
+        found = own.add_column("language", [language] * len(kept))
     return found
 
 

@@ -20,6 +20,7 @@ UPOS = ("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART
 
 _ENTITY = re.compile(r"O|[BI]-.+")
 _PREFIXED = re.compile(r"([a-z][a-z-]{1,11}):")
+_BLANKS = re.compile(r"[ \t]+")
 _GUESSED_LINES = 200
 
 Row = tuple[str, str]
@@ -152,7 +153,7 @@ def _pairs(text: str) -> Row:
 
 def _columns(text: str) -> Row | None:
     """CoNLL-2002 and 2003: the token first, the tag last."""
-    columns = text.split()
+    columns = _BLANKS.split(text.strip(" \t"))  # a no-break space stands inside tokens: 10 000
     if columns[0] == "-DOCSTART-":
         return None
     if len(columns) < 2:
