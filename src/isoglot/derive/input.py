@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.columns import ARROW
-from isoglot.corpus.labelled.languages import same_language
 from isoglot.corpus.manifest import load_corpus, read_manifest
 from isoglot.corpus.read.line_files import jsonl_columns
 from isoglot.corpus.read.readers import read
 from isoglot.corpus.read.sources import Kind, bare_suffix, sources_from
 from isoglot.errors import ConfigurationError
+from isoglot.languages import same_language
 
 INPUT_KINDS: dict[str, str] = {
     "text": "text",

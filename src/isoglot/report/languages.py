@@ -2,7 +2,7 @@
 
 import re
 
-from isoglot.corpus.labelled.languages import two_letters
+from isoglot.languages import two_letters
 
 _NAMES = """af Afrikaans|am Amharic|ar Arabic|az Azerbaijani|be Belarusian|bg Bulgarian|bn Bengali|ca Catalan|cs Czech
 |cy Welsh|da Danish|de German|el Greek|en English|eo Esperanto|es Spanish|et Estonian|eu Basque|fa Persian|fi Finnish

@@ -11,10 +11,10 @@ from datasets import Dataset
 from transformers import AutoModelForQuestionAnswering, PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.corpus.labelled.hub import HubSpec
-from isoglot.corpus.labelled.languages import two_letters
 from isoglot.corpus.labelled.places import Place
 from isoglot.corpus.labelled.questions import ARTICLE, language_of_id, read_questions
 from isoglot.errors import ConfigurationError
+from isoglot.languages import two_letters
 from isoglot.schema import SPAN
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import FIRST_LANGUAGE, Array, EncodedRows, takes_segments

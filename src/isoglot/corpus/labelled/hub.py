@@ -11,9 +11,9 @@ from typing import Any
 import datasets
 from datasets import ClassLabel, Dataset, Features, Value
 
-from isoglot.corpus.labelled.languages import codes, name_of, script_codes
 from isoglot.corpus.labelled.places import Place, split_names
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.languages import codes, name_of, script_codes
 from isoglot.runs.checkpoint import reason
 
 NO_LABEL = "-"

@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from isoglot.corpus.labelled.languages import codes, script_codes
 from isoglot.corpus.labelled.places import split_names
 from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.languages import codes, script_codes
 
 _MOST_NAMED = 6
 

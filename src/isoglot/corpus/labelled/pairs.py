@@ -5,9 +5,9 @@ from pathlib import Path
 
 from datasets import Dataset, Features, Value
 
-from isoglot.corpus.labelled.languages import codes
 from isoglot.corpus.read.line_files import csv_rows, numbered_lines
 from isoglot.errors import InputError
+from isoglot.languages import codes
 from isoglot.runs.records import parse_object
 from isoglot.schema import PAIR
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from isoglot.corpus.labelled.languages import codes, iso3
 from isoglot.errors import ConfigurationError
+from isoglot.languages import codes, iso3
 
 SPLITS: dict[str, tuple[str, ...]] = {
     "train": ("train", "training"),

@@ -11,9 +11,9 @@ from datasets import Dataset, Features, Value
 from pydantic import BaseModel, ConfigDict, StrictInt, ValidationError, model_validator
 
 from isoglot.checks import mistakes_of
-from isoglot.corpus.labelled.languages import NAMES, two_letters
 from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.errors import InputError
+from isoglot.languages import NAMES, two_letters
 from isoglot.runs.records import parse_json
 from isoglot.schema import SPAN
 

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from datasets import Dataset, Features
 
-from isoglot.corpus.labelled.languages import codes
 from isoglot.corpus.labelled.places import split_names
 from isoglot.corpus.manifest import load_corpus, read_manifest
 from isoglot.corpus.read.line_files import each, numbered_lines
 from isoglot.errors import InputError
+from isoglot.languages import codes
 from isoglot.runs.checkpoint import reason
 from isoglot.runs.records import parse_object
 from isoglot.schema import require

@@ -8,10 +8,10 @@ from pathlib import Path
 from datasets import Dataset
 
 from isoglot.checks import is_number
-from isoglot.corpus.labelled.languages import SCRIPTS, codes, two_letters
 from isoglot.corpus.read.line_files import blocks, each, numbered_lines
 from isoglot.corpus.read.treebanks import word_columns
 from isoglot.errors import InputError
+from isoglot.languages import SCRIPTS, codes, two_letters
 from isoglot.schema import TAGGED
 
 UPOS = ("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT", "SCONJ",

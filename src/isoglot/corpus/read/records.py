@@ -10,10 +10,10 @@ from operator import index
 from typing import Any
 
 from isoglot.checks import closest
-from isoglot.corpus.labelled.languages import same_language
 from isoglot.corpus.read.line_files import each
 from isoglot.corpus.read.sources import LANGUAGE_FLAGS, LANGUAGES, ROLES, Kind, Source
 from isoglot.errors import InputError
+from isoglot.languages import same_language
 
 Fields = tuple[dict[str, list[Any]], Sequence[int]]
 """The raw fields of a chunk by role, and the line of each row."""
