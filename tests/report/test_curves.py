@@ -49,6 +49,18 @@ def test_a_run_that_is_named_twice_is_no_two_runs(tmp_path: Path) -> None:
             gather([tmp_path / "runs", tmp_path / more])
 
 
+def test_only_seeds_of_one_recipe_have_one_label(tmp_path: Path) -> None:
+    for folder, seed, steps in (("a", 1, 9), ("b", 2, 9), ("c", 1, 5)):
+        state(tmp_path / folder, 3, [{"step": s, "loss": 9.0 - s} for s in (1, 2, 3)])
+        record = {"name": "tlm", "values": {"seed": seed, "steps": steps}}
+        (tmp_path / folder / "run.json").write_text(json.dumps(record))
+    found = [curve.run for curve in gather([tmp_path]).curves]
+    assert found == ["tlm", "tlm", f"tlm ({tmp_path.name}/c)"]
+    for folder in ("d/run", "e/run"):
+        state(tmp_path / folder, 3, [{"step": s, "loss": 9.0 - s} for s in (1, 2, 3)])
+    assert [c.run for c in gather([tmp_path / "d", tmp_path / "e"]).curves] == ["run", "run (e/run)"]
+
+
 def test_long_curves_are_averaged_down(tmp_path: Path) -> None:
     state(tmp_path, 10000, [{"step": s, "loss": float(s % 2)} for s in range(1, 10001)])
     (curve,) = read_curves(tmp_path, "a")

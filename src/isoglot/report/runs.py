@@ -118,11 +118,14 @@ def _search(root: Path, material: Material, records: list[Mapping[str, Any]]) ->
     trained = {folder.parent if folder.name.startswith("checkpoint-") else folder for folder in states}
     for folder in sorted({path.parent for path in root.rglob("run.json")} | trained):
         record = (read_json(folder / "run.json") or {}) | (read_json(folder / "manifest.json") or {})
-        curves += read_curves(folder, str(record.get("name") or folder.name))
-        shown = Path(root.resolve().name) / folder.relative_to(
-            root
-        )  # a page travels: no paths of this machine
-        records.append({**record, "folder": shown.as_posix()})
+        # A page travels: no paths of this machine.
+        shown = (Path(root.resolve().name) / folder.relative_to(root)).as_posix()
+        name = str(record.get("name") or folder.name)
+        namesakes = [known for known in records if known["curve"] == name]
+        if namesakes and not _seeds_of_one(namesakes[0], record):
+            name = f"{name} ({shown})"
+        curves += read_curves(folder, name)
+        records.append({**record, "folder": shown, "curve": name})
     for folder in sorted(path for path in root.rglob(_FIGURES) if path.is_dir()):
         for path in sorted(folder.iterdir()):
             if path.suffix == ".json":
@@ -134,6 +137,12 @@ def _search(root: Path, material: Material, records: list[Mapping[str, Any]]) ->
     material.figures += figures
     material.alignments += alignments
     return bool(curves or figures or alignments)
+
+
+def _seeds_of_one(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two runs were made by the same recipe, but for the seed."""
+    first, second = ({**(record.get("values") or {}), "seed": None} for record in (one, other))
+    return first == second and bool(one.get("values"))
 
 
 def _infos(rows: Sequence[Result], records: Sequence[Mapping[str, Any]]) -> dict[str, RunInfo]:
