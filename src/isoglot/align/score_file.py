@@ -14,6 +14,7 @@ from isoglot.align.scoring import AlignmentScore, GoldAlignment, require_sure, s
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.files import write_text
 
+_FIGURES = ("precision", "recall", "f1", "aer", "links", "sure")
 _DROP = 0.10
 """How far (absolute AER) the other reading must be better to be worth a word: wrong bases cost 0.3 and more."""
 
@@ -28,17 +29,8 @@ class ScoreReport:
 
     def summary(self) -> dict[str, Any]:
         """The total as plain numbers, rates from 0 to 1."""
-        total = self.total
-        return {
-            "precision": total.precision,
-            "recall": total.recall,
-            "f1": total.f1,
-            "aer": total.aer,
-            "links": total.links,
-            "sure": total.sure,
-            "sentences": len(self.sentences),
-            "hint": self.hint,
-        }
+        figures = {name: getattr(self.total, name) for name in _FIGURES}
+        return {**figures, "sentences": len(self.sentences), "hint": self.hint}
 
 
 def score_file(gold: Gold, given: FileScoring) -> ScoreReport:
@@ -108,7 +100,7 @@ def diagnose(alignments: Sequence[Alignment], gold: Sequence[GoldAlignment]) -> 
 
 def write_sentences(report: ScoreReport, path: Path) -> None:
     """One sentence a line: name, precision, recall, F1, AER, links, sure links; tab-separated, with a header."""
-    lines = ["sentence\tprecision\trecall\tf1\taer\tlinks\tsure"]
+    lines = ["\t".join(("sentence", *_FIGURES))]
     lines += [
         f"{name}\t{s.precision:.4f}\t{s.recall:.4f}\t{s.f1:.4f}\t{s.aer:.4f}\t{s.links}\t{s.sure}"
         for name, s in report.sentences

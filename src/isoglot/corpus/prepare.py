@@ -29,7 +29,7 @@ from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.pool import WorkPool, usable_cores
 from isoglot.corpus.pool_ray import RayPool
 from isoglot.corpus.prepare_worker import ChunkTask, Part, Settings, filter_chunk, start, write_shard
-from isoglot.corpus.read.line_files import ByteCounter, LineFile, decode_lines
+from isoglot.corpus.read.line_files import LineFile, Meter, decode_lines
 from isoglot.corpus.read.readers import READERS
 from isoglot.corpus.read.sources import TABLES, Source, by_suffix, expand
 from isoglot.corpus.shards import Ledger, shard_groups
@@ -129,7 +129,7 @@ def prepare(
             with ThreadPoolExecutor(1) as hasher:
                 hashing = [hasher.submit(f.hashed) for f in files]
                 try:
-                    manifest = _Run(settings, folder, files, processes, progress).run()
+                    manifest = _run(settings, folder, files, processes, progress)
                 except BaseException:
                     hasher.shutdown(cancel_futures=True)
                     raise
@@ -153,86 +153,78 @@ def _kept_folder(target: Path, wanted: Mapping[str, Any]) -> Iterator[Path]:
     (target / RUN).unlink()
 
 
-class _Run:
-    """One run over all sources."""
+def _run(
+    settings: Settings,
+    folder: Path,
+    files: Sequence[InputFile],
+    processes: int | None,
+    progress: Callable[[int, int], None] | None,
+) -> Manifest:
+    """Read, filter and write all sources: all but the manifest's input hashes."""
+    options, sources = settings.options, settings.sources
+    sizes = [file.size for file in files]
+    total = 0 if None in sizes else sum(size or 0 for size in sizes)
+    local = processes or (1 if None not in sizes and total < _SMALL else usable_cores())
+    if settings.kept:
+        pool: WorkPool = RayPool(processes, start, settings)
+    else:
+        pool = WorkPool(local, start, replace(settings, single_threaded=local > 1))
+    ledger, meter = Ledger(sources, options), Meter()
 
-    def __init__(
-        self,
-        settings: Settings,
-        folder: Path,
-        files: list[InputFile],
-        processes: int | None,
-        progress: Callable[[int, int], None] | None,
-    ) -> None:
-        sizes = [f.size for f in files]
-        self._total = 0 if None in sizes else sum(s or 0 for s in sizes)
-        small = None not in sizes and self._total < _SMALL
-        local = processes or (1 if small else usable_cores())
-        if settings.kept:
-            self._pool: WorkPool = RayPool(processes, start, settings)
-        else:
-            settings = replace(settings, single_threaded=local > 1)
-            self._pool = WorkPool(local, start, settings)
-        self._settings = settings
-        self._folder = folder
-        self._progress = progress
-        self._meter = ByteCounter()
-        self._ledger = Ledger(settings.sources, settings.options)
-
-    def run(self) -> Manifest:
-        """Do it all but the manifest's input hashes."""
-        options, sources = self._settings.options, self._settings.sources
-        with self._pool as pool:
-            parts = self._parts(pool)
-            if options.sampling_exponent is not None:
-                for part, rows in parts:
-                    self._ledger.hold(part, rows)
-                parts = self._ledger.sampled()
-            shards = dict(pool.map(write_shard, shard_groups(parts, self._folder, options)))
-        if not self._ledger.read:
-            names = ", ".join(source.path for source in sources)
-            raise ConfigurationError(f"{names}: no row found, only blank lines or comments; check the files")
-        if not shards:
-            raise ConfigurationError(
-                f"no row is left of the {self._ledger.read} that were read "
-                f"({', '.join(f'{k} {v}' for k, v in self._ledger.removed.items())}); loosen the one that dropped most"
-            )
-        return Manifest(
-            kind=options.kind,
-            rows=sum(shards.values()),
-            languages=self._ledger.counts(),
-            notes=self._ledger.notes(),
-            shards=shards,
-            sources=sources,
-            inputs=(),
-            options=options,
-            versions=versions(),
-        )
-
-    def _tasks(self) -> Generator[ChunkTask, None, None]:
-        number = 0
-        for index, source in enumerate(self._settings.sources):
-            if self._ledger.full(index):
-                continue
-            reader = READERS[source.format or ""]
-            try:
-                for chunk in reader.chunks(source, self._settings.options.kind, self._meter):
-                    yield ChunkTask(number, index, chunk)
-                    number += 1
-                    if self._ledger.full(index):
-                        break
-            except IsoglotError as error:
-                yield ChunkTask(number, index, error)
-                number += 1
-
-    def _parts(self, pool: WorkPool) -> Iterator[tuple[Part, NDArray[np.int32] | None]]:
+    def chosen() -> Iterator[tuple[Part, NDArray[np.int32] | None]]:
         """Parts in order with the rows to take, counted."""
         # what was read ahead of the first N in vain is not counted: how much it is depends on the number of processes
-        with closing(self._tasks()) as tasks:  # a bad line ends the run while the file is open
-            for part in pool.map(filter_chunk, tasks, ignore=lambda task: self._ledger.full(task.source)):
-                yield part, self._ledger.enter(part)
-                if self._progress is not None:
-                    self._progress(self._meter.position, self._total)
+        with closing(
+            _tasks(settings, ledger, meter)
+        ) as tasks:  # a bad line ends the run while the file is open
+            for part in pool.map(filter_chunk, tasks, ignore=lambda task: ledger.full(task.source)):
+                yield part, ledger.enter(part)
+                if progress is not None:
+                    progress(sum(meter), total)
+
+    with pool:
+        parts = chosen()
+        if options.sampling_exponent is not None:
+            for part, rows in parts:
+                ledger.hold(part, rows)
+            parts = ledger.sampled()
+        shards = dict(pool.map(write_shard, shard_groups(parts, folder, options)))
+    if not ledger.read:
+        names = ", ".join(source.path for source in sources)
+        raise ConfigurationError(f"{names}: no row found, only blank lines or comments; check the files")
+    if not shards:
+        raise ConfigurationError(
+            f"no row is left of the {ledger.read} that were read "
+            f"({', '.join(f'{k} {v}' for k, v in ledger.removed.items())}); loosen the one that dropped most"
+        )
+    return Manifest(
+        kind=options.kind,
+        rows=sum(shards.values()),
+        languages=ledger.counts(),
+        notes=ledger.notes(),
+        shards=shards,
+        sources=sources,
+        inputs=(),
+        options=options,
+        versions=versions(),
+    )
+
+
+def _tasks(settings: Settings, ledger: Ledger, meter: Meter) -> Generator[ChunkTask, None, None]:
+    number = 0
+    for index, source in enumerate(settings.sources):
+        if ledger.full(index):
+            continue
+        reader = READERS[source.format or ""]
+        try:
+            for chunk in reader.chunks(source, settings.options.kind, meter):
+                yield ChunkTask(number, index, chunk)
+                number += 1
+                if ledger.full(index):
+                    break
+        except IsoglotError as error:
+            yield ChunkTask(number, index, error)
+            number += 1
 
 
 def _check(sources: Sequence[Source], options: PrepareOptions) -> None:

@@ -21,7 +21,7 @@ from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.corpus.encode.pieces import fast_backend
 from isoglot.corpus.encode.trimming import chosen_pieces, count_pieces, cut_differences, trimmed_tokenizer
 from isoglot.corpus.manifest import InputFile, load_corpus
-from isoglot.corpus.read.line_files import ByteCounter, LineFile, decode_lines
+from isoglot.corpus.read.line_files import LineFile, Meter, decode_lines
 from isoglot.errors import ConfigurationError
 from isoglot.modules.checkpoint import quiet, weight_files
 from isoglot.modules.encoder import input_embeddings
@@ -169,7 +169,8 @@ def _save_weights(
 def _texts(paths: Iterable[str], label: str, progress: Any) -> Iterator[str]:
     """Every text in files: lines, cells, strings of JSON objects."""
     paths = list(paths)
-    meter, total = ByteCounter(), sum(InputFile.of(path).size or 0 for path in paths)
+    meter: Meter = []
+    total = sum(InputFile.of(path).size or 0 for path in paths)
     for path in paths:
         if Path(path).is_dir():
             for row in load_corpus(path):
@@ -187,7 +188,7 @@ def _texts(paths: Iterable[str], label: str, progress: Any) -> Iterator[str]:
                 else:
                     yield from lines
                 if progress is not None:
-                    progress.progress(label, meter.position, total)
+                    progress.progress(label, sum(meter), total)
 
 
 def _record(line: str, path: str, number: int) -> Any:

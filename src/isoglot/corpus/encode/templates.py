@@ -55,9 +55,7 @@ class Template:
 
 def single_template(tokenizer: PreTrainedTokenizerBase) -> Template:
     """The specials that the tokenizer puts around one sentence."""
-    ids, sides = _probe(tokenizer, pair=False)
-    inside = [i for i, side in enumerate(sides) if side == 0]
-    prefix, suffix = ids[: inside[0]], ids[inside[-1] + 1 :]
+    prefix, suffix = _specials(tokenizer, sides=1)
     if (
         not prefix
         and not suffix
@@ -74,10 +72,7 @@ def pair_template(tokenizer: PreTrainedTokenizerBase, kind: Literal["hf", "singl
     ``kind``: ``hf``: the tokenizer's own pair (XLM-R: ``<s> S </s></s> T </s>``); ``single``: one separator between
     the sides (``<s> S </s> T </s>``), as XLM-Align's and InfoXLM's code has it. The same for BERT.
     """
-    ids, sides = _probe(tokenizer, pair=True)
-    first = [i for i, side in enumerate(sides) if side == 0]
-    second = [i for i, side in enumerate(sides) if side == 1]
-    prefix, middle, suffix = ids[: first[0]], ids[first[-1] + 1 : second[0]], ids[second[-1] + 1 :]
+    prefix, middle, suffix = _specials(tokenizer, sides=2)
     separator = tokenizer.sep_token_id
     if not middle:
         if separator is None:
@@ -102,17 +97,21 @@ def _texts(tokenizer: PreTrainedTokenizerBase) -> Iterator[str]:
     yield from (token for token in tokenizer.get_vocab() if token not in special)
 
 
-def _probe(tokenizer: PreTrainedTokenizerBase, *, pair: bool) -> tuple[list[int], list[int | None]]:
-    """Ids and sides of a trial input that has at least one piece a side."""
+def _specials(tokenizer: PreTrainedTokenizerBase, *, sides: int) -> list[list[int]]:
+    """The ids before, between and behind the sides of a trial input that has at least one piece a side."""
     if not tokenizer.is_fast:
         raise ConfigurationError(
             f"tokenizer: {type(tokenizer).__name__} is a slow tokenizer; load a fast one with AutoTokenizer"
         )
     for text in islice(_texts(tokenizer), 1000):
-        encoding = tokenizer(text, text if pair else None, truncation=False, padding=False)
-        sides = encoding.sequence_ids(0)
-        if 0 in sides and (not pair or 1 in sides):
-            return list(encoding["input_ids"]), list(sides)
+        encoding = tokenizer(text, text if sides == 2 else None, truncation=False, padding=False)
+        places = [
+            [i for i, own in enumerate(encoding.sequence_ids(0)) if own == side] for side in range(sides)
+        ]
+        if all(places):
+            ids = list(encoding["input_ids"])
+            starts, stops = [0, *(own[-1] + 1 for own in places)], [*(own[0] for own in places), len(ids)]
+            return [ids[a:b] for a, b in zip(starts, stops, strict=True)]
     raise ConfigurationError(
         "tokenizer: it cuts no text into pieces; check its vocabulary with tokenizer.tokenize('a')"
     )

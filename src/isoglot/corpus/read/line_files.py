@@ -48,30 +48,11 @@ _PACKED: dict[str, tuple[bytes, Callable[[IO[bytes]], Any], str]] = {
 """First bytes of each kind of packed file, what unpacks it, and its program."""
 
 
-class ByteCounter:
-    """How many bytes of the files on disk have been read (packed bytes, for a progress bar)."""
-
-    def __init__(self) -> None:
-        self._open: list[IO[bytes]] = []
-        self._done = 0
-
-    def add(self, handle: IO[bytes]) -> None:
-        """Count a file from now on."""
-        self._open.append(handle)
-
-    def close(self, handle: IO[bytes]) -> None:
-        """A file has been read as far as it will be."""
-        self._open.remove(handle)
-        if not handle.closed:  # an abandoned generator may be collected after its file
-            self._done += handle.tell()
-
-    @property
-    def position(self) -> int:
-        """Bytes read so far, of all files."""
-        return self._done + sum(h.tell() for h in self._open)
+Meter = list[int]
+"""Bytes that have been read of each file, as they lie on disk (packed), for a progress bar."""
 
 
-def open_bytes(path: str, meter: ByteCounter | None = None) -> tuple[IO[bytes], IO[bytes]]:
+def open_bytes(path: str) -> tuple[IO[bytes], IO[bytes]]:
     """Open a file for reading, unpacked if its first bytes say that it is packed.
 
     Returns:
@@ -88,12 +69,9 @@ def open_bytes(path: str, meter: ByteCounter | None = None) -> tuple[IO[bytes], 
         problem = f"is not a {named} file (its first bytes are {head.hex(' ')}); rename or repack it"
     elif head.startswith((b"\xff\xfe", b"\xfe\xff")):
         problem = "is UTF-16, and UTF-8 is needed; run `iconv -f utf-16 -t utf-8`"
-    if path != "-":
-        if problem:
-            handle.close()
-        elif meter is not None:
-            meter.add(handle)
     if problem:
+        if path != "-":
+            handle.close()
         raise InputError(problem, path=path)
     return handle if packing is None else _PACKED[packing][1](handle), handle
 
@@ -101,25 +79,24 @@ def open_bytes(path: str, meter: ByteCounter | None = None) -> tuple[IO[bytes], 
 class LineFile:
     """A file, read in chunks of whole lines. Use as a context manager."""
 
-    def __init__(self, path: str, meter: ByteCounter | None = None) -> None:
+    def __init__(self, path: str, meter: Meter | None = None) -> None:
         self.path = path
         self.lines = 0
         """Lines handed out so far."""
-        self._meter = meter
+        self._meter, self._number = meter, len(meter or ())
+        if meter is not None:
+            meter.append(0)
         self._carry = b""
         self._ended = False
-        self._stream, self._handle = open_bytes(path, meter)
+        self._stream, self._handle = open_bytes(path)
 
     def __enter__(self) -> LineFile:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.path == "-":
-            return
-        if self._meter is not None:
-            self._meter.close(self._handle)
-        self._stream.close()
-        self._handle.close()
+        if self.path != "-":
+            self._stream.close()
+            self._handle.close()
 
     def take(self, most: int = CHUNK_LINES, size: int | None = CHUNK_BYTES) -> tuple[bytes, int]:
         """The next whole lines.
@@ -189,18 +166,11 @@ class LineFile:
         if rest:
             yield first, rest
 
-    def count_rest(self) -> int:
-        """How many lines are left; reads them."""
-        before = self.lines
-        while self.take()[1]:
-            continue
-        return self.lines - before
-
     def _read(self, line: int) -> bytes:
         try:
             # not read(): a damaged file would take with it all that was unpacked before the damage
             size = _BLOCK if isinstance(self._stream, io.BufferedIOBase) else min(_BLOCK, 1 << 16)
-            return cast("bytes", self._stream.read1(size))  # type: ignore[attr-defined]
+            block = cast("bytes", self._stream.read1(size))  # type: ignore[attr-defined]
         except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
             program = _PACKED.get(Path(self.path).suffix.lower(), _PACKED[".gz"])[2]
             raise InputError(
@@ -208,6 +178,9 @@ class LineFile:
                 path=self.path,
                 line=line,
             ) from error
+        if self._meter is not None and self.path != "-":
+            self._meter[self._number] = self._handle.tell()
+        return block
 
 
 def decode_lines(data: bytes, path: str, first_line: int) -> list[str]:

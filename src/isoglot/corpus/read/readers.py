@@ -13,8 +13,8 @@ from typing import Any
 
 from isoglot.corpus.read.line_files import (
     CHUNK_LINES,
-    ByteCounter,
     LineFile,
+    Meter,
     blocks,
     csv_rows,
     decode_lines,
@@ -44,7 +44,7 @@ from isoglot.runs.records import parse_object
 class Reader:
     """How one format is read: cut into chunks, and a chunk parsed into the fields of rows."""
 
-    chunks: Callable[[Source, Kind, ByteCounter | None], Iterator[Chunk]]
+    chunks: Callable[[Source, Kind, Meter | None], Iterator[Chunk]]
     fields: Callable[[Source, Kind, Chunk], Fields]
 
     def parse(self, source: Source, kind: Kind, chunk: Chunk) -> Records:
@@ -52,7 +52,7 @@ class Reader:
         return assemble(kind, self.fields(source, kind, chunk), source, incomplete=chunk.incomplete)
 
 
-def _line_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -> Iterator[Chunk]:
+def _line_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator[Chunk]:
     """Equal numbers of lines of every file; of a table with a header its names too."""
     names = None
     with ExitStack() as stack:
@@ -74,7 +74,7 @@ def _line_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -> Itera
             raise empty(source.path, header=header)
 
 
-def _jsonl_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -> Iterator[Chunk]:
+def _jsonl_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator[Chunk]:
     """Lines, and the names in the first object: which column is which is the same for all chunks."""
     names: list[str] = []
     for chunk in _line_chunks(source, kind, meter):
@@ -88,7 +88,8 @@ def _jsonl_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -> Iter
 def _unequal(files: list[LineFile]) -> InputError:
     """The error for files of different lengths; reads them to their ends to say how long each is."""
     for file in files:
-        file.count_rest()
+        while file.take()[1]:
+            continue
     shortest, longest = (choose(files, key=lambda f: f.lines) for choose in (min, max))
     counts = ", ".join(f"{f.path} has {f.lines}" for f in files)
     return InputError(
@@ -98,18 +99,18 @@ def _unequal(files: list[LineFile]) -> InputError:
     )
 
 
-def _block_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -> Iterator[Chunk]:
+def _block_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator[Chunk]:
     """Whole documents or trees, which blank lines separate."""
     with LineFile(source.path, meter) as file:
         for first, data in file.blocks():
             yield Chunk(first, [data])
 
 
-def _text_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -> Iterator[Chunk]:
+def _text_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator[Chunk]:
     return (_block_chunks if source.documents else _line_chunks)(source, kind, meter)
 
 
-def _csv_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -> Iterator[Chunk]:
+def _csv_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator[Chunk]:
     """Parsed rows, since only parsing tells where a row ends."""
     with LineFile(source.path, meter) as file:
         lines = (line for first, data in file.chunks() for line in decode_lines(data, file.path, first))
@@ -123,7 +124,7 @@ def _csv_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -> Iterat
             raise empty(source.path, header=source.header)
 
 
-def _parquet_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -> Iterator[Chunk]:
+def _parquet_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator[Chunk]:
     """Batches of the columns that are asked for; errors give the row for the line."""
     import pyarrow as pa  # noqa: PLC0415 - slow to import, and no other format needs it
     import pyarrow.parquet as pq  # noqa: PLC0415
@@ -139,7 +140,7 @@ def _parquet_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -> It
         raise InputError(f"cannot be read as Parquet ({error}); write it again", path=source.path) from error
 
 
-def _huggingface_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -> Iterator[Chunk]:
+def _huggingface_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator[Chunk]:
     """Batches of a data set of the hub, streamed, or of a folder that ``save_to_disk`` wrote."""
     import datasets  # noqa: PLC0415 (a second of import that no other format needs)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from xml.parsers import expat
 
-from isoglot.corpus.read.line_files import CHUNK_LINES, ByteCounter, LineFile
+from isoglot.corpus.read.line_files import CHUNK_LINES, LineFile, Meter
 from isoglot.corpus.read.records import Chunk, Fields
 from isoglot.corpus.read.sources import Kind, Source
 from isoglot.errors import InputError
@@ -11,7 +11,7 @@ from isoglot.errors import InputError
 _CODES = frozenset({"bpt", "ept", "ph", "it", "ut", "sub"})
 
 
-def tmx_chunks(source: Source, kind: Kind, meter: ByteCounter | None) -> Iterator[Chunk]:
+def tmx_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator[Chunk]:
     """Translation units of two languages, a few thousand pairs at a time.
 
     ``xml:lang="en-GB"`` counts as ``en``, unless a variant is asked for by its own name. Text inside in-line codes
