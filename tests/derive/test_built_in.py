@@ -9,8 +9,8 @@ import pytest
 
 from isoglot.derive.alphabet import Transliteration
 from isoglot.derive.base import Sentence, Underivable, compose
-from isoglot.derive.built_in import BUILT_IN, BUILT_IN_MODELS, built_in_model
 from isoglot.derive.options import TransformOptions
+from isoglot.derive.order_model import BUILT_IN, BUILT_IN_MODELS, built_in_model
 from isoglot.derive.spec import build
 from isoglot.derive.syntax import HEAD_CLASSES, Syntax, to_ud1
 from isoglot.errors import ConfigurationError

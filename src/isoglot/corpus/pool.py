@@ -1,4 +1,4 @@
-"""Ordered work on several processes, with a bounded number of pieces under way and none left behind."""
+"""Ordered work on several processes or machines, with a bounded number of pieces under way and none left behind."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ import os
 import signal
 import sys
 import threading
+import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import ModuleType
 from typing import Any, TypeVar
 
 from isoglot.errors import IsoglotError
+from isoglot.runs.cluster import connected
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 _PRELOAD = ["isoglot.corpus.prepare_worker"]
+_RETRIES = 5
 
 
 def usable_cores() -> int:
@@ -148,3 +151,65 @@ def end_with_parent() -> None:
             os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+class RayPool(WorkPool):
+    """Work on all machines of a Ray cluster, each piece a Ray task that is done again where its worker dies.
+
+    The folders that it reads and writes must be on every machine.
+    """
+
+    def __init__(self, workers: int | None, initializer: Callable[[Any], None], settings: object) -> None:
+        super().__init__(workers or 0, initializer, settings)
+        self._stack = ExitStack()
+
+    def __enter__(self) -> RayPool:
+        ray = self._stack.enter_context(connected(self._processes or None))
+        self._processes = self._processes or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        self._ahead = 2 * self._processes + 2
+        self._lost = ray.exceptions.RayError
+        self._given = uuid.uuid4().hex, self._initializer, ray.put(self._settings)
+        self._work = ray.remote(num_cpus=1, max_retries=_RETRIES)(_work)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def submit(self, function: Callable[..., Any], *arguments: object) -> Future[Any]:
+        """Do one piece of work on some machine."""
+        future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()
+
+        def hand_over(found: Future[Any]) -> None:
+            try:
+                result, problem = found.result()
+            except self._lost as error:
+                problem = IsoglotError(
+                    f"a worker was lost {_RETRIES} times, most likely for want of memory; use fewer --processes"
+                )
+                problem.__cause__ = error
+            future.set_result(result) if problem is None else future.set_exception(problem)
+
+        self._work.remote(*self._given, function, *arguments).future().add_done_callback(hand_over)
+        return future
+
+
+_ready: list[str] = []
+"""The run that this worker was set up for."""
+
+
+def _work(
+    run: str,
+    initializer: Callable[[Any], None],
+    settings: object,
+    function: Callable[..., Any],
+    *arguments: object,
+) -> tuple[Any, Exception | None]:
+    """Result or problem: Ray would wrap an error, and its message with it."""
+    if _ready != [run]:
+        initializer(settings)
+        _ready[:] = [run]
+    try:
+        return function(*arguments), None
+    except Exception as error:  # noqa: BLE001 (handed over to whoever reads the result)
+        return None, error

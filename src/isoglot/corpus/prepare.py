@@ -26,8 +26,7 @@ from isoglot.corpus.filter.filters import held_out_key
 from isoglot.corpus.filter.scripts import scripts_of
 from isoglot.corpus.manifest import InputFile, Manifest, read_manifest
 from isoglot.corpus.options import PrepareOptions
-from isoglot.corpus.pool import WorkPool, usable_cores
-from isoglot.corpus.pool_ray import RayPool
+from isoglot.corpus.pool import RayPool, WorkPool, usable_cores
 from isoglot.corpus.prepare_worker import ChunkTask, Part, Settings, filter_chunk, start, write_shard
 from isoglot.corpus.read.line_files import LineFile, Meter, decode_lines
 from isoglot.corpus.read.readers import READERS

@@ -13,8 +13,7 @@ import numpy as np
 
 from isoglot.derive.arrangements import MAX_GROUP
 from isoglot.derive.base import Derived, Sentence, Underivable
-from isoglot.derive.built_in import BUILT_IN, built_in_model
-from isoglot.derive.order_model import OrderModel
+from isoglot.derive.order_model import BUILT_IN, OrderModel, built_in_model
 from isoglot.errors import ConfigurationError
 from isoglot.seeding import seed_for
 
@@ -129,7 +128,7 @@ class Syntax:
     def load(cls, spec: str, folder: str | Path, *, rate: float = 0.05, **options: object) -> Syntax:
         """Read the models of a specification, ``LANGUAGE@N.orm`` and ``LANGUAGE@V.orm`` in a folder.
 
-        ``folder``: where the models are; ``built-in``: those of :mod:`isoglot.derive.built_in`, which need no file.
+        ``folder``: where the models are; ``built-in``: those of :mod:`isoglot.derive.order_model`, which need no file.
         ``rate``: λ, the substrate's share; 0.05 in the paper.
         """
         substrate, superstrates = parse_spec(spec)
