@@ -69,7 +69,7 @@ def main() -> None:
     options = parser.parse_args()
     start = time.perf_counter()
     world = World(seed=options.seed)
-    words = len(world.lexicon.words())
+    words = len({form for pool in world.lexicon.values() for word in pool for form in word.forms.values()})
     print(
         f"world {options.seed}: {len(world.lexicon):,} lexemes, {words:,} forms, {time.perf_counter() - start:.2f}s"
     )

@@ -188,13 +188,13 @@ def test_alignments_to_look_at_hold_links_and_gold(world: Path, tmp_path: Path) 
     (path,) = analyse_alignments(Job([world / "after"], out=tmp_path, labels=["our best"]), request)
     assert path.name == "alignments_our-best.jsonl"
     sentences = read_alignments(path)
-    assert [s.pair.id for s in sentences] == [f"s{k}" for k in range(5)]
-    assert (sentences[0].pair.src_language, sentences[0].pair.tgt_language) == ("en", "xx")
+    assert [s.id for s in sentences] == [f"s{k}" for k in range(5)]
+    assert (sentences[0].src_language, sentences[0].tgt_language) == ("en", "xx")
     aligner = EmbeddingAligner(str(world / "after" / "checkpoint"), method="argmax", layer=2)
     for sentence in sentences:
-        links = aligner.align_words(sentence.pair.src, sentence.pair.tgt).links
-        assert sorted(sentence.pair.links) == links
-        assert sentence.pair.sure
+        links = aligner.align_words(sentence.src, sentence.tgt).links
+        assert sorted(sentence.links) == links
+        assert sentence.sure
 
 
 def test_alignments_are_those_of_the_chosen_layer_and_method(world: Path, tmp_path: Path) -> None:

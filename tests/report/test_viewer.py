@@ -64,7 +64,7 @@ def test_the_viewer_shows_some_and_counts_all(tmp_path: Path) -> None:
     sentences = read_alignments(write(tmp_path / "a.jsonl", *pairs))
     shown = Viewer("t", sentences, most=5)
     assert shown.summary.startswith("10 pairs, 5 of them shown; over all pairs precision")
-    assert [sentence.pair.id for sentence in shown.shown] == ["n0", "n2", "n4", "n6", "n8"]
+    assert [pair.id for pair in shown.shown] == ["n0", "n2", "n4", "n6", "n8"]
     assert [kind for kind, _, _ in shown.keys] == ["sure", "possible", "error", "missed"]
     assert len(alignment_table("t", sentences).rows) == 40
 

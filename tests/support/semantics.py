@@ -26,16 +26,12 @@ class Reader:
     """Reads pairs of sentences of one world."""
 
     def __init__(self, world: World) -> None:
-        pools = world.lexicon.pools
+        pools = world.lexicon
         nouns = [
-            x.forms
-            for n, p in pools.items()
-            if n.startswith("noun.")
-            for x in p.lexemes
-            if "hyper.sg" in x.forms
+            x.forms for n, p in pools.items() if n.startswith("noun.") for x in p if "hyper.sg" in x.forms
         ]
         self.above = {f[k] for f in nouns for k in ("hyper.sg", "hyper.pl")}
-        self.opposites = {(x.forms["cmp"], x.forms["ant.cmp"]) for x in pools["adj.compare"].lexemes}
+        self.opposites = {(x.forms["cmp"], x.forms["ant.cmp"]) for x in pools["adj.compare"]}
 
     def read(self, first: str, second: str) -> tuple[Reading, Reading, list[Any]] | None:
         """Readings of both sentences and the models to evaluate them in; None if the family is not known here."""

@@ -76,18 +76,10 @@ def test_relations_fit_tags(trees: list[dict]) -> None:
 def test_subjects_agree_with_verbs(trees: list[dict]) -> None:
     """An agreement checker of its own: number from the subject's words, person from the verb's."""
     plural_nouns = {
-        f
-        for p in WORLD.lexicon.pools.values()
-        for x in p.lexemes
-        for k, f in x.forms.items()
-        if k.endswith("pl")
+        f for p in WORLD.lexicon.values() for x in p for k, f in x.forms.items() if k.endswith("pl")
     }
     singular_nouns = {
-        f
-        for p in WORLD.lexicon.pools.values()
-        for x in p.lexemes
-        for k, f in x.forms.items()
-        if k.endswith("sg")
+        f for p in WORLD.lexicon.values() for x in p for k, f in x.forms.items() if k.endswith("sg")
     }
     ambiguous = plural_nouns & singular_nouns
     singular_form, plural_form = {"is", "was", "has", "does"}, {"are", "were", "have", "do"}
@@ -118,7 +110,7 @@ def test_subjects_agree_with_verbs(trees: list[dict]) -> None:
 
 
 def test_present_tense_agrees(trees: list[dict]) -> None:
-    verbs = [x.forms for p in WORLD.lexicon.pools.values() if p.name.startswith("verb.") for x in p.lexemes]
+    verbs = [x.forms for name, p in WORLD.lexicon.items() if name.startswith("verb.") for x in p]
     third = {v["s"] for v in verbs}
     checked = 0
     for tree in trees:

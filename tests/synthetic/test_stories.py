@@ -34,10 +34,8 @@ def test_questions_are_mixed() -> None:
 
 def test_every_answer_has_distractors_of_its_type() -> None:
     """A place answers a question in a story with at least two places; likewise people."""
-    pools = WORLD.lexicon.pools
-    types = [
-        {x.forms["form"] for x in pools[name].lexemes} for name in ("name.town", "name.first", "weekday")
-    ]
+    pools = WORLD.lexicon
+    types = [{x.forms["form"] for x in pools[name]} for name in ("name.town", "name.first", "weekday")]
     for row in WORLD.qa(1000):
         answer = row["answers"]["text"][0]
         for names in types:

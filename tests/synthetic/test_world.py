@@ -17,9 +17,10 @@ SPLITS = ("train", "dev", "test")
 
 def test_lexicon_has_a_few_thousand_words() -> None:
     lexicon = build_lexicon(0)
-    assert len(lexicon) > 3000 and len(lexicon.words()) > 4000
+    lexemes = [lexeme for pool in lexicon.values() for lexeme in pool]
+    assert len(lexemes) > 3000 and len({form for x in lexemes for form in x.forms.values()}) > 4000
     small = build_lexicon(0, size=600)
-    assert 500 < sum(len(p.lexemes) for name, p in small.pools.items() if name not in SPARE) < 800
+    assert 500 < sum(len(p) for name, p in small.items() if name not in SPARE) < 800
 
 
 def test_schemas() -> None:
@@ -60,7 +61,7 @@ def test_themes_make_words_keep_company() -> None:
     """Ships are found near water more often than chance has it: there is something to learn beside syntax."""
 
     def of(pool: str, hypernym: str) -> set[str]:
-        lexemes = WORLD.lexicon.pools[pool].lexemes
+        lexemes = WORLD.lexicon[pool]
         return {f for x in lexemes if x.forms["hyper.sg"] == hypernym for f in (x.forms["sg"], x.forms["pl"])}
 
     vessels, water = of("noun.thing", "vessel"), of("noun.place", "waterway")
@@ -93,7 +94,7 @@ def test_trees_of_pairs_and_stories() -> None:
     stories, trees = WORLD.qa(40), WORLD.treebank(40, of="qa")
     told = " ".join(f"{row['context']} {row['question']}" for row in stories)
     assert " ".join(trees["text"]) == told
-    first = {x.forms["form"] for x in WORLD.lexicon.pools["name.first"].lexemes}
+    first = {x.forms["form"] for x in WORLD.lexicon["name.first"]}
     for row in trees:
         assert len({len(row[c]) for c in ("words", "upos", "heads", "deprels", "entities")}) == 1
         assert row["heads"].count(0) == 1

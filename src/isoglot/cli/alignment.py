@@ -120,7 +120,6 @@ def align(
 
     Every input line has its line in the output: what cannot be aligned is left empty and named on standard error.
     """
-    del methods
     from isoglot.align.align_file import align_file
     from isoglot.align.files.pairs import bitext_sources
 

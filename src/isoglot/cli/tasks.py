@@ -103,7 +103,6 @@ def finetune(
 
     isoglot finetune RUN --task xnli --data xnli --set learning_rate=1e-5,2e-5 --seed 1,2,3 --out xnli
     """
-    del tasks
     from isoglot.finetuning.finetune import finetune as run
 
     built, settings = task_with_settings(data.task, data.data, paper=train.preset, **train.changes())
@@ -159,7 +158,6 @@ def evaluate(
 
     isoglot evaluate RUN --task tatoeba --languages de,es --data tatoeba --set layer=8
     """
-    del tasks
     from isoglot.finetuning.evaluate import evaluate as measure
     from isoglot.finetuning.evaluate import require_one_process
     from isoglot.tasks import build_task

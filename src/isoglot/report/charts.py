@@ -6,15 +6,15 @@ Vega escapes every text, labels every point for screen readers, takes colours as
 and knows fonts of all scripts, where matplotlib's SVG has inline styles and warns of each letter it has no font for.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from xml.etree import ElementTree
 
+import altair as alt
+import vl_convert
 from markupsafe import Markup
 
 from isoglot.report.figure_files import (
@@ -30,9 +30,6 @@ from isoglot.report.figure_files import (
 from isoglot.report.languages import language_name
 from isoglot.report.stats import rank_correlation
 from isoglot.report.table import Column, Row, Table, TableCell, slug
-
-if TYPE_CHECKING:
-    import altair
 
 _COLOURS = 7
 """Colours of the Okabe–Ito palette (``--c0`` to ``--c6`` of the style sheet); then they repeat with another dash."""
@@ -93,30 +90,23 @@ def series_numbers(labels: Sequence[str], runs: Sequence[str]) -> list[int]:
 
 
 def _draw_lines(figure: Lines, runs: Sequence[str]) -> Drawn:
-    import altair as alt  # noqa: PLC0415 - a second to import, and not every report has a chart
-
     labels = list(dict.fromkeys(series.label or "other" for series in figure.series))
     rows = [row for line, series in enumerate(figure.series) for row in _line_rows(line, series, figure)]
     look = _look(labels, series_numbers(labels, runs), lines=True)
     whole = figure.kind == "layers" or all(float(row["x"]).is_integer() for row in rows)
     x_axis = alt.Axis(tickMinStep=1, labelExpr=_THOUSANDS) if whole else alt.Axis()
-    low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
-    xs = [row["x"] for row in rows]
-    x = alt.X(
-        "x:Q", title=figure.x_label, axis=x_axis, scale=_scale(min(xs), max(xs), nice=figure.kind != "layers")
+    x = _axis("x", figure.x_label, [row["x"] for row in rows], nice=figure.kind != "layers").axis(x_axis)
+    y, low = (
+        _axis(name, figure.y_label, [row[end] for row in rows for end in ("low", "high")])
+        for name in ("y", "low")
     )
-    y = alt.Y("y:Q", title=figure.y_label, scale=_scale(low, high))
     base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, detail="line:N", color=look["color"])
-    layers: list[altair.Chart] = []
+    layers = [base.mark_line(strokeWidth=2).encode(y=y, strokeDash=look["strokeDash"])]
     if any(series.sd is not None for series in figure.series):
-        bounds = {"y": alt.Y("low:Q", title=figure.y_label, scale=_scale(low, high)), "y2": "high:Q"}
-        layers.append(base.mark_area(opacity=0.15).encode(**bounds))
-    layers.append(base.mark_line(strokeWidth=2).encode(y=y, strokeDash=look["strokeDash"]))
-    shown = "datum.point" if figure.better is None else "datum.point && !datum.best"
-    points = base.encode(y=y, shape=look["shape"], description="tip:N")
-    layers.append(points.transform_filter(shown).mark_point(filled=True, size=36, opacity=1))
-    if figure.better is not None:
-        layers.append(points.transform_filter("datum.best").mark_point(filled=True, size=110, opacity=1))
+        layers.insert(0, base.mark_area(opacity=0.15).encode(y=low, y2="high:Q"))
+    size = alt.condition("datum.best", alt.value(110), alt.value(36))
+    points = base.encode(y=y, shape=look["shape"], size=size, description="tip:N")
+    layers.append(points.transform_filter("datum.point || datum.best").mark_point(filled=True, opacity=1))
     best = [row["tip"] for row in rows if row["best"]]
     caption = f"{figure.note} Best: {'; '.join(best)}." if best else figure.note
     svg = _svg(alt.layer(*layers), figure.title, _HEIGHT)
@@ -142,19 +132,17 @@ def _line_rows(number: int, series: LineSeries, figure: Lines) -> Iterator[dict[
         }  # fmt: skip
 
 
-def _scale(low: float, high: float, *, nice: bool = True) -> altair.Scale:
+def _axis(field: str, title: str, values: Sequence[float], *, nice: bool = True) -> Any:
     """An axis around the values; around a constant it goes to 0, and from 0 to 1."""
-    import altair as alt  # noqa: PLC0415
-
+    low, high = min(values), max(values)
     if low == high:
         low, high = (0.0, 1.0) if low == 0 else (min(0.0, 1.25 * low), max(0.0, 1.25 * high))
-    return alt.Scale(domain=[low, high], nice=nice, zero=False)
+    channel = alt.X if field == "x" else alt.Y
+    return channel(f"{field}:Q", title=title, scale=alt.Scale(domain=[low, high], nice=nice, zero=False))
 
 
 def _look(labels: Sequence[str], numbers: Sequence[int], *, lines: bool) -> dict[str, Any]:
     """Colour, shape and dash of each series, with one legend below the chart."""
-    import altair as alt  # noqa: PLC0415
-
     longest = max((len(label) for label in labels), default=1)
     columns = int(max(1, min(len(labels), _WIDTH // (_LETTER * longest + 36))))
     legend = alt.Legend(title=None, columns=columns, labelLimit=_WIDTH - 40) if len(labels) > 1 else None
@@ -186,21 +174,18 @@ def _lines_table(figure: Lines) -> Table:
 
 
 def _draw_scatter(figure: Scatter, runs: Sequence[str]) -> Drawn:
-    import altair as alt  # noqa: PLC0415
-
     rows: list[dict[str, Any]] = []
     for point in figure.points:
         name = ", ".join(part for part in (point.group, point.label) if part)
         tip = f"{name}: {point.x:g}, {point.y:g}".replace("-", "−")
         rows.append({"x": point.x, "y": point.y, "series": point.group or "other", "tip": tip})
-    xs, ys = [p.x for p in figure.points], [p.y for p in figure.points]
     groups = list(dict.fromkeys(point.group or "other" for point in figure.points))
     chart = (
         alt.Chart(alt.InlineData(values=rows))
         .mark_point(filled=True, size=80, opacity=1)
         .encode(
-            x=alt.X("x:Q", title=figure.x_label, scale=_scale(min(xs), max(xs))),
-            y=alt.Y("y:Q", title=figure.y_label, scale=_scale(min(ys), max(ys))),
+            x=_axis("x", figure.x_label, [p.x for p in figure.points]),
+            y=_axis("y", figure.y_label, [p.y for p in figure.points]),
             description="tip:N",
             **_look(groups, series_numbers(groups, runs), lines=False),
         )
@@ -216,12 +201,9 @@ def _draw_scatter(figure: Scatter, runs: Sequence[str]) -> Drawn:
 
 
 def _draw_bars(figure: Bars, runs: Sequence[str]) -> Drawn:
-    import altair as alt  # noqa: PLC0415
-
     groups, series = (list(dict.fromkeys(getattr(b, n) for b in figure.bars)) for n in ("group", "series"))
     colour = _look(series, series_numbers(series, runs), lines=False)["color"]
-    heights = [0, *(bar.value for bar in figure.bars)]
-    y = alt.Y("y:Q", title=figure.y_label, scale=_scale(min(heights), max(heights)))
+    y = _axis("y", figure.y_label, [0, *(bar.value for bar in figure.bars)])
     x = alt.X("x:N", title=None, sort=groups, axis=alt.Axis(labelAngle=0))
     table = Table(slug([figure.title]), figure.title, figure.y_label, "", [Column(name) for name in groups])
     panels = []
@@ -278,8 +260,6 @@ def _draw_map(figure: EmbeddingMap) -> Drawn:
 
 def _panel(panel: MapPanel, names: Mapping[str, str]) -> Markup:
     """One projection without axes, for they mean nothing; labels are put where they hide least."""
-    import altair as alt  # noqa: PLC0415
-
     xs, ys = [p.x for p in panel.points], [p.y for p in panel.points]
     wide, high = (max(xs) - min(xs)) or 1.0, (max(ys) - min(ys)) or 1.0
     places = [
@@ -341,10 +321,8 @@ def _overlap(a: _Box, b: _Box) -> float:
     return max(0.0, min(a[2], b[2]) - max(a[0], b[0])) * max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
 
 
-def _svg(chart: altair.TopLevelMixin, about: str, height: float, *, frame: str | None = None) -> Markup:
+def _svg(chart: alt.TopLevelMixin, about: str, height: float, *, frame: str | None = None) -> Markup:
     """The chart as SVG that scales with the page; a point's label is shown when pointed at."""
-    import vl_convert  # noqa: PLC0415 - starts an engine of its own
-
     text = {
         "labelColor": "var(--soft)",
         "titleColor": "var(--fg)",

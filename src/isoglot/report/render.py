@@ -14,10 +14,10 @@ from markupsafe import Markup
 
 from isoglot import __version__
 from isoglot.report.beside import Place, beside_cells
-from isoglot.report.charts import draw
 from isoglot.report.compare import compare
 from isoglot.report.curves import curve_figures
 from isoglot.report.export import to_csv, to_latex, write_tables
+from isoglot.report.figure_files import Figure
 from isoglot.report.grid import overview, result_tables
 from isoglot.report.headline import headlines, summary
 from isoglot.report.languages import common_code, language_name
@@ -48,7 +48,7 @@ def render(runs: Sequence[str | Path], *, out: str | Path, options: ReportOption
     material, scores = _gathered(runs, options)
     scores.runs.sort(key=lambda run: run != options.baseline)
     page = _page(material, scores, options)
-    links = [alignment_table(title, sentences) for title, sentences in material.alignments]
+    links = [alignment_table(title, pairs) for title, pairs in material.alignments]
     drawn = [figure.data for figure in (*page["figures"], *page["curves"], *page["side"])]
     tables = [*page["own"], *page["beside"], *drawn, *links, page["everything"], page["runs"]]
     _distinct(tables)
@@ -81,8 +81,8 @@ def _page(material: Material, scores: Scores, options: ReportOptions) -> dict[st
     lines = headlines(scores, source=source, baseline=options.baseline)
     first = overview(scores, source)
     names = list(dict.fromkeys([*scores.runs, *(curve.run for curve in material.curves)]))
-    curves, side = (
-        [draw(chart, runs=names) for chart in charts] for charts in curve_figures(material.curves)
+    curves, side, figures = (
+        _drawn(charts, names) for charts in (*curve_figures(material.curves), material.figures)
     )
     warnings = []
     if scores.repeated:
@@ -99,7 +99,6 @@ def _page(material: Material, scores: Scores, options: ReportOptions) -> dict[st
         )
     own = [*([first] if first else []), *result_tables(scores, source)]
     beside = _compared(material, scores, options)
-    figures = [draw(found, runs=names) for found in material.figures]
     viewers = [Viewer(title, pairs, most=options.sentences) for title, pairs in material.alignments]
     everything, runs = _results_table(material), _runs_table(material)
     parts = [
@@ -114,6 +113,15 @@ def _page(material: Material, scores: Scores, options: ReportOptions) -> dict[st
         "own": own, "beside": beside, "figures": figures, "curves": curves, "side": side, "viewers": viewers,
         "everything": everything, "runs": runs,
     }  # fmt: skip
+
+
+def _drawn(figures: Sequence[Figure], runs: Sequence[str]) -> list[Any]:
+    """The figures with their charts; most reports have none, and then the library need not be loaded."""
+    if not figures:
+        return []
+    from isoglot.report.charts import draw  # noqa: PLC0415
+
+    return [draw(figure, runs=runs) for figure in figures]
 
 
 def _html(page: dict[str, Any]) -> str:

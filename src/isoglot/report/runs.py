@@ -11,7 +11,7 @@ from isoglot.errors import ConfigurationError, InputError
 from isoglot.report.curves import Curve, read_curves
 from isoglot.report.figure_files import Figure, read_figure
 from isoglot.report.scores import Combination, row_labels, run_label
-from isoglot.report.viewer import Sentence, read_alignments
+from isoglot.report.viewer import AlignedPair, read_alignments
 from isoglot.results import Cell, Result
 from isoglot.runs.files import read_json
 
@@ -41,7 +41,7 @@ class Material:
     infos: dict[str, RunInfo] = field(default_factory=dict)
     curves: list[Curve] = field(default_factory=list)
     figures: list[Figure] = field(default_factory=list)
-    alignments: list[tuple[str, list[Sentence]]] = field(default_factory=list)
+    alignments: list[tuple[str, list[AlignedPair]]] = field(default_factory=list)
 
 
 def gather(
@@ -77,11 +77,7 @@ def gather(
     if names:
         _rename(material, names)
         records = [{**r, "name": names.get(str(r.get("name")), r.get("name"))} for r in records]
-    material.infos = _infos(material.rows, records)
-    for combination in combinations:
-        members = [material.infos[run] for run in combination.models.values() if run in material.infos]
-        if members:
-            material.infos[combination.name] = _joined(combination.name, members)
+    material.infos = _infos(material.rows, records, combinations)
     return material
 
 
@@ -113,7 +109,7 @@ def _rename(material: Material, names: Mapping[str, str]) -> None:
 
 def _search(root: Path, material: Material, records: list[Mapping[str, Any]]) -> bool:
     """Take up curves, figures and the records of runs below a folder; whether there is anything to show."""
-    curves, figures, alignments = list[Curve](), list[Figure](), list[tuple[str, list[Sentence]]]()
+    curves, figures, alignments = list[Curve](), list[Figure](), list[tuple[str, list[AlignedPair]]]()
     states = [path.parent for path in root.rglob("trainer_state.json")]
     trained = {folder.parent if folder.name.startswith("checkpoint-") else folder for folder in states}
     for folder in sorted({path.parent for path in root.rglob("run.json")} | trained):
@@ -145,24 +141,36 @@ def _seeds_of_one(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return first == second and bool(one.get("values"))
 
 
-def _infos(rows: Sequence[Result], records: Sequence[Mapping[str, Any]]) -> dict[str, RunInfo]:
+def _infos(
+    rows: Sequence[Result], records: Sequence[Mapping[str, Any]], combinations: Sequence[Combination]
+) -> dict[str, RunInfo]:
+    """What is known of each run, and of those that are shown as one together."""
     by_hash = {r["recipe_hash"]: r for r in records if r.get("recipe_hash")}
     by_name = {r["name"]: r for r in records if r.get("name")}
     grouped: dict[str, list[Result]] = {}
     for row, label in zip(rows, row_labels(rows), strict=True):
         grouped.setdefault(label, []).append(row)
+    runs = {label: [label] for label in grouped}
+    for combination in combinations:
+        runs[combination.name] = [run for run in dict.fromkeys(combination.models.values()) if run in grouped]
+
+    def record_of(run: str) -> Mapping[str, Any]:
+        found = (by_hash[row.recipe_hash] for row in grouped[run] if row.recipe_hash in by_hash)
+        return next(found, by_name.get(run_label(grouped[run][0]), {}))
+
     infos = {}
-    for label, own in grouped.items():
-        hashes = list(dict.fromkeys(row.recipe_hash for row in own if row.recipe_hash))
-        record = next((by_hash[h] for h in hashes if h in by_hash), by_name.get(run_label(own[0]), {}))
-        infos[label] = RunInfo(
-            name=label,
-            encoder=_encoder(record),
-            folder=str(record.get("folder", "")),
+    for name, members in ((name, members) for name, members in runs.items() if members):
+        own = [row for member in members for row in grouped[member]]
+        told = [record_of(member) for member in members]
+        encoders = dict.fromkeys(map(_encoder, told))
+        infos[name] = RunInfo(
+            name=name,
+            encoder=next(iter(encoders)) if len(encoders) == 1 else "",
+            folder=", ".join(dict.fromkeys(str(record["folder"]) for record in told if record.get("folder"))),
             seeds=tuple(sorted({row.seed for row in own if row.seed is not None})),
-            recipe_hash=", ".join(hashes),
+            recipe_hash=", ".join(dict.fromkeys(row.recipe_hash for row in own if row.recipe_hash)),
             checkpoint_hashes=tuple(dict.fromkeys(row.checkpoint_hash for row in own if row.checkpoint_hash)),
-            versions=record.get("versions", {}),
+            versions=told[0].get("versions", {}),
             examples=len(own),
         )
     return infos
@@ -180,17 +188,3 @@ def _encoder(record: Mapping[str, Any]) -> str:
         f"{model[k]} {w}" for k, w in (("num_hidden_layers", "layers"), ("hidden_size", "wide")) if k in model
     )
     return f"{model['architecture']} from scratch" + (f" ({size})" if size else "")
-
-
-def _joined(name: str, members: Sequence[RunInfo]) -> RunInfo:
-    encoders = dict.fromkeys(info.encoder for info in members)
-    return RunInfo(
-        name=name,
-        encoder=next(iter(encoders)) if len(encoders) == 1 else "",
-        folder=", ".join(dict.fromkeys(info.folder for info in members if info.folder)),
-        seeds=tuple(sorted({seed for info in members for seed in info.seeds})),
-        recipe_hash=", ".join(dict.fromkeys(info.recipe_hash for info in members if info.recipe_hash)),
-        checkpoint_hashes=tuple(h for info in members for h in info.checkpoint_hashes),
-        versions=members[0].versions,
-        examples=sum(info.examples for info in members),
-    )

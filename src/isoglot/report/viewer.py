@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, Self
 
@@ -80,13 +80,19 @@ class AlignedPair(BaseModel):
                 )
         return self
 
-
-@dataclass(frozen=True)
-class Sentence:
-    """A pair with each link's class."""
-
-    pair: AlignedPair
-    classes: dict[tuple[int, int], LinkClass]  # link -> class; missed sure links are among them
+    @cached_property
+    def classes(self) -> dict[tuple[int, int], LinkClass]:
+        """Class of each link; missed sure ones are among them."""
+        links, sure, possible = set(self.links), set(self.sure or ()), set(self.possible or ())
+        if self.sure is None and self.possible is None:
+            return dict.fromkeys(sorted(links), "plain")
+        classes: dict[tuple[int, int], LinkClass] = {}
+        for link in sorted(links | sure):
+            if link not in links:
+                classes[link] = "missed"
+            else:
+                classes[link] = "sure" if link in sure else "possible" if link in possible else "error"
+        return classes
 
     @property
     def errors(self) -> int:
@@ -102,35 +108,20 @@ class Quality(NamedTuple):
     aer: float  # 1 − (|A∩S| + |A∩P|) / (|A| + |S|)
 
 
-def read_alignments(path: str | Path) -> list[Sentence]:
+def read_alignments(path: str | Path) -> list[AlignedPair]:
     """The pairs of a file."""
-    pairs = read_records(Path(path), AlignedPair, what="sentence pair", wrong="no aligned pair")
-    return [Sentence(pair, _classes(pair)) for pair in pairs]
+    return read_records(Path(path), AlignedPair, what="sentence pair", wrong="no aligned pair")
 
 
-def quality(sentences: Sequence[Sentence]) -> Quality | None:
+def quality(pairs: Sequence[AlignedPair]) -> Quality | None:
     """Scores over the pairs that have gold links; ``None`` where none has or nothing could be counted."""
-    kinds = Counter(kind for sentence in sentences for kind in sentence.classes.values())
-    sure, possible = kinds["sure"], kinds["possible"]
-    found, gold = sure + possible + kinds["error"], sure + kinds["missed"]
-    if not found or not gold:
+    kinds = Counter(kind for pair in pairs for kind in pair.classes.values())
+    right, sure = kinds["sure"] + kinds["possible"], kinds["sure"] + kinds["missed"]
+    found = right + kinds["error"]
+    if not found or not sure:
         return None
-    aer = 1 - (sure + sure + possible) / (found + gold)
-    return Quality(100 * (sure + possible) / found, 100 * sure / gold, 100 * aer)
-
-
-def _classes(pair: AlignedPair) -> dict[tuple[int, int], LinkClass]:
-    links = set(pair.links)
-    if pair.sure is None and pair.possible is None:
-        return dict.fromkeys(sorted(links), "plain")
-    sure, possible = set(pair.sure or ()), set(pair.possible or ())
-    classes: dict[tuple[int, int], LinkClass] = {}
-    for link in sorted(links | sure):
-        if link not in links:
-            classes[link] = "missed"
-        else:
-            classes[link] = "sure" if link in sure else "possible" if link in possible else "error"
-    return classes
+    aer = 1 - (kinds["sure"] + right) / (found + sure)
+    return Quality(100 * right / found, 100 * kinds["sure"] / sure, 100 * aer)
 
 
 class Word(NamedTuple):
@@ -154,55 +145,47 @@ class Side(NamedTuple):
 class Viewer:
     """What the page shows of one file: of more than ``most`` pairs so many, evenly spread."""
 
-    def __init__(self, title: str, sentences: Sequence[Sentence], *, most: int) -> None:
-        self.title, self.sentences = title, sentences
-        step = max(1.0, len(sentences) / most)
-        self.shown = [sentences[int(i * step)] for i in range(min(most, len(sentences)))]
+    def __init__(self, title: str, pairs: Sequence[AlignedPair], *, most: int) -> None:
+        self.title, self.pairs = title, pairs
+        step = max(1.0, len(pairs) / most)
+        self.shown = [pairs[int(i * step)] for i in range(min(most, len(pairs)))]
 
     @property
     def keys(self) -> list[tuple[LinkClass, str, str]]:
         """Class, sign and meaning of the links shown."""
-        there = {kind for sentence in self.shown for kind in sentence.classes.values()}
+        there = {kind for pair in self.shown for kind in pair.classes.values()}
         return [(kind, *KEYS[kind]) for kind in KEYS if kind in there]
-
-    @property
-    def has_errors(self) -> bool:
-        """Whether there is any link to filter by."""
-        return any(sentence.errors for sentence in self.shown)
 
     @property
     def summary(self) -> str:
         """How many pairs, and their scores against gold links; over all of the file."""
-        count = f"{len(self.sentences):,} pair{'s' * (len(self.sentences) != 1)}"
-        if len(self.shown) < len(self.sentences):
+        count = f"{len(self.pairs):,} pair{'s' * (len(self.pairs) != 1)}"
+        if len(self.shown) < len(self.pairs):
             count += f", {len(self.shown)} of them shown"
-        found = quality(self.sentences)
+        found = quality(self.pairs)
         if found is None:
             return f"{count}."
-        scores = (
-            f"precision {figure(found.precision)}, recall {figure(found.recall)}, AER {figure(found.aer)}"
-        )
-        return f"{count}; over all pairs {scores} (percent)."
+        precision, recall, aer = map(figure, found)
+        return f"{count}; over all pairs precision {precision}, recall {recall}, AER {aer} (percent)."
 
-    def sides(self, sentence: Sentence) -> list[Side]:
+    def sides(self, pair: AlignedPair) -> list[Side]:
         """Source and target of a pair."""
-        pair = sentence.pair
-        turned = {(j, i): kind for (i, j), kind in sentence.classes.items()}
+        turned = {(j, i): kind for (i, j), kind in pair.classes.items()}
         return [
-            _side("source", pair.src, pair.tgt, pair.src_language, sentence.classes),
+            _side("source", pair.src, pair.tgt, pair.src_language, pair.classes),
             _side("target", pair.tgt, pair.src, pair.tgt_language, turned),
         ]
 
 
-def alignment_table(title: str, sentences: Sequence[Sentence]) -> Table:
+def alignment_table(title: str, pairs: Sequence[AlignedPair]) -> Table:
     """All links of a file as a table, for export."""
     columns = [Column(name) for name in ("source position", "target position", "source", "target", "class")]
     table = Table(slug(["links", title]), f"Links: {title}", "Positions count from 0.", "pair", columns)
-    for number, sentence in enumerate(sentences, 1):
-        for (i, j), kind in sentence.classes.items():
-            words = (TableCell(sentence.pair.src[i]), TableCell(sentence.pair.tgt[j]))
+    for number, pair in enumerate(pairs, 1):
+        for (i, j), kind in pair.classes.items():
+            words = (TableCell(pair.src[i]), TableCell(pair.tgt[j]))
             cells = (TableCell(str(i), float(i)), TableCell(str(j), float(j)), *words, TableCell(kind))
-            table.rows.append(Row(str(sentence.pair.id or number), cells, "plain"))
+            table.rows.append(Row(str(pair.id or number), cells, "plain"))
     return table
 
 
@@ -220,12 +203,9 @@ def _side(
         label = "; ".join(f"{others[j]} ({KEYS[kind][1]})" for j, kind in found) or "no link"
         coded = " ".join(f"{j}:{kind}" for j, kind in found)
         shown.append(Word(word, coded, next((k for k in _WORST_FIRST if k in kinds), ""), f"{word}: {label}"))
-    return Side(name, shown, language, _direction(language, words))
-
-
-def _direction(language: str, words: Sequence[str]) -> str:
-    """Of the language, or of the first strong letter: ``dir=auto`` would not look into buttons."""
     if language:
-        return direction(language)
-    kinds = (unicodedata.bidirectional(letter) for letter in "".join(words))
-    return "rtl" if next((kind for kind in kinds if kind in ("L", "R", "AL")), "L") != "L" else "ltr"
+        return Side(name, shown, language, direction(language))
+    # of the first strong letter: ``dir=auto`` would not look into buttons
+    strong = (unicodedata.bidirectional(letter) for letter in "".join(words))
+    first = next((kind for kind in strong if kind in ("L", "R", "AL")), "L")
+    return Side(name, shown, "", "ltr" if first == "L" else "rtl")

@@ -245,7 +245,6 @@ class _Ray:
 
 def _do(root: str, call: Call, *needed: Mapping[str, Any], report: Reporter | None = None) -> dict[str, Any]:
     """One call, its mistakes as a text; what it needs is done, as the results handed over show."""
-    del needed
     try:
         return Store(Path(root)).do(call, report or Silent())
     except IsoglotError as error:

@@ -72,12 +72,21 @@ class Engine:
         self._cumulated, self._starts = self._table()
 
     def _table(self) -> tuple[npt.NDArray[np.float64], Ints]:
-        """All cumulated weights in one increasing array: row (pool, theme) holds values from its number upwards."""
+        """All cumulated weights in one increasing array: row (pool, theme) holds values from its number upwards.
+
+        Weights are Zipf-Mandelbrot's, ``(rank + 2.7) ** -1.05``, times ``_BOOST`` for the theme's own words.
+        """
         parts: list[npt.NDArray[np.float64]] = []
         starts, at = [], 0
-        for pool in self.lexicon.pools.values():
+        for pool in self.lexicon.values():
+            frequency = np.power(np.arange(len(pool), dtype=np.float64) + 2.7, -1.05)
             for topic in (None, *TOPICS):
-                cdf = np.cumsum(pool.weights(topic, boost=_BOOST))
+                weights = (
+                    frequency
+                    if topic is None
+                    else frequency * np.where([lex.topic == topic for lex in pool], _BOOST, 1.0)
+                )
+                cdf = np.cumsum(weights / weights.sum())
                 cdf[-1] = 1.0
                 parts.append(cdf + len(parts))
                 starts.append(at)

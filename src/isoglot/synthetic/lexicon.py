@@ -7,11 +7,10 @@ thousand words of them.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from importlib import resources
 
 import numpy as np
-import numpy.typing as npt
 
 from isoglot.seeding import seed_for
 from isoglot.synthetic.morphology import (
@@ -37,7 +36,6 @@ MASS = {"noun.mass", "noun.material"}
 """Nouns without a plural."""
 
 SURNAMES, TOWNS = 420, 420
-_SHIFT = 2.7
 _UNPRODUCTIVE = {"unknown", "awake", "asleep", "shy", "tall", "bald", "hostile", "single", "married", "rich", "poor",
                  "old", "young", "ill", "busy", "elderly", "famous", "tired", "bored", "worried", "excited", "talented",
                  "popular", "lonely", "hardworking"}  # fmt: skip
@@ -53,34 +51,8 @@ class Lexeme:
     """Place in its section of the lexicon file, common words first."""
 
 
-@dataclass(frozen=True)
-class Pool:
-    """Lexemes of one kind, most frequent first."""
-
-    name: str
-    lexemes: tuple[Lexeme, ...]
-
-    def weights(self, topic: str | None, *, boost: float) -> npt.NDArray[np.float64]:
-        """Zipf-Mandelbrot weights, ``(rank + 2.7) ** -1.05``, times ``boost`` for the theme's own words."""
-        weights = np.power(np.arange(len(self.lexemes), dtype=np.float64) + _SHIFT, -1.05)
-        if topic is not None:
-            weights = weights * np.where([lex.topic == topic for lex in self.lexemes], boost, 1.0)
-        weights /= weights.sum()
-        return weights
-
-
-@dataclass
-class Lexicon:
-    """All pools of a world."""
-
-    pools: dict[str, Pool] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return sum(len(p.lexemes) for p in self.pools.values())
-
-    def words(self) -> set[str]:
-        """Every form of every lexeme."""
-        return {f for p in self.pools.values() for lex in p.lexemes for f in lex.forms.values()}
+Lexicon = dict[str, list[Lexeme]]
+"""Pools by name, of each the most frequent lexemes first."""
 
 
 def build_lexicon(seed: int, *, size: int | None = None) -> Lexicon:
@@ -93,7 +65,7 @@ def build_lexicon(seed: int, *, size: int | None = None) -> Lexicon:
     raw = _raw_pools(seed)
     total = sum(len(v) for name, v in raw.items() if name not in SPARE)
     share = 1.0 if size is None else min(1.0, size / total)
-    lexicon = Lexicon()
+    lexicon: Lexicon = {}
     for name, lexemes in raw.items():
         rng = np.random.default_rng(seed_for(seed, "lexicon", name))
         jitter = np.log1p([lex.rank for lex in lexemes]) + 0.6 * rng.standard_normal(len(lexemes))
@@ -101,33 +73,28 @@ def build_lexicon(seed: int, *, size: int | None = None) -> Lexicon:
         if name not in SPARE:
             ordered = ordered[: max(10, round(share * len(ordered)))]
         loose = rng.integers(len(TOPICS), size=len(ordered))
-        ordered = [
+        lexicon[name] = [
             lex if lex.topic else replace(lex, topic=TOPICS[loose[i]]) for i, lex in enumerate(ordered)
         ]
-        lexicon.pools[name] = Pool(name, tuple(ordered))
     return lexicon
 
 
 def _sections() -> Iterator[tuple[str, dict[str, str], list[str]]]:
     text = resources.files("isoglot.synthetic").joinpath("lexicon.txt").read_text(encoding="utf-8")
-    name, options, words = "", dict[str, str](), list[str]()
-    for line in text.splitlines():
-        if line.startswith("@"):
-            if name:
-                yield name, options, words
-            first, *rest = line[1:].split()
-            name, options, words = first, dict(part.split("=", 1) for part in rest), []
-        elif line and not line.startswith("#"):
-            words += line.split()
-    yield name, options, words
+    for section in text.split("\n@")[1:]:
+        heading, *lines = section.splitlines()
+        name, *options = heading.split()
+        words = [word for line in lines if not line.startswith("#") for word in line.split()]
+        yield name, dict(part.split("=", 1) for part in options), words
 
 
-def _raw_pools(seed: int) -> dict[str, list[Lexeme]]:
-    pools: dict[str, list[Lexeme]] = {}
+def _raw_pools(seed: int) -> Lexicon:
+    pools: Lexicon = {}
     names: dict[str, list[str]] = {}
     for name, options, words in _sections():
         if name == "compound":
-            entries = [_compound(w, options["head"]) for w in words if not w.endswith("-")]
+            heads = options["head"].split("/")
+            entries = ["/".join(w + head for head in heads) for w in words if not w.endswith("-")]
             _add(pools, options["pool"], _nouns(entries, options))
         elif name.startswith("noun."):
             _add(pools, name, _nouns(words, options, mass=name in MASS))
@@ -145,7 +112,7 @@ def _raw_pools(seed: int) -> dict[str, list[Lexeme]]:
     return pools
 
 
-def _add(pools: dict[str, list[Lexeme]], name: str, lexemes: list[Lexeme]) -> None:
+def _add(pools: Lexicon, name: str, lexemes: list[Lexeme]) -> None:
     """Append to a pool, leaving out words that it has."""
     pool = pools.setdefault(name, [])
     known = {next(iter(lex.forms.values())) for lex in pool}
@@ -154,10 +121,6 @@ def _add(pools: dict[str, list[Lexeme]], name: str, lexemes: list[Lexeme]) -> No
         if word not in known:
             known.add(word)
             pool.append(replace(lexeme, rank=rank))
-
-
-def _compound(word: str, head: str) -> str:
-    return "/".join(word + part for part in head.split("/"))
 
 
 def _nouns(words: list[str], options: dict[str, str], *, mass: bool = False) -> list[Lexeme]:
@@ -171,26 +134,20 @@ def _nouns(words: list[str], options: dict[str, str], *, mass: bool = False) -> 
     return found
 
 
-def _adjective(word: str, opposite: str, *, graded: bool) -> Lexeme:
-    forms = {"pos": word, "ant.pos": opposite} if opposite else {"pos": word}
-    if graded:
-        forms |= {"cmp": comparative(word), "sup": superlative(word), "ant.cmp": comparative(opposite)}
-    return Lexeme(forms)
-
-
 def _adjectives(words: list[str], options: dict[str, str]) -> list[Lexeme]:
     """Lexemes of ``word`` or of ``word=antonym``; graded classes compare with -er and -est."""
     found = []
-    for entry in words:
-        left, _, right = entry.partition("=")
-        graded = "graded" in options
-        found.append(_adjective(left, right, graded=graded))
-        if right:
-            found.append(_adjective(right, left, graded=graded))
+    for left, _, right in (entry.partition("=") for entry in words):
+        for word, opposite in ((left, right), (right, left)) if right else ((left, ""),):
+            forms = {"pos": word, "ant.pos": opposite} if opposite else {"pos": word}
+            if "graded" in options:
+                forms |= {"cmp": comparative(word), "sup": superlative(word)}
+                forms["ant.cmp"] = comparative(opposite)
+            found.append(Lexeme(forms))
     return found
 
 
-def _derive(pools: dict[str, list[Lexeme]]) -> None:
+def _derive(pools: Lexicon) -> None:
     """Adverbs in -ly, nouns in -ness and verbs in re-, from the stems."""
     words = [lex.forms["pos"] for source in ("adj.human", "adj.person") for lex in pools[source]]
     words = [w for w in words if w not in _UNPRODUCTIVE and not w.endswith("ly")]
@@ -207,7 +164,7 @@ def _derive(pools: dict[str, list[Lexeme]]) -> None:
     _add(pools, "verb.handle", [Lexeme(inflect_verb(w)) for w in entries])
 
 
-def _names(pools: dict[str, list[Lexeme]], names: dict[str, list[str]], seed: int) -> None:
+def _names(pools: Lexicon, names: dict[str, list[str]], seed: int) -> None:
     """Surnames and towns are composed of the same parts, so that a name alone does not give its type away."""
     rng = np.random.default_rng(seed_for(seed, "names"))
     heads, tails = names.pop("name.part.head"), names.pop("name.part.tail")
@@ -238,7 +195,7 @@ def number_word(value: int) -> str:
     return _TENS[value // 10] + (f"-{_UNITS[value % 10]}" if value % 10 else "")
 
 
-def _numbers(pools: dict[str, list[Lexeme]]) -> None:
+def _numbers(pools: Lexicon) -> None:
     """Digits, years, and pairs ``low < high`` at least two apart (so that "more than" and "at least" never meet)."""
     _add(pools, "number.digits", [Lexeme({"form": str(n)}) for n in (*range(13, 100), *range(100, 1000, 50))])
     _add(pools, "number.year", [Lexeme({"form": str(n)}) for n in range(2020, 1890, -1)])

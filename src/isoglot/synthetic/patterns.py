@@ -68,13 +68,13 @@ class Vocabulary:
         self._ids: dict[str, int] = {}
         self._capital: list[int] = []
         self._cache: Arrays | None = None
-        self.pools = list(lexicon.pools)
+        self.pools = list(lexicon)
         self.base: dict[tuple[str, str], int] = {}
         flat: list[int] = []
-        for name, pool in lexicon.pools.items():
-            for form in pool.lexemes[0].forms:
+        for name, pool in lexicon.items():
+            for form in pool[0].forms:
                 self.base[name, form] = len(flat)
-                flat += [self.number(lex.forms[form]) for lex in pool.lexemes]
+                flat += [self.number(lex.forms[form]) for lex in pool]
         self.flat: Ints = np.array(flat)
         self.a, self.an = self.number("a"), self.number("an")
 

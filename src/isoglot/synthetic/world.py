@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -24,10 +23,7 @@ from isoglot.synthetic.stories import story_patterns
 
 _PATTERNS = 6000
 _STORIES = 1500
-_TREES = {
-    "text": "_sentences", "pos": "_sentences", "ner": "_named", "nli": "_inferences", "paws": "_wordings",
-    "qa": "_stories",
-}  # fmt: skip
+_KINDS = ("text", "pos", "ner", "nli", "paws", "qa")
 _TREEBANK = Features({**TREEBANK, "entities": List(Value("string")), "text": Value("string")})
 
 
@@ -51,6 +47,7 @@ class World:
         self.seed = seed
         self.lexicon: Lexicon = build_lexicon(seed, size=size)
         self.engine = Engine(self.lexicon, seed)
+        self._compiled: dict[str, Compiled] = {}
 
     def text(self, n: int, *, split: str = "train") -> Dataset:
         """Plain text (TEXT), punctuation attached."""
@@ -64,9 +61,9 @@ class World:
         ``of``: whose sentences, in their order: those of :meth:`text`, :meth:`pos` or :meth:`ner`, one a row, or of
         :meth:`nli` and :meth:`paws` (two a row) or :meth:`qa` (the story's, then the question).
         """
-        if of not in _TREES:
-            raise ConfigurationError(f"trees of {of!r} asked for; there are those of {', '.join(_TREES)}")
-        rows, compiled = self._rows(of, n, split), getattr(self, _TREES[of])
+        if of not in _KINDS:
+            raise ConfigurationError(f"trees of {of!r} asked for; there are those of {', '.join(_KINDS)}")
+        rows, compiled = self._rows(of, n, split), self._patterns(of)
         sentences, tokens = rows.sentence_offsets, rows.tokens.values
         columns = {
             "words": _lists(sentences, self.engine.vocabulary.strings, rows.ids.values),
@@ -80,11 +77,11 @@ class World:
 
     def pos(self, n: int, *, split: str = "train") -> Dataset:
         """Words with universal part-of-speech tags (TAGGED)."""
-        return self._tagged("pos", self._sentences.upos, n, split)
+        return self._tagged("pos", self._patterns("pos").upos, n, split)
 
     def ner(self, n: int, *, split: str = "train") -> Dataset:
         """Words with IOB2 tags of PER, ORG and LOC (TAGGED); about one sentence in eight has no name."""
-        return self._tagged("ner", self._named.entities, n, split)
+        return self._tagged("ner", self._patterns("ner").entities, n, split)
 
     def nli(self, n: int, *, split: str = "train") -> Dataset:
         """Premise and hypothesis (PAIR); the label, entailment, neutral or contradiction, follows from the meanings.
@@ -92,11 +89,11 @@ class World:
         Quantifiers, hypernyms, modifiers, negation, voice, swapped roles, comparisons, counts, *and* and *or*, reports,
         opposites, before and after. Weights make labels equally frequent and independent of any single word.
         """
-        return self._pairs("nli", self._inferences, n, split)
+        return self._pairs("nli", n, split)
 
     def paws(self, n: int, *, split: str = "train") -> Dataset:
         """Two wordings with nearly the same words (PAIR): ``"1"`` if they mean the same, else ``"0"``."""
-        return self._pairs("paws", self._wordings, n, split)
+        return self._pairs("paws", n, split)
 
     def qa(self, n: int, *, split: str = "train") -> Dataset:
         """Stories with a question and the answer's span (SPAN), among distractors of the same type.
@@ -107,7 +104,7 @@ class World:
         sentences = self._texts(rows, rows.sentence_offsets)
         at = rows.sentences.offsets.tolist()
         contexts = [" ".join(sentences[a : b - 1]) for a, b in pairwise(at)]
-        spans = np.array([p.answer for p in self._stories.patterns])[rows.pattern]
+        spans = np.array([p.answer for p in self._patterns("qa").patterns])[rows.pattern]
         answers = [
             {"text": [context[a:b]], "start": [a]}
             for context, a, b in zip(contexts, *self._characters(rows, spans), strict=True)
@@ -120,32 +117,23 @@ class World:
         }
         return _dataset(columns, SPAN, n)
 
-    @cached_property
-    def _sentences(self) -> Compiled:
-        patterns = sample_patterns(_PATTERNS, seed_for(self.seed, "grammar"))
-        return Compiled(patterns, self.engine.vocabulary)
-
-    @cached_property
-    def _named(self) -> Compiled:
-        """Sentence patterns of which most have a name."""
-
-        def weight(pattern: Pattern) -> float:
-            return 1.0 if any(t.entity != "O" for t in pattern.sentences[0]) else 0.25
-
-        patterns = [replace(p, weight=weight(p)) for p in self._sentences.patterns]
-        return Compiled(patterns, self.engine.vocabulary)
-
-    @cached_property
-    def _inferences(self) -> Compiled:
-        return Compiled(inference_patterns(), self.engine.vocabulary)
-
-    @cached_property
-    def _wordings(self) -> Compiled:
-        return Compiled(wording_patterns(), self.engine.vocabulary)
-
-    @cached_property
-    def _stories(self) -> Compiled:
-        return Compiled(story_patterns(_STORIES, seed_for(self.seed, "stories")), self.engine.vocabulary)
+    def _patterns(self, kind: str) -> Compiled:
+        """The patterns of a data set, made when they are first needed."""
+        kind = "text" if kind == "pos" else kind
+        if kind in self._compiled:
+            return self._compiled[kind]
+        patterns: Sequence[Pattern]
+        if kind == "text":
+            patterns = sample_patterns(_PATTERNS, seed_for(self.seed, "grammar"))
+        elif kind == "ner":  # most have a name
+            plain = self._patterns("text").patterns
+            named = [any(token.entity != "O" for token in p.sentences[0]) for p in plain]
+            patterns = [replace(p, weight=1.0 if n else 0.25) for p, n in zip(plain, named, strict=True)]
+        elif kind == "qa":
+            patterns = story_patterns(_STORIES, seed_for(self.seed, "stories"))
+        else:
+            patterns = inference_patterns() if kind == "nli" else wording_patterns()
+        return self._compiled.setdefault(kind, Compiled(patterns, self.engine.vocabulary))
 
     def _rows(self, kind: str, n: int, split: str) -> WorldRows:
         """The rows of a data set, before their words are joined."""
@@ -155,7 +143,7 @@ class World:
             raise ConfigurationError(
                 f"split {split!r} given; needed is one of {', '.join(SPLITS)}; use split='train'"
             )
-        return self.engine.rows(kind, getattr(self, _TREES[kind]), split, n, whole=kind == "qa")
+        return self.engine.rows(kind, self._patterns(kind), split, n, whole=kind == "qa")
 
     def _tagged(self, kind: str, tags: list[str], n: int, split: str) -> Dataset:
         rows = self._rows(kind, n, split)
@@ -163,10 +151,10 @@ class World:
         columns = {"words": words, "tags": _lists(rows.tokens.offsets, tags, rows.tokens.values)}
         return _dataset(columns, TAGGED, n)
 
-    def _pairs(self, kind: str, compiled: Compiled, n: int, split: str) -> Dataset:
-        rows = self._rows(kind, n, split)
+    def _pairs(self, kind: str, n: int, split: str) -> Dataset:
+        rows, patterns = self._rows(kind, n, split), self._patterns(kind).patterns
         sentences = self._texts(rows, rows.sentence_offsets)
-        labels = [compiled.patterns[i].label for i in rows.pattern.tolist()]
+        labels = [patterns[i].label for i in rows.pattern.tolist()]
         return _dataset({"first": sentences[::2], "second": sentences[1::2], "label": labels}, PAIR, n)
 
     def _texts(self, rows: WorldRows, offsets: Ints) -> list[str]:

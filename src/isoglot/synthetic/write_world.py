@@ -91,12 +91,10 @@ def write_world(
 
 
 def _plain(rows: Dataset, split: str) -> Iterator[str]:
-    del split
     return (f"{line}\n" for line in rows["text"])
 
 
 def _conllu(rows: Dataset, split: str) -> Iterator[str]:
-    del split
     for number, row in enumerate(rows, 1):
         yield f"# sent_id = {number}\n# text = {row['text']}\n"
         columns = (row["words"], row["upos"], row["heads"], row["deprels"], row["entities"])
@@ -107,7 +105,6 @@ def _conllu(rows: Dataset, split: str) -> Iterator[str]:
 
 
 def _panx(rows: Dataset, split: str) -> Iterator[str]:
-    del split
     for row in rows:
         for word, tag in zip(row["words"], row["tags"], strict=True):
             yield f"{LANGUAGE}:{word}\t{tag}\n"
@@ -121,14 +118,12 @@ def _xnli(rows: Dataset, split: str) -> Iterator[str]:
 
 
 def _paws(rows: Dataset, split: str) -> Iterator[str]:
-    del split
     yield "id\tsentence1\tsentence2\tlabel\n"
     for number, row in enumerate(rows, 1):
         yield f"{number}\t{row['first']}\t{row['second']}\t{row['label']}\n"
 
 
 def _squad(rows: Dataset, split: str) -> Iterator[str]:
-    del split
     articles = []
     for row in rows:
         answers = zip(row["answers"]["text"], row["answers"]["start"], strict=True)
