@@ -214,19 +214,18 @@ def _unknown(words, others):
 
 @compiled
 def expectations(given, generated, table, model, options, counts, null_counts, found):
-    """E-step: adds up expected counts; returns the feature's sum and the log-likelihood.
+    """E-step: adds up expected counts; returns the feature's sum.
 
     ``found`` keeps slots from one call to the next, those of as many sentences as it has room for; −1 at first.
     """
-    feature = likelihood = part = part_likelihood = 0.0
+    feature = part = 0.0
     buffer, room, used = 0, _room(), 0
     for s in filled(given, generated, 0, len(given[1]) - 1):
         _, _, words, others = sides_of(given, generated, s)
         if s // _BUFFER != buffer:
             buffer = s // _BUFFER
             feature += part
-            likelihood += part_likelihood
-            part = part_likelihood = 0.0
+            part = 0.0
         n, m = len(words), len(others)
         prior, features = _positions(n, m, model[2], options, room)
         if used + n * m <= len(found):
@@ -235,7 +234,6 @@ def expectations(given, generated, table, model, options, counts, null_counts, f
         else:
             slots = _unknown(words, others)
         joint, silent, total = _joint(words, others, table, model, options, prior, slots)
-        own = 0.0
         for j in range(m):
             whole = total[j]
             if options[1]:
@@ -244,9 +242,7 @@ def expectations(given, generated, table, model, options, counts, null_counts, f
                 p = joint[i, j] / whole
                 counts[slots[i, j]] += p
                 part += features[i, j] * p
-            own += math.log(whole)
-        part_likelihood += own
-    return feature + part, likelihood + part_likelihood
+    return feature + part
 
 
 @compiled

@@ -131,7 +131,6 @@ class HmmDirection:
     frequency: Doubles  # occurrences of each generated word. Shape: (generated vocabulary)
     jumps: Jumps  # jump weights
     options: HmmOptions  # priors
-    log_likelihood: tuple[float, ...] = ()  # of the training text, natural logarithm, one value per iteration
 
     def probabilities(self, given: Words, generated: Words) -> Doubles:
         """p(generated | given) of pairs of known words."""
@@ -187,7 +186,6 @@ class HmmDirection:
             "frequency": self.frequency,
             "jump_width": self.jumps.width,
             "jump_start": self.jumps.start,
-            "log_likelihood": np.array(self.log_likelihood),
         }
 
     @classmethod
@@ -203,10 +201,7 @@ class HmmDirection:
         counts = np.zeros(len(table.key))
         counts[table.slots(*pairs)] = arrays["counts"]
         jumps = Jumps(arrays["jump_width"], arrays["jump_start"], options.null_probability)
-        likelihoods = tuple(arrays["log_likelihood"].tolist())
-        return cls(
-            words, table, counts, arrays["null_counts"], arrays["frequency"], jumps, options, likelihoods
-        )
+        return cls(words, table, counts, arrays["null_counts"], arrays["frequency"], jumps, options)
 
 
 def sums(index: npt.NDArray[np.integer], weights: npt.NDArray[Any], size: int) -> Doubles:

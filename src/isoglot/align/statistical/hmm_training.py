@@ -59,7 +59,6 @@ class _State:
         )  # what each token contributed to null's counts
         self.counts = self.null_counts = _NONE
         self.compiled: tuple[Any, ...] = (*(_NONE,) * 6, (0.0,) * 4)
-        self.likelihoods: tuple[float, ...] = ()
 
     def update(self, slots: Ints, counts: Doubles, moved: Doubles, started: Doubles) -> None:
         """M-step."""
@@ -87,8 +86,7 @@ class _State:
         counts = np.zeros(len(table.key))
         counts[table.slots(*self.words)] = self.counts[slots]
         words = self.given.words, self.generated.words
-        learned = counts, self.null_counts, self.frequency, self.jumps
-        return HmmDirection(words, table, *learned, self.options, self.likelihoods)
+        return HmmDirection(words, table, counts, self.null_counts, self.frequency, self.jumps, self.options)
 
 
 class _Training:
@@ -127,15 +125,15 @@ class _Training:
         jumps = tuple(state.jumps.compiled for state in self.states)
         own = self.entries, self.own, tuple(state.own_null for state in self.states)
 
-        def visit(part: tuple[int, int]) -> tuple[Any, Any]:
+        def visit(part: tuple[int, int]) -> tuple[Any, ...]:
             jumped = [(np.zeros(2 * _LONGEST_JUMP + 1), np.zeros(_LONGEST_JUMP + 1)) for _ in self.states]
             sums = np.zeros(len(self.table.key), np.int64), *jumped
-            return sums, markov.visit(sides, part, table, self.start, directions, jumps, own, sums)
+            markov.visit(sides, part, table, self.start, directions, jumps, own, sums)
+            return sums
 
         found = list(pool.map(visit, parts(*self.sides)))
         self.start = ((_NONE, _NONE), (_NONE, _NONE))
-        counts = np.asarray(sum(sums[0] for sums, _ in found) / markov.UNIT)
+        counts = np.asarray(sum(sums[0] for sums in found) / markov.UNIT)
         for k, state in enumerate(self.states):
-            moved, started = (np.asarray(sum(sums[k + 1][what] for sums, _ in found)) for what in (0, 1))
-            state.likelihoods += (float(sum(likelihood[k] for _, likelihood in found)),)
+            moved, started = (np.asarray(sum(sums[k + 1][what] for sums in found)) for what in (0, 1))
             state.update(self.slots, counts, moved, started)

@@ -46,7 +46,6 @@ class DiagonalDirection:
     translation: npt.NDArray[np.floating]  # t(generated | given) of each slot. Shape: (slots)
     null: Floats  # t(generated | null) of each generated word. Shape: (generated vocabulary)
     tension: float  # λ
-    log_likelihood: tuple[float, ...] = ()  # of the training text, natural logarithm, one value per iteration
 
     @property
     def compiled(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -63,7 +62,6 @@ class DiagonalDirection:
             "translation": self.probabilities(given, generated),
             "null": self.null,
             "tension": np.array([self.tension]),
-            "log_likelihood": np.array(self.log_likelihood),
         }
 
     @classmethod
@@ -79,8 +77,7 @@ class DiagonalDirection:
         table = PairTable.of_pairs(*pairs, len(words[0]))
         translation = np.full(len(table.key), INITIAL_PROBABILITY)
         translation[table.slots(*pairs)] = arrays["translation"]
-        likelihoods = tuple(arrays["log_likelihood"].tolist())
-        return cls(table, translation, arrays["null"], float(arrays["tension"][0]), likelihoods)
+        return cls(table, translation, arrays["null"], float(arrays["tension"][0]))
 
 
 def estimate(
@@ -103,18 +100,17 @@ def estimate(
     tokens = max(int(sizes[0] @ sizes[2]), 1)
     found = np.full(min(int(given.lengths @ generated.lengths), MOST_FOUND), -1, np.int64)
     prior = options.variational_bayes, float(options.alpha)
-    tension, likelihoods = float(options.tension), []
+    tension = float(options.tension)
     for iteration in range(options.iterations - 1):
         model = DiagonalDirection(table, translation, null, tension)
-        feature, likelihood = diagonal.expectations(
+        feature = diagonal.expectations(
             given.flat, generated.flat, *model.compiled, options.compiled, counts, null_counts, found
         )
-        likelihoods.append(likelihood)
         if options.favour_diagonal and options.optimise_tension and iteration > 0:
             tension = _optimise_tension(sizes, tokens, tension, feature / tokens)
         diagonal.normalise(counts, rows, order, prior, translation)
         diagonal.normalise(null_counts, null_row, null_order, prior, null)
-    return DiagonalDirection(table, translation, null, tension, tuple(likelihoods))
+    return DiagonalDirection(table, translation, null, tension)
 
 
 def _used(given: Side, generated: Side) -> npt.NDArray[np.int64]:

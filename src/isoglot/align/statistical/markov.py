@@ -194,13 +194,9 @@ def visit(sides, part, table, start, directions, jumps, own, sums):
         own: each sentence's first entry, the contribution of each entry, and that of each token to null in both
             directions.
         sums: the counts, which the directions share, and both directions' jumps and starts, which are added to.
-
-    Returns:
-        Both directions' log-likelihood.
     """
     entries, own_link, own_null = own
     counts, ahead_jumps, back_jumps = sums
-    likelihoods = np.zeros(2)
     for s in filled(sides[0], sides[1], part[0], part[1]):
         a, b, words, others = sides_of(sides[0], sides[1], s)
         n, m = len(words), len(others)
@@ -213,10 +209,8 @@ def visit(sides, part, table, start, directions, jumps, own, sums):
         else:
             ahead, silent = _predict(words, others, slots, here, ahead_null, directions[0])
             back, back_silent = _predict(others, words, slots.T, here.T, back_null, directions[1])
-        ahead, likelihood = forward_backward(ahead, silent, jumps[0], ahead_jumps[0], ahead_jumps[1])
-        back, other = forward_backward(back, back_silent, jumps[1], back_jumps[0], back_jumps[1])
-        likelihoods[0] += likelihood
-        likelihoods[1] += other
+        ahead, _ = forward_backward(ahead, silent, jumps[0], ahead_jumps[0], ahead_jumps[1])
+        back, _ = forward_backward(back, back_silent, jumps[1], back_jumps[0], back_jumps[1])
         ahead_null[:] = silent
         back_null[:] = back_silent
         for i in range(n):
@@ -224,7 +218,6 @@ def visit(sides, part, table, start, directions, jumps, own, sums):
                 fraction = np.uint16(min(ahead[j, i], 1.0) * min(back[i, j], 1.0) * UNIT + 0.5)
                 here[i, j] = fraction
                 counts[slots[i, j]] += fraction
-    return likelihoods
 
 
 @compiled
