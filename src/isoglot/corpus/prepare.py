@@ -30,7 +30,7 @@ from isoglot.corpus.pool import RayPool, WorkPool, usable_cores
 from isoglot.corpus.prepare_worker import ChunkTask, Part, Settings, filter_chunk, start, write_shard
 from isoglot.corpus.read.line_files import LineFile, Meter, decode_lines
 from isoglot.corpus.read.readers import READERS
-from isoglot.corpus.read.sources import TABLES, Source, by_suffix, expand
+from isoglot.corpus.read.sources import FORMATS, Source, by_suffix, expand
 from isoglot.corpus.shards import Ledger, shard_groups
 from isoglot.errors import ConfigurationError, InputError, IsoglotError
 from isoglot.runs.checkpoint import reading
@@ -233,7 +233,7 @@ def _check(sources: Sequence[Source], options: PrepareOptions) -> None:
         problems = [
             f"{s.path}: held_out_flags is set, and no column holds the flags; set --column flags=3"
             for s in sources
-            if "flags" not in s.columns or s.format not in TABLES
+            if "flags" not in s.columns or "columns" not in FORMATS[s.format or ""].options
         ]
     if options.min_script_share is not None:
         for language in sorted({tag for s in sources for tag in s.languages(options.kind)}):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
@@ -58,21 +58,20 @@ class Transform(Protocol):
         """The sentence in the derived language."""
 
 
-class Composed:
-    """``T_a ∘ T_b``: the last transform of the list is applied first.
+@lru_cache(maxsize=4096)
+def in_place(size: int) -> tuple[int, ...]:
+    """The origins of so many words that did not move; the same object each time."""
+    return tuple(range(size))
 
-    Args:
-        transforms: as the formula is written, ``[T_trans, T_inv]`` for ``T_trans ∘ T_inv``.
+
+def compose(*transforms: Transform) -> Transform:
+    """``compose(a, b)`` is ``T_a ∘ T_b``: b first, then a, with origins traced through every step.
 
     Source: Tang et al. 2022, §3: "applying transformation T_t2 followed by T_t1".
     """
+    *later, first = transforms
 
-    def __init__(self, transforms: Sequence[Transform]) -> None:
-        self.transforms = tuple(transforms)
-
-    def __call__(self, sentence: Sentence, *, key: int) -> Derived:
-        """The image, with origins traced through every step."""
-        *later, first = self.transforms
+    def composed(sentence: Sentence, *, key: int) -> Derived:
         derived = first(sentence, key=key)
         for transform in reversed(later):
             step = transform(moved(sentence, derived), key=key)
@@ -82,16 +81,7 @@ class Composed:
                 derived = Derived(step.words, tuple([derived.origin[o] for o in step.origin]))
         return derived
 
-
-@lru_cache(maxsize=4096)
-def in_place(size: int) -> tuple[int, ...]:
-    """The origins of so many words that did not move; the same object each time."""
-    return tuple(range(size))
-
-
-def compose(*transforms: Transform) -> Transform:
-    """``compose(a, b)`` is ``T_a ∘ T_b``: b first, then a."""
-    return transforms[0] if len(transforms) == 1 else Composed(transforms)
+    return composed if later else first
 
 
 def moved(sentence: Sentence, derived: Derived) -> Sentence:

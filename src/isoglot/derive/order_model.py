@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isoglot.corpus.read.line_files import numbered_lines
+from isoglot.corpus.read.line_files import each, numbered_lines
 from isoglot.derive.arrangements import MAX_GROUP, arrangements, pair_names, run_names
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.files import write_text
@@ -46,29 +46,25 @@ class OrderModel:
     @classmethod
     def load(cls, path: str | Path) -> OrderModel:
         """Read an ``.orm`` file: ``FEATURE value`` lines."""
-        file = Path(path)
-        if not file.is_file():
+        if not Path(path).is_file():
             raise InputError(
                 "no such model; a galactic-dependency model (.orm) is needed: fetch it from the project of that "
                 "name, or fit one to a treebank with `isoglot fit-order`",
                 path=path,
             )
-        weights: dict[str, float] = {}
-        for number, line in numbered_lines(path):
-            if not line.strip():
-                continue
+
+        def weight(line: str) -> tuple[str, float]:
             name, _, value = line.rpartition(" ")
             try:
-                weights[name] = float(value)
+                found = float(value)
             except ValueError:
-                name = ""
-            if not name or not math.isfinite(weights[name]):
-                raise InputError(
-                    f"{line.strip()[:60]!r}; `FEATURE value` is needed: fetch the file again",
-                    path=path,
-                    line=number,
-                )
-        return cls(weights)
+                found = math.nan
+            if not name or not math.isfinite(found):
+                raise InputError(f"{line.strip()[:60]!r}; `FEATURE value` is needed: fetch the file again")
+            return name, found
+
+        lines = ((number, line) for number, line in numbered_lines(path) if line.strip())
+        return cls(dict(each(weight, lines, path)))
 
     def save(self, path: str | Path) -> None:
         """Write an ``.orm`` file in one go, features sorted."""

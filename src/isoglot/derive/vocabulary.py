@@ -63,7 +63,6 @@ class VocabularyCopy:
         self._table = np.arange(self.size, dtype=np.int64) + self.size
         fixed = [*self.shared, *self.unshifted]
         self._table[fixed] = fixed
-        self._doubled: PreTrainedTokenizerBase | None = None
 
     @classmethod
     def draw(
@@ -109,31 +108,29 @@ class VocabularyCopy:
         """The original's spelling of ids of either language, specials left out."""
         return str(self.original.decode(self.unshift(ids).tolist(), skip_special_tokens=True))
 
-    @property
+    @cached_property
     def tokenizer(self) -> PreTrainedTokenizerBase:
         """The doubled tokenizer, of size 2V: original text gives ids below V, derived text the copies' ids."""
-        if self._doubled is None:
-            wordpiece = _is_wordpiece(self.original)
-            if self.shared and not wordpiece:
-                self._spelled  # noqa: B018 - says at once which ids cannot be written
-                doubled: Any = cut_at_separators(self.original)
-            else:
-                doubled = copy.deepcopy(self.original)
-            doubled.add_tokens(
-                [AddedToken(self._code(i), lstrip=True, normalized=False) for i in range(self.size)]
+        wordpiece = _is_wordpiece(self.original)
+        if self.shared and not wordpiece:
+            self._spelled  # noqa: B018 - says at once which ids cannot be written
+            doubled: PreTrainedTokenizerBase = cut_at_separators(self.original)
+        else:
+            doubled = copy.deepcopy(self.original)
+        doubled.add_tokens(
+            [AddedToken(self._code(i), lstrip=True, normalized=False) for i in range(self.size)]
+        )
+        if self.shared and wordpiece:
+            prefix = str(self.original.backend_tokenizer.model.continuing_subword_prefix)
+            inner = [self._tokens[i] for i in self.shared if self._tokens[i].startswith(prefix)]
+            doubled.add_tokens([AddedToken(piece, normalized=False) for piece in inner])
+        last = doubled.convert_tokens_to_ids(self._code(self.size - 1))
+        if len(doubled) != 2 * self.size or last != 2 * self.size - 1:
+            raise ConfigurationError(
+                f"the doubled tokenizer has {len(doubled)} entries and not 2 x {self.size}: the original's ids "
+                "have gaps; save it with ids 0 to V − 1"
             )
-            if self.shared and wordpiece:
-                prefix = str(self.original.backend_tokenizer.model.continuing_subword_prefix)
-                inner = [self._tokens[i] for i in self.shared if self._tokens[i].startswith(prefix)]
-                doubled.add_tokens([AddedToken(piece, normalized=False) for piece in inner])
-            last = doubled.convert_tokens_to_ids(self._code(self.size - 1))
-            if len(doubled) != 2 * self.size or last != 2 * self.size - 1:
-                raise ConfigurationError(
-                    f"the doubled tokenizer has {len(doubled)} entries and not 2 x {self.size}: the original's ids "
-                    "have gaps; save it with ids 0 to V − 1"
-                )
-            self._doubled = doubled
-        return self._doubled
+        return doubled
 
     def written(self, ids: Iterable[int]) -> str:
         """The derived word with these pieces, given as ids of the original."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -112,15 +112,21 @@ def pack_stream(
 
     def make(folder: Path) -> dict[str, Any]:
         blocks = packer.pairs(stream) if options.mode == "xlm_pairs" else packer.texts(stream)
-        features = _features(options)
-        held = iter(lambda: list(islice(blocks, _WRITE_ROWS)), [])
-        written = write_batches(
-            (_batched(some, features) for some in held), folder / "data-00000.arrow", features
-        )
-        if written == 0:
+        if (first := next(blocks, None)) is None:
             raise ConfigurationError(
                 f"pack: no block of {options.block} tokens came of {len(stream)} examples ({packer.counts}); add text"
             )
+        features = Features(
+            {
+                name: List(Value("int32")) if isinstance(value, np.ndarray) else Value("string")
+                for name, value in first.items()
+            }
+            | {"length": Value("int32")}
+        )
+        every = chain([first], blocks)
+        held = iter(lambda: list(islice(every, _WRITE_ROWS)), [])
+        batches = (_batched(some, features) for some in held)
+        written = write_batches(batches, folder / "data-00000.arrow", features)
         counts = packer.counts | {"blocks": written}
         return {"kind": "packed", "options": options.model_dump(), "counts": counts}
 
@@ -255,23 +261,6 @@ def _stream_columns(options: PackOptions) -> list[str]:
     if options.mode == "xlm_pairs":
         return [f"{side}_{name}" for side in ("source", "target") for name in ("ids", "word_ids", "language")]
     return ["input_ids", "word_ids", "language"]
-
-
-def _features(options: PackOptions) -> Features:
-    lists = [
-        "input_ids",
-        "word_ids",
-        "position_ids",
-        "document_ids" if options.isolated else "attention_mask",
-    ]
-    lists += ["language_ids"] if options.language_ids is not None else []
-    lists += ["side_ids"] if options.mode == "xlm_pairs" else []
-    languages = ["source_language", "target_language"] if options.mode == "xlm_pairs" else ["language"]
-    return Features(
-        {name: List(Value("int32")) for name in lists}
-        | {name: Value("string") for name in languages}
-        | {"length": Value("int32")}
-    )
 
 
 def _batched(blocks: list[dict[str, Any]], features: Features) -> dict[str, Any]:

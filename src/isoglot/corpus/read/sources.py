@@ -3,9 +3,9 @@
 import glob
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from isoglot.checks import closest
 from isoglot.errors import ConfigurationError
@@ -20,52 +20,40 @@ LANGUAGES: dict[Kind, tuple[str, ...]] = {
 }
 """The columns and options that name the languages of each kind."""
 
-FORMAT_KINDS: dict[str, tuple[Kind, ...]] = {
-    "moses": ("bitext", "lexicon", "aligned"),
-    "bars": ("bitext", "lexicon", "aligned"),
-    "tsv": ("text", "bitext", "lexicon", "aligned"),
-    "csv": ("text", "bitext", "lexicon", "aligned"),
-    "jsonl": ("text", "bitext", "lexicon", "aligned"),
-    "parquet": ("text", "bitext", "lexicon", "aligned"),
-    "huggingface": ("text", "bitext", "lexicon", "aligned"),
-    "tmx": ("bitext", "lexicon"),
-    "text": ("text",),
-    "lexicon": ("lexicon",),
-    "conllu": ("treebank",),
+
+class Format(NamedTuple):
+    """What is known of a format before anything is read."""
+
+    kinds: tuple[Kind, ...]  # of corpora that it can hold
+    suffixes: tuple[str, ...] = ()  # of files in it
+    options: tuple[str, ...] = ()  # of :class:`Reading` that only it and others like it have a use for
+    streamed: bool = True  # whether it can be read from standard input
+
+
+_PAIRS: tuple[Kind, ...] = ("bitext", "lexicon", "aligned")
+_ALL: tuple[Kind, ...] = ("text", *_PAIRS)
+FORMATS = {
+    "moses": Format(_PAIRS),
+    "bars": Format(_PAIRS, (".src-tgt",)),
+    "tsv": Format(_ALL, (".tsv", ".tab"), ("columns", "header")),
+    "csv": Format(_ALL, (".csv",), ("columns", "header")),
+    "jsonl": Format(_ALL, (".jsonl", ".ndjson"), ("columns",)),
+    "parquet": Format(_ALL, (".parquet",), ("columns",), streamed=False),
+    "huggingface": Format(_ALL, (), ("columns", "subset", "split", "revision"), streamed=False),
+    "tmx": Format(("bitext", "lexicon"), (".tmx",)),
+    "text": Format(("text",), options=("documents",)),
+    "lexicon": Format(("lexicon",)),
+    "conllu": Format(("treebank",), (".conllu",)),
 }
-FORMAT_NAMES = tuple(FORMAT_KINDS)
 """Formats that can be read; ``bars`` is ``source ||| target`` with optional ``||| 0-0 1-2`` links."""
 
 _COMPRESSED = (".gz", ".xz", ".zst", ".bz2")
-_SUFFIXES = {
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".csv": "csv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".parquet": "parquet",
-    ".tmx": "tmx",
-    ".conllu": "conllu",
-    ".src-tgt": "bars",
-}
 LANGUAGE_FLAGS = {
     "language": "--lang",
     "source_language": "--source-lang",
     "target_language": "--target-lang",
 }
 _DEFAULTS: dict[Kind, str] = {"text": "text", "lexicon": "lexicon", "treebank": "conllu"}
-_NOT_STREAMED = ("parquet", "huggingface")
-TABLES = ("tsv", "csv", "jsonl", "parquet", "huggingface")
-"""Formats of which columns can be chosen."""
-
-_USED_BY = {
-    "columns": TABLES,
-    "header": ("tsv", "csv"),
-    "documents": ("text",),
-    "subset": ("huggingface",),
-    "split": ("huggingface",),
-    "revision": ("huggingface",),
-}
 ROLES: dict[Kind, tuple[str, ...]] = {
     "text": ("text",),
     "bitext": ("source", "target"),
@@ -85,7 +73,7 @@ class Reading(Options):
     """How an input is read."""
 
     format: str | None = option(
-        None, f"{', '.join(FORMAT_NAMES)}; by default from the file's name.", group=READING
+        None, f"{', '.join(FORMATS)}; by default from the file's name.", group=READING
     )
     columns: dict[str, int | str] = option(
         {},
@@ -163,17 +151,15 @@ def resolve_format(source: Source, kind: Kind) -> str:
     if name is None:
         raise ConfigurationError(
             f"{source.path}: its name does not tell the format; set format to one of "
-            f"{', '.join(f for f, kinds in FORMAT_KINDS.items() if kind in kinds)}, or target_path for a Moses pair"
+            f"{', '.join(n for n, own in FORMATS.items() if kind in own.kinds)}, or target_path for a Moses pair"
         )
-    if name not in FORMAT_KINDS:
-        close = closest(name.lower().lstrip("."), FORMAT_NAMES)
+    if name not in FORMATS:
+        close = closest(name.lower().lstrip("."), FORMATS)
         hint = f"; did you mean {close!r}?" if close else ""
+        raise ConfigurationError(f"{source.path}: format {name!r} is not one of {', '.join(FORMATS)}{hint}")
+    if kind not in (kinds := FORMATS[name].kinds):
         raise ConfigurationError(
-            f"{source.path}: format {name!r} is not one of {', '.join(FORMAT_NAMES)}{hint}"
-        )
-    if kind not in FORMAT_KINDS[name]:
-        raise ConfigurationError(
-            f"{source.path}: format {name!r} holds {' or '.join(FORMAT_KINDS[name])}, not a {kind} corpus; set another"
+            f"{source.path}: format {name!r} holds {' or '.join(kinds)}, not a {kind} corpus; set another"
         )
     return name
 
@@ -203,7 +189,8 @@ def expand(sources: Iterable[Source], kind: Kind) -> list[Source]:
 
 def by_suffix(path: str) -> str | None:
     """The format that a file's name tells; none of lines of text."""
-    return _SUFFIXES.get(bare_suffix(path))
+    suffix = bare_suffix(path)
+    return next((name for name, own in FORMATS.items() if suffix in own.suffixes), None)
 
 
 def bare_suffix(path: str) -> str:
@@ -251,7 +238,7 @@ def _problems(source: Source, kind: Kind) -> list[str]:
             problems.append(
                 f"{path or '.'}: is a folder; name a file in it, or set format: huggingface for a saved data set"
             )
-    if "-" in source.files() and source.format in _NOT_STREAMED:
+    if "-" in source.files() and not FORMATS[source.format or ""].streamed:
         problems.append(f"-: {source.format} cannot be read from standard input; name a file")
     for field in LANGUAGES[kind]:
         tag = getattr(source, field)
@@ -278,7 +265,8 @@ def _problems(source: Source, kind: Kind) -> list[str]:
 
 def _idle(sources: Sequence[Source], kind: Kind) -> Iterator[str]:
     """Options that no input has a use for."""
-    for field, formats in _USED_BY.items():
+    for field in dict.fromkeys(chain.from_iterable(own.options for own in FORMATS.values())):
+        formats = [name for name, own in FORMATS.items() if field in own.options]
         given = [
             s
             for s in sources
