@@ -230,6 +230,9 @@ def test_settings_that_would_play_no_part_are_refused(encoder: Path, tmp_path: P
         ConfigurationError, match="select_languages given with select=source; add --set select=joint"
     ):
         FinetuneOptions.build(select_languages=("de",))
+    for schedule in ("foo", "warmup_stable_decay", "reduce_lr_on_plateau"):  # two need arguments of their own
+        with pytest.raises(ConfigurationError, match=f"schedule.*{schedule}"):
+            FinetuneOptions.build(schedule=schedule)
     data = [f"{s}={_tags(tmp_path / 'en.tsv', 10)}" for s in ("train", "dev")]
     options = FinetuneOptions.build(language_ids={"en": 2})
     with pytest.raises(ConfigurationError, match="has no language embeddings; leave them out"):

@@ -37,6 +37,23 @@ def test_a_language_by_another_code_is_the_same_one() -> None:
     assert Combination.parse("x=deu:a").models == {"de": "a"}
 
 
+def test_what_labels_do_not_tell_is_noted() -> None:
+    rows = [row("a", "de", 60, options={"layer": 7}), row("b", "de", 70), row("b", "es", 70, 1)]
+    assert collect(rows).notes("xnli") == ["Measured with other options than the rest: a with layer=7."]
+    assert not collect([rows[0], row("a", "de", 60, options={"layer": 8})]).notes("xnli"), "their labels tell"
+    one, two = (
+        row("c", language, 60, 1, checkpoint_hash=name) for language, name in (("de", "x"), ("es", "y"))
+    )
+    told = ["Figures of several checkpoints in one row: c."]
+    assert collect([one, two]).notes("xnli") == told
+    assert not collect([one, two, row("c", "de", 61, 1, checkpoint_hash="y")]).notes("xnli"), (
+        "the last counts"
+    )
+    seeds = [one, two.model_copy(update={"seed": 2})]
+    gap = [r.model_copy(update={"metric": "f1_zero_shot"}) for r in (one, two)]
+    assert not collect([*seeds, *gap]).notes("xnli") and not collect([one, two]).notes("pos")
+
+
 def test_one_seed_has_no_deviation() -> None:
     found = collect([row("tlm", "de", 70)]).mean(XNLI, "tlm", ["de"])
     assert found is not None and found.sd is None and found.error is None

@@ -246,3 +246,23 @@ def test_rows_of_a_table_may_name_the_language_by_another_code(tmp_path: Path) -
     rows = [{"words": [code], "tags": ["NOUN"], "language": code} for code in ("deu", "DE", "fr")]
     found = build_task("pos", [_lines(tmp_path / "a.jsonl", *rows)]).load("de", "test")
     assert (found["words"][:], found["language"][:]) == ([["deu"], ["DE"]], ["de", "de"])
+
+
+def test_a_model_whose_labels_are_renamed_is_measured_again(encoder: Path, tmp_path: Path) -> None:
+    rows = [{"first": f"the {n}", "second": "b", "label": "1"} for n in range(16)]
+    task = build_task("xnli", [_lines(tmp_path / "a.jsonl", *rows)])
+    train = FinetuneOptions.build(epochs=2, batch_size=4, learning_rate=0.01, select="last")
+    out = finetune(encoder, task, language="en", train=train, out=tmp_path / "r")
+    options, values = EvaluateOptions(out=tmp_path / "results.jsonl"), []
+    for names in (["entailment", "neutral", "contradiction"], ["neutral", "entailment", "contradiction"]):
+        config = json.loads((out / "config.json").read_text())
+        config["id2label"] = {str(i): name for i, name in enumerate(names)}
+        config["label2id"] = {name: i for i, name in enumerate(names)}
+        (out / "config.json").write_text(json.dumps(config))
+        values += [evaluate(out, task, languages=["en"], options=options)[0].value for _ in range(2)]
+    assert values == [100, 100, 0, 0]
+    journal = tmp_path / ".results.jsonl.done"
+    assert len(read(options.out)) == 2 == len(journal.read_text().splitlines())
+    journal.write_text("\n".join(line.partition("+")[0] for line in journal.read_text().splitlines()))
+    evaluate(out, task, languages=["en"], options=options)
+    assert len(read(options.out)) == 2, "rows of earlier versions, which noted no files"

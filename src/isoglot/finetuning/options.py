@@ -37,7 +37,9 @@ class FinetuneOptions(Options):
     )
     warmup: float = option(0.0, "Warm-up: a share of all steps if below 1, else a number of steps.", ge=0)
     weight_decay: float = option(0.0, "Weight decay of AdamW.", ge=0)
-    schedule: str = option("linear", "Learning rate schedule, as transformers names it.")
+    schedule: Literal[
+        "linear", "cosine", "cosine_with_restarts", "polynomial", "constant", "constant_with_warmup", "inverse_sqrt"
+    ] = option("linear", "Learning rate schedule, as transformers names it.")  # fmt: skip
     adam_beta1: float = option(0.9, "Beta 1 of AdamW.", ge=0, lt=1)
     adam_beta2: float = option(0.999, "Beta 2 of AdamW.", ge=0, lt=1)
     adam_epsilon: float = option(1e-8, "Epsilon of AdamW.", gt=0)

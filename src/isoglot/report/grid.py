@@ -91,9 +91,9 @@ def _task_table(measures: Sequence[Measure], scores: Scores, source: str) -> Tab
         slots = [slot for m in measures for slot in _language_slots([m], scores, source, by_metric=True)]
     else:
         slots = _language_slots(measures, scores, source)
-    return _filled(
-        Table(slug(parts), f"{first.task}: {names}", told, "run", [], secondary=further), slots, scores
-    )
+    table = Table(slug(parts), f"{first.task}: {names}", told, "run", [], secondary=further)
+    table.notes += scores.notes(first.task)
+    return _filled(table, slots, scores)
 
 
 def _caption(measures: Sequence[Measure], scores: Scores, names: str = "") -> str:

@@ -87,18 +87,34 @@ class Scores:
 
     Args:
         values: measure -> run -> language -> seed -> (value, examples).
+        settings: task and run -> options of the evaluation, as they are typed.
+        checkpoints: task, run and seed -> split, metric and language -> hash of the checkpoint.
         repeated: rows that a later row of the same run, seed and measure took the place of, with another value.
         doubtful: rows of other tools whose value may be a share of 1 beside others in percent.
     """
 
     values: dict[Measure, dict[str, Languages]]
     runs: list[str]
+    settings: dict[tuple[str, str], str] = field(default_factory=dict)
+    checkpoints: dict[tuple[str, str, int | None], dict[tuple[str, ...], str]] = field(default_factory=dict)
     repeated: list[Result] = field(default_factory=list)
     doubtful: list[Result] = field(default_factory=list)
 
     def languages(self, measure: Measure) -> list[str]:
         """Of any run, in the order in which they were first measured."""
         return list(dict.fromkeys(lang for found in self.values[measure].values() for lang in found))
+
+    def notes(self, task: str) -> list[str]:
+        """What the runs' labels do not tell: options in which they differ, and rows that several checkpoints share."""
+        own = {run: settings for (name, run), settings in self.settings.items() if name == task}
+        differ = [f"{run} with {s}" for run, s in own.items() if s and not run.endswith(f" ({s})")]
+        differ = differ if len(set(own.values())) > 1 else []
+        shared = [run for (name, run, _), found in self.checkpoints.items()
+                  if name == task and len(set(found.values())) > 1]  # fmt: skip
+        notes = [f"Measured with other options than the rest: {'; '.join(differ)}."] if differ else []
+        if shared:
+            notes.append(f"Figures of several checkpoints in one row: {', '.join(dict.fromkeys(shared))}.")
+        return notes
 
     def mean(self, measure: Measure, run: str, languages: Sequence[str]) -> Score | None:
         """Mean over languages for each seed that has them all, then over seeds.
@@ -188,6 +204,10 @@ def collect(rows: Sequence[Result], combinations: Sequence[Combination] = ()) ->
     own: set[Measure] = set()
     for row, label in zip(rows, labels, strict=True):
         measure = Measure(row.task, row.split, row.metric)
+        scores.settings[row.task, label] = row.settings
+        if row.checkpoint_hash and not measure.quantity:  # of `transfer` each language has its own
+            places = scores.checkpoints.setdefault((row.task, label, row.seed), {})
+            places[row.split, row.metric, common_code(row.language)] = row.checkpoint_hash
         if _is_own(row):
             own.add(measure)
         languages = scores.values.setdefault(measure, {}).setdefault(label, {})
