@@ -111,6 +111,13 @@ def test_relatives_are_found_by_their_parts(model, tokens):
     torch.testing.assert_close(_ours(model, inputs), _own(model, inputs), rtol=1e-4, atol=1e-5)
 
 
+def test_a_head_may_be_an_output_layer_alone(tokens):
+    eurobert = pytest.importorskip("transformers.models.eurobert", reason="this transformers has no EuroBERT")
+    model = eurobert.EuroBertForMaskedLM(eurobert.EuroBertConfig(**_SMALL, pad_token_id=0)).eval()
+    inputs = tokens(model)
+    torch.testing.assert_close(_ours(model, inputs), _own(model, inputs), rtol=1e-4, atol=1e-5)
+
+
 def test_a_new_head_predicts_the_frequencies_of_the_pieces(family, build_model, tmp_path):
     build_model(family).base_model.save_pretrained(tmp_path)
     model = load_masked_lm({"path": tmp_path, "new_head": True})

@@ -22,7 +22,7 @@ _SMOOTHING = 0.1
 """Added to the count of each vocabulary entry."""
 
 _Parts = tuple[nn.Module, nn.Parameter, nn.Parameter | None]
-_Finder = Callable[[Any], _Parts]
+_Finder = Callable[[Any], _Parts | None]
 
 
 class HeadTransform(nn.Module):
@@ -79,8 +79,9 @@ class MaskedLMHead:
 def masked_lm_head(model: PreTrainedModel, *, check: bool = False) -> MaskedLMHead:
     """Find a model's masked-LM head.
 
-    The BERT, RoBERTa/XLM-R, DistilBERT, DeBERTa-v2 (both heads), ModernBERT, ALBERT, ELECTRA, RemBERT and XLM families
-    are known. The call is cheap: read the head anew each step instead of keeping it, so that it is never stale.
+    The BERT, RoBERTa/XLM-R, DistilBERT, DeBERTa-v2 (both heads), ModernBERT, ALBERT, ELECTRA, RemBERT, XLM and
+    EuroBERT families are known. The call is cheap: read the head anew each step instead of keeping it, so that it is
+    never stale.
 
     ``check``: also run the model on four tokens and compare the head's logits with its own.
     """
@@ -218,5 +219,8 @@ _FAMILIES: tuple[_Finder, ...] = (
     lambda electra: _parts(electra.generator_lm_head, electra.generator_predictions),
     lambda rembert: _predictions(rembert.cls.predictions),
     lambda xlm: _parts(xlm.pred_layer.proj),
+    lambda euro: (
+        _parts(euro.lm_head) if euro.base_model_prefix == "model" else None
+    ),  # Funnel has a decoder below it
 )
 """Each reads the parts of its family, so that relatives (CamemBERT, MPNet, mmBERT) are found too."""

@@ -125,7 +125,7 @@ def _write(place: str | Path, folder: Path, request: TrimRequest, progress: Any)
     parameters = _save_weights(files, folder / SAFE_WEIGHTS_NAME, tables, torch.from_numpy(kept))
     number = {int(old): new for new, old in enumerate(kept)}
     for name, value in special.items():
-        setattr(config, name, number.get(value))
+        setattr(config, name, number.get(value, value))  # one outside the vocabulary stays what it is: unused
     config.vocab_size = len(kept)
     config.save_pretrained(str(folder))
     pieces = (backend.get_vocab_size(with_added_tokens=True), len(kept))
