@@ -264,3 +264,5 @@ def test_a_prepared_folder_alone_becomes_a_corpus(tmp_path):
     )
     run("align", tmp_path / "corpus", "-f", "corpus", "-o", tmp_path / "aligned")
     assert load_corpus(tmp_path / "aligned")["links"][0] == [[0, 0], [1, 1]]
+    said = run("align", tmp_path / "aligned", "--words", "unicode", fails=InputError)
+    assert "is cut into words already" in said

@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 import torch
+from tokenizers.pre_tokenizers import ByteLevel
 
 from isoglot.align.embedding.piece_states import cut_words
 from isoglot.analysis.options import Projection
@@ -75,6 +76,16 @@ def test_static_vectors_are_means_of_rows() -> None:
     assert single == {w for w in names if len(tokenizer(w, add_special_tokens=False)["input_ids"]) == 1}
     with pytest.raises(ConfigurationError, match="no piece"):
         static_vectors(model, tokenizer, ["river", "\u200b"])
+
+
+def test_words_have_the_pieces_they_have_inside_a_sentence() -> None:
+    model, tokenizer = tiny_model("roberta"), tiny_tokenizer("roberta")
+    tokenizer.backend_tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=False)  # as RoBERTa's own
+    inside, alone = (tokenizer(t, add_special_tokens=False)["input_ids"] for t in ("the river", "the"))
+    table = model.get_input_embeddings().weight
+    expected = torch.stack([table[k] for k in inside[len(alone) :]]).mean(0)
+    torch.testing.assert_close(static_vectors(model, tokenizer, ["river"])[0], expected)
+    assert ("river" in one_piece([tokenizer], ["river"])) == (len(inside) - len(alone) == 1)
 
 
 def test_contextual_vectors_are_means_over_the_first_occurrences(monkeypatch: pytest.MonkeyPatch) -> None:

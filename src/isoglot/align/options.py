@@ -222,7 +222,7 @@ class FileScoring(Options):
     )  # fmt: skip
     base: int | None = option(None, "The links count words from 0 or 1.", ge=0, le=1)
     reverse: bool = option(False, "The links have the target side first.")
-    sentences: Path | None = option(None, "Write the scores of each sentence here, as TSV.")
+    sentences: Path | None = option(None, "Write the rates of each sentence here, from 0 to 1, as TSV.")
 
 
 class LayerScoring(Options):

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.align.embedding.piece_states import cut_words
 from isoglot.analysis.checkpoint_score import mean_pieces
 from isoglot.analysis.options import Projection
 from isoglot.analysis.vectors import linked_vectors
 from isoglot.checks import missing_package
+from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import input_embeddings
+from isoglot.objectives.embedding_alignment import entry_pieces
 from isoglot.seeding import seed_for
 
 Array = NDArray[np.float64]
@@ -99,7 +100,7 @@ def one_piece(tokenizers: Sequence[PreTrainedTokenizerBase], words: Iterable[str
     wanted = list(dict.fromkeys(words))
     left = set(wanted)
     for tokenizer in tokenizers:
-        cut = cut_words(tokenizer, [[word] for word in wanted])
+        cut = entry_pieces(PieceEncoder(tokenizer, shared=True), wanted)
         left &= {word for word, pieces in zip(wanted, cut, strict=True) if len(pieces) == 1}
     return left
 
@@ -108,13 +109,13 @@ def static_vectors(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, words: Sequence[str]
 ) -> Tensor:
     """The mean input embedding of each word's pieces. **Shape**: (words, size), float32, CPU."""
-    cut = cut_words(tokenizer, [[word] for word in words])
-    missing = [word for word, pieces in zip(words, cut, strict=True) if not len(pieces)]
+    cut = entry_pieces(PieceEncoder(tokenizer, shared=True), words)
+    missing = [word for word, pieces in zip(words, cut, strict=True) if not pieces]
     if missing:
         raise ConfigurationError(
             f"{missing[0]!r} has no piece in this tokenizer; leave it out with --stop-words FILE"
         )
-    return mean_pieces(input_embeddings(model).weight.detach(), [p.ids for p in cut]).float().cpu()
+    return mean_pieces(input_embeddings(model).weight.detach(), cut).float().cpu()
 
 
 def contextual_vectors(

@@ -144,7 +144,7 @@ def score(
     links: Annotated[
         str | None, typer.Argument(help="File of links, or - for standard input; not with --layers.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON; rates from 0 to 1.")] = False,
 ) -> None:
     """Measure links against gold links.
 
@@ -158,6 +158,8 @@ def score(
     named = {} if links is None else {"links": links}
     chosen = scoring_of(**named, **given, **more.settings)
     if isinstance(chosen, LayerScoring):
+        if "method" not in given:
+            typer.echo(f"method: {chosen.options.method} (--method chooses another)", err=True)
         _print_layers(score_layers(gold, chosen), as_json)
         return
     report = score_file(gold, chosen)

@@ -1,5 +1,6 @@
 """ALIGN-MLM's auxiliary loss: translations should have the same input embeddings."""
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import torch
@@ -175,7 +176,7 @@ def lexicon_pairs(
     """
     require(lexicon, LEXICON, role="the lexicon of embedding_alignment")
     encoder = PieceEncoder(tokenizer)
-    sides = [_entries(encoder, list(lexicon[column])) for column in ("source", "target")]
+    sides = [entry_pieces(encoder, list(lexicon[column])) for column in ("source", "target")]
     unknown = tokenizer.unk_token_id
     seen: dict[tuple[tuple[int, ...], tuple[int, ...]], None] = {}
     for source, target in zip(*sides, strict=True):
@@ -189,7 +190,8 @@ def lexicon_pairs(
     return [(list(s), list(t)) for s, t in seen]
 
 
-def _entries(encoder: PieceEncoder, texts: list[str]) -> list[Pieces]:
+def entry_pieces(encoder: PieceEncoder, texts: Sequence[str]) -> list[Pieces]:
+    """The pieces of dictionary entries, cut as words inside a sentence; none of an empty one."""
     words = [text.strip() for text in texts]
     found = encoder.entries(words)
     ends = found.lengths.cumsum().tolist()

@@ -90,7 +90,7 @@ class LexiconInductionTask:
             if asked:
                 gold.setdefault(source, set()).add(target)
         candidates = list(dict.fromkeys(dataset["target"]))
-        encoder = TextEncoder(checkpoint, layer=self.layer)
+        encoder = TextEncoder(checkpoint, layer=self.layer, entries=True)
         sources = list(dict.fromkeys(dataset["source"])) if self.csls_over == "all" else list(gold)
         others = unit(encoder(sources, progress=progress))
         place = {word: number for number, word in enumerate(sources)}

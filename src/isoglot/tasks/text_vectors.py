@@ -1,5 +1,6 @@
 """One vector a text from an encoder's hidden states: first position or mean, of any layer; static embeddings."""
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -9,6 +10,7 @@ import torch
 from torch import Tensor
 
 from isoglot.align.embedding.loading import load_encoder
+from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import encode_to_layer, hidden_size, input_embeddings, num_layers
 from isoglot.modules.encoder import max_length as encoder_length
@@ -16,6 +18,7 @@ from isoglot.modules.finite import require_finite
 from isoglot.recipe.signatures import require_choices
 from isoglot.tasks.features import RowCollator, Step, device_batches
 
+_LOG = logging.getLogger(__name__)
 Pooling = Literal["mean", "cls"]
 
 
@@ -26,7 +29,10 @@ class TextEncoder:
         layer: hidden states' number (0 = embeddings, negative from the end), or ``static`` for the mean of the word
             embeddings alone.
         pooling: ``mean`` over all pieces without special tokens, or ``cls``: the first position.
-        max_length: tokens of a text at most, with special ones; by default the encoder's limit, at most 512.
+        max_length: tokens of a text at most, with special ones; by default the encoder's limit, at most 512. Of longer
+            ones the beginning is read, and a warning counts them.
+        entries: the texts are dictionary entries, cut as words inside a sentence (with the space before them that a
+            tokenizer may want).
     """
 
     def __init__(
@@ -36,11 +42,17 @@ class TextEncoder:
         layer: int | str = -1,
         pooling: Pooling = "mean",
         max_length: int | None = None,
+        entries: bool = False,
     ) -> None:
         self.model, self.tokenizer = load_encoder(checkpoint)
         self.layer = self._checked(layer)
         require_choices(TextEncoder, pooling=pooling)
+        if layer == "static" and pooling != "mean":
+            raise ConfigurationError(
+                f"pooling {pooling!r} given, but word embeddings have no first position; leave it out, or give a layer"
+            )
         self.pooling = pooling
+        self.spaced = entries and PieceEncoder(self.tokenizer, shared=True).space_before_word
         self.longest = min(max_length or 512, encoder_length(self.model) or 10**9)
 
     @torch.inference_mode()
@@ -53,13 +65,20 @@ class TextEncoder:
     ) -> Tensor:
         """Vectors of texts. **Shape**: (texts, hidden), float32, on the model's device."""
         encoded = self.tokenizer(
-            list(texts),
+            [f" {text.lstrip()}" for text in texts] if self.spaced else list(texts),
             truncation=True,
             max_length=self.longest,
             return_attention_mask=False,
             return_token_type_ids=False,
             return_special_tokens_mask=True,
         )
+        if cut := sum(bool(own.overflowing) for own in encoded.encodings or ()):
+            _LOG.warning(
+                "%d of %d texts are longer than %d tokens; only their beginnings count",
+                cut,
+                len(texts),
+                self.longest,
+            )
         ids = [np.array(row, np.int32) for row in encoded["input_ids"]]
         special = [np.array(row, bool) for row in encoded["special_tokens_mask"]]
         if self.layer == "static":

@@ -150,6 +150,8 @@ def prepared_pairs(
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     manifest, at = prepared_manifest(folder), 0
+    if mode == "unicode" and manifest.kind == "aligned":
+        raise InputError("is cut into words already, which its links are of; leave --words out", path=folder)
     stop = manifest.rows if stop is None else stop
     for name, whole in manifest.shards.items():
         if at + whole <= start or stop <= at:

@@ -1,0 +1,46 @@
+"""Vectors of texts: how entries are cut, what is left out, and what is said of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from tokenizers.pre_tokenizers import ByteLevel
+
+from isoglot.errors import ConfigurationError
+from isoglot.modules.encoder import input_embeddings
+from isoglot.tasks.text_vectors import TextEncoder
+from isoglot.testing import tiny_model, tiny_tokenizer
+
+
+@pytest.fixture
+def encoder(tmp_path: Path) -> Path:
+    tiny_model("roberta").save_pretrained(tmp_path / "encoder")
+    tokenizer = tiny_tokenizer("roberta")
+    tokenizer.backend_tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=False)  # as RoBERTa's own
+    tokenizer.save_pretrained(tmp_path / "encoder")
+    return tmp_path / "encoder"
+
+
+def test_entries_are_cut_as_words_inside_a_sentence(encoder: Path) -> None:
+    texts, entries = (TextEncoder(encoder, layer="static", entries=own) for own in (False, True))
+    table = input_embeddings(entries.model).weight
+    inside = entries.tokenizer("the river", add_special_tokens=False)["input_ids"]
+    alone = entries.tokenizer("the", add_special_tokens=False)["input_ids"]
+    river = torch.stack([table[k] for k in inside[len(alone) :]]).mean(0)
+    torch.testing.assert_close(entries(["river"])[0], river)
+    assert not torch.allclose(texts(["river"])[0], river)
+
+
+def test_texts_that_are_cut_short_are_counted(encoder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    short = TextEncoder(encoder, max_length=8)
+    short(["the river"])
+    assert not caplog.messages
+    short(["the river", "the river is deep " * 9])
+    assert caplog.messages == ["1 of 2 texts are longer than 8 tokens; only their beginnings count"]
+
+
+def test_word_embeddings_have_no_first_position(encoder: Path) -> None:
+    with pytest.raises(ConfigurationError, match="pooling 'cls' given"):
+        TextEncoder(encoder, layer="static", pooling="cls")
