@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from isoglot.cli import app
 from isoglot.errors import ConfigurationError
 from isoglot.results import read
-from isoglot.studies.demo import Demo, DemoRow, run_demo
+from isoglot.studies.demo import Demo, run_demo
 
 NAMES = ["MLM", "XLM", "DICT-MLM", "ALIGN-MLM"]
 TINY = {
@@ -82,11 +82,11 @@ def test_a_setting_that_the_study_does_not_know_is_told_at_once(tmp_path: Path) 
 
 def test_the_demo_says_what_inference_is_worth() -> None:
     def demo(*supervised: float) -> Demo:
-        rows = [
-            DemoRow(name, 1.0, {"pos": 90.0, "xnli": value}, {"pos": 20.0, "xnli": 33.0})
+        figures = {
+            name: {"alignment": 1.0, "pos sup": 90.0, "pos zs": 20.0, "xnli sup": value, "xnli zs": 33.0}
             for name, value in zip(NAMES, supervised, strict=True)
-        ]
-        return Demo(rows, ("a", "b"), Path("page.html"))
+        }
+        return Demo(figures, ("a", "b"), Path("page.html"))
 
     assert demo(45.0, 44.0, 43.0, 43.0).caution == ""
     assert demo(45.0, 33.0, 43.0, 43.0).caution.startswith("NLI: XLM is not clearly above 38.5 %")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from isoglot.align.embedding.choice import best_choice, keep_choice
 from isoglot.align.embedding.options import METHODS
 from isoglot.align.options import (
     STATISTICAL,
@@ -25,7 +27,9 @@ from isoglot.align.options import (
 from isoglot.cli.console import Console
 from isoglot.cli.flags import Running, with_flags
 from isoglot.corpus.read.sources import READING
+from isoglot.errors import ConfigurationError
 from isoglot.options import Options, option
+from isoglot.runs.files import refuse_overwriting
 
 if TYPE_CHECKING:
     from isoglot.align.scoring import AlignmentScore
@@ -153,7 +157,6 @@ def score(
     another order, a line on standard error says so.
     """
     from isoglot.align.score_file import score_file, score_layers, write_sentences
-    from isoglot.runs.files import refuse_overwriting
 
     named = {} if links is None else {"links": links}
     chosen = scoring_of(**named, **given, **more.settings)
@@ -167,8 +170,6 @@ def score(
         refuse_overwriting(chosen.sentences, [chosen.links, gold.gold])
         write_sentences(report, chosen.sentences)
     if as_json:
-        import json
-
         typer.echo(json.dumps(report.summary()))
     else:
         typer.echo("precision  recall     F1    AER  sentences")
@@ -206,10 +207,8 @@ def tune(
     """
     from statistics import fmean
 
-    from isoglot.align.embedding.choice import best_choice, keep_choice
     from isoglot.align.files.gold import gold_pairs
     from isoglot.align.score_file import layer_numbers
-    from isoglot.errors import ConfigurationError
 
     if "layers" in more.settings:
         raise ConfigurationError("--set layers given; type --layers 6,7,8")
@@ -228,8 +227,6 @@ def tune(
 
 def _print_layers(rows: Sequence[tuple[int, AlignmentScore]], as_json: bool) -> None:
     if as_json:
-        import json
-
         typer.echo(json.dumps([{"layer": layer, "aer": total.aer, "precision": total.precision,
                                 "recall": total.recall} for layer, total in rows]))  # fmt: skip
         return

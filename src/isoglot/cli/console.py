@@ -67,17 +67,10 @@ class Console:
 
     def _move(self, label: str, done: int, total: int) -> None:
         from rich.console import Console as Rich
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress
 
         if self._bar is None:
-            self._bar = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                TaskProgressColumn(),
-                TimeRemainingColumn(),
-                console=Rich(stderr=True),
-                transient=True,
-            )
+            self._bar = Progress(console=Rich(stderr=True), transient=True)
             self._bar.start()
         if label not in self._tasks:
             self._tasks[label] = self._bar.add_task(label, total=total or None)

@@ -242,13 +242,10 @@ def _print_demo(result: Demo) -> None:
 
     heading = ["objective", "alignment score"]
     heading += [f"{name} {what}" for name in TASKS.values() for what in ("supervised", "zero-shot", "Δ")]
-    rows = []
-    for row in result.rows:
-        cells = [row.name, f"{row.alignment:.1f} %"]
-        for task in TASKS:
-            supervised, zero_shot = row.supervised[task], row.zero_shot[task]
-            cells += [f"{supervised:.1f}", f"{zero_shot:.1f}", f"{supervised - zero_shot:.1f}"]
-        rows.append(cells)
+    rows = [
+        [name, *(f"{value:.1f}" + " %" * (place == "alignment") for place, value in row.items())]
+        for name, row in result.figures.items()
+    ]
     english, derived = result.example
     typer.echo(f"English:  {english}\nderived:  {derived}\n")
     print_table(heading, rows)

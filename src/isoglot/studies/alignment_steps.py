@@ -4,6 +4,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, ClassVar
 
+from isoglot.align.embedding.choice import best_choice
+from isoglot.align.embedding.options import MEASURED
+from isoglot.corpus.read.sources import Source
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.calls import Facts, Input, Options, Step, outside
 
@@ -25,7 +28,6 @@ class StatisticalAlignment(Step):
         from isoglot.align.files.pairs import read_pairs  # noqa: PLC0415
         from isoglot.align.scoring import score  # noqa: PLC0415
         from isoglot.align.statistical.model import StatisticalAligner  # noqa: PLC0415
-        from isoglot.corpus.read.sources import Source  # noqa: PLC0415
 
         found = gold_pairs(self.gold)
         pairs: list[Any] = [(list(s), list(t)) for s, t in found.words]
@@ -59,9 +61,7 @@ class BestLinks(Step):
     def run(self, folder: Path, report: Reporter) -> Facts:
         """Choose, then measure."""
         from isoglot.align.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads the libraries
-        from isoglot.align.embedding.choice import best_choice  # noqa: PLC0415
         from isoglot.align.embedding.layer_error import layer_error  # noqa: PLC0415
-        from isoglot.align.embedding.options import MEASURED  # noqa: PLC0415
         from isoglot.align.files.gold import gold_pairs  # noqa: PLC0415
 
         choice, tried = best_choice(

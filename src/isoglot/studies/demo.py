@@ -5,7 +5,7 @@ paper's; the order of the objectives is what may be. ``isoglot study align_mlm/t
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -88,20 +88,10 @@ def demo(lab: Lab) -> None:
 
 
 @dataclass(frozen=True)
-class DemoRow:
-    """What one objective reached, in per cent."""
-
-    name: str
-    alignment: float
-    supervised: Mapping[str, float]  # task -> fine-tuned and tested on the derived language
-    zero_shot: Mapping[str, float]  # task -> fine-tuned on English, tested on the derived language
-
-
-@dataclass(frozen=True)
 class Demo:
-    """What the demo found."""
+    """What the demo found: of each objective ``alignment`` and a task's ``sup``, ``zs`` and ``delta``, in per cent."""
 
-    rows: Sequence[DemoRow]
+    figures: Mapping[str, Mapping[str, float]]
     example: tuple[str, str]
     page: Path
 
@@ -109,16 +99,16 @@ class Demo:
     def headline(self) -> str:
         """The figures of MLM and ALIGN-MLM in a sentence."""
         told = [
-            f"{row.name} pairs {row.alignment:.0f} % of the word pieces with their copies, and tags "
-            f"{row.zero_shot['pos']:.0f} F1 zero-shot (supervised: {row.supervised['pos']:.0f})"
-            for row in (self.rows[-1], self.rows[0])
+            f"{name} pairs {row['alignment']:.0f} % of the word pieces with their copies, and tags "
+            f"{row['pos zs']:.0f} F1 zero-shot (supervised: {row['pos sup']:.0f})"
+            for name, row in ((name, self.figures[name]) for name in ("ALIGN-MLM", "MLM"))
         ]
         return f"{told[0]}; {told[1]}."
 
     @property
     def caution(self) -> str:
         """What the inference figures are worth; empty where every encoder has learned the task."""
-        weak = [row.name for row in self.rows if row.supervised["xnli"] < NLI_LEARNED]
+        weak = [name for name, row in self.figures.items() if row["xnli sup"] < NLI_LEARNED]
         if not weak:
             return ""
         return (
@@ -151,7 +141,7 @@ def run_demo(
     _work(program, store, copy, min(workers or usable_cores(), len(SYSTEMS)), report)
     report.note("drawing the report")
     _, folder = write_program(program, store, {})
-    found = Demo(_rows(program.lab, store), _example(store, copy), store.root / "report.html")
+    found = Demo(_figures(program.lab, store), _example(store, copy), store.root / "report.html")
     seed = program.lab.seeds[0]
     trained = [store.folder(encoder_of(program.lab, system, ORDER, seed)) for system in SYSTEMS]
     runs = [folder, *(run for run in trained if (run / TRAINER_STATE).is_file())]
@@ -205,17 +195,15 @@ def _told(call: Call, manifest: Mapping[str, Any]) -> str:
     }.get(call.name, "")
 
 
-def _rows(lab: Lab, store: Store) -> list[DemoRow]:
-    rows, seed = [], lab.seeds[0]
+def _figures(lab: Lab, store: Store) -> dict[str, dict[str, float]]:
+    found, seed = {}, lab.seeds[0]
     for system, name in SYSTEMS.items():
-        found = {task: measured(lab, system, ORDER, task, seed) for task in TASKS}
-        alignment = alignment_of(lab, system, ORDER, seed).known(store.value)
-        supervised, zero_shot = (
-            {task: float(values[what].known(store.value) or 0) for task, values in found.items()}
-            for what in ("sup", "zs")
-        )
-        rows.append(DemoRow(name, float(alignment or 0), supervised, zero_shot))
-    return rows
+        values = {"alignment": alignment_of(lab, system, ORDER, seed)}
+        for task in TASKS:
+            own = measured(lab, system, ORDER, task, seed)
+            values |= {f"{task} {quantity}": value for quantity, value in own.items()}
+        found[name] = {place: float(value.known(store.value) or 0) for place, value in values.items()}
+    return found
 
 
 def _example(store: Store, copy: Call) -> tuple[str, str]:

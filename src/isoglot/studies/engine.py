@@ -98,13 +98,6 @@ class Store:
         values = resolve(call.step.model_dump(), fill, variables=call.step.expands and not assume)
         return type(call.step).model_validate(values)
 
-    def drop_weights(self, call: Call) -> None:
-        """Delete what a finished call made; its manifest stays."""
-        manifest = self.manifest(call)
-        if manifest is not None:
-            shutil.rmtree(self.folder(call))
-            write_json(self.folder(call) / MANIFEST, {**manifest, "weights": "deleted"})
-
     def do(self, call: Call, report: Reporter) -> dict[str, Any]:
         """Do one call unless it is done; other processes wait for it."""
         with locked(self.folder(call)):
@@ -116,16 +109,15 @@ class Store:
             make_folder(folder)
             began, outside = time.monotonic(), {one.path: one.content for one in call.step.files()}
             facts = self.resolved(call).run(folder, report)
-            values = call.step.model_dump(mode="json")
-            about = {"key": call.key, "kind": call.step.kind, "name": call.name, "step": values}
-            needs = [needed.folder for needed in call.needs]
-            seconds = round(time.monotonic() - began, 2)
             manifest = {
-                **about,
-                "needs": needs,
+                "key": call.key,
+                "kind": call.step.kind,
+                "name": call.name,
+                "step": call.step.model_dump(mode="json"),
+                "needs": [needed.folder for needed in call.needs],
                 "outside": outside,
                 **facts,
-                "seconds": seconds,
+                "seconds": round(time.monotonic() - began, 2),
                 "versions": versions(),
             }
             write_json(folder / MANIFEST, manifest)
@@ -192,10 +184,12 @@ def _leave_out(waiting: dict[str, Call], failed: dict[Call, str]) -> None:
 
 
 def _drop(store: Store, call: Call, targets: Sequence[Call]) -> None:
-    """Delete fine-tuned weights that nothing will read again."""
+    """Delete fine-tuned weights that nothing will read again; their manifests stay."""
     for tuned in (needed for needed in call.needs if needed.step.kind == "finetune"):
         if not any(tuned in t.needs and store.manifest(t) is None for t in targets) and store.usable(tuned):
-            store.drop_weights(tuned)
+            manifest, folder = store.manifest(tuned) or {}, store.folder(tuned)
+            shutil.rmtree(folder)
+            write_json(folder / MANIFEST, {**manifest, "weights": "deleted"})
 
 
 @contextmanager

@@ -24,16 +24,12 @@ Sizes = Mapping[str, tuple[Any, Any, Any]]
 _NAMED = 6
 
 
-class External(str):
-    """A checkpoint that isoglot does not train: a path or hub name, and a name for people."""
+@dataclass(frozen=True)
+class External:
+    """A checkpoint that isoglot does not train: a name for people, and a path or hub name."""
 
     name: str
-
-    def __new__(cls, name: str, path: str) -> External:
-        """Remember the name."""
-        found = super().__new__(cls, path)
-        found.name = name
-        return found
+    path: str
 
 
 Handle = Call | External | Unavailable
@@ -226,7 +222,7 @@ class Lab:
     @staticmethod
     def checkpoint(model: Call | External) -> str:
         """Where a model's weights are."""
-        return f"{model}/checkpoint" if isinstance(model, Call) else str(model)
+        return f"{model}/checkpoint" if isinstance(model, Call) else model.path
 
 
 def _check_seeds(name: str, given: Any) -> None:

@@ -7,11 +7,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from isoglot.align.options import AlignRequest, aligner_of
 from isoglot.checks import validated
+from isoglot.corpus.options import PrepareOptions
+from isoglot.corpus.read.sources import Source
+from isoglot.derive.options import DeriveRequest, DeriverOptions, TransformOptions
 from isoglot.errors import ConfigurationError
 from isoglot.runs.files import write_text
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.calls import Facts, Options, Step
+from isoglot.synthetic.options import WorldRequest
 
 
 class World(Step):
@@ -21,8 +26,6 @@ class World(Step):
 
     def check(self) -> Any:
         """The options of ``isoglot world``."""
-        from isoglot.synthetic.options import WorldRequest  # noqa: PLC0415 - loads the libraries
-
         return validated(WorldRequest, self.options, what="world option")
 
     def run(self, folder: Path, report: Reporter) -> Facts:
@@ -68,7 +71,6 @@ class Text(Step):
     def _texts(self, given: Options) -> Iterator[str]:
         from isoglot.corpus.encode.words import split_words  # noqa: PLC0415
         from isoglot.corpus.read.readers import read  # noqa: PLC0415
-        from isoglot.corpus.read.sources import Source  # noqa: PLC0415
 
         kind = given.get("kind", "text")
         source = Source.model_validate({"language": "en", **{k: v for k, v in given.items() if k != "kind"}})
@@ -141,12 +143,6 @@ class Derive(Step):
         return {"rows": rows, "copied_vocabulary": VocabularyCopy.load(tokenizer).size}
 
     def _request(self, given: Options, tokenizer: str | None) -> Any:
-        from isoglot.derive.options import (  # noqa: PLC0415
-            DeriveRequest,
-            DeriverOptions,
-            TransformOptions,
-        )
-
         own = {k: v for k, v in given.items() if k not in ("path", "options", "rows")}
         options = {**self.options, **given.get("options", {})}
         rows = {**self.rows, **given.get("rows", {})}
@@ -197,14 +193,11 @@ class Prepare(Step):
 
     def check(self) -> Any:
         """The options of ``isoglot prepare``."""
-        from isoglot.corpus.options import PrepareOptions  # noqa: PLC0415 - loads the libraries
-
         return validated(PrepareOptions, self.options, what="prepare option")
 
     def run(self, folder: Path, report: Reporter) -> Facts:
         """Prepare."""
         from isoglot.corpus.prepare import prepare  # noqa: PLC0415 - loads the libraries
-        from isoglot.corpus.read.sources import Source  # noqa: PLC0415
 
         summary = prepare(Source.model_validate(self.source), folder / "corpus", options=self.check())
         report.note(f"{summary.rows:,} rows of {summary.read:,}")
@@ -222,8 +215,6 @@ class Align(Step):
     def run(self, folder: Path, report: Reporter) -> Facts:
         """Align."""
         from isoglot.align.align_file import align_file  # noqa: PLC0415
-        from isoglot.align.options import AlignRequest, aligner_of  # noqa: PLC0415
-        from isoglot.corpus.read.sources import Source  # noqa: PLC0415
 
         chosen = {"method": self.method, "symmetrisation": self.symmetrisation}
         request = AlignRequest(

@@ -9,13 +9,16 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from isoglot.analysis.options import AlignmentsRequest, LayersRequest, MapRequest, ScoreOptions
 from isoglot.checks import validated
 from isoglot.errors import ConfigurationError
+from isoglot.finetuning.options import EvaluateOptions, task_with_settings
 from isoglot.recipe.document import dump_yaml
 from isoglot.runs.files import read_json, write_text
 from isoglot.runs.folder import CHECKPOINT, MANIFEST
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.calls import Facts, Input, Options, Step, expanded, leaves, outside, unset
+from isoglot.tasks import build_task
 
 TRAINER_STATE = "trainer_state.json"
 """Where the trainer keeps what it logged."""
@@ -109,8 +112,6 @@ class TaskData(BaseModel):
 
     def build(self) -> Any:
         """The task."""
-        from isoglot.tasks import build_task  # noqa: PLC0415
-
         return build_task(self.kind, self.data, **self.options)
 
     def files(self, languages: Sequence[str], split: str) -> Iterator[Input]:
@@ -154,8 +155,6 @@ class Finetune(Step):
 
     def check(self) -> tuple[Any, Any]:
         """The task with the preset's options, and the settings."""
-        from isoglot.finetuning.options import task_with_settings  # noqa: PLC0415
-
         values = {**self.task.options, **self.train, "run": self.label or None}
         return task_with_settings(self.task.kind, self.task.data, paper=self.preset, **values)
 
@@ -202,7 +201,6 @@ class Evaluate(Step):
     def run(self, folder: Path, report: Reporter) -> Facts:
         """Measure."""
         from isoglot.finetuning.evaluate import evaluate  # noqa: PLC0415 - loads the libraries
-        from isoglot.finetuning.options import EvaluateOptions  # noqa: PLC0415 - loads the libraries
 
         task = self.check()
         options = EvaluateOptions(run=self.label or None, precision=self.precision)
@@ -227,8 +225,6 @@ class AlignmentScore(Step):
 
     def check(self) -> Any:
         """The options of the score."""
-        from isoglot.analysis.options import ScoreOptions  # noqa: PLC0415
-
         return validated(ScoreOptions, self.options, what="alignment score option")
 
     def run(self, folder: Path, report: Reporter) -> Facts:
@@ -263,13 +259,12 @@ class Figure(Step):
     def check(self) -> tuple[Any, Any]:
         """The analysis that draws, and its options."""
         from isoglot.analysis import analyse_links as links  # noqa: PLC0415 - loads the libraries
-        from isoglot.analysis import options as requests  # noqa: PLC0415
         from isoglot.analysis.analyse_map import analyse_map  # noqa: PLC0415
 
         kinds: dict[str, tuple[Any, Any]] = {
-            "map": (analyse_map, requests.MapRequest),
-            "layers": (links.analyse_layers, requests.LayersRequest),
-            "alignments": (links.analyse_alignments, requests.AlignmentsRequest),
+            "map": (analyse_map, MapRequest),
+            "layers": (links.analyse_layers, LayersRequest),
+            "alignments": (links.analyse_alignments, AlignmentsRequest),
         }
         draw, request = kinds[self.type]
         return draw, validated(

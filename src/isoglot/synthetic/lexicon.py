@@ -1,4 +1,4 @@
-"""The miniature world's lexicon: pools of lexemes with their forms, Zipfian weights and themes.
+"""The miniature world's lexicon: pools of lexemes with their forms and themes, the most frequent first.
 
 A *pool* is a set of lexemes that can stand in one kind of slot (``noun.animal``, ``verb.give``, ``name.last``). A
 lexeme has named forms (``sg``, ``pl``, ``past`` …); a relation is a form too, so that ``hyper.sg`` of *dog* is *animal*
@@ -13,15 +13,8 @@ from importlib import resources
 import numpy as np
 
 from isoglot.seeding import seed_for
-from isoglot.synthetic.morphology import (
-    comparative,
-    inflect_noun,
-    inflect_verb,
-    superlative,
-    to_adverb,
-)
 
-Forms = dict[str, str]
+_VOWELS = "aeiou"
 
 TOPICS = (
     "farm", "garden", "sea", "town", "politics", "science", "art", "sport", "home", "school", "health", "travel",
@@ -45,7 +38,7 @@ _UNPRODUCTIVE = {"unknown", "awake", "asleep", "shy", "tall", "bald", "hostile",
 class Lexeme:
     """One word with its forms and theme."""
 
-    forms: Forms
+    forms: dict[str, str]
     topic: str | None = None
     rank: int = 0
     """Place in its section of the lexicon file, common words first."""
@@ -141,8 +134,8 @@ def _adjectives(words: list[str], options: dict[str, str]) -> list[Lexeme]:
         for word, opposite in ((left, right), (right, left)) if right else ((left, ""),):
             forms = {"pos": word, "ant.pos": opposite} if opposite else {"pos": word}
             if "graded" in options:
-                forms |= {"cmp": comparative(word), "sup": superlative(word)}
-                forms["ant.cmp"] = comparative(opposite)
+                forms |= {"cmp": degree(word, "er"), "sup": degree(word, "est")}
+                forms["ant.cmp"] = degree(opposite, "er")
             found.append(Lexeme(forms))
     return found
 
@@ -202,3 +195,87 @@ def _numbers(pools: Lexicon) -> None:
     pairs = [(a, b) for a in range(3, 40) for b in range(a + 2, 41)]
     _add(pools, "number.word", [Lexeme({"form": number_word(n)}) for n in range(2, 60)])
     pools["number.pair"] = [Lexeme({"low": number_word(a), "high": number_word(b)}) for a, b in pairs]
+
+
+def plural(noun: str) -> str:
+    """The regular plural: ``box`` → ``boxes``, ``baby`` → ``babies``, ``day`` → ``days``."""
+    if noun.endswith(("s", "x", "z", "ch", "sh")):
+        return noun + "es"
+    if noun.endswith("y") and noun[-2] not in _VOWELS:
+        return noun[:-1] + "ies"
+    return noun + "s"
+
+
+def inflect_noun(entry: str) -> dict[str, str]:
+    """``sg`` and ``pl`` of a lexicon entry ``word`` or ``singular/plural``."""
+    singular, _, irregular = entry.partition("/")
+    return {"sg": singular, "pl": irregular or plural(singular)}
+
+
+def inflect_verb(entry: str) -> dict[str, str]:
+    """``base``, ``s``, ``past``, ``part`` and ``ing`` of an entry ``word``, ``word*`` or ``base/past/participle``."""
+    first, *irregular = entry.split("/")
+    base = first.rstrip("*")
+    stem = base + base[-1] if first.endswith("*") or _doubles(base, irregular) else base
+    if irregular:
+        past, part = irregular
+    else:
+        past = part = _with_ed(stem)
+    return {
+        "base": base,
+        "s": base + "es" if base.endswith("o") else plural(base),
+        "past": past,
+        "part": part,
+        "ing": _with_ing(stem),
+    }
+
+
+def _doubles(base: str, irregular: list[str]) -> bool:
+    """Irregular one-syllable verbs that end consonant-vowel-consonant double in the -ing form: run, sit, cut."""
+    if not irregular or len(base) < 3:
+        return False
+    vowels = sum(c in _VOWELS for c in base)
+    ends = base[-1] not in _VOWELS + "wxy" and base[-2] in _VOWELS
+    one = vowels == 1 and ends
+    return one or base in {"begin", "forget"}
+
+
+def _with_ed(stem: str) -> str:
+    if stem.endswith("e"):
+        return stem + "d"
+    if stem.endswith("y") and stem[-2] not in _VOWELS:
+        return stem[:-1] + "ied"
+    return stem + "ed"
+
+
+def _with_ing(stem: str) -> str:
+    if stem.endswith("ie"):
+        return stem[:-2] + "ying"
+    if stem.endswith("e") and not stem.endswith(("ee", "ye", "oe")):
+        return stem[:-1] + "ing"
+    return stem + "ing"
+
+
+def degree(adjective: str, ending: str) -> str:
+    """The comparative (``er``) or superlative (``est``): ``big`` → ``bigger``, ``happy`` → ``happiest``."""
+    if adjective.endswith("e"):
+        return adjective + ending[1:]
+    if adjective.endswith("y"):
+        return adjective[:-1] + "i" + ending
+    short = len(adjective) <= 4 and sum(c in _VOWELS for c in adjective) == 1
+    if short and adjective[-1] not in _VOWELS + "wxy" and adjective[-2] in _VOWELS:
+        return adjective + adjective[-1] + ending
+    return adjective + ending
+
+
+def to_adverb(adjective: str) -> str:
+    """The adverb in -ly: ``happy`` → ``happily``, ``gentle`` → ``gently``."""
+    if adjective.endswith("le") and adjective[-3] not in _VOWELS:
+        return adjective[:-1] + "y"
+    if adjective.endswith("y"):
+        return adjective[:-1] + "ily"
+    if adjective.endswith("ic"):
+        return adjective + "ally"
+    if adjective.endswith("ll"):
+        return adjective + "y"
+    return adjective + "ly"
