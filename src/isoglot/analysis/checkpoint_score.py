@@ -126,12 +126,9 @@ def _lexicon_score(
         tuple(place.setdefault(e, len(place)) for place, e in zip(places, pair, strict=True))
         for pair in pairs
     ]
-    source, target = (mean_pieces(table, list(place)) for place in places)
-    if offsets is not None:
-        source, target = source + offsets[0].to(source), target + offsets[1].to(target)
-    both = torch.cat([source, target])
-    links = torch.tensor(gold) + torch.tensor([0, len(source)])
-    total = alignment_score(both, pairs=links, subset=options.subset)
+    both = torch.cat([mean_pieces(table, list(place)) for place in places])
+    links = torch.tensor(gold) + torch.tensor([0, len(places[0])])
+    total = alignment_score(both, pairs=links, subset=options.subset, offsets=offsets)
     seen = None if trained is None else {places[0][s] for s, t in pairs if (s, t) in trained}
     return _divided(total, seen)
 

@@ -1,6 +1,7 @@
 """What the worker processes of `prepare` do: parse and filter chunks, write shards. Imports little, to start fast."""
 
 import json
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from isoglot.corpus.filter.filters import Filters, quiet_tokenizers
+from isoglot.corpus.filter.filters import Filters
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.readers import READERS
 from isoglot.corpus.read.records import Chunk
@@ -71,7 +72,7 @@ class _State:
 def start(settings: Settings) -> None:
     """Set a process up for its work."""
     if settings.single_threaded:
-        quiet_tokenizers()
+        os.environ["TOKENIZERS_PARALLELISM"] = "false"  # else its threads and other workers share cores
         pa.set_cpu_count(1)
     _State.settings = settings
     _State.filters = Filters(settings.options, tokenizer=settings.tokenizer, held_out=settings.held_out)

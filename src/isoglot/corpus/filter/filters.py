@@ -1,6 +1,5 @@
 """Filters of rows, applied to one chunk at a time in the order of :data:`isoglot.corpus.options.FILTERS`."""
 
-import os
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -184,8 +183,3 @@ class Filters:
             side = sides[0 if by == "source" else 1]
             return hash_texts((side[i] for i in keep), salt=salt)
         return hash_texts(("\x00".join(side[i] for side in sides) for i in keep), salt=salt)
-
-
-def quiet_tokenizers() -> None:
-    """Workers are one thread each: the tokenizer's own threads would fight for the same cores."""
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
