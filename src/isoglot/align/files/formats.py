@@ -168,9 +168,8 @@ def _from_jsonl(path: str, lines: list[tuple[int, str]], start: int, *, predicte
         if not text.strip():
             raise InputError("an empty line given, but each line is a JSON object; remove it")
         row = parse_object(text)
-        if (
-            predicted and "links" in row
-        ):  # a file of `isoglot analyse alignments` has the gold links beside them
+        # A file of `isoglot analyse alignments` has the gold links beside those that were found.
+        if predicted and "links" in row:
             row = {name: value for name, value in row.items() if name not in ("sure", "possible")}
         try:
             sure = [(int(i), int(j)) for i, j in row.get("sure", row.get("links", []))]
