@@ -145,3 +145,19 @@ def test_trained_stopped_and_resumed_the_pooler_is_there(tmp_path: Path) -> None
         after = load_file(place / "model.safetensors")
         assert sorted(after) == sorted([*held, *pooler]), place
         assert all(torch.equal(after[name], pooler[name]) for name in pooler), place
+
+
+@pytest.mark.parametrize(
+    ("family", "name"), [("xlm-roberta", "hidden_dropout_prob"), ("distilbert", "dropout")]
+)
+def test_dropout_of_the_training_is_not_that_of_fine_tuning(family: str, name: str, tmp_path: Path) -> None:
+    """XLM-Align is trained without dropout and fine-tuned with XLM-R's, as XLM-R is."""
+    whole_checkpoint(family, tmp_path / "before")
+    model = load_masked_lm({"path": tmp_path / "before", "hidden_dropout_prob": 0})
+    assert getattr(model.config, name) == 0
+    export_encoder(model, tmp_path / "after", card={})
+    assert getattr(model.config, name) == 0
+    tuned = build_task("xnli", []).head(tmp_path / "after", labels=["a", "b"], seed=1)
+    assert (
+        getattr(tuned.config, name) == getattr(AutoConfig.from_pretrained(tmp_path / "before"), name) == 0.1
+    )

@@ -6,7 +6,7 @@ where B pairs each token of one language with its copy or translation and j' run
 vocabulary. :func:`alignment_score` takes an embedding table, :func:`score_vectors` any two sets of vectors,
 :func:`isoglot.analysis.checkpoint_score.checkpoint_alignment_score` a checkpoint.
 
-Source: Tang et al. 2022, §5.3 and Table 8.
+Source: Tang et al. 2022, §5 and Table 8.
 """
 
 from collections.abc import Collection
@@ -69,7 +69,7 @@ def alignment_score(
         ConfigurationError: not exactly one of ``pairs`` and ``copied_from``, rows that the table lacks, nothing left
             to compare, or embeddings that are not finite.
 
-    Source: Tang et al. 2022, §5.3.
+    Source: Tang et al. 2022, §5.
 
     Example:
         >>> table = torch.eye(4).repeat(2, 1)

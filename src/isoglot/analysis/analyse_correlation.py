@@ -1,4 +1,4 @@
-"""``isoglot analyse correlation``: does alignment go with transfer? (ALIGN-MLM, §5.3 and Fig. 3)."""
+"""``isoglot analyse correlation``: does alignment go with transfer? (ALIGN-MLM, §5 and Fig. 3)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

@@ -67,7 +67,7 @@ def in_place(size: int) -> tuple[int, ...]:
 def compose(*transforms: Transform) -> Transform:
     """``compose(a, b)`` is ``T_a ∘ T_b``: b first, then a, with origins traced through every step.
 
-    Source: Tang et al. 2022, §3: "applying transformation T_t2 followed by T_t1".
+    Source: Tang et al. 2022, §4: "applying transformation T_t2 followed by T_t1".
     """
     *later, first = transforms
 

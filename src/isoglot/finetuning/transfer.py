@@ -1,4 +1,4 @@
-"""Supervised, zero-shot and the gap between them, for derived languages or any others (ALIGN-MLM §4).
+"""Supervised, zero-shot and the gap between them, for derived languages or any others (ALIGN-MLM §3).
 
 SUP: fine-tuned and tested on the derived language
 ZS:  fine-tuned on the source language, tested on the derived one

@@ -74,7 +74,8 @@ def load_masked_lm(
         spec: a folder or hub name, or a mapping with either
 
             * ``path``: folder or hub name, and optionally ``revision``, ``local_files_only``; any further key
-              overrides the checkpoint's configuration (``hidden_dropout_prob: 0``);
+              overrides the checkpoint's configuration (``hidden_dropout_prob: 0``; dropout is of this training,
+              an export has the checkpoint's again);
               ``new_head: true`` accepts a checkpoint without masked-LM head and starts a new one;
               ``resize_vocabulary: true`` grows the embeddings to the tokenizer;
             * ``architecture``: one of :data:`ARCHITECTURES`; further keys are the library's configuration
@@ -250,13 +251,15 @@ def _from_path(settings: Mapping[str, Any]) -> PreTrainedModel:
     if problems:
         raise ConfigurationError(problems)
     aliases = _ALIASES.get(config.model_type, {})
-    for key, value in _fractions({aliases.get(k, k): v for k, v in changes.items()}, config).items():
+    changes = _fractions({aliases.get(k, k): v for k, v in changes.items()}, config)
+    dropout = {key: getattr(config, key) for key in changes if "dropout" in key}
+    for key, value in changes.items():
         try:
             setattr(config, key, value)
         except (TypeError, ValueError, StrictDataclassError) as error:
             raise ConfigurationError(f"model.{key}: {reason(error)}; change it") from error
     kernel = settings.get("attention")
-    return load_checkpoint(
+    model = load_checkpoint(
         AutoModelForMaskedLM,
         path,
         config=config,
@@ -266,6 +269,14 @@ def _from_path(settings: Mapping[str, Any]) -> PreTrainedModel:
         **where,
         **({} if kernel is None else {"attn_implementation": kernel}),
     )
+    model.own_dropout = dropout
+    return model
+
+
+def own_dropout(model: PreTrainedModel) -> dict[str, Any]:
+    """The checkpoint's rates of dropout that the model is trained with others than, to be fine-tuned with again."""
+    found: dict[str, Any] = vars(model).get("own_dropout", {})
+    return found
 
 
 def _has_original_head(path: str | Path, where: Mapping[str, Any]) -> bool:

@@ -48,7 +48,7 @@ class EmbeddingAlignment(Objective):
     Raises:
         ConfigurationError: not exactly one dictionary is given, or no entry can be used.
 
-    Source: Tang et al. 2022, *ALIGN-MLM*, §3.2; weight α = 10.
+    Source: Tang et al. 2022, *ALIGN-MLM*, §3; weight α = 10 (App. G.5).
     """
 
     top_layer = 0

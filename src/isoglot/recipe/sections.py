@@ -56,7 +56,7 @@ class ModelSection(_OpenSection):
     """The encoder: a ``path`` (folder or hub name), or an ``architecture`` from scratch.
 
     ``path`` may be the folder of a finished run. The other keys set its configuration (``hidden_size``,
-    ``hidden_dropout_prob``).
+    ``hidden_dropout_prob``); a loaded encoder has its own dropout again when it is exported.
     """
 
     one_of: ClassVar[tuple[str, ...]] = ("path", "architecture")

@@ -25,8 +25,8 @@ TASKS = ("xnli", "ner", "pos")
 SIZES: dict[str, tuple[Any, Any, Any]] = {
     "seeds": ([1, 2, 3], [1, 2, 3], [1]),  # not given
     "variant": ("ours", "ours", "ours"),  # authors: their code where the paper is silent, see derived
-    "parallel": (0.25, 0.25, 0.25),  # §4: XLM's parallel sentences relative to the text
-    "dictionary": (0.25, 0.25, 0.25),  # §4: DICT-MLM's and ALIGN-MLM's part of the dictionary
+    "parallel": (0.25, 0.25, 0.25),  # App. G.3: XLM's parallel sentences relative to the text
+    "dictionary": (0.25, 0.25, 0.25),  # App. G.4 and G.5: DICT-MLM's and ALIGN-MLM's part of the dictionary
     "alpha": (10, 10, 10),  # App. G.5: weight of the alignment loss, of 1, 10, 100
     "algorithm": ("wordpiece", "wordpiece", "byte_bpe"),  # the authors' code
     "vocabulary": (1000, 12_000, 40_000),  # Table 10
@@ -49,7 +49,7 @@ SIZES: dict[str, tuple[Any, Any, Any]] = {
     "precision": ("float32", "float32", "float32"),  # of fine-tuning
     "tuning_rate": (2e-3, 2e-4, 2e-5),  # Table 11
     "tuning_rate_nli": (1e-3, 2e-4, 2e-5),  # Table 11
-    "tuning_batch": (64, 32, 32),  # not given
+    "tuning_batch": (64, 32, 32),  # Table 11
     "tuning_epochs": (4, 3, 10),  # Table 11: NER and POS
     "tuning_epochs_nli": (8, 3, 5),  # Table 11; tiny: with half as many, some runs do not learn inference
     "tuning_warmup": (0.1, 0.1, 0.0),  # not given

@@ -9,7 +9,7 @@ from isoglot.studies.steps import Derive, Text, Tokenizer, World
 
 
 def task_of(lab: Lab, task: str, order: str, overlap: float) -> Task:
-    """A task in English and the derived language; the development sets are reported (App. H)."""
+    """A task in English and the derived language; the development sets are reported, as by the authors' scripts."""
     size, copy, nli = lab.size, derived(lab, order, overlap), task == "xnli"
     unavailable = ""
     if lab.scale == "small" and order == "trans+syn" and task != "pos":
@@ -103,7 +103,7 @@ def derived(lab: Lab, order: str, overlap: float = 0.0) -> Call:
         else:
             inputs |= _small_inputs(syntax=syntax)
         folder = lab.at("", f"{DATA}/galactic", "${ISOGLOT_GALACTIC}")
-        models = {"syntax": "en~fr@N~fr@V", "models": folder, "rate": 0.05}  # §4
+        models = {"syntax": "en~fr@N~fr@V", "models": folder, "rate": 0.05}  # App. F; the rate is the authors' code's
     if syntax:
         options |= {**models, **authors(lab, ud_labels="literal")}
     for given in inputs.values():

@@ -23,8 +23,8 @@ SIZES: dict[str, tuple[Any, Any, Any]] = {
     "ablation_seeds": ([1], [1, 2, 3], [1, 2, 3, 4, 5]),  # 48 fine-tuned models of 12 encoders a seed
     "steps": (800, 3_000, 150_000),  # Table 11
     "accumulation": (1, 1, 64),  # of batches of 32: 2,048 (Table 11)
-    "ablation_steps": (800, 3_000, 50_000),  # §4.4
-    "ablation_accumulation": (1, 1, 8),  # of batches of 32: 256 (§4.4)
+    "ablation_steps": (800, 3_000, 50_000),  # §5
+    "ablation_accumulation": (1, 1, 8),  # of batches of 32: 256 (§5)
     "warmup": (80, 200, 10_000),  # Table 11
     "learning_rate": (5e-4, 5e-4, 2e-4),  # Table 11
     "masking": (0.3, 0.2, 0.15),  # not given

@@ -1,5 +1,6 @@
 """The encoder as a plain Hugging Face folder, with a card that says how it was trained."""
 
+import copy
 import json
 import logging
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from isoglot.align.embedding.choice import ALIGNER_FILE, keep_choice
 from isoglot.errors import ConfigurationError, TrainingError
 from isoglot.modules.checkpoint import few, left_out, quiet
 from isoglot.modules.finite import non_finite
+from isoglot.modules.load import own_dropout
 from isoglot.objectives.base import Objective
 from isoglot.recipe.document import dump_yaml
 from isoglot.runs.files import whole_folder
@@ -33,7 +35,8 @@ def save_encoder(
 ) -> None:
     """Write encoder and tokenizer so that ``AutoModelForMaskedLM.from_pretrained`` reads them.
 
-    What the checkpoint that the encoder was loaded from held beside it (a pooler, another head) is written with it.
+    What the checkpoint that the encoder was loaded from held beside it (a pooler, another head) is written with it,
+    and its rates of dropout are written for those that this training alone had.
 
     ``state``: weights of the whole alignment model, gathered from shards; ``None``: the model's own.
     """
@@ -49,6 +52,10 @@ def save_encoder(
         )
     with quiet():
         model.save_pretrained(str(folder), state_dict={**own, **left_out(model)})
+    if rates := own_dropout(model):
+        config = copy.deepcopy(model.config)
+        config.update(rates)
+        config.save_pretrained(str(folder))
     if tokenizer is not None:
         tokenizer.save_pretrained(str(folder))
 
