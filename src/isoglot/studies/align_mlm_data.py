@@ -103,7 +103,7 @@ def derived(lab: Lab, order: str, overlap: float = 0.0) -> Call:
         else:
             inputs |= _small_inputs(syntax=syntax)
         folder = lab.at("", f"{DATA}/galactic", "${ISOGLOT_GALACTIC}")
-        models = {"syntax": "en~fr@N~fr@V", "models": folder, "rate": 0.05}  # App. F; the rate is the authors' code's
+        models = {"syntax": "en~fr@N~fr@V", "models": folder, "rate": 0.05}  # the rate: not given
     if syntax:
         options |= {**models, **authors(lab, ud_labels="literal")}
     for given in inputs.values():
