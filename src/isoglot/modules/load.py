@@ -269,7 +269,7 @@ def _from_path(settings: Mapping[str, Any]) -> PreTrainedModel:
         **where,
         **({} if kernel is None else {"attn_implementation": kernel}),
     )
-    model.own_dropout = dropout
+    vars(model)["own_dropout"] = dropout
     return model
 
 
