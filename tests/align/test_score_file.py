@@ -100,3 +100,18 @@ def test_found_links_are_scored_though_the_gold_ones_stand_beside_them(tmp_path)
     both.write_text(f"{json.dumps({**row, 'links': [[0, 1]]})}\n")
     assert json.loads(run("score", both, "--gold", gold, "--json"))["aer"] == 1
     assert json.loads(run("score", gold, "--gold", both, "--json"))["aer"] == 0
+
+
+def test_all_pairs_of_a_folder_are_scored(tmp_path, encoder, monkeypatch):
+    text = tmp_path / "pairs.txt"
+    text.write_text("a ||| x\n" * 501)
+    run("align", text, "-f", "corpus", "-o", tmp_path / "aligned")
+    seen = []
+
+    def layer_error(aligner, pairs, *, layers):
+        seen.append(len(pairs.words))
+        return {}
+
+    monkeypatch.setattr("isoglot.align.embedding.layer_error.layer_error", layer_error)
+    run("score", "--gold", tmp_path / "aligned", "--layers", "1", "--model", encoder)
+    assert seen == [501]

@@ -33,6 +33,13 @@ def test_links_are_sure_possible_wrong_or_missed(tmp_path: Path) -> None:
     assert found.aer == pytest.approx(100 * (1 - (1 + 2) / (3 + 2)))
 
 
+def test_possible_links_of_a_pharaoh_line_are_not_sure(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(json.dumps({**PAIR, "sure": "0-0 2-1 1p1", "possible": "2?0"}))
+    (sentence,) = read_alignments(tmp_path / "a.jsonl")
+    assert sentence.sure == [(0, 0), (2, 1)]
+    assert sentence.possible == [(2, 0), (1, 1)]
+
+
 def test_without_gold_links_nothing_is_judged(tmp_path: Path) -> None:
     sentences = read_alignments(write(tmp_path / "a.jsonl", {"src": "a", "tgt": "x", "links": [[0, 0]]}))
     assert sentences[0].classes == {(0, 0): "plain"}

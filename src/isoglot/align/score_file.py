@@ -114,7 +114,7 @@ def score_layers(gold: Gold, wanted: LayerScoring) -> list[tuple[int, AlignmentS
     from isoglot.align.embedding.layer_error import layer_error  # noqa: PLC0415
     from isoglot.align.files.gold import gold_pairs  # noqa: PLC0415
 
-    pairs = gold_pairs(gold.gold, name=gold.gold_format, base=gold.gold_base)
+    pairs = gold_pairs(gold.gold, limit=None, name=gold.gold_format, base=gold.gold_base)
     unset = {name: value for name, value in MEASURED.items() if name not in wanted.options.model_fields_set}
     aligner = EmbeddingAligner(wanted.model, options=wanted.options.model_copy(update={"layer": 0, **unset}))
     found = layer_error(aligner, pairs, layers=layer_numbers(wanted.layers))

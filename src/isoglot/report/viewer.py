@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -36,9 +36,9 @@ def _words(given: object) -> object:
     return given.split() if isinstance(given, str) else given
 
 
-def _links(given: object) -> object:
-    if isinstance(given, str):  # Pharaoh: 0-0 1-2, possible links 1p2
-        parts = [re.split(r"[-p]", part) for part in given.split()]
+def _links(given: Any) -> Any:
+    if isinstance(given, str):  # Pharaoh: 0-0 1-2
+        parts = [re.split(r"[-p?]", part) for part in given.split()]
         if any(len(part) != 2 or not all(map(is_number, part)) for part in parts):
             raise ValueError(f"{given[:40]!r} are no links; write 0-0 1-2 or [[0, 0], [1, 2]]")
         return [(int(i), int(j)) for i, j in parts]
@@ -67,6 +67,20 @@ class AlignedPair(BaseModel):
     src_language: str = ""
     tgt_language: str = ""
     id: str | int = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _marked_are_possible(cls, row: Any) -> Any:
+        """Links such as 1p2 among the sure ones of a Pharaoh line are possible ones."""
+        if not isinstance(row, dict) or not isinstance(row.get("sure"), str):
+            return row
+        items = row["sure"].split()
+        marked = [item for item in items if "p" in item or "?" in item]
+        possible = _links(row.get("possible") or "")
+        if not marked or not isinstance(possible, list):
+            return row
+        sure = " ".join(item for item in items if item not in marked)
+        return {**row, "sure": sure, "possible": [*possible, *_links(" ".join(marked))]}
 
     @model_validator(mode="after")
     def _links_are_between_words(self) -> Self:

@@ -39,19 +39,20 @@ def gold_file(path: str | Path, *, sure: bool = True, **reading: Any) -> GoldPai
     return GoldPairs(found.words, found.gold, found.ids or ())
 
 
-def gold_pairs(path: str | Path, *, limit: int = 500, **reading: Any) -> GoldPairs:
+def gold_pairs(path: str | Path, *, limit: int | None = 500, **reading: Any) -> GoldPairs:
     """Sentence pairs and links to choose an aligner by.
 
     Args:
         path: What :func:`gold_file` reads; or a folder that ``isoglot align --format corpus`` wrote, whose links then
             count as sure ones.
-        limit: Pairs to take from such a folder; of a file all are taken.
+        limit: Pairs to take from such a folder, ``None`` for all; of a file all are taken.
         **reading: As of :func:`gold_file`.
     """
     if not Path(path).is_dir():
         return gold_file(path, **reading)
     corpus = load_corpus(path)
-    rows = require(corpus, ALIGNED, role=str(path)).select(range(min(limit, len(corpus))))
+    count = len(corpus) if limit is None else min(limit, len(corpus))
+    rows = require(corpus, ALIGNED, role=str(path)).select(range(count))
     words = list(zip(rows["source_words"], rows["target_words"], strict=True))
     gold = [GoldAlignment.of(links, []) for links in rows["links"]]
     require_sure(gold, path)
