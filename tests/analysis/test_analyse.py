@@ -204,8 +204,8 @@ def test_alignments_are_those_of_the_chosen_layer_and_method(world: Path, tmp_pa
     (path,) = analyse_alignments(Job([tmp_path / "encoder"], out=tmp_path, labels=["x"]), request)
     aligner = EmbeddingAligner(str(tmp_path / "encoder"), method="forward", layer=1)
     for sentence in read_alignments(path):
-        links = aligner.align_words(sentence.pair.src, sentence.pair.tgt).links
-        assert sorted(sentence.pair.links) == links
+        links = aligner.align_words(sentence.src, sentence.tgt).links
+        assert sorted(sentence.links) == links
 
 
 def test_similarity_by_sentences_is_that_of_the_parts(world: Path, tmp_path: Path) -> None:
