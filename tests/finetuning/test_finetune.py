@@ -5,6 +5,7 @@ import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -336,17 +337,17 @@ def test_presets() -> None:
 def test_steps_in_several_forwards_learn_the_same(encoder: Path, tmp_path: Path) -> None:
     rows = [f"{a}\t{b}\t{i % 3}" for i, (a, b) in enumerate(pairwise(tiny_bitext(33)["source"]))]
     (tmp_path / "en.train.tsv").write_text("\n".join(rows) + "\n")
-    task, weights = build_task("xnli", [f"train={tmp_path}/en.train.tsv"]), []
+    task, weights, told = build_task("xnli", [f"train={tmp_path}/en.train.tsv"]), [], []
+    settings = FinetuneOptions.build(
+        learning_rate=1e-3, batch_size=8, epochs=1, dropout=0, select="last", warmup=8
+    )
     for forwards in (1, 4):
-        settings = FinetuneOptions.build(
-            learning_rate=1e-3,
-            batch_size=8,
-            epochs=1,
-            dropout=0,
-            select="last",
-            gradient_accumulation=forwards,
-        )
-        found = finetune(encoder, task, language="en", train=settings, out=tmp_path / str(forwards))
+        train, notes, out = settings.changed(gradient_accumulation=forwards), Mock(), tmp_path / str(forwards)
+        found = finetune(encoder, task, language="en,en", train=train, out=out, progress=notes)
         weights.append(load_file(found / "model.safetensors"))
+        told += [call.args[0] for call in notes.note.call_args_list]
     for name, one in weights[0].items():
         torch.testing.assert_close(one, weights[1][name], atol=1e-5, rtol=0)
+    assert [line[:81] for line in told] == [
+        "warm-up of 8 steps, training of 4: the learning rate only rises, to 50% of its pe"
+    ] * 2, "a language that is named twice counts once"

@@ -116,7 +116,7 @@ class FineTuning:
             self.task.max_length = self.options.max_length
         self.ranks = PartialState(cpu=not torch.accelerator.is_available())
         self.report = (progress or Silent()) if self.ranks.is_main_process else Silent()
-        self.languages = [code.strip() for code in language.split(",") if code.strip()]
+        self.languages = list(dict.fromkeys(code.strip() for code in language.split(",") if code.strip()))
         check_places(task, [(code, "train") for code in (*self.languages, *self.options.originals)])
         self.source, self.seed, self.folder = checkpoint_folder(checkpoint), seed, out
 

@@ -70,7 +70,12 @@ class Watcher(TrainerCallback):
         self.progress, self.metric = progress, metric
 
     def on_train_begin(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
-        """Find the best checkpoint of a resumed run again, also where the run's folder was moved."""
+        """Tell a warm-up that never ends; find a resumed run's best checkpoint, also where its folder was moved."""
+        if (warmup := args.get_warmup_steps(state.max_steps)) >= state.max_steps:
+            self.progress.note(
+                f"warm-up of {warmup} steps, training of {state.max_steps}: the learning rate only rises, to "
+                f"{state.max_steps / warmup:.0%} of its peak; --set warmup=0.1 is a share"
+            )
         if state.best_global_step:
             state.best_model_checkpoint = str(
                 Path(str(args.output_dir)) / f"checkpoint-{state.best_global_step}"
