@@ -33,7 +33,7 @@ from isoglot.align.options import Encoder
 from isoglot.corpus.encode.words import WordMode
 from isoglot.errors import ConfigurationError, InputError, IsoglotError
 from isoglot.runs.checkpoint import checkpoint_folder
-from isoglot.runs.cluster import connected, load_ray
+from isoglot.runs.cluster import connected
 from isoglot.runs.files import whole_path
 from isoglot.runs.folder import begin, hash_checkpoint, state_of
 from isoglot.runs.lock import occupied
@@ -101,22 +101,12 @@ class PartAligner:
             warn=lambda number, message: self._warnings.append((number, message)),
         )
 
-    def __call__(self, batch: Mapping[str, Any]) -> dict[str, list[Any]]:
-        """Align the parts whose numbers stand in column ``part``.
-
-        Returns:
-            The parts, their numbers of pairs, and in ``mistake`` the message of a user's mistake or "": Ray may try
-            again for long what ends in an exception, and would wrap its message.
-        """
-        numbers = [int(number) for number in batch["part"]]
+    def align(self, number: int) -> tuple[int, str]:
+        """Make a part; its number of pairs, and the message of a user's mistake or "", which Ray would wrap."""
         try:
-            return {
-                "part": numbers,
-                "pairs": [self._align(n) for n in numbers],
-                "mistake": [""] * len(numbers),
-            }
+            return self._align(number), ""
         except IsoglotError as error:
-            return {"part": numbers, "pairs": [0] * len(numbers), "mistake": [str(error)] * len(numbers)}
+            return 0, str(error)
 
     def _align(self, number: int) -> int:
         job, first = self._job, number * self._job.part_pairs
@@ -175,29 +165,22 @@ def aligned_by_ray(
 
 def _run(job: RayJob, todo: list[int], workers: int | None) -> Iterator[int]:
     """Make the parts; yields the number of pairs of each when it is there."""
-    load_ray()
-    import ray.data  # noqa: PLC0415 - an extra
+    with connected(max(os.cpu_count() or 1, workers or 1)) as ray:
+        from ray.util import ActorPool  # noqa: PLC0415 - an extra
 
-    # One CPU more than actors, so that the pipeline's own tasks always find one.
-    with connected(max(os.cpu_count() or 1, (workers or 1) + 1)) as ray:
         resources = ray.cluster_resources()
         gpus, cpus = int(resources.get("GPU", 0)), int(resources.get("CPU", 1))
         size = min(workers or gpus or max(1, cpus // 2), len(todo))
-        needs = {"num_gpus": min(1.0, gpus / size)} if gpus and job.options.get("device") != "cpu" else {}
-        ray.data.DataContext.get_current().enable_progress_bars = False
-        parts = ray.data.from_items([{"part": number} for number in todo], override_num_blocks=len(todo))
-        finished = parts.map_batches(
-            PartAligner,
-            fn_constructor_args=(job,),
-            batch_size=1,
-            compute=ray.data.ActorPoolStrategy(size=size),
-            num_cpus=max(1, min(cpus // size, 8)) if not needs else 1,
-            **needs,
-        )
-        for row in finished.iter_rows():
-            if row["mistake"]:
-                raise ConfigurationError(row["mistake"])
-            yield row["pairs"]
+        needs: dict[str, float] = {"num_cpus": max(1, min(cpus // size, 8))}
+        if gpus and job.options.get("device") != "cpu":
+            needs = {"num_cpus": 1, "num_gpus": min(1.0, gpus / size)}
+        # An actor that is lost starts anew, elsewhere if need be, and does its part again.
+        actor = ray.remote(max_restarts=-1, max_task_retries=-1, **needs)(PartAligner)
+        pool = ActorPool([actor.remote(job) for _ in range(size)])
+        for pairs, mistake in pool.map_unordered(lambda own, number: own.align.remote(number), todo):
+            if mistake:
+                raise ConfigurationError(mistake)
+            yield pairs
 
 
 def _read_back(job: RayJob, count: int) -> Found:
