@@ -10,6 +10,11 @@ from pydantic.fields import FieldInfo
 
 Label = Annotated[str, Field(min_length=1)]
 """A name that is not empty."""
+Count = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Part = Annotated[float, Field(gt=0, le=1)]
+Positive = Annotated[float, Field(gt=0)]
+NotNegative = Annotated[float, Field(ge=0)]
 Workers = Annotated[int, Field(ge=1, le=1024)]
 """How many processes work side by side."""
 Seed = Annotated[int, Field(ge=0, lt=2**32)]

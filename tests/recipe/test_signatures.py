@@ -13,7 +13,7 @@ from isoglot.recipe.signatures import (
     dataset_options,
     hints_of,
     mismatch,
-    require_choices,
+    require_options,
 )
 
 
@@ -63,7 +63,7 @@ def test_mismatch(hint: object, value: object, fits: bool) -> None:
 
 def test_a_value_that_a_literal_does_not_list_is_refused_with_the_closest() -> None:
     def make(*, pooling: Literal["mean", "first"] = "mean", side: Literal["a"] | None = None) -> None:
-        require_choices(make, pooling=pooling, side=side)
+        require_options(make, pooling=pooling, side=side)
 
     make()
     make(pooling="first", side="a")

@@ -10,7 +10,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.align.embedding.piece_states import Pieces, cut_words, layer_states, word_states
 from isoglot.errors import ConfigurationError
-from isoglot.recipe.signatures import require_choices
+from isoglot.recipe.signatures import require_options
 
 Unit = Literal["sentence", "word", "piece"]
 Progress = Callable[[int, int], None]
@@ -113,7 +113,7 @@ def unit_vectors(
 
     The generator draws the same ones at every layer.
     """
-    require_choices(unit_vectors, unit=unit)
+    require_options(unit_vectors, unit=unit)
     pieces = cut_words(tokenizer, [[t] if unit == "sentence" else t.split() for t in texts])
     if unit == "piece":
         pieces = [Pieces(p.ids, list(range(len(p)))) for p in pieces]

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import field_validator, model_validator
 
 from isoglot.checks import did_you_mean, validated
 from isoglot.errors import ConfigurationError
-from isoglot.options import Options, Precision, option
+from isoglot.options import Count, Options, Positive, Precision, option
 from isoglot.tasks import build_task, task_class, task_options
 from isoglot.tasks.facts import Facts
-
-_Positive = Annotated[float, Field(gt=0)]
-_Count = Annotated[int, Field(ge=1)]
 
 
 class FinetuneOptions(Options):
@@ -26,13 +23,13 @@ class FinetuneOptions(Options):
     does best on the development data is kept.
     """
 
-    learning_rate: _Positive | tuple[_Positive, ...] = option(
+    learning_rate: Positive | tuple[Positive, ...] = option(
         2e-5, "Peak learning rate; the best of several is kept: 1e-5,2e-5."
     )
-    batch_size: _Count | tuple[_Count, ...] = option(
+    batch_size: Count | tuple[Count, ...] = option(
         32, "Examples per optimiser step and device; one or several values."
     )
-    epochs: _Positive | tuple[_Positive, ...] = option(
+    epochs: Positive | tuple[Positive, ...] = option(
         5, "Passes over the training data; one or several values."
     )
     warmup: float = option(0.0, "Warm-up: a share of all steps if below 1, else a number of steps.", ge=0)

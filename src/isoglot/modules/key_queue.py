@@ -3,8 +3,6 @@
 import torch
 from torch import Tensor, nn
 
-from isoglot.errors import ConfigurationError
-
 
 class KeyQueue(nn.Module):
     """The last ``size`` keys, in float32, in persistent buffers.
@@ -33,8 +31,6 @@ class KeyQueue(nn.Module):
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        if size < 0:
-            raise ConfigurationError(f"queue_size: {size} given; 0 or more is needed: queue_size: 32000")
         self.size = size
         keys = nn.functional.normalize(torch.randn(size, dimension, generator=generator), dim=1)
         self.register_buffer("keys", keys)

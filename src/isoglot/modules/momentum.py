@@ -6,8 +6,6 @@ from typing import Generic, TypeVar
 import torch
 from torch import Tensor, nn
 
-from isoglot.errors import ConfigurationError
-
 M = TypeVar("M", bound=nn.Module)
 
 
@@ -28,10 +26,6 @@ class MomentumCopy(nn.Module, Generic[M]):
 
     def __init__(self, online: M, momentum: float) -> None:
         super().__init__()
-        if not 0.0 <= momentum <= 1.0:
-            raise ConfigurationError(
-                f"momentum: {momentum} given; a number from 0 to 1 is needed: momentum: 0.999"
-            )
         self.momentum = momentum
         self.module: M = copy.deepcopy(online)
         for parameter in self.module.parameters():

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
+from pydantic import Field
 from torch import Tensor
 
-from isoglot.errors import ConfigurationError
 from isoglot.modules.extraction import (
     first_argmax,
     intersection_links,
@@ -17,7 +17,8 @@ from isoglot.modules.extraction import (
     union_links,
 )
 from isoglot.modules.sinkhorn import sinkhorn
-from isoglot.recipe.signatures import require_choices
+from isoglot.options import Count, Positive
+from isoglot.recipe.signatures import require_fields
 
 
 @dataclass(frozen=True)
@@ -35,27 +36,16 @@ class SelfLabelling:
         passes: itermax's passes in all; 2 in the code.
     """
 
-    iterations: int = 2
-    mu: float = 1.0
+    iterations: Annotated[int, Field(ge=0)] = 2
+    mu: Positive = 1.0
     order: Literal["official", "paper"] = "official"
-    epsilon: float = 1e-6
+    epsilon: Positive = 1e-6
     filtering: Literal["itermax", "intersection", "union"] = "itermax"
     alpha: float = 0.9
-    passes: int = 2
+    passes: Count = 2
 
     def __post_init__(self) -> None:
-        require_choices(SelfLabelling, filtering=self.filtering, order=self.order)
-        problems = []
-        if self.iterations < 0:
-            problems.append(f"iterations {self.iterations} given; 0 or more are needed: iterations: 2")
-        if self.passes < 1:
-            problems.append(f"passes {self.passes} given; at least 1 is needed: passes: 2")
-        if self.mu <= 0 or self.epsilon <= 0:
-            problems.append(
-                f"mu {self.mu} and epsilon {self.epsilon} given; both have to be positive: mu: 1.0"
-            )
-        if problems:
-            raise ConfigurationError(problems)
+        require_fields(self)
 
 
 @dataclass(frozen=True)

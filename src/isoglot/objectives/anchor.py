@@ -15,7 +15,7 @@ from isoglot.modules.encodings import Encodings
 from isoglot.modules.word_vectors import pool_words
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
 from isoglot.objectives.contextual_alignment import side_words
-from isoglot.recipe.signatures import require_choices
+from isoglot.recipe.signatures import require_options
 
 
 class Anchor(Objective):
@@ -53,7 +53,7 @@ class Anchor(Objective):
         reduction: Literal["mean", "sum"] = "mean",
     ) -> None:
         super().__init__()
-        require_choices(Anchor, side=side, reduction=reduction)
+        require_options(Anchor, side=side, reduction=reduction)
         self.view, self.side, self.reduction = view, side, reduction
         self.initial = cast(PreTrainedModel, deepcopy(model.base_model).requires_grad_(False).eval())
 

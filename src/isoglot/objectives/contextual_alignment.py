@@ -11,7 +11,7 @@ from isoglot.modules.encodings import Encodings
 from isoglot.modules.word_vectors import WordIndex, pool_words, word_index, word_links
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
 from isoglot.objectives.links import link_ids
-from isoglot.recipe.signatures import require_choices
+from isoglot.recipe.signatures import require_options
 
 
 class ContextualAlignment(Objective):
@@ -51,7 +51,7 @@ class ContextualAlignment(Objective):
         reduction: Literal["mean", "sum"] = "mean",
     ) -> None:
         super().__init__()
-        require_choices(ContextualAlignment, pooling=pooling, reduction=reduction)
+        require_options(ContextualAlignment, pooling=pooling, reduction=reduction)
         self.view, self.pooling, self.reduction = view, pooling, reduction
         self.one_to_one, self.drop_identical, self.special_tokens = one_to_one, drop_identical, special_tokens
 

@@ -14,8 +14,9 @@ from isoglot.modules.hashed_noise import hashed_uniform, sentence_key
 from isoglot.modules.pointer import Pointer
 from isoglot.modules.self_labelling import LinkGrid, SelfLabelling, corpus_grid, self_label
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput, chosen_layer
-from isoglot.objectives.links import Labels, from_corpus, link_ids, step_problems
-from isoglot.recipe.signatures import require_choices
+from isoglot.objectives.links import Labels, from_corpus, link_ids, require_step
+from isoglot.options import Share
+from isoglot.recipe.signatures import require_options
 from isoglot.seeding import generator_for
 
 _UNSELECTED = -100  # label of a position that is not masked
@@ -103,17 +104,18 @@ class DenoisingWordAlignment(Objective):
         alpha: float = 0.9,
         passes: int = 2,
         queries: Literal["masked", "unmasked", "all_aligned"] = "masked",
-        unmasked_share: float = 0.15,
+        unmasked_share: Share = 0.15,
         seed: int = 0,
     ) -> None:
         super().__init__()
+        require_options(DenoisingWordAlignment, queries=queries, labels=labels, unmasked_share=unmasked_share)
+        require_step(labels, self_after_step)
         self.view, self.labels, self.queries = view, labels, queries
         self.layer = self.top_layer = chosen_layer(model, layer)
         own = None if labels == "corpus" else label_layer  # not read then
         self.label_layer = chosen_layer(model, own, share=10 / 12, name="label_layer")
         self.self_after_step = self_after_step
         self.unmasked_share, self.seed = unmasked_share, seed
-        self._check()
         self.labelling = SelfLabelling(iterations, mu, order, epsilon, filtering, alpha, passes)
         self.pointer = Pointer(hidden_size(model), generator=generator_for(seed, "pointer"))
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
@@ -194,17 +196,6 @@ class DenoisingWordAlignment(Objective):
 
     def _from_corpus(self) -> bool:
         return from_corpus(self.labels, self.self_after_step, self.step)
-
-    def _check(self) -> None:
-        require_choices(DenoisingWordAlignment, queries=self.queries, labels=self.labels)
-        problems = step_problems(self.labels, self.self_after_step)
-        if not 0 <= self.unmasked_share <= 1:
-            problems.append(
-                f"unmasked_share: {self.unmasked_share} given; a share from 0 to 1 is needed: "
-                "unmasked_share: 0.15"
-            )
-        if problems:
-            raise ConfigurationError(problems, heading="denoising_word_alignment:")
 
 
 def pointer_loss(

@@ -14,7 +14,8 @@ from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.shared_table import SharedTable
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
-from isoglot.recipe.signatures import require_choices
+from isoglot.options import Count, Part
+from isoglot.recipe.signatures import require_options
 from isoglot.schema import LEXICON, require
 from isoglot.seeding import generator_for
 
@@ -64,9 +65,9 @@ class EmbeddingAlignment(Objective):
         tokenizer: PreTrainedTokenizerBase | None = None,
         lexicon: Dataset | None = None,
         copied_vocabulary: int | None = None,
-        share: float = 0.25,
+        share: Part = 0.25,
         pieces: Literal["mean", "single"] = "mean",
-        sample: int | None = None,
+        sample: Count | None = None,
         lexicon_seed: int = 0,
     ) -> None:
         super().__init__()
@@ -74,15 +75,7 @@ class EmbeddingAlignment(Objective):
             raise ConfigurationError(
                 "embedding_alignment: give exactly one dictionary, `lexicon: STREAM` or `copied_vocabulary: SIZE`"
             )
-        if not 0 < share <= 1:
-            raise ConfigurationError(
-                f"embedding_alignment: share={share}; it is a part in (0, 1], usually 0.25"
-            )
-        require_choices(EmbeddingAlignment, pieces=pieces)
-        if sample is not None and sample < 1:
-            raise ConfigurationError(
-                f"embedding_alignment: sample={sample}; it is a number of pairs, or nothing for all"
-            )
+        require_options(EmbeddingAlignment, share=share, pieces=pieces, sample=sample)
         self.embeddings = (input_embeddings(model),)  # in a tuple: read here, owned by the encoder
         self.sample, self.lexicon_seed = sample, lexicon_seed
         if copied_vocabulary is not None:

@@ -6,10 +6,11 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from isoglot.errors import ConfigurationError
 from isoglot.modules.contrast import gather_rows_with_gradient, in_batch_loss, pool
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput, chosen_layer
+from isoglot.options import Positive
+from isoglot.recipe.signatures import require_options
 
 
 class InBatchContrast(Objective):
@@ -43,15 +44,12 @@ class InBatchContrast(Objective):
         view: str = "sentences",
         layer: int | None = None,
         pooling: Literal["cls", "mean"] = "cls",
-        temperature: float = 0.05,
+        temperature: Positive = 0.05,
     ) -> None:
         super().__init__()
+        require_options(InBatchContrast, pooling=pooling, temperature=temperature)
         self.view, self.pooling, self.temperature = view, pooling, temperature
         self.layer = self.top_layer = chosen_layer(model, layer)
-        if temperature <= 0:
-            raise ConfigurationError(
-                f"temperature: {temperature} given; a positive number is needed, such as 0.05"
-            )
 
     def forward(self, encodings: Encodings, batch: Batch) -> ObjectiveOutput:
         """Summed InfoNCE of this rank's pairs."""

@@ -26,11 +26,10 @@ def from_corpus(labels: Labels, self_after_step: int | None, step: Tensor) -> bo
     return labels == "corpus" or (labels == "corpus_then_self" and int(step) < int(self_after_step or 0))
 
 
-def step_problems(labels: Labels, self_after_step: int | None) -> list[str]:
-    """What is wrong with the step of the change, if anything."""
-    if (labels == "corpus_then_self") == (self_after_step is not None):
-        return []
-    return [
-        f"labels: {labels} with self_after_step: {self_after_step} given; corpus_then_self needs a step and the others "
-        "take none: labels: corpus_then_self, self_after_step: 10000"
-    ]
+def require_step(labels: Labels, self_after_step: int | None) -> None:
+    """Refuse a change of labels without its step, and a step without a change."""
+    if (labels == "corpus_then_self") != (self_after_step is not None):
+        raise ConfigurationError(
+            f"labels: {labels} with self_after_step: {self_after_step} given; corpus_then_self needs a step and the "
+            "others take none: labels: corpus_then_self, self_after_step: 10000"
+        )

@@ -11,7 +11,7 @@ from isoglot.modules.encodings import Encodings
 from isoglot.modules.masked_lm_head import LiteralTransform, literal_transform, masked_lm_head
 from isoglot.modules.vocabulary_loss import vocabulary_loss
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
-from isoglot.recipe.signatures import require_choices
+from isoglot.recipe.signatures import require_options
 
 _IGNORED = -100
 
@@ -57,7 +57,7 @@ class MaskedLM(Objective):
         head: Literal["model", "literal"] = "model",
     ) -> None:
         super().__init__()
-        require_choices(MaskedLM, head=head)
+        require_options(MaskedLM, head=head)
         masked_lm_head(model, check=True)
         self.transform: LiteralTransform | None = literal_transform(model) if head == "literal" else None
         self.view = view

@@ -1,18 +1,19 @@
 """awesome-align's self-training: make the linked words of a pair more similar than all others."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from isoglot.errors import ConfigurationError
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.extraction import pair_mask, softmax_probabilities
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput, chosen_layer
-from isoglot.objectives.links import Labels, from_corpus, link_ids, step_problems
-from isoglot.recipe.signatures import require_choices
+from isoglot.objectives.links import Labels, from_corpus, link_ids, require_step
+from isoglot.options import NotNegative, Positive
+from isoglot.recipe.signatures import require_options
 
 _LIKELY = 0.4
 """Least probability of a link, the best of 0.2, 0.25, ... 0.45 on XL-WA's development sets."""
@@ -67,17 +68,26 @@ class SelfTraining(Objective):
         labels: Labels = "self",
         self_after_step: int | None = None,
         compare: Compare = "dot",
-        temperature: float = 1.0,
-        threshold: float = 1e-3,
+        temperature: Positive = 1.0,
+        threshold: Annotated[float, Field(gt=0, lt=1)] = 1e-3,
         loss: Loss = "probability",
-        consistency: float = 0.0,
+        consistency: NotNegative = 0.0,
     ) -> None:
         super().__init__()
+        require_options(
+            SelfTraining,
+            labels=labels,
+            compare=compare,
+            loss=loss,
+            temperature=temperature,
+            threshold=threshold,
+            consistency=consistency,
+        )
+        require_step(labels, self_after_step)
         self.view, self.labels, self.self_after_step = view, labels, self_after_step
         self.layer = self.top_layer = chosen_layer(model, layer, share=2 / 3)
         self.compare, self.temperature, self.threshold = compare, temperature, threshold
         self.loss, self.consistency = loss, consistency
-        self._check()
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
 
     def forward(self, encodings: Encodings, batch: Batch) -> ObjectiveOutput:
@@ -172,20 +182,6 @@ class SelfTraining(Objective):
 
     def _from_corpus(self) -> bool:
         return from_corpus(self.labels, self.self_after_step, self.step)
-
-    def _check(self) -> None:
-        require_choices(SelfTraining, labels=self.labels, compare=self.compare, loss=self.loss)
-        problems = step_problems(self.labels, self.self_after_step)
-        if not self.temperature > 0:
-            problems.append(
-                f"temperature: {self.temperature} given; a positive number is needed, such as 0.05"
-            )
-        if not 0 < self.threshold < 1:
-            problems.append(f"threshold: {self.threshold} given; a probability is needed, such as 0.001")
-        if self.consistency < 0:
-            problems.append(f"consistency: {self.consistency} given; 0 or more is needed")
-        if problems:
-            raise ConfigurationError(problems, heading="self_training:")
 
 
 def _lengths(mask: Tensor, dim: int) -> Tensor:

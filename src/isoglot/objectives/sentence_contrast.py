@@ -1,8 +1,9 @@
 """Contrast of sentences with their translations against a queue of keys: PPA's MoCo, InfoXLM's XlCo."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
@@ -14,6 +15,8 @@ from isoglot.modules.hashed_noise import hashed_uniform, sentence_key
 from isoglot.modules.key_queue import KeyQueue
 from isoglot.modules.momentum import MomentumCopy
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput, chosen_layer
+from isoglot.options import Positive, Share
+from isoglot.recipe.signatures import require_options
 from isoglot.seeding import generator_for
 
 
@@ -80,9 +83,9 @@ class SentenceContrast(Objective):
         bias: bool = False,
         normalize_h: bool = True,
         normalize_z: bool = False,
-        temperature: float = 0.05,
-        queue_size: int = 32_000,
-        momentum: float = 0.999,
+        temperature: Positive = 0.05,
+        queue_size: Annotated[int, Field(ge=0)] = 32_000,
+        momentum: Share = 0.999,
         key_dropout: bool = True,
         positive_in_denominator: bool = True,
         mask_duplicates: Literal["none", "same_source_id"] = "none",
@@ -90,12 +93,25 @@ class SentenceContrast(Objective):
         seed: int = 0,
     ) -> None:
         super().__init__()
+        require_options(
+            SentenceContrast,
+            pooling=pooling,
+            projection=projection,
+            temperature=temperature,
+            queue_size=queue_size,
+            momentum=momentum,
+            mask_duplicates=mask_duplicates,
+        )
+        if mixup and mask_duplicates != "none":
+            raise ConfigurationError(
+                "mixup: true and mask_duplicates: same_source_id given; a mixed sentence has two sources, so "
+                "write mask_duplicates: none"
+            )
         self.view, self.pooling, self.seed = view, pooling, seed
         self.layer = self.top_layer = chosen_layer(model, layer)
         self.normalize_h, self.normalize_z, self.temperature = normalize_h, normalize_z, temperature
         self.key_dropout, self.mixup = key_dropout, mixup
         self.positive_in_denominator, self.mask_duplicates = positive_in_denominator, mask_duplicates
-        self._check()
         std = float(getattr(model.config, "initializer_range", 0.02))
         self.projection = ProjectionHead(
             hidden_size(model),
@@ -213,17 +229,3 @@ class SentenceContrast(Objective):
         return Encodings(
             encodings.model, {self.view: tensors}, language_embeddings=encodings.language_embeddings
         )
-
-    def _check(self) -> None:
-        problems = []
-        if self.temperature <= 0:
-            problems.append(
-                f"temperature: {self.temperature} given; a positive number is needed: temperature: 0.05"
-            )
-        if self.mixup and self.mask_duplicates != "none":
-            problems.append(
-                "mixup: true and mask_duplicates: same_source_id given; a mixed sentence has two sources, so "
-                "write mask_duplicates: none"
-            )
-        if problems:
-            raise ConfigurationError(problems, heading="sentence_contrast:")

@@ -13,7 +13,7 @@ from isoglot.modules.masked_lm_head import literal_transform, masked_lm_head
 from isoglot.modules.vocabulary_loss import vocabulary_loss
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
 from isoglot.objectives.links import link_ids
-from isoglot.recipe.signatures import require_choices
+from isoglot.recipe.signatures import require_options
 
 
 class WordExchange(Objective):
@@ -69,7 +69,7 @@ class WordExchange(Objective):
         init: Literal["identity", "normal"] = "identity",
     ) -> None:
         super().__init__()
-        require_choices(
+        require_options(
             WordExchange, unaligned=unaligned, divide_by=divide_by, many=many, head=head, init=init
         )
         if unaligned == "literal" and divide_by == "linked":

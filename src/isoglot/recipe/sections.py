@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from isoglot.checks import Mistake, did_you_mean, mistakes_of
-from isoglot.options import Seed, fits
+from isoglot.options import Count, NotNegative, Part, Positive, Seed, fits
 from isoglot.recipe.document import Document, Location, dump_yaml
 
 LENGTH_NEEDED = "it needs exactly one of `epochs: {stream: NAME, count: 2}` and `steps: 1000`"
@@ -102,7 +102,7 @@ class ViewSection(_OpenSection):
 class WeightSection(_Section):
     """A weight that is 0 before ``start_step`` and grows to ``value`` over ``ramp_steps`` optimiser steps."""
 
-    value: Annotated[float, Field(ge=0)] = 1.0
+    value: NotNegative = 1.0
     start_step: Annotated[int, Field(ge=0)] = 0
     ramp_steps: Annotated[int, Field(ge=0)] = 0
 
@@ -117,7 +117,7 @@ class ObjectiveSection(_OpenSection):
     """One objective: ``type`` names it, ``weight`` scales it, the other keys are its own options."""
 
     type: str
-    weight: Annotated[float, Field(ge=0)] | WeightSection = 1.0
+    weight: NotNegative | WeightSection = 1.0
 
 
 _Rate = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -140,7 +140,7 @@ class PartsSection(_Section):
     embeddings: _Rate = 1.0
     head: _Rate = 1.0
     objectives: _Rate = 1.0
-    layer_decay: Annotated[float, Field(gt=0, le=1)] = 1.0
+    layer_decay: Part = 1.0
     freeze_encoder_steps: Annotated[int, Field(ge=0)] = 0
 
     @model_validator(mode="after")
@@ -157,10 +157,10 @@ class BatchSection(_Section):
     ``pad_to_multiple_of``: round the padded length up, 8 for tensor cores.
     """
 
-    examples: Annotated[int, Field(ge=1)] | None = None
-    tokens: Annotated[int, Field(ge=1)] | None = None
-    bucket: Annotated[int, Field(ge=1)] | None = None
-    pad_to_multiple_of: Annotated[int, Field(ge=1)] | None = None
+    examples: Count | None = None
+    tokens: Count | None = None
+    bucket: Count | None = None
+    pad_to_multiple_of: Count | None = None
 
     @model_validator(mode="after")
     def _one(self) -> BatchSection:
@@ -173,7 +173,7 @@ class EpochsSection(_Section):
     """How often one named stream is read; the others are drawn alongside."""
 
     stream: str
-    count: Annotated[float, Field(gt=0)]
+    count: Positive
 
 
 class Recipe(_Section):
@@ -211,7 +211,7 @@ class Recipe(_Section):
     parts: PartsSection | None = None
     batch: BatchSection
     epochs: EpochsSection | None = None
-    steps: Annotated[int, Field(ge=1)] | None = None
+    steps: Count | None = None
     train: dict[str, Any] = {}
 
     _raw: dict[Location, str] = PrivateAttr(default_factory=dict)

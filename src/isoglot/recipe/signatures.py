@@ -28,7 +28,7 @@ def hints_of(callable_: Callable[..., Any]) -> dict[str, Any]:
         targets = (callable_.__init__,)
     for base in targets:
         try:
-            found.update(typing.get_type_hints(base))
+            found.update(typing.get_type_hints(base, include_extras=True))
         except (NameError, TypeError):  # a name that only a type checker imports: this part stays unchecked
             continue
     return {
@@ -73,7 +73,11 @@ def mismatch(hint: Any, value: Any) -> str | None:
         adapter = TypeAdapter(hint, config=ConfigDict(strict=True, arbitrary_types_allowed=False))
     except (PydanticSchemaGenerationError, PydanticUserError):
         return None
-    names = [member.value for one in typing.get_args(hint) if _is_enum(one) for member in one]
+    parts = (hint, *typing.get_args(hint))
+    names = [member.value for part in parts if _is_enum(part) for member in part]
+    names += [
+        name for part in parts if typing.get_origin(part) is typing.Literal for name in typing.get_args(part)
+    ]
     if names and isinstance(value, str):
         return None if value in names else did_you_mean(value, map(str, names))
     try:
@@ -86,18 +90,18 @@ def mismatch(hint: Any, value: Any) -> str | None:
     return None
 
 
-def require_choices(maker: Callable[..., Any], **values: Any) -> None:
-    """Refuse values that their parameter's ``Literal`` does not list."""
-    hints, problems = hints_of(maker), []
-    for name, value in values.items():
-        parts = (hints[name], *typing.get_args(hints[name]))
-        choices = [
-            c for part in parts if typing.get_origin(part) is typing.Literal for c in typing.get_args(part)
-        ]
-        if value not in choices and not (value is None and type(None) in parts):
-            problems.append(f"{name}: {value!r} given; {did_you_mean(value, choices)}")
+def require_options(maker: Callable[..., Any], **values: Any) -> None:
+    """Refuse values that do not fit their parameters' types, choices and bounds."""
+    hints = hints_of(maker)
+    reasons = {name: mismatch(hints[name], value) for name, value in values.items()}
+    problems = [f"{name}: {values[name]!r} given; {reason}" for name, reason in reasons.items() if reason]
     if problems:
         raise ConfigurationError(problems)
+
+
+def require_fields(made: Any) -> None:
+    """:func:`require_options` for all fields of a dataclass, which is made of its options."""
+    require_options(type(made), **{f.name: getattr(made, f.name) for f in dataclasses.fields(made) if f.init})
 
 
 def _is_enum(hint: Any) -> bool:

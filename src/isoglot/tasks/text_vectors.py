@@ -15,7 +15,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import encode_to_layer, hidden_size, input_embeddings, num_layers
 from isoglot.modules.encoder import max_length as encoder_length
 from isoglot.modules.finite import require_finite
-from isoglot.recipe.signatures import require_choices
+from isoglot.recipe.signatures import require_options
 from isoglot.tasks.features import RowCollator, Step, device_batches
 
 _LOG = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class TextEncoder:
     ) -> None:
         self.model, self.tokenizer = load_encoder(checkpoint)
         self.layer = self._checked(layer)
-        require_choices(TextEncoder, pooling=pooling)
+        require_options(TextEncoder, pooling=pooling)
         if layer == "static" and pooling != "mean":
             raise ConfigurationError(
                 f"pooling {pooling!r} given, but word embeddings have no first position; leave it out, or give a layer"

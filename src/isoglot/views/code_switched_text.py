@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.templates import as_array
 from isoglot.errors import ConfigurationError
-from isoglot.recipe.signatures import require_choices
+from isoglot.options import Part, Share
 from isoglot.views.instance import language_id, masked_tensors, to_tensors
 from isoglot.views.lexicon import SynonymTable, TokenLexicon, copied_lexicon, token_lexicon
 from isoglot.views.masked_text import TextOptions
@@ -61,24 +61,20 @@ class CodeSwitchedText(TextOptions):
         default=None, kw_only=True, repr=False
     )
     copied_vocabulary: int | None = field(default=None, kw_only=True)
-    share: float = field(default=0.25, kw_only=True)
+    share: Part = field(default=0.25, kw_only=True)
     lexicon_seed: int = field(default=0, kw_only=True)
     mode: Literal["tang2022_input", "chaudhary_label"] = field(default="tang2022_input", kw_only=True)
-    synonym_probability: float = field(default=0.5, kw_only=True)
+    synonym_probability: Share = field(default=0.5, kw_only=True)
     _lexicon: TokenLexicon = field(init=False, repr=False)
     _language_numbers: IntArray = field(init=False, repr=False)
 
     def __post_init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         # its table is kept, not the corpus: loader workers get a copy
         lexicon, self.lexicon = self.lexicon, None
-        require_choices(CodeSwitchedText, mode=self.mode)
-        problems = []
         if (lexicon is None) == (self.copied_vocabulary is None):
-            problems.append("code_switched_text: give exactly one of `lexicon` and `copied_vocabulary`")
-        if not 0 <= self.synonym_probability <= 1:
-            problems.append(f"synonym_probability: {self.synonym_probability!r} given; it is between 0 and 1")
-        if problems:
-            raise ConfigurationError(problems)
+            raise ConfigurationError(
+                "code_switched_text: give exactly one of `lexicon` and `copied_vocabulary`"
+            )
         self.settle(tokenizer)
         self._lexicon = self._settle(tokenizer, lexicon)
         names = self._lexicon.languages if self.language_ids is not None else ()

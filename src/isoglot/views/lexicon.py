@@ -96,7 +96,6 @@ def token_lexicon(
     ``share``: part of the usable entries that is drawn; 0.25 and 0.5 in ALIGN-MLM's comparison.
     """
     require(lexicon, LEXICON, role="lexicon")
-    _check_share(share)
     source = _single_pieces(list(lexicon["source"]), tokenizer)
     target = _single_pieces(list(lexicon["target"]), tokenizer)
     languages = tuple(sorted({*lexicon["source_language"], *lexicon["target_language"]}))
@@ -133,7 +132,6 @@ def copied_lexicon(
 
     Source: Tang et al. 2022, §G.4: 25 % by default.
     """
-    _check_share(share)
     ids = np.setdiff1d(np.arange(vocabulary_size), np.asarray(sorted(special), dtype=np.int64))
     chosen = [int(ids[i]) for i in _sample(ids.size, share, seed)]
     if not chosen:
@@ -142,11 +140,6 @@ def copied_lexicon(
         )
     entries = [(i, i + vocabulary_size, -1) for i in chosen] + [(i + vocabulary_size, i, -1) for i in chosen]
     return TokenLexicon({None: SynonymTable.from_entries(entries)})
-
-
-def _check_share(share: float) -> None:
-    if not 0 < share <= 1:
-        raise ConfigurationError(f"share: {share!r} given; it is a part in (0, 1], 0.25 in ALIGN-MLM")
 
 
 def _sample(size: int, share: float, seed: int) -> list[int]:

@@ -12,7 +12,6 @@ from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.templates import Template, as_array, pair_template
 from isoglot.errors import ConfigurationError
-from isoglot.recipe.signatures import require_choices
 from isoglot.views.instance import (
     Instance,
     is_packed,
@@ -81,9 +80,6 @@ class MaskedPair(MaskingOptions):
     _limit: int = field(init=False, repr=False)
 
     def __post_init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
-        require_choices(
-            MaskedPair, pair_template=self.pair_template, segment_ids=self.segment_ids, order=self.order
-        )
         self.settle(tokenizer)
         self._template = pair_template(tokenizer, self.pair_template)
         self._limit = length_limit(tokenizer, self.max_length, self._template)

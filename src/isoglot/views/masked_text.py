@@ -10,7 +10,6 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.templates import Template, as_array, single_template
-from isoglot.recipe.signatures import require_choices
 from isoglot.views.instance import (
     Instance,
     is_packed,
@@ -44,7 +43,6 @@ class TextOptions(MaskingOptions):
 
     def settle(self, tokenizer: PreTrainedTokenizerBase) -> None:
         """Check the options, and take from a tokenizer what the view needs of it."""
-        require_choices(TextOptions, side=self.side)
         super().settle(tokenizer)
         self._template = single_template(tokenizer)
         self._limit = length_limit(tokenizer, self.max_length, self._template)

@@ -1,7 +1,7 @@
 """Which tokens are masked, and what stands in their place."""
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
 from isoglot.errors import ConfigurationError
+from isoglot.options import Share
+from isoglot.recipe.signatures import require_fields
 from isoglot.views.base import IGNORE_INDEX
 
 IntArray = NDArray[np.int64]
@@ -33,12 +35,12 @@ class MaskingOptions:
             vocabulary larger than the tokenizer's).
     """
 
-    probability: float = 0.15
-    mask_share: float = 0.8
-    random_share: float = 0.1
+    probability: Share = 0.15
+    mask_share: Share = 0.8
+    random_share: Share = 0.1
     count: Literal["bernoulli", "exact"] = "bernoulli"
     whole_word: bool = False
-    random_pool: str | tuple[int, int] | list[int] = "nonspecial"
+    random_pool: Literal["nonspecial", "all"] | tuple[int, int] = "nonspecial"
 
     _mask_token_id: int = field(init=False, repr=False)
     _pool: IntArray = field(init=False, repr=False)
@@ -46,21 +48,12 @@ class MaskingOptions:
 
     def settle(self, tokenizer: PreTrainedTokenizerBase) -> None:
         """Check the options, and take from a tokenizer what masking needs of it."""
-        problems = [
-            f"{name}: {value!r} given; it is a share between 0 and 1"
-            for name, value in (
-                ("probability", self.probability),
-                ("mask_share", self.mask_share),
-                ("random_share", self.random_share),
-            )
-            if not _is_share(value)
-        ]
-        if not problems and self.mask_share + self.random_share > 1 + 1e-9:
+        require_fields(self)
+        problems = []
+        if self.mask_share + self.random_share > 1 + 1e-9:
             problems.append(
                 f"mask_share {self.mask_share} and random_share {self.random_share} add up to more than 1; lower one"
             )
-        if self.count not in ("bernoulli", "exact"):
-            problems.append(f"count: {self.count!r} given; write 'bernoulli' or 'exact'")
         if tokenizer.mask_token_id is None:
             problems.append("the tokenizer has no mask token; give the tokenizer of a masked-language model")
         self._pool = self._drawn_from(tokenizer, problems)
@@ -75,16 +68,11 @@ class MaskingOptions:
         if self.random_pool == "all":
             return pool
         if self.random_pool != "nonspecial":
-            bounds = self.random_pool
-            whole = (
-                not isinstance(bounds, str) and len(bounds) == 2 and all(isinstance(b, int) for b in bounds)
-            )
-            if not whole or not 0 <= int(bounds[0]) < int(bounds[1]):
-                problems.append(
-                    f"random_pool: {bounds!r} given; write 'nonspecial', 'all' or an id range [low, high]"
-                )
+            low, high = self.random_pool
+            if not 0 <= low < high:
+                problems.append(f"random_pool: {self.random_pool!r} given; write an id range [low, high]")
                 return pool
-            pool = np.arange(int(bounds[0]), int(bounds[1]), dtype=np.int64)
+            pool = np.arange(low, high, dtype=np.int64)
         kept = pool[~np.isin(pool, special)]
         if not kept.size:
             problems.append(
@@ -191,7 +179,3 @@ def _exactly(
         return np.zeros_like(candidates)
     chosen: BoolArray = candidates & (scores <= distinct[number - 1])
     return chosen
-
-
-def _is_share(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1

@@ -12,7 +12,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.templates import Template, as_array, single_template
-from isoglot.recipe.signatures import require_choices
+from isoglot.recipe.signatures import require_fields
 from isoglot.views.instance import language_id, length_limit, target_first, to_tensors
 from isoglot.views.masking import special_table
 
@@ -60,7 +60,7 @@ class SentencePair:
     _specials: NDArray[np.bool_] = field(init=False, repr=False)
 
     def __post_init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
-        require_choices(SentencePair, order=self.order, pivot=self.pivot)
+        require_fields(self)
         self._template = single_template(tokenizer)
         self._limit = length_limit(tokenizer, self.max_length, self._template)
         self._specials = special_table(tokenizer)
