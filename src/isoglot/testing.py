@@ -16,6 +16,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
+from isoglot.checks import did_you_mean
 from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.errors import ConfigurationError
 from isoglot.schema import ALIGNED, BITEXT, LEXICON, TEXT
@@ -120,7 +121,7 @@ def tiny_tokenizer(family: str = "bert", *, vocab_size: int = 160) -> PreTrained
     byte-level BPE, ``<s> S </s></s> T </s>``. XLM-R: Unigram, the same pair. DeBERTa-v2: Unigram, BERT's specials.
     ModernBERT: byte-level BPE, BERT's specials. At the default size the words of the corpus split into several pieces.
     """
-    family = _family(family)
+    _require_family(family)
     algorithm, specials = _TOKENIZERS[family]
     pairs = tiny_bitext(200)
     tokenizer = train_tokenizer(
@@ -149,7 +150,7 @@ def tiny_model(
     overrides the family's configuration in its own names. The model is in evaluation mode, and the global generators
     are left as they were.
     """
-    family = _family(family)
+    _require_family(family)
     tokenizer = tokenizer if tokenizer is not None else tiny_tokenizer(family)
     settings = _configuration(family, tokenizer, config)
     with torch.random.fork_rng(devices=[]):
@@ -159,15 +160,9 @@ def tiny_model(
     return model
 
 
-def _family(name: str) -> str:
-    """The family's canonical name; underscores and ``xlmr`` are understood."""
-    canonical = {"xlmr": "xlm-roberta", "xlm-r": "xlm-roberta", "deberta": "deberta-v2"}.get(name, name)
-    canonical = canonical.replace("_", "-")
-    if canonical not in FAMILIES:
-        raise ConfigurationError(
-            f"family {name!r} given; tiny models exist for {', '.join(FAMILIES)}; use one"
-        )
-    return canonical
+def _require_family(family: str) -> None:
+    if family not in FAMILIES:
+        raise ConfigurationError(f"family {family!r} given; {did_you_mean(family, FAMILIES)}")
 
 
 def _sentence(rng: random.Random) -> tuple[list[str], list[int]]:

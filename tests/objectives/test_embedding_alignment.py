@@ -151,8 +151,10 @@ def test_mistakes_are_named(model, tokenizer):
         EmbeddingAlignment(model)
     with pytest.raises(ConfigurationError, match="rows"):
         EmbeddingAlignment(model, copied_vocabulary=10_000)
-    with pytest.raises(ConfigurationError, match="share=0"):
+    with pytest.raises(ConfigurationError, match="share: 0 given"):
         EmbeddingAlignment(model, copied_vocabulary=10, share=0)
+    with pytest.raises(ConfigurationError, match="sample: 0 given"):
+        EmbeddingAlignment(model, copied_vocabulary=10, sample=0)
     row = {"source": ["☃"], "target": ["☃"], "source_language": ["en"], "target_language": ["xx"]}
     with pytest.raises(ConfigurationError, match="no entry that this tokenizer can use"):
         EmbeddingAlignment(model, tokenizer=tokenizer, lexicon=Dataset.from_dict(row, features=LEXICON))

@@ -238,6 +238,8 @@ def test_mistakes_are_named():
         ({"layer": 8}, "layer: 8 given; this encoder has layers 0"),
         ({"temperature": 0.0}, "temperature: 0.0 given"),
         ({"momentum": 2}, "momentum: 2 given"),
+        ({"queue_size": -1}, "queue_size: -1 given"),
+        ({"projection": "none"}, "projection: 'none' given; known: linear, mlp"),
         ({"mixup": True, "mask_duplicates": "same_source_id"}, "two sources"),
     ):
         with pytest.raises(ConfigurationError, match=message):
@@ -247,7 +249,7 @@ def test_mistakes_are_named():
         small(Encodings(model, batch), batch)
     del batch["sentences"]["source_key_ids"]
     duplicates = SentenceContrast(model, mask_duplicates="same_source_id", **SMALL)
-    with pytest.raises(ConfigurationError, match="no source_key_ids"):
+    with pytest.raises(ConfigurationError, match="source_key_ids is needed"):
         duplicates(Encodings(model, batch), batch)
 
 

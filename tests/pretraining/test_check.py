@@ -59,7 +59,7 @@ def test_shape_and_options_are_told_together_in_the_order_of_lines(tiny_recipe: 
         ":12: streams.bitext.encode.max_lenght: unknown key; did you mean 'max_length'?",
         ":12: streams.bitext.pack.blocks: unknown key; did you mean 'block'?",
         ":14: views.pair.probabilty: unknown option; did you mean 'probability'?",
-        ":14: views.pair.order: 'shuffled' given; input should be",
+        ":14: views.pair.order: 'shuffled' given; did you mean 'shuffle'?",
         ":16: objectives.masked_lm.type: unknown objective 'masked_ml'; did you mean 'masked_lm'?",
         ":18: parts.embedings: unknown key; did you mean 'embeddings'?",
         ":20: train.learning_rat: no setting of TrainingArguments; did you mean 'learning_rate'?",
@@ -150,7 +150,10 @@ def test_a_view_that_nothing_reads_is_a_mistake(tiny_recipe: Path) -> None:
 @pytest.mark.parametrize(
     ("override", "expected"),
     [
-        ("views.pair.probability=7", "views.pair.probability: 7 given; it is a share between 0 and 1"),
+        (
+            "views.pair.probability=7",
+            "views.pair.probability: 7 given; input should be less than or equal to 1",
+        ),
         ("views.pair.mask_share=0.95", "mask_share 0.95 and random_share 0.1 add up to more than 1"),
         ("views.pair.max_length=65", "views.pair.max_length: 65 given, the encoder has 64 positions"),
         ("views.pair.max_length=3", "views.pair.max_length: 3 given, but the special tokens alone are 3"),

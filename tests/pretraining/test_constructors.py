@@ -62,7 +62,7 @@ def test_unknown_wrong_and_missing_options() -> None:
     ]
     assert problems(THING) == ["views.x: option 'needed' is missing; add `needed: ...`"]
     assert problems(THING, needed=1, mod="a") == ["views.x.mod: unknown option; did you mean 'mode'?"]
-    assert problems(THING, needed=1, mode="c") == ["views.x.mode: 'c' given; input should be 'a' or 'b'"]
+    assert problems(THING, needed=1, mode="c") == ["views.x.mode: 'c' given; known: a, b"]
     assert problems(PLAIN, anything=3, layers=[1, 2]) == []
     assert len(problems(PLAIN, layers=["one"])) == 1
 

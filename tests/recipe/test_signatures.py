@@ -9,6 +9,7 @@ import pytest
 from datasets import Dataset
 
 from isoglot.errors import ConfigurationError
+from isoglot.options import Share
 from isoglot.recipe.signatures import (
     dataset_options,
     hints_of,
@@ -61,15 +62,18 @@ def test_mismatch(hint: object, value: object, fits: bool) -> None:
     assert (mismatch(hint, value) is None) is fits
 
 
-def test_a_value_that_a_literal_does_not_list_is_refused_with_the_closest() -> None:
-    def make(*, pooling: Literal["mean", "first"] = "mean", side: Literal["a"] | None = None) -> None:
-        require_options(make, pooling=pooling, side=side)
+def test_values_that_do_not_fit_their_parameters_are_refused() -> None:
+    def make(
+        *, pooling: Literal["mean", "first"] = "mean", side: Literal["a"] | None = None, weight: Share = 0.5
+    ) -> None:
+        require_options(make, pooling=pooling, side=side, weight=weight)
 
     make()
     make(pooling="first", side="a")
     with pytest.raises(ConfigurationError) as error:
-        make(pooling="frist", side="b")  # type: ignore[arg-type]
+        make(pooling="frist", side="b", weight=float("nan"))  # type: ignore[arg-type]
     assert error.value.problems == [
         "pooling: 'frist' given; did you mean 'first'?",
         "side: 'b' given; known: a",
+        "weight: nan given; input should be greater than or equal to 0",
     ]

@@ -97,8 +97,6 @@ def test_share_is_drawn_from_the_seed():
     assert half[0].counts.sum() == int(everything * 0.5)
     assert (half[0].synonyms == half[1].synonyms).all()
     assert half[0].synonyms.tolist() != half[2].synonyms.tolist()
-    with pytest.raises(ConfigurationError, match="share: 0"):
-        token_lexicon(tiny_lexicon(), tokenizer, share=0)
 
 
 def test_copied_vocabulary():

@@ -116,6 +116,15 @@ def weight_files(checkpoint: str | Path, **where: Any) -> list[Path]:
     return [] if found[0] is None else [Path(found[0])]
 
 
+def weight_names(checkpoint: str | Path, **where: Any) -> set[str]:
+    """The names of the tensors in a checkpoint's safetensors files."""
+    found: set[str] = set()
+    for path in weight_files(checkpoint, **where):
+        with reading(path.parent, path.name), safe_open(path, framework="pt") as tensors:
+            found.update(tensors.keys())
+    return found
+
+
 def left_out(model: PreTrainedModel) -> dict[str, Tensor]:
     """The tensors of a checkpoint that the model loaded from it has no place for: a pooler, another head.
 

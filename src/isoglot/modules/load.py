@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 from huggingface_hub.errors import StrictDataclassError
-from safetensors import safe_open
 from transformers import (
     AutoConfig,
     AutoModelForMaskedLM,
@@ -19,7 +18,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_N
 
 from isoglot.checks import closest
 from isoglot.errors import ConfigurationError
-from isoglot.modules.checkpoint import load_checkpoint, load_config, require_room_for, weight_files
+from isoglot.modules.checkpoint import load_checkpoint, load_config, require_room_for, weight_names
 from isoglot.modules.encoder import input_embeddings
 from isoglot.runs.checkpoint import reason
 from isoglot.seeding import seed_for
@@ -137,8 +136,8 @@ def masked_lm_config(path: str | Path, **where: Any) -> PreTrainedConfig:
             f"{path}: is a {kind!r} model, an encoder with a masked-LM head is needed; give one of the BERT, "
             "RoBERTa/XLM-R, DistilBERT, DeBERTa-v2 or ModernBERT families"
         )
-    if kind == "deberta-v2" and _has_original_head(path, where):
-        config.legacy = False
+    if kind == "deberta-v2" and any(n.startswith("lm_predictions.") for n in weight_names(path, **where)):
+        config.legacy = False  # the head of mDeBERTa-v3, whose published configuration lacks the flag
     return config
 
 
@@ -277,15 +276,6 @@ def own_dropout(model: PreTrainedModel) -> dict[str, Any]:
     """The checkpoint's rates of dropout that the model is trained with others than, to be fine-tuned with again."""
     found: dict[str, Any] = vars(model).get("own_dropout", {})
     return found
-
-
-def _has_original_head(path: str | Path, where: Mapping[str, Any]) -> bool:
-    """Whether a DeBERTa has the head of mDeBERTa-v3, whose published configuration lacks the flag."""
-    for file in weight_files(path, **where):
-        with safe_open(file, framework="pt") as tensors:
-            if any(name.startswith("lm_predictions.") for name in tensors.keys()):  # noqa: SIM118
-                return True
-    return False
 
 
 def _fit_vocabulary(

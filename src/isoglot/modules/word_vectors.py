@@ -1,12 +1,12 @@
 """Word vectors from piece vectors, and piece links turned into word links, batched."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
 
-from isoglot.errors import ConfigurationError
-
+Pooling = Literal["last", "first", "mean"]
 _HASH_BASE = 1_000_003
 _HASH_MODULUS = (1 << 31) - 1
 
@@ -56,7 +56,7 @@ def word_index(word_ids: Tensor, input_ids: Tensor) -> WordIndex:
     return WordIndex(word_ids, first, last, fingerprint % _HASH_MODULUS)
 
 
-def pool_words(hidden: Tensor, index: WordIndex, *, pooling: str) -> Tensor:
+def pool_words(hidden: Tensor, index: WordIndex, *, pooling: Pooling) -> Tensor:
     """One vector a word: its ``last`` piece's, its ``first`` piece's, or their ``mean``.
 
     Words without pieces get the vector at position 0 (``last``, ``first``) or zeros (``mean``); mask them with
@@ -68,8 +68,6 @@ def pool_words(hidden: Tensor, index: WordIndex, *, pooling: str) -> Tensor:
     if pooling in ("last", "first"):
         at = (index.last if pooling == "last" else index.first).clamp(min=0, max=hidden.size(1) - 1)
         return hidden.gather(1, at.unsqueeze(-1).expand(-1, -1, size))
-    if pooling != "mean":
-        raise ConfigurationError(f"pooling={pooling!r}; it is 'last', 'first' or 'mean'")
     present = index.of_piece >= 0
     slot = index.of_piece.clamp(min=0)
     words = index.last.size(1)

@@ -8,6 +8,7 @@ from typing import Any
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import num_layers, require_layer
 from isoglot.modules.encodings import Encodings
 
@@ -96,3 +97,13 @@ def chosen_layer(
 ) -> int:
     """The layer that the option ``name`` gives, by default the one at a share of the encoder's depth."""
     return require_layer(model, round(share * num_layers(model)) if layer is None else layer, name=name)
+
+
+def tensor_of(batch: Batch, view: str, key: str, *, objective: str, hint: str) -> Tensor:
+    """A tensor of a view; ``hint`` ends the error where the view does not make it."""
+    tensors = batch.get(view, {})
+    if key not in tensors:
+        raise ConfigurationError(
+            f"{objective}: view {view!r} has {', '.join(sorted(tensors)) or 'nothing'}, {key} is needed; {hint}"
+        )
+    return tensors[key]

@@ -6,10 +6,9 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from isoglot.errors import ConfigurationError
 from isoglot.modules.encodings import Encodings
-from isoglot.modules.word_vectors import WordIndex, pool_words, word_index, word_links
-from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
+from isoglot.modules.word_vectors import Pooling, WordIndex, pool_words, word_index, word_links
+from isoglot.objectives.base import Batch, Objective, ObjectiveOutput, tensor_of
 from isoglot.objectives.links import link_ids
 from isoglot.recipe.signatures import require_options
 
@@ -44,7 +43,7 @@ class ContextualAlignment(Objective):
         model: PreTrainedModel,
         *,
         view: str = "sentences",
-        pooling: Literal["last", "first", "mean"] = "last",
+        pooling: Pooling = "last",
         one_to_one: bool = True,
         drop_identical: bool = True,
         special_tokens: bool = True,
@@ -93,10 +92,7 @@ class ContextualAlignment(Objective):
 
 def side_words(batch: Batch, view: str, side: str) -> WordIndex:
     """The words of one side of a sentence-pair view."""
-    tensors = batch[view]
-    if f"{side}_word_ids" not in tensors:
-        raise ConfigurationError(
-            f"view {view!r} gives no {side}_word_ids; use a `sentence_pair` view on a bitext stream"
-        )
+    hint = "use a `sentence_pair` view on a bitext stream"
+    words = tensor_of(batch, view, f"{side}_word_ids", objective="contextual_alignment, anchor", hint=hint)
     # The view counts words from 1, so that 0 can pad.
-    return word_index(tensors[f"{side}_word_ids"] - 1, tensors[f"{side}_input_ids"])
+    return word_index(words - 1, batch[view][f"{side}_input_ids"])

@@ -7,13 +7,12 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import hidden_size
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.hashed_noise import hashed_uniform, sentence_key
 from isoglot.modules.pointer import Pointer
 from isoglot.modules.self_labelling import LinkGrid, SelfLabelling, corpus_grid, self_label
-from isoglot.objectives.base import Batch, Objective, ObjectiveOutput, chosen_layer
+from isoglot.objectives.base import Batch, Objective, ObjectiveOutput, chosen_layer, tensor_of
 from isoglot.objectives.links import Labels, from_corpus, link_ids, require_step
 from isoglot.options import Share
 from isoglot.recipe.signatures import require_options
@@ -186,13 +185,8 @@ class DenoisingWordAlignment(Objective):
         return corpus_grid(links, self._tensor(batch, "side_ids"))
 
     def _tensor(self, batch: Batch, key: str) -> Tensor:
-        if key not in batch[self.view]:
-            raise ConfigurationError(
-                f"denoising_word_alignment: view {self.view!r} has {sorted(batch[self.view])}, but {key} is "
-                "needed; "
-                "give a masked pair: views: {" + self.view + ": {type: masked_pair, stream: …}}"
-            )
-        return batch[self.view][key]
+        hint = f"give a masked pair: views: {{{self.view}: {{type: masked_pair, stream: …}}}}"
+        return tensor_of(batch, self.view, key, objective="denoising_word_alignment", hint=hint)
 
     def _from_corpus(self) -> bool:
         return from_corpus(self.labels, self.self_after_step, self.step)

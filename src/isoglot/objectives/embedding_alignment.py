@@ -6,6 +6,7 @@ from typing import Any, Literal
 import torch
 from datasets import Dataset
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.pieces import PieceEncoder
@@ -214,5 +215,4 @@ def _drawn(size: int, count: int, seed: int) -> list[int]:
 
 def _pad(pieces: list[Pieces]) -> Tensor:
     """(entries, longest), −1 pads."""
-    width = max(map(len, pieces))
-    return torch.tensor([p + [-1] * (width - len(p)) for p in pieces])
+    return pad_sequence([torch.tensor(p) for p in pieces], batch_first=True, padding_value=-1)

@@ -6,11 +6,10 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from isoglot.errors import ConfigurationError
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.masked_lm_head import LiteralTransform, literal_transform, masked_lm_head
 from isoglot.modules.vocabulary_loss import vocabulary_loss
-from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
+from isoglot.objectives.base import Batch, Objective, ObjectiveOutput, tensor_of
 from isoglot.recipe.signatures import require_options
 
 _IGNORED = -100
@@ -83,10 +82,5 @@ class MaskedLM(Objective):
         return (self._labels(batch) != _IGNORED).sum()
 
     def _labels(self, batch: Batch) -> Tensor:
-        if self.view not in batch or "labels" not in batch[self.view]:
-            has = sorted(batch[self.view]) if self.view in batch else f"views {sorted(batch)}"
-            raise ConfigurationError(
-                f"masked_lm reads labels of view {self.view!r}, the batch has {has}; "
-                "point `view:` at a masked view (masked_text, masked_pair)"
-            )
-        return batch[self.view]["labels"]
+        hint = "point `view:` at a masked view (masked_text, masked_pair)"
+        return tensor_of(batch, self.view, "labels", objective="masked_lm", hint=hint)

@@ -14,7 +14,7 @@ from isoglot.modules.encodings import Encodings
 from isoglot.modules.hashed_noise import hashed_uniform, sentence_key
 from isoglot.modules.key_queue import KeyQueue
 from isoglot.modules.momentum import MomentumCopy
-from isoglot.objectives.base import Batch, Objective, ObjectiveOutput, chosen_layer
+from isoglot.objectives.base import Batch, Objective, ObjectiveOutput, chosen_layer, tensor_of
 from isoglot.options import Positive, Share
 from isoglot.recipe.signatures import require_options
 from isoglot.seeding import generator_for
@@ -203,12 +203,10 @@ class SentenceContrast(Objective):
     def _source_ids(self, batch: Batch) -> Tensor | None:
         if self.mask_duplicates == "none":
             return None
-        if "source_key_ids" not in batch[self.view]:
-            raise ConfigurationError(
-                f"sentence_contrast: mask_duplicates: same_source_id given, but view {self.view!r} has no "
-                "source_key_ids; give a view of type sentence_pair, or mask_duplicates: none"
-            )
-        return batch[self.view]["source_key_ids"].flatten()
+        hint = "give a view of type sentence_pair, or mask_duplicates: none"
+        return tensor_of(
+            batch, self.view, "source_key_ids", objective="sentence_contrast", hint=hint
+        ).flatten()
 
     def _mixes(self, pairs: int) -> bool:
         return self.mixup and pairs > 1

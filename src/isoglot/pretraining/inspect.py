@@ -191,6 +191,7 @@ def _name(number: int, tokenizer: PreTrainedTokenizerBase) -> str:
 
 
 _COLUMNS: Mapping[str, str] = {
+    "input": "input of",
     "position": "#",
     "piece": "piece",
     "input_piece": "input",
@@ -212,20 +213,9 @@ def table(instance: InspectedInstance) -> tuple[list[str], list[list[str]]]:
     Where the view gives no position ids, the model counts: then that column is missing, as it is for segment and
     language ids that the view does not make.
     """
-    several = any(row.input for row in instance.rows)
-    names = [n for n in _COLUMNS if any(_shown(row, n) for row in instance.rows)]
-    heading = [*(["input of"] if several else []), *(_COLUMNS[n] for n in names)]
-    cells = [
-        [*([row.input] if several else []), *(_cell(row, name) for name in names)] for row in instance.rows
-    ]
-    return heading, cells
-
-
-def _shown(row: DescribedRow, name: str) -> bool:
-    if name == "attended":
-        return not row.attended
-    value = getattr(row, name)
-    return value is not None and value != ()
+    columns = {heading: [_cell(row, name) for row in instance.rows] for name, heading in _COLUMNS.items()}
+    shown = {heading: cells for heading, cells in columns.items() if any(cells)}
+    return list(shown), [list(row) for row in zip(*shown.values(), strict=True)]
 
 
 def _cell(row: DescribedRow, name: str) -> str:
@@ -237,7 +227,5 @@ def _cell(row: DescribedRow, name: str) -> str:
     if name == "side":
         return _SIDES.get(value, str(value))
     if name == "attended":
-        return "yes" if value else "no"
-    if name == "input_piece":
-        return "=" if value == row.piece else str(value)
-    return str(value)
+        return "" if value else "no"
+    return "=" if name == "input_piece" and value == row.piece else str(value)

@@ -9,13 +9,12 @@ from typing import Any
 
 import torch
 from jinja2 import Environment, StrictUndefined
-from safetensors import safe_open
 from transformers import AutoModelForMaskedLM
 
 from isoglot.corpus.read.readers import read
 from isoglot.corpus.read.sources import expand, sources_from
 from isoglot.errors import ConfigurationError
-from isoglot.modules.checkpoint import load_config, weight_files
+from isoglot.modules.checkpoint import load_config, weight_names
 from isoglot.pretraining.check import load_recipe
 from isoglot.recipe.document import dump_yaml
 from isoglot.runs.files import whole_path
@@ -79,8 +78,4 @@ def _has_head(encoder: str | Path, config: Any) -> bool:
         model = AutoModelForMaskedLM.from_config(config)
     inside = f"{model.base_model_prefix}."
     head = {name for name, _ in model.named_parameters() if not name.startswith(inside)}
-    for path in weight_files(encoder):
-        with safe_open(path, framework="pt") as weights:
-            if head.intersection(weights.keys()):
-                return True
-    return False
+    return not head.isdisjoint(weight_names(encoder))

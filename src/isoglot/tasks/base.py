@@ -1,15 +1,14 @@
 """What a task is, and what all tasks share: finding data and taking parts of them."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-from datasets import Dataset, Features, concatenate_datasets
+from datasets import Dataset
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.corpus.labelled.hub import HubSpec, read_hub
 from isoglot.corpus.labelled.places import DataSource, Place
 from isoglot.errors import ConfigurationError
 from isoglot.tasks.features import Array, EncodedRows, Step
@@ -123,32 +122,6 @@ def load_rows(task: Task, language: str, split: str) -> Dataset:
             "or a larger part of them"
         )
     return found
-
-
-def load_places(
-    data: DataSource,
-    language: str,
-    split: str,
-    *,
-    read: Callable[[Place], Dataset],
-    hub: HubSpec,
-    schema: Features,
-    group: Sequence[str],
-) -> Dataset:
-    """Read every place of a language and split, and take the parts that are asked for.
-
-    Of the columns ``group`` the first that there is keeps its equal values together when a part is taken.
-    """
-    parts = []
-    for place in data.find(language, split):
-        found = read_hub(place, hub, schema, language=language, split=split) if place.on_hub else read(place)
-        if not place.whole:
-            found = take_part(found, place.start, place.stop, group=group_column(found, group))
-        parts.append(found)
-    if len(parts) == 1:
-        return parts[0]
-    shared = [c for c in parts[0].column_names if all(c in p.column_names for p in parts)]
-    return concatenate_datasets([p.select_columns(shared) for p in parts])
 
 
 def group_column(dataset: Dataset, names: Sequence[str]) -> str | None:

@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
-from datasets import Dataset, Features
+from datasets import Dataset, Features, concatenate_datasets
 from transformers import PreTrainedModel
 
-from isoglot.corpus.labelled.hub import HubSpec
+from isoglot.corpus.labelled.hub import HubSpec, read_hub
 from isoglot.corpus.labelled.places import DataSource, Place
 from isoglot.corpus.labelled.tables import is_table, read_table
 from isoglot.modules.checkpoint import load_checkpoint, load_config
 from isoglot.seeding import seed_for
-from isoglot.tasks.base import load_places
+from isoglot.tasks.base import group_column, take_part
 
 
 @dataclass
@@ -56,19 +56,23 @@ class HeadTask:
         return language
 
     def load(self, language: str, split: str) -> Dataset:
-        """Rows of the schema."""
-        own = self.language_of(language)
-
-        def read(place: Place) -> Dataset:
-            if self.is_table(place.path):
-                return read_table(
-                    place.path, self.schema, language=own, split=split, role=f"{self.name} data"
-                )
-            return self.read_file(place, own)
-
-        return load_places(
-            self.data, language, split, read=read, hub=self.hub, schema=self.schema, group=self.group
-        )
+        """Rows of the schema, of every place of the language and split the part that is asked for."""
+        own, parts = self.language_of(language), []
+        for place in self.data.find(language, split):
+            if place.on_hub:
+                found = read_hub(place, self.hub, self.schema, language=language, split=split)
+            elif self.is_table(place.path):
+                role = f"{self.name} data"
+                found = read_table(place.path, self.schema, language=own, split=split, role=role)
+            else:
+                found = self.read_file(place, own)
+            if not place.whole:
+                found = take_part(found, place.start, place.stop, group=group_column(found, self.group))
+            parts.append(found)
+        if len(parts) == 1:
+            return parts[0]
+        shared = [c for c in parts[0].column_names if all(c in p.column_names for p in parts)]
+        return concatenate_datasets([p.select_columns(shared) for p in parts])
 
     def head(
         self,

@@ -32,11 +32,7 @@ class StreamCost:
 
     def tokens(self, lengths: NDArray[np.int32]) -> NDArray[np.int64]:
         """Tokens of examples with the given numbers of pieces, 0 for a length of −1 (no example)."""
-        pieces = (
-            lengths.astype(np.int64)
-            if self.limit is None
-            else np.minimum(lengths, self.limit).astype(np.int64)
-        )
+        pieces = (lengths if self.limit is None else lengths.clip(max=self.limit)).astype(np.int64)
         return np.where(lengths < 0, 0, np.maximum(1, pieces * self.views + self.specials))
 
 

@@ -6,7 +6,6 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -62,32 +61,26 @@ def commit(name: str, output: str | Path, *, plan: Mapping[str, Any]) -> Path:
     return target
 
 
-@dataclass
-class Attempt:
-    """Whether a checkpoint was saved."""
-
-    saved: bool = False
-
-
 @contextmanager
 def room_for(
     name: str, output: str | Path, *, main: bool, keep: int | None = None, best: int | None = None
-) -> Iterator[Attempt]:
+) -> Iterator[None]:
     """Take back a checkpoint that the disk has no room for, and say so instead of ending the run.
 
-    Every rank enters; a problem of one is a problem of all. Where the run keeps ``keep`` checkpoints and has them, the
-    oldest is given up, unless it is the only one, so that the next has a chance.
+    Every rank enters; a problem of one is a problem of all. The last ``keep`` checkpoints stay. Where the disk is full
+    and there are as many, the oldest is given up, unless it is the only one, so that the next has a chance.
     """
-    attempt, problem = Attempt(), None
+    problem = None
     try:
-        yield attempt
+        yield
     except (OSError, RuntimeError, SafetensorError) as error:
         if disk_problem(error) is None:
             raise
         problem = str(error)
     problems = [p for p in gather_object([problem]) if p]
-    attempt.saved = not problems
-    if problems and main:
+    if main and not problems:
+        prune(output, keep, best=best)
+    elif main:
         shutil.rmtree(staging(output), ignore_errors=True)
         if keep and len(checkpoints_in(output)) >= max(2, keep):
             prune(output, max(2, keep) - 1, best=best)
@@ -156,11 +149,14 @@ def chosen(
     """
     if not asked:
         return None
-    found: list[Any] = [None]
+    found: list[Any] = [None, None]  # folder and problem: an error reaches every rank, none waits for another
     if main:
-        found = [_decided(asked, output)]
+        try:
+            found[0] = newest(output) if asked is True else _whole(Path(asked))
+        except TrainingError as error:
+            found[1] = str(error)
     broadcast_object_list(found)
-    folder, problem = found[0]
+    folder, problem = found
     if problem is not None:
         raise TrainingError(problem)
     if main and folder is None:
@@ -172,17 +168,12 @@ def chosen(
     return None if folder is None else str(folder)
 
 
-def _decided(asked: str | bool, output: str | Path) -> tuple[str | None, str | None]:
-    """Folder and problem, so that an error reaches every rank and none waits for another."""
-    try:
-        folder = newest(output) if asked is True else Path(str(asked))
-        if asked is not True and (why := why_incomplete(str(asked))) is not None:
-            return None, (
-                f"checkpoint {asked} cannot be used: {why}; resume from the newest complete one with `--resume`"
-            )
-    except TrainingError as error:
-        return None, str(error)
-    return (None if folder is None else str(folder)), None
+def _whole(folder: Path) -> Path:
+    if (why := why_incomplete(folder)) is not None:
+        raise TrainingError(
+            f"checkpoint {folder} cannot be used: {why}; resume from the newest complete one with `--resume`"
+        )
+    return folder
 
 
 def _damage(path: Path, size: int, digest: str) -> str | None:

@@ -12,9 +12,9 @@ from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import layer_modules
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
+from isoglot.recipe.signatures import require_options
 
 Normalisation = Literal["token", "joint_token", "batch_mean"]
-NORMALISATIONS: tuple[Normalisation, ...] = ("token", "joint_token", "batch_mean")
 
 Weight = float | Callable[[int], float]
 """An objective's weight, or a function from the optimiser step (0-based) to it: a ``WeightSection``."""
@@ -58,7 +58,8 @@ class AlignmentModel(nn.Module):
         language_embeddings: nn.Embedding | None = None,
     ) -> None:
         super().__init__()
-        _check(objectives, weights or {}, normalisation)
+        require_options(AlignmentModel, normalisation=normalisation)
+        _check(objectives, weights or {})
         self.model = model
         self.objectives = nn.ModuleDict(objectives)
         self.weights: dict[str, Weight] = {name: (weights or {}).get(name, 1.0) for name in objectives}
@@ -187,7 +188,7 @@ def _world_size() -> int:
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
 
 
-def _check(objectives: Mapping[str, Objective], weights: Mapping[str, Weight], normalisation: str) -> None:
+def _check(objectives: Mapping[str, Objective], weights: Mapping[str, Weight]) -> None:
     problems = []
     if not objectives:
         problems.append("no objective given, at least one is needed; add one under `objectives:`")
@@ -196,7 +197,5 @@ def _check(objectives: Mapping[str, Objective], weights: Mapping[str, Weight], n
         for n in weights
         if n not in objectives
     ]
-    if normalisation not in NORMALISATIONS:
-        problems.append(f"normalisation: {normalisation!r} given; write one of {', '.join(NORMALISATIONS)}")
     if problems:
         raise ConfigurationError(problems)

@@ -46,7 +46,7 @@ class StagedTrainer(Trainer):
         step, keep, main = self.state.global_step, self.args.save_total_limit, self.args.should_save
         name, best = f"checkpoint-{step}", self.state.best_global_step
         self._staging = checkpoints.staging(self.folder)
-        with checkpoints.room_for(name, self.folder, main=main, keep=keep, best=best) as attempt:
+        with checkpoints.room_for(name, self.folder, main=main, keep=keep, best=best):
             super()._save_checkpoint(model, trial)
             if best is not None:  # the library took the place it is written into for its name
                 self.state.best_model_checkpoint = str(self.folder / f"checkpoint-{best}")
@@ -55,8 +55,6 @@ class StagedTrainer(Trainer):
                 self.state.save_to_json(str(self._staging / name / TRAINER_STATE_NAME))
                 checkpoints.commit(name, self.folder, plan=self.plan())
         self._staging = None
-        if main and attempt.saved:
-            checkpoints.prune(self.folder, keep, best=best)
 
 
 class CheckpointingTrainer(StagedTrainer):
