@@ -16,7 +16,6 @@ from isoglot.modules.encoder import (
     max_length,
     num_layers,
 )
-from isoglot.modules.language_embeddings import language_embeddings
 
 
 def test_layers_equal_the_librarys_hidden_states(family, build_model, tokens):
@@ -92,7 +91,7 @@ def test_activation_checkpointing_gives_the_same_states_and_gradients(family, re
 def test_zero_language_embeddings_change_nothing_and_others_do(family, build_model, tokens):
     model = build_model(family).eval()
     inputs = tokens(model)
-    table = language_embeddings(3, input_embeddings(model).embedding_dim, seed=1)
+    table = torch.nn.Embedding(3, input_embeddings(model).embedding_dim)
     languages = torch.randint(0, 3, inputs["input_ids"].shape, generator=torch.Generator().manual_seed(0))
     plain = encode(model, inputs, layers=(4,))[4]
     with_ids = {**inputs, "language_ids": languages}

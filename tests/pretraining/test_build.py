@@ -86,8 +86,12 @@ def test_new_heads_follow_from_seed_and_name_alone(tiny_recipe: Path) -> None:
 
 def test_language_tables_cover_the_highest_number(tiny_recipe: Path) -> None:
     assert built(tiny_recipe)[0].model.language_embeddings is None
-    table = built(tiny_recipe, "views.pair.language_ids={en: 2, xx: 3}")[0].model.language_embeddings
+    ids = "views.pair.language_ids={en: 2, xx: 3}"
+    table, again, other = (
+        built(tiny_recipe, ids, f"seed={seed}")[0].model.language_embeddings for seed in (1, 1, 2)
+    )
     assert table.num_embeddings == 4 and table.embedding_dim == 32
+    assert torch.equal(table.weight, again.weight) and not torch.equal(table.weight, other.weight)
 
 
 def test_weights_and_costs(tiny_recipe: Path) -> None:

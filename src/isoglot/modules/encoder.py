@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 from transformers import PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
 
@@ -23,7 +24,6 @@ from isoglot.modules.document_mask import (
     require_packable,
     restarted_positions,
 )
-from isoglot.modules.language_embeddings import add_language_embeddings
 
 
 class _Stop(Exception):  # noqa: N818 - a signal, not an error
@@ -119,13 +119,21 @@ def encode(
             stack.enter_context(_uncompiled(model))
         for layer in inner:
             stack.enter_context(
-                _hook(modules[layer], lambda tensor, layer=layer: states.update({layer: tensor}))
+                _shown(modules[layer], lambda tensor, layer=layer: states.update({layer: tensor}))
             )
         if last not in layers:
-            stack.enter_context(_hook(modules[inner[-1]], _stop))
+            stack.enter_context(_shown(modules[inner[-1]], _stop))
         with suppress(_Stop):
             states[last] = model.base_model(**arguments)[0]
     return {layer: states[layer] for layer in layers}
+
+
+def add_language_embeddings(embedded: Tensor, language_ids: Tensor, table: nn.Embedding) -> Tensor:
+    """Input embeddings plus the vector of each position's language: E[x] + L[language(x)] (Conneau and Lample 2019).
+
+    **Shape**: embedded (batch, length, size); language_ids (batch, length); result as embedded.
+    """
+    return embedded + table(language_ids).to(embedded.dtype)
 
 
 def encode_to_layer(
@@ -182,18 +190,13 @@ def _uncompiled(model: PreTrainedModel) -> Iterator[None]:
         base._compiled_call_impl = compiled
 
 
-@contextmanager
-def _hook(layer: nn.Module, read: Any) -> Iterator[None]:
-    """Show a layer's input (= the hidden states of its number) to ``read`` for the time of the block."""
+def _shown(layer: nn.Module, read: Any) -> RemovableHandle:
+    """Show a layer's input (= the hidden states of its number) to ``read`` for the time of a block."""
 
     def before(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         read(args[0] if args else kwargs["hidden_states"])
 
-    handle = layer.register_forward_pre_hook(before, with_kwargs=True)
-    try:
-        yield
-    finally:
-        handle.remove()
+    return layer.register_forward_pre_hook(before, with_kwargs=True)
 
 
 @contextmanager
@@ -238,19 +241,13 @@ def _forward_arguments(
         yield arguments
 
 
-@contextmanager
-def _deberta_mask(model: PreTrainedModel, mask: Tensor) -> Iterator[None]:
+def _deberta_mask(model: PreTrainedModel, mask: Tensor) -> RemovableHandle:
     """Give DeBERTa's layers the document mask; its embeddings keep the plain one, which they multiply by."""
 
     def replace(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
         return (args[0], mask, *args[2:]), kwargs
 
-    encoder = cast(nn.Module, model.base_model.encoder)
-    handle = encoder.register_forward_pre_hook(replace, with_kwargs=True)
-    try:
-        yield
-    finally:
-        handle.remove()
+    return cast(nn.Module, model.base_model.encoder).register_forward_pre_hook(replace, with_kwargs=True)
 
 
 def _positions(

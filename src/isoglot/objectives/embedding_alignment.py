@@ -84,7 +84,12 @@ class EmbeddingAlignment(Objective):
             pairs = copied_vocabulary_pairs(
                 copied_vocabulary, share=share, seed=lexicon_seed, special=special
             )
-            self._check_rows(2 * copied_vocabulary)
+            rows = self.embeddings[0].num_embeddings
+            if rows < 2 * copied_vocabulary:
+                raise ConfigurationError(
+                    f"embedding_alignment: a copied vocabulary needs {2 * copied_vocabulary} embedding rows, the model "
+                    f"has {rows}; build it with the doubled vocabulary"
+                )
         elif tokenizer is None:
             raise ConfigurationError("embedding_alignment: a lexicon needs the tokenizer as well")
         else:
@@ -138,14 +143,6 @@ class EmbeddingAlignment(Objective):
             if saved is not None:
                 setattr(self, name, getattr(self, name).new_empty(saved.shape))
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
-
-    def _check_rows(self, needed: int) -> None:
-        (table,) = self.embeddings
-        if table.weight.size(0) < needed:
-            raise ConfigurationError(
-                f"embedding_alignment: a copied vocabulary needs {needed} embedding rows, the model has "
-                f"{table.weight.size(0)}; build it with the doubled vocabulary"
-            )
 
 
 def _embed(table: SharedTable, pieces: Tensor) -> Tensor:

@@ -14,7 +14,6 @@ from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.errors import ConfigurationError
 from isoglot.modules.checkpoint import load_config
 from isoglot.modules.encoder import input_embeddings
-from isoglot.modules.language_embeddings import language_embeddings
 from isoglot.modules.load import load_masked_lm, longest_input, model_config
 from isoglot.modules.masked_lm_head import start_new_head
 from isoglot.objectives.base import Objective
@@ -161,7 +160,7 @@ def _objectives(
 
 
 def _language_table(recipe: Recipe, encoder: PreTrainedModel) -> nn.Embedding | None:
-    """Language embeddings, where a view or a packed stream numbers the languages."""
+    """Language embeddings, normal with deviation 0.02, where a view or a packed stream numbers the languages."""
     given = [v.options.get("language_ids") for v in recipe.views.values()]
     given += [(s.pack or {}).get("language_ids") for s in recipe.streams.values()]
     numbers = [int(i) for ids in given if isinstance(ids, Mapping) for i in ids.values()]
@@ -170,8 +169,11 @@ def _language_table(recipe: Recipe, encoder: PreTrainedModel) -> nn.Embedding | 
         return None
     if min(numbers) < 0:
         raise ConfigurationError(f"language_ids: {min(numbers)} given; ids of languages count from 0")
-    size = input_embeddings(encoder).embedding_dim
-    return language_embeddings(max(numbers) + 1, size, seed=seed_for(recipe.seed, "language embeddings"))
+    table = nn.Embedding(max(numbers) + 1, input_embeddings(encoder).embedding_dim)
+    generator = torch.Generator().manual_seed(seed_for(recipe.seed, "language embeddings"))
+    with torch.no_grad():
+        table.weight.normal_(0.0, 0.02, generator=generator)
+    return table
 
 
 def batch_options(

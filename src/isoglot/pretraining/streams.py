@@ -1,7 +1,5 @@
 """From a recipe's streams to encoded streams: prepare raw files, train or load the tokenizer, encode, pack."""
 
-import hashlib
-import json
 import os
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -30,7 +28,7 @@ from isoglot.pretraining.stream_options import (
     tokenizer_options,
 )
 from isoglot.recipe.sections import Recipe
-from isoglot.runs.folder import make_once
+from isoglot.runs.folder import key_of, make_once
 from isoglot.runs.lock import locked
 from isoglot.runs.reporter import Reporter
 
@@ -60,8 +58,8 @@ def _prepare(recipe: Recipe, name: str, cache: Path, report: Reporter) -> Datase
     stream = recipe.streams[name]
     options = PrepareOptions.model_validate(prepare_values(recipe.model_dump(), stream.kind, stream.options))
     sources = stream_sources(stream)
-    key = json.dumps([s.model_dump(mode="json") for s in sources] + [options.model_dump(mode="json")])
-    folder = cache / "corpora" / f"{stream.kind}-{_short_hash(key)}"
+    key = key_of([model.model_dump(mode="json") for model in (*sources, options)])
+    folder = cache / "corpora" / f"{stream.kind}-{key}"
 
     show = partial(report.progress, f"prepare {name}")
     with locked(folder):
@@ -118,8 +116,8 @@ def _trained(
 ) -> PreTrainedTokenizerFast:
     used = {n: c for n, c in corpora.items() if recipe.streams[n].kind != "lexicon"}
     content = [content_hash(c, [x for x in TEXT_COLUMNS if x in c.column_names]) for c in used.values()]
-    key = json.dumps([options.model_dump(mode="json"), sorted(content), version("tokenizers")])
-    folder = cache / "tokenizers" / f"{options.algorithm}-{_short_hash(key)}"
+    key = key_of([options.model_dump(mode="json"), sorted(content), version("tokenizers")])
+    folder = cache / "tokenizers" / f"{options.algorithm}-{key}"
 
     def train(place: Path) -> dict[str, Any]:
         report.note(f"tokenizer: training {options.algorithm} with {options.vocab_size:,} pieces")
@@ -164,7 +162,3 @@ def encoded(
         report.note(f"{name}: {len(stream):,} {'blocks' if pack is not None else 'examples'}{dropped}")
         streams[name] = stream
     return streams
-
-
-def _short_hash(text: str) -> str:
-    return hashlib.blake2b(text.encode(), digest_size=10).hexdigest()

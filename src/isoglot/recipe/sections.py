@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -29,27 +29,26 @@ class _Section(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
     _fits = field_validator("*")(fits)
-
-
-class _OpenSection(BaseModel):
-    """A section that hands its other keys on; whoever takes them checks them."""
-
-    model_config = ConfigDict(frozen=True, extra="allow", strict=True)
-    _fits = field_validator("*")(fits)
     one_of: ClassVar[tuple[str, ...]] = ()
 
-    @property
-    def options(self) -> dict[str, Any]:
-        """The keys that this section hands on."""
-        return dict(self.model_extra or {})
-
     @model_validator(mode="after")
-    def _exactly_one(self) -> _OpenSection:
+    def _exactly_one(self) -> Self:
         given = [name for name in self.one_of if getattr(self, name) is not None]
         if self.one_of and len(given) != 1:
             have = " and ".join(repr(g) for g in given) or "neither"
             raise ValueError(f"{have} given; it needs exactly one of {' | '.join(self.one_of)}")
         return self
+
+
+class _OpenSection(_Section):
+    """A section that hands its other keys on; whoever takes them checks them."""
+
+    model_config = ConfigDict(extra="allow")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The keys that this section hands on."""
+        return dict(self.model_extra or {})
 
 
 class ModelSection(_OpenSection):
@@ -157,16 +156,11 @@ class BatchSection(_Section):
     ``pad_to_multiple_of``: round the padded length up, 8 for tensor cores.
     """
 
+    one_of: ClassVar[tuple[str, ...]] = ("examples", "tokens")
     examples: Count | None = None
     tokens: Count | None = None
     bucket: Count | None = None
     pad_to_multiple_of: Count | None = None
-
-    @model_validator(mode="after")
-    def _one(self) -> BatchSection:
-        if (self.examples is None) == (self.tokens is None):
-            raise ValueError("it needs exactly one of examples | tokens, for example {examples: 32}")
-        return self
 
 
 class EpochsSection(_Section):

@@ -2,8 +2,6 @@
 
 import io
 from collections.abc import Sequence
-from functools import reduce
-from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +54,7 @@ def read_document(
     """
     document = _read_file(find(path_or_name), seen=())
     for override in overrides:
-        _apply_override(document, override)
+        document = _overridden(document, override)
     if variables:
         _check_variables(document)
     return document
@@ -114,36 +112,36 @@ def _check_variables(document: Document) -> None:
             )
 
 
-def _lay_over(base: Document, over: Document) -> Document:
-    """Lay one document over another: mappings merge, everything else replaces, null deletes an entry."""
+def _lay_over(base: Document, over: Document, *, replaced: Location = ()) -> Document:
+    """Lay one document over another: mappings merge, everything else replaces, null deletes an entry.
+
+    ``replaced``: where a mapping replaces too.
+    """
     result = Document(dict(base.values), dict(base.places), dict(base.raw), [*base.problems, *over.problems])
-    result.values = _merge(result, over, base.values, over.values, ())
-    return result
 
-
-def _merge(
-    result: Document, over: Document, below: dict[str, Any], above: dict[str, Any], location: Location
-) -> dict[str, Any]:
-    merged = dict(below)
-    for key, value in above.items():
-        here = (*location, key)
-        if isinstance(value, dict) and isinstance(merged.get(key), dict):
-            result.places[here] = over.where(here)
-            merged[key] = _merge(result, over, merged[key], value, here)
-            continue
-        result.drop(here)
-        if value is not None:
-            for other in _alternatives(here):
+    def merge(below: dict[str, Any], above: dict[str, Any], location: Location) -> dict[str, Any]:
+        merged = dict(below)
+        for key, value in above.items():
+            here = (*location, key)
+            if isinstance(value, dict) and isinstance(merged.get(key), dict) and here != replaced:
+                result.places |= {here: over.places[here]} if here in over.places else {}
+                merged[key] = merge(merged[key], value, here)
+                continue
+            result.drop(here)
+            for other in _alternatives(here) if value is not None else ():
                 if other not in above:
                     merged.pop(other, None)
                     result.drop((*location, other))
-        if value is None and key in merged:
-            del merged[key]
-            continue
-        merged[key] = value
-        for table, source in ((result.places, over.places), (result.raw, over.raw)):
-            table.update({k: v for k, v in source.items() if k[: len(here)] == here})
-    return merged
+            if value is None and key in merged:
+                del merged[key]
+                continue
+            merged[key] = value
+            for table, source in ((result.places, over.places), (result.raw, over.raw)):
+                table.update({k: v for k, v in source.items() if k[: len(here)] == here})
+        return merged
+
+    result.values = merge(base.values, over.values, ())
+    return result
 
 
 def _alternatives(location: Location) -> list[str]:
@@ -159,43 +157,32 @@ def _alternatives(location: Location) -> list[str]:
     return found
 
 
-def _apply_override(document: Document, override: str) -> None:
+def _overridden(document: Document, override: str) -> Document:
     key, equals, text = override.partition("=")
-    parts: list[str] = [part.strip() for part in key.split(".")]
-    if not equals or not all(parts):
+    location: Location = tuple(part.strip() for part in key.split("."))
+    if not equals or not all(location):
         document.problems.append(
             f"--set {override}: no `key=value`; type for example `--set train.learning_rate=5e-5`"
         )
-        return
+        return document
     place = f"--set {override}"
-    location: Location = tuple(parts)
-    inner = Document(places={location: place})
+    over = Document(places={location: place})
     try:
         node = compose(io.StringIO(text), place)
     except InputError as error:
         raise ConfigurationError(
             f"{place}: the value is not YAML; quote it, for example --set '{key}=\"a: b\"'"
         ) from error
-    value = None if node is None else construct(node, location, place, inner)
-    inner.places = dict.fromkeys(inner.places, place)
-    target: Any = document.values
-    for depth, part in enumerate(parts[:-1]):
-        if isinstance(target.get(part), list) or not isinstance(target.setdefault(part, {}), dict):
-            document.problems.append(
-                f"{place}: {'.'.join(parts[: depth + 1])} is a {type(target[part]).__name__}, no section"
-            )
-            return
-        target = target[part]
-    document.drop(location)
-    if value is None and parts[-1] in target:
-        del target[parts[-1]]  # as in a recipe that extends another
-        return
-    for length in range(1, len(parts) + 1) if value is not None else ():
-        section = reduce(getitem, parts[: length - 1], document.values)
-        for other in _alternatives(location[:length]):
-            section.pop(other, None)
-            document.drop((*parts[: length - 1], other))
-    target[parts[-1]] = value
-    document.places.update(inner.places)
-    document.raw.update(inner.raw)
-    document.problems.extend(inner.problems)
+    value = None if node is None else construct(node, location, place, over)
+    over.places = dict.fromkeys(over.places, place)
+    section: Any = document.values
+    for depth, part in enumerate(location[:-1], start=1):
+        section = section.get(part, {})
+        if not isinstance(section, dict):
+            name = ".".join(map(str, location[:depth]))
+            document.problems.append(f"{place}: {name} is a {type(section).__name__}, no section")
+            return document
+    for part in reversed(location):
+        value = {part: value}
+    over.values = value
+    return _lay_over(document, over, replaced=location)

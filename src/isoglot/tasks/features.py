@@ -100,9 +100,10 @@ class RowCollator:
         return batch
 
 
-def takes_segments(model: PreTrainedModel) -> bool:
-    """Whether the model tells the two sentences of a pair apart by segment ids."""
-    return getattr(model.config, "type_vocab_size", 0) > 1
+def takes_segments(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> bool:
+    """Whether a model tells the two sentences of a pair apart by segment ids, and its tokenizer makes them."""
+    made = "token_type_ids" in tokenizer.model_input_names
+    return made and getattr(model.config, "type_vocab_size", 0) > 1
 
 
 def length_batches(lengths: NDArray[np.int64], max_tokens: int) -> Iterator[list[int]]:

@@ -20,8 +20,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.modules.encoder import input_embeddings
-from isoglot.modules.language_embeddings import add_language_embeddings
+from isoglot.modules.encoder import add_language_embeddings, input_embeddings
 from isoglot.recipe.source import read_document
 from isoglot.tasks.features import FIRST_LANGUAGE, EncodedRows
 

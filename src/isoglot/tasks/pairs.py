@@ -112,7 +112,7 @@ class PairTask(HeadTask):
         """One row a pair, in the tokenizer's own pair template."""
         del training
         names = {label: i for i, label in enumerate(model_labels(model))}
-        segments = takes_segments(model) and "token_type_ids" in tokenizer.model_input_names
+        segments = takes_segments(model, tokenizer)
         inputs: list[dict[str, Any]] = []
         second: list[int] = []
         for start in range(0, len(dataset), _ENCODED_AT_ONCE):

@@ -85,7 +85,7 @@ class QuestionTask(HeadTask):
                 f"{self.name}: {len(twice)} ids stand for several questions ({twice[0]!r}, …), whose answers cannot be "
                 "told apart; give each question an id of its own"
             )
-        segments = takes_segments(model) and "token_type_ids" in tokenizer.model_input_names
+        segments = takes_segments(model, tokenizer)
         inputs: list[dict[str, Any]] = []
         examples: list[int] = []
         details: list[Window] = []

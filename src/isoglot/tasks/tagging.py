@@ -97,7 +97,7 @@ class TaggingTask(HeadTask):
         template = single_template(tokenizer)
         room = self.max_length - template.size
         sentences = [list(words) for words in dataset["words"]]
-        segments = takes_segments(model) and "token_type_ids" in tokenizer.model_input_names
+        segments = takes_segments(model, tokenizer)
         inputs, examples, details = [], [], []
         for number, (cut, tags) in enumerate(
             zip(cut_words(tokenizer, sentences), dataset["tags"], strict=True)

@@ -1,6 +1,7 @@
 """A list of mixture items in, one padded batch for each view out."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from isoglot.seeding import generator_for
 from isoglot.views.base import View, padding_value
 
 
+@dataclass
 class Collator:
     """Builds the views of each item and pads them to a batch.
 
@@ -39,20 +41,12 @@ class Collator:
         torch.Size([3, 5])
     """
 
-    def __init__(
-        self,
-        views: Mapping[str, tuple[str, View]],
-        *,
-        seed: int,
-        pad_token_id: int,
-        pad_to_multiple_of: int | None = None,
-        samples: Mapping[str, Mapping[str, Any]] | None = None,
-    ) -> None:
-        self.views = dict(views)
-        self.seed = seed
-        self.pad_token_id = pad_token_id
-        self.pad_to_multiple_of = pad_to_multiple_of
-        self.samples = samples
+    views: Mapping[str, tuple[str, View]]
+    _: KW_ONLY
+    seed: int
+    pad_token_id: int
+    pad_to_multiple_of: int | None = None
+    samples: Mapping[str, Mapping[str, Any]] | None = None
 
     def __call__(self, items: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Tensor]]:
         """The batch: view name → batch key → padded tensor."""
