@@ -178,9 +178,6 @@ def test_bucket_positions() -> None:
 
 
 def test_mistakes() -> None:
-    for wrong in ({}, {"examples": 1, "tokens": 1}, {"examples": 0}):
-        with pytest.raises(ConfigurationError, match="batch"):
-            BatchOptions(**wrong)
     endless = Mixture({"a": stream(4)}, primary="a", seed=0)
     with pytest.raises(ConfigurationError, match="neither steps"):
         TokenBudgetBatches(endless, BatchOptions(examples=2))

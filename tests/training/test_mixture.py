@@ -102,11 +102,10 @@ def test_selected_rows_and_coins() -> None:
 @pytest.mark.parametrize(
     ("streams", "options", "message"),
     [
-        ({}, {"primary": "a"}, "at least one"),
+        ({}, {"primary": "a"}, "the streams are"),
         ({"a": stream(3)}, {"primary": "b"}, r"\['a'\]"),
         ({"a": stream(3).select([])}, {"primary": "a"}, "no examples"),
         ({"a": stream(3).remove_columns("length")}, {"primary": "a", "bucket": 4}, "length"),
-        ({"a": stream(3)}, {"primary": "a", "bucket": 0}, "bucket=0"),
     ],
 )
 def test_mistakes(streams: dict[str, Dataset], options: dict[str, object], message: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from isoglot.checks import did_you_mean
 from isoglot.errors import ConfigurationError
 from isoglot.recipe.document import Document, Location
-from isoglot.recipe.sections import LENGTH_NEEDED, Recipe, validate
+from isoglot.recipe.sections import Recipe, validate
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
@@ -25,11 +25,8 @@ def problems(document: Document) -> Recipe | None:
     recipe: Recipe | None = validate(document, (), Recipe, document.values)
     if recipe is not None:
         recipe.remember_raw(document.raw)
-    elif not any("exactly one of `epochs" in text for text in document.problems):
-        # pydantic looks at the whole only where all parts are right
-        length = [key for key in ("epochs", "steps") if document.values.get(key) is not None]
-        if len(length) != 1:
-            document.problem((), LENGTH_NEEDED)
+    if (document.values.get("epochs") is None) == (document.values.get("steps") is None):
+        document.problem((), "it needs exactly one of `epochs: {stream: NAME, count: 2}` and `steps: 1000`")
     _cross_check(document)
     return recipe
 

@@ -21,8 +21,6 @@ from isoglot.checks import Mistake, did_you_mean, mistakes_of
 from isoglot.options import Count, NotNegative, Part, Positive, Seed, fits
 from isoglot.recipe.document import Document, Location, dump_yaml
 
-LENGTH_NEEDED = "it needs exactly one of `epochs: {stream: NAME, count: 2}` and `steps: 1000`"
-
 
 class _Section(BaseModel):
     """A section whose keys are all known here."""
@@ -209,12 +207,6 @@ class Recipe(_Section):
     train: dict[str, Any] = {}
 
     _raw: dict[Location, str] = PrivateAttr(default_factory=dict)
-
-    @model_validator(mode="after")
-    def _length(self) -> Recipe:
-        if (self.epochs is None) == (self.steps is None):
-            raise ValueError(LENGTH_NEEDED)
-        return self
 
     def remember_raw(self, raw: Mapping[Location, str]) -> None:
         """Keep strings as they were written, where a variable was expanded in them: the hash reads those."""

@@ -50,16 +50,6 @@ class BatchOptions:
     tokens: int | None = None
     costs: Mapping[str, StreamCost] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        if (self.examples is None) == (self.tokens is None):
-            raise ConfigurationError(
-                f"batch: examples={self.examples} and tokens={self.tokens} given; write `batch: {{examples: 32}}`"
-            )
-        if (self.examples or self.tokens or 0) < 1:
-            raise ConfigurationError(
-                f"batch: {self.examples or self.tokens or 0} given, at least 1 is needed"
-            )
-
 
 def bucket_positions(
     lengths: Mapping[str, NDArray[np.int32]],

@@ -201,10 +201,6 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
 
 
 def _check(streams: Mapping[str, datasets.Dataset], primary: str, bucket: int | None) -> None:
-    if not streams:
-        raise ConfigurationError(
-            "a mixture of no streams given, at least one is needed; add one under `streams:`"
-        )
     if primary not in streams:
         raise ConfigurationError(
             f"epochs of stream {primary!r} asked for, the streams are {sorted(streams)}; name one of them"
@@ -214,10 +210,6 @@ def _check(streams: Mapping[str, datasets.Dataset], primary: str, bucket: int | 
         for n, s in streams.items()
         if not len(s)
     ]
-    if bucket is not None and bucket < 1:
-        problems.append(
-            f"bucket={bucket} given; it is a number of positions, 1 or more, or None for no sorting"
-        )
     if bucket is not None:
         problems += [
             f"stream {n!r} has no column 'length' to sort by; encode it anew, or set bucket=None"
