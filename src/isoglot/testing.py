@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from datasets import Dataset
 from transformers import (
-    AutoConfig,
     AutoModelForMaskedLM,
     PreTrainedConfig,
     PreTrainedModel,
@@ -19,6 +18,7 @@ from transformers import (
 from isoglot.checks import did_you_mean
 from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.errors import ConfigurationError
+from isoglot.modules.load import model_config
 from isoglot.schema import ALIGNED, BITEXT, LEXICON, TEXT
 
 _TOKENIZERS = {
@@ -197,26 +197,17 @@ def _join(words: list[str]) -> str:
 def _configuration(
     family: str, tokenizer: PreTrainedTokenizerFast, overrides: dict[str, Any]
 ) -> PreTrainedConfig:
-    common = {
-        "vocab_size": len(tokenizer),
-        "pad_token_id": tokenizer.pad_token_id,
+    small: dict[str, Any] = {
+        "hidden_size": 32,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 4,
+        "intermediate_size": 64,
         "bos_token_id": tokenizer.cls_token_id,
         "eos_token_id": tokenizer.sep_token_id,
     }
-    sizes = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 64}
-    positions = {"max_position_embeddings": 514, "type_vocab_size": 1}
     own: dict[str, dict[str, Any]] = {
-        "bert": sizes,
-        "roberta": sizes | positions,
-        "xlm-roberta": sizes | positions,
-        "distilbert": {"dim": 32, "n_layers": 3, "n_heads": 4, "hidden_dim": 64},
-        "deberta-v2": sizes | {
-            "relative_attention": True, "position_buckets": 32, "pos_att_type": ["p2c", "c2p"], "share_att_key": True,
-            "norm_rel_ebd": "layer_norm", "position_biased_input": False, "type_vocab_size": 0,
-        },
-        "modernbert": sizes | {
-            "global_attn_every_n_layers": 3, "local_attention": 64, "max_position_embeddings": 512,
-            "cls_token_id": tokenizer.cls_token_id, "sep_token_id": tokenizer.sep_token_id,
-        },
-    }  # fmt: skip
-    return AutoConfig.for_model(family, **(common | own[family] | overrides))
+        "deberta-v2": {"position_buckets": 32, "legacy": True},
+        "modernbert": {"local_attention": 64, "max_position_embeddings": 512},
+    }
+    settings = {"architecture": family, **small, **own.get(family, {}), **overrides}
+    return model_config(settings, tokenizer=tokenizer)

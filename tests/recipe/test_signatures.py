@@ -75,5 +75,5 @@ def test_values_that_do_not_fit_their_parameters_are_refused() -> None:
     assert error.value.problems == [
         "pooling: 'frist' given; did you mean 'first'?",
         "side: 'b' given; known: a",
-        "weight: nan given; input should be greater than or equal to 0",
+        "weight: nan given; input should be less than or equal to 1",
     ]
