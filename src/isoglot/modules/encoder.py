@@ -133,7 +133,8 @@ def add_language_embeddings(embedded: Tensor, language_ids: Tensor, table: nn.Em
 
     **Shape**: embedded (batch, length, size); language_ids (batch, length); result as embedded.
     """
-    return embedded + table(language_ids).to(embedded.dtype)
+    vectors: Tensor = table(language_ids)
+    return embedded + vectors.to(embedded.dtype)
 
 
 def encode_to_layer(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from functools import reduce
+from operator import getitem
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
@@ -19,7 +21,7 @@ from pydantic import (
 
 from isoglot.checks import Mistake, did_you_mean, mistakes_of
 from isoglot.options import Count, NotNegative, Part, Positive, Seed, fits
-from isoglot.recipe.document import Document, Location, dump_yaml
+from isoglot.recipe.document import Document, Location
 
 
 class _Section(BaseModel):
@@ -230,24 +232,9 @@ class Recipe(_Section):
     def as_written(self) -> dict[str, Any]:
         """All values, with ``${NAME}`` where the recipe has it: fit to be shown to others."""
         values = self.model_dump(mode="json")
-        for location, text in self._raw.items():
-            _replace(values, location, text)
+        for (*path, last), text in self._raw.items():
+            reduce(getitem, path, values)[last] = text
         return values
-
-    def resolved(self) -> str:
-        """The recipe as YAML with everything explicit: defaults, variables, overrides, what it extends."""
-        return dump_yaml(self.model_dump(mode="json"))
-
-
-def _replace(values: Any, location: Location, text: str) -> None:
-    """Put ``text`` at ``location``, if the tree still has that place."""
-    for part in location[:-1]:
-        inside = isinstance(values, dict) and part in values
-        inside = inside or (isinstance(values, list) and isinstance(part, int) and part < len(values))
-        if not inside:
-            return
-        values = values[part]
-    values[location[-1]] = text
 
 
 def validate(document: Document, location: Location, model: type[BaseModel], values: Any) -> Any:

@@ -173,7 +173,7 @@ def _overridden(document: Document, override: str) -> Document:
         raise ConfigurationError(
             f"{place}: the value is not YAML; quote it, for example --set '{key}=\"a: b\"'"
         ) from error
-    value = None if node is None else construct(node, location, place, over)
+    value: Any = None if node is None else construct(node, location, place, over)
     over.places = dict.fromkeys(over.places, place)
     section: Any = document.values
     for depth, part in enumerate(location[:-1], start=1):
