@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from functools import reduce
-from operator import getitem
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
@@ -233,7 +231,10 @@ class Recipe(_Section):
         """All values, with ``${NAME}`` where the recipe has it: fit to be shown to others."""
         values = self.model_dump(mode="json")
         for (*path, last), text in self._raw.items():
-            reduce(getitem, path, values)[last] = text
+            section: Any = values
+            for part in path:
+                section = section[part]
+            section[last] = text
         return values
 
 
