@@ -16,17 +16,19 @@ from isoglot.testing import tiny_tokenizer
 from isoglot.training.collate import Collator, pad
 from isoglot.views.base import padding_value
 from isoglot.views.code_switched_text import CodeSwitchedText
+from isoglot.views.lexicon import SynonymTable, TokenLexicon
 from isoglot.views.masked_pair import MaskedPair
 from isoglot.views.masked_text import MaskedText
 from isoglot.views.sentence_pair import SentencePair
 
 TOKENIZER = tiny_tokenizer("xlm-roberta")
 PAD = TOKENIZER.pad_token_id
+SYNONYMS = TokenLexicon({None: SynonymTable.from_entries((i, i + 1, -1) for i in range(10, 90))})
 VIEWS = {
     "pair": ("bitext", MaskedPair(TOKENIZER, order="shuffle", whole_word=True, reset_positions=True)),
     "sentences": ("bitext", SentencePair(TOKENIZER)),
     "mono": ("text", MaskedText(TOKENIZER, count="exact")),
-    "switched": ("text", CodeSwitchedText(TOKENIZER, lexicon={i: [i + 1] for i in range(10, 90)})),
+    "switched": ("text", CodeSwitchedText(TOKENIZER, lexicon=SYNONYMS)),
 }
 
 

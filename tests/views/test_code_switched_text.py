@@ -14,6 +14,7 @@ from isoglot.seeding import generator_for
 from isoglot.testing import tiny_lexicon, tiny_tokenizer
 from isoglot.views.base import IGNORE_INDEX, View
 from isoglot.views.code_switched_text import CodeSwitchedText
+from isoglot.views.lexicon import SynonymTable, TokenLexicon
 from isoglot.views.masked_text import MaskedText
 
 TOKENIZER = tiny_tokenizer("bert")
@@ -22,9 +23,13 @@ LANGUAGES = {"en": 2, "xx": 3}
 MODES = ("tang2022_input", "chaudhary_label")
 
 
+def lexicon(pairs):
+    return TokenLexicon({None: SynonymTable.from_entries((a, b, -1) for a, b in pairs)})
+
+
 def view(mode="tang2022_input", **options):
     options = {
-        "lexicon": {i: [i + V] for i in range(10, 60)},
+        "lexicon": lexicon((i, i + V) for i in range(10, 60)),
         "language_ids": LANGUAGES,
         "max_length": 10**6,
     } | options
@@ -80,7 +85,7 @@ def test_synonyms_as_label():
 @pytest.mark.parametrize("mode", MODES)
 @given(ids=st.lists(st.integers(5, 150), max_size=40), seed=st.integers(0, 2**32))
 def test_no_synonyms_is_masked_text(mode, ids, seed):
-    never = CodeSwitchedText(TOKENIZER, lexicon={30: [31]}, mode=mode, synonym_probability=0.0)
+    never = CodeSwitchedText(TOKENIZER, lexicon=lexicon([(30, 31)]), mode=mode, synonym_probability=0.0)
     plain = build(MaskedText(TOKENIZER), ids, seed)
     switched = build(never, ids, seed)
     assert plain.keys() == switched.keys()
@@ -146,13 +151,11 @@ def test_clear_errors():
     with pytest.raises(ConfigurationError, match="exactly one of"):
         CodeSwitchedText(TOKENIZER)
     with pytest.raises(ConfigurationError, match="exactly one of"):
-        CodeSwitchedText(TOKENIZER, lexicon={1: [2]}, copied_vocabulary=10)
+        CodeSwitchedText(TOKENIZER, lexicon=lexicon([(1, 2)]), copied_vocabulary=10)
     with pytest.raises(ConfigurationError, match="mode: 'x'"):
         view("x")
     with pytest.raises(ConfigurationError, match="synonym_probability"):
         view(synonym_probability=2)
-    with pytest.raises(ConfigurationError, match="lexicon: list"):
-        view(lexicon=[1])
     three = view(probability=1.0, synonym_probability=1.0, language_ids={"en": 0, "de": 1, "fr": 2})
     with pytest.raises(ConfigurationError, match="exactly two"):
         build(three, [30])

@@ -37,7 +37,7 @@ def test_table_equals_a_dictionary(entries, ids, seed):
 
 
 def test_synonyms_are_equally_likely():
-    table = TokenLexicon.from_mapping({3: [7, 8, 9]}).table("any")
+    table = TokenLexicon({None: SynonymTable.from_entries((3, i, -1) for i in (7, 8, 9))}).table("any")
     uniform = np.random.default_rng(0).random(9000)
     synonyms, _, _ = table.draw(np.full(9000, 3), uniform)
     counts = np.bincount(synonyms, minlength=10)[7:]

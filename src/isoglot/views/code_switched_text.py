@@ -1,6 +1,6 @@
 """Masked text in which masked tokens meet their synonyms in another language (DICT-MLM)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
 from typing import Any, Literal
 
@@ -33,11 +33,10 @@ class CodeSwitchedText(TextOptions):
 
     Args:
         tokenizer: the stream's tokenizer.
-        lexicon: a LEXICON data set, an id → synonym ids mapping, or a
-            :class:`~isoglot.views.lexicon.TokenLexicon`.
+        lexicon: a LEXICON data set, or a :class:`~isoglot.views.lexicon.TokenLexicon`.
         copied_vocabulary: instead of a lexicon: the size V of a vocabulary whose copy stands at ``id + V``.
         share: part of the usable entries of a data set or of a copied vocabulary that is drawn; 0.25 in ALIGN-MLM,
-            0.5 in its second setting. A mapping and a TokenLexicon are used whole.
+            0.5 in its second setting. A TokenLexicon is used whole.
         lexicon_seed: of the draw of that part.
         mode: see above.
         synonym_probability: 0.5 in DICT-MLM-50.
@@ -57,9 +56,7 @@ class CodeSwitchedText(TextOptions):
     """
 
     tokenizer: InitVar[PreTrainedTokenizerBase]
-    lexicon: Dataset | Mapping[int, Sequence[int]] | TokenLexicon | None = field(
-        default=None, kw_only=True, repr=False
-    )
+    lexicon: Dataset | TokenLexicon | None = field(default=None, kw_only=True, repr=False)
     copied_vocabulary: int | None = field(default=None, kw_only=True)
     share: Part = field(default=0.25, kw_only=True)
     lexicon_seed: int = field(default=0, kw_only=True)
@@ -106,26 +103,14 @@ class CodeSwitchedText(TextOptions):
         return to_tensors(arrays)
 
     def _settle(
-        self,
-        tokenizer: PreTrainedTokenizerBase,
-        lexicon: Dataset | Mapping[int, Sequence[int]] | TokenLexicon | None,
+        self, tokenizer: PreTrainedTokenizerBase, lexicon: Dataset | TokenLexicon | None
     ) -> TokenLexicon:
         if isinstance(lexicon, TokenLexicon):
             return lexicon
-        if isinstance(lexicon, Dataset):
-            return token_lexicon(lexicon, tokenizer, share=self.share, seed=self.lexicon_seed)
-        if isinstance(lexicon, Mapping):
-            return TokenLexicon.from_mapping(lexicon)
-        if self.copied_vocabulary is not None:
-            return copied_lexicon(
-                self.copied_vocabulary,
-                special=tokenizer.all_special_ids,
-                share=self.share,
-                seed=self.lexicon_seed,
-            )
-        raise ConfigurationError(
-            f"lexicon: {type(lexicon).__name__} given; a LEXICON data set or an id → ids mapping is needed"
-        )
+        drawn: dict[str, Any] = {"share": self.share, "seed": self.lexicon_seed}
+        if lexicon is not None:
+            return token_lexicon(lexicon, tokenizer, **drawn)
+        return copied_lexicon(self.copied_vocabulary or 0, special=tokenizer.all_special_ids, **drawn)
 
     def _table(self, example: Mapping[str, Any]) -> SynonymTable | None:
         language = example.get(f"{self.prefix(example)}language")

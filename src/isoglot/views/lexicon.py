@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,12 +76,6 @@ class TokenLexicon:
     def table(self, language: str | None) -> SynonymTable | None:
         """The table for text of a language; ``None`` where the lexicon has nothing for it."""
         return self.tables.get(None, self.tables.get(language))
-
-    @classmethod
-    def from_mapping(cls, synonyms: Mapping[int, Sequence[int]]) -> TokenLexicon:
-        """A lexicon for any language from id → synonym ids."""
-        entries = [(int(i), int(j), -1) for i, others in synonyms.items() for j in others]
-        return cls({None: SynonymTable.from_entries(entries)})
 
 
 def token_lexicon(
