@@ -1,6 +1,5 @@
 """``isoglot pretrain``: a recipe in, a run folder with a plain Hugging Face checkpoint out."""
 
-import shutil
 from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -237,7 +236,6 @@ def _export(trainer: AlignmentTrainer, recipe: Recipe, out: Path, streams: Mappi
     """The encoder as a plain folder with its card, and the objectives' own state beside it."""
     folder, state = out / CHECKPOINT, trainer.whole_state()
     if trainer.is_world_process_zero():
-        shutil.rmtree(folder, ignore_errors=True)
         written = recipe.as_written()
         card = {
             "name": recipe.name,
@@ -249,8 +247,9 @@ def _export(trainer: AlignmentTrainer, recipe: Recipe, out: Path, streams: Mappi
             "seed": recipe.seed,
             "recipe": written,
         }
-        export_encoder(trainer, folder, card={k: v for k, v in card.items() if v is not None}, state=state)
+        card = {k: v for k, v in card.items() if v is not None}
         model = trainer.accelerator.unwrap_model(trainer.model, keep_torch_compile=False)
+        export_encoder(model, folder, card=card, tokenizer=trainer.tokenizer, state=state)
         save_objectives(model, folder, state=state)
     trainer.accelerator.wait_for_everyone()
     return folder

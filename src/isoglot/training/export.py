@@ -12,7 +12,7 @@ from jinja2 import Environment, StrictUndefined
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.align.embedding.choice import ALIGNER_FILE, keep_choice
-from isoglot.errors import ConfigurationError, TrainingError
+from isoglot.errors import TrainingError
 from isoglot.modules.checkpoint import few, left_out, quiet
 from isoglot.modules.finite import non_finite
 from isoglot.modules.load import own_dropout
@@ -61,7 +61,7 @@ def save_encoder(
 
 
 def export_encoder(
-    trained: Any,
+    trained: AlignmentModel,
     out: str | Path,
     *,
     card: Mapping[str, Any],
@@ -70,27 +70,16 @@ def export_encoder(
 ) -> Path:
     """Extract the encoder of a finished run: weights, tokenizer and a model card, nothing that needs isoglot.
 
-    ``trained``: an :class:`~isoglot.training.trainer.AlignmentTrainer`, an
-    :class:`~isoglot.training.model.AlignmentModel` or the encoder itself.
     ``card``: ``name``, and what else is known of the run: ``base_model``, ``languages`` (ISO codes), ``license``,
     ``data`` (stream name to a mapping), ``objectives`` (name to a mapping), ``recipe`` (the resolved recipe),
     ``steps``, ``seed``, ``results``. Any other key becomes a section of its own.
-    ``tokenizer``: the trainer's by default.
     ``state``: weights of the whole alignment model, gathered from shards; ``None``: the model's own.
     """
     out = Path(out)
-    if out.exists() and any(out.iterdir()):
-        raise ConfigurationError(f"{out} is not empty, a new folder is needed; delete it or name another")
-    accelerator = getattr(trained, "accelerator", None)
-    if accelerator is not None:
-        tokenizer = tokenizer or trained.processing_class
-        trained = accelerator.unwrap_model(trained.model, keep_torch_compile=False)
-    model = trained.model if isinstance(trained, AlignmentModel) else trained
     with whole_folder(out) as folder:
-        save_encoder(model, folder, tokenizer=tokenizer, state=state)
-        (folder / "README.md").write_text(model_card(card, model=model), encoding="utf-8")
-        objectives = trained.objectives.values() if isinstance(trained, AlignmentModel) else ()
-        choices = [o.aligner_options() for o in objectives if isinstance(o, Objective)]
+        save_encoder(trained.model, folder, tokenizer=tokenizer, state=state)
+        (folder / "README.md").write_text(model_card(card, model=trained.model), encoding="utf-8")
+        choices = [o.aligner_options() for o in trained.objectives.values() if isinstance(o, Objective)]
         wanted = [dict(options) for options in choices if options is not None]
         if wanted and all(options == wanted[0] for options in wanted):
             keep_choice(folder, wanted[0])
