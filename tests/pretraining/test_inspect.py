@@ -161,10 +161,3 @@ def test_padded_links_are_no_links():
     tensors = MaskedPair(TOKENIZER).build(EXAMPLE, generator=generator_for(0))
     tensors["link_ids"] = torch.cat([tensors["link_ids"], torch.full((2, 2), -1)])
     assert [r.links for r in describe(tensors, TOKENIZER)] == [(), (4,), (4,), (), (1, 2), ()]
-
-
-def test_clear_errors():
-    with pytest.raises(ValueError, match="a batch given"):
-        describe({"input_ids": torch.zeros(2, 3)}, TOKENIZER)
-    with pytest.raises(ValueError, match="no input_ids"):
-        describe({}, TOKENIZER)

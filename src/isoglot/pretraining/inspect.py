@@ -138,11 +138,7 @@ def describe(tensors: Mapping[str, Tensor], tokenizer: PreTrainedTokenizerBase) 
         tensors: what a view's ``build`` returned, or one row of its batch.
         tokenizer: names the ids; an id that it does not have (a copied vocabulary) is written ``<id>``.
     """
-    inputs = [p for p in ("", "query_", "key_") if f"{p}input_ids" in tensors]
-    if not inputs:
-        raise ValueError(f"no input_ids among {sorted(tensors)}; give what a view's build(...) returned")
-    if any(tensors[f"{p}input_ids"].dim() != 1 for p in inputs):
-        raise ValueError("a batch given; give one example, {key: tensor[i] for key, tensor in batch.items()}")
+    inputs = [prefix for prefix in ("", "query_", "key_") if f"{prefix}input_ids" in tensors]
     return [row for prefix in inputs for row in _rows(tensors, prefix, tokenizer)]
 
 
