@@ -51,8 +51,9 @@ class Objective(nn.Module, ABC):
     parameters and buffers of its own (heads, momentum copies, queues, dictionaries), which are saved in
     ``objectives.safetensors``.
 
-    **Constructor**. Its signature is the schema of the objective's section in a recipe: name, default and type of each option,
-    choices (``Literal``) and bounds (``Annotated``) included. The encoder is the first argument. Filled in by name, where the constructor has them:
+    **Constructor**. Its signature is the schema of the objective's section in a recipe: name, default and type of each
+    option, with choices (``Literal``) and bounds (``Annotated``). The encoder is the first argument. Filled in by
+    name, where the constructor has them:
 
     * ``tokenizer``: the run's tokenizer; not an option of the recipe.
     * ``seed``: unless the recipe gives one, a number that depends on the run's seed and the objective's name.

@@ -25,8 +25,9 @@ class View(Protocol):
     **Keys** of the result end in ``_ids``, ``_mask`` or ``labels``; :func:`padding_value` reads the suffix.
     A view with two inputs prefixes each input's keys with its side, ``query_input_ids`` and ``key_input_ids``.
 
-    **Constructor**. Its signature is the schema of the view's section in a recipe: name, default and type of each option,
-    choices (``Literal``) and bounds (``Annotated``) included. The tokenizer is the first argument. Filled in by name, where the constructor has them:
+    **Constructor**. Its signature is the schema of the view's section in a recipe: name, default and type of each
+    option, with choices (``Literal``) and bounds (``Annotated``). The tokenizer is the first argument. Filled in by
+    name, where the constructor has them:
 
     * ``max_length``: unless the recipe gives it, the number of tokens that the encoder has positions for.
     * A parameter annotated :class:`datasets.Dataset`: the corpus of the stream that the recipe names.
