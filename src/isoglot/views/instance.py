@@ -125,14 +125,8 @@ def length_limit(tokenizer: PreTrainedTokenizerBase, max_length: int | None, tem
 
 def truncated_lengths(first: int, second: int, budget: int) -> tuple[int, int]:
     """How much of two sides to keep so that both fit, cutting the longer one first."""
-    if first + second <= budget:
-        return first, second
-    half = budget // 2
-    if first <= half:
-        return first, budget - first
-    if second <= half:
-        return budget - second, second
-    return budget - half, half
+    kept = min(first, max(budget - second, budget - budget // 2))
+    return kept, min(second, budget - kept)
 
 
 def target_first(order: str, example: Mapping[str, Any]) -> bool:
