@@ -28,7 +28,7 @@ from isoglot.derive.sharing import COPY_FILE
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.finetuning.finetune import origin
 from isoglot.finetuning.inputs import changed_options
-from isoglot.modules.encoder import num_layers
+from isoglot.modules.encoder import layer_number, num_layers
 from isoglot.report.figure_files import Figure
 from isoglot.results import FILE_NAME, Result, append
 from isoglot.runs.checkpoint import checkpoint_folder
@@ -158,13 +158,10 @@ def analyse_alignment(job: Job, request: AlignmentRequest) -> list[Result]:
 
 def asked_layers(text: str, model: PreTrainedModel) -> list[int]:
     """Layers by number: ``all``, or ``0,4,-1`` (negative from the end)."""
-    last, numbers = num_layers(model), layer_numbers(text)
+    numbers = layer_numbers(text)
     if numbers is None:
-        return list(range(last + 1))
-    layers = sorted({n + last + 1 if n < 0 else n for n in numbers})
-    if layers[0] < 0 or layers[-1] > last:
-        raise ConfigurationError(f"--layers {text!r} given; this encoder has layers 0 (embeddings) to {last}")
-    return layers
+        return list(range(num_layers(model) + 1))
+    return sorted({layer_number(model, number, name="--layers") for number in numbers})
 
 
 def corpus_rows(

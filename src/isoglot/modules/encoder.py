@@ -35,14 +35,15 @@ def num_layers(model: PreTrainedModel) -> int:
     return int(model.config.num_hidden_layers)
 
 
-def require_layer(model: PreTrainedModel, layer: int, *, name: str = "layer") -> int:
-    """A layer's number, which has to be one of the encoder's; ``name`` is the option that gave it."""
+def layer_number(model: PreTrainedModel, layer: int, *, name: str = "layer") -> int:
+    """A layer counted from 0, the embeddings; negative ones count from the end. ``name`` is the option that gave it."""
     last = num_layers(model)
-    if not 0 <= layer <= last:
+    number = layer + last + 1 if layer < 0 else layer
+    if not 0 <= number <= last:
         raise ConfigurationError(
             f"{name}: {layer} given; this encoder has layers 0 (embeddings) to {last}: {name}: {last}"
         )
-    return layer
+    return number
 
 
 def hidden_size(model: PreTrainedModel) -> int:
@@ -108,7 +109,7 @@ def encode(
         states = encode(model, _one_row(inputs), layers=layers, language_embeddings=language_embeddings)
         return {layer: tensor[:0] for layer, tensor in states.items()}
     last = num_layers(model)
-    inner = sorted({require_layer(model, layer) for layer in layers if layer != last})
+    inner = sorted({layer_number(model, layer) for layer in layers if layer != last})
     modules = layer_modules(model) if inner else []
     states = {}
     with _forward_arguments(model, inputs, language_embeddings) as arguments, ExitStack() as stack:

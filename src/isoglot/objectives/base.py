@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from isoglot.errors import ConfigurationError
-from isoglot.modules.encoder import num_layers, require_layer
+from isoglot.modules.encoder import layer_number, num_layers
 from isoglot.modules.encodings import Encodings
 
 SUPPLIED = ("tokenizer", "seed")
@@ -97,7 +97,7 @@ def chosen_layer(
     model: PreTrainedModel, layer: int | None, *, share: float = 1.0, name: str = "layer"
 ) -> int:
     """The layer that the option ``name`` gives, by default the one at a share of the encoder's depth."""
-    return require_layer(model, round(share * num_layers(model)) if layer is None else layer, name=name)
+    return layer_number(model, round(share * num_layers(model)) if layer is None else layer, name=name)
 
 
 def tensor_of(batch: Batch, view: str, key: str, *, objective: str, hint: str) -> Tensor:

@@ -12,7 +12,7 @@ from torch import Tensor
 from isoglot.align.embedding.loading import load_encoder
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.errors import ConfigurationError
-from isoglot.modules.encoder import encode_to_layer, hidden_size, input_embeddings, num_layers
+from isoglot.modules.encoder import encode_to_layer, hidden_size, input_embeddings, layer_number
 from isoglot.modules.encoder import max_length as encoder_length
 from isoglot.modules.finite import require_finite
 from isoglot.recipe.signatures import require_options
@@ -112,10 +112,6 @@ class TextEncoder:
     def _checked(self, layer: int | str) -> int | str:
         if layer == "static":
             return layer
-        last = num_layers(self.model)
-        number = int(layer) + last + 1 if isinstance(layer, int) and layer < 0 else layer
-        if not isinstance(number, int) or not 0 <= number <= last:
-            raise ConfigurationError(
-                f"layer {layer!r} given; the encoder has 0 (embeddings) to {last}, or say static"
-            )
-        return number
+        if not isinstance(layer, int):
+            raise ConfigurationError(f"layer: {layer!r} given; give the number of a layer, or static")
+        return layer_number(self.model, layer)

@@ -24,7 +24,7 @@ from isoglot.align.embedding.piece_states import Pieces, PieceStates, cut_words,
 from isoglot.align.embedding.scores import Scorer, build_scorer, prepared_states
 from isoglot.align.words import add_links
 from isoglot.errors import ConfigurationError
-from isoglot.modules.encoder import num_layers, require_layer
+from isoglot.modules.encoder import layer_number, num_layers
 from isoglot.modules.extraction import pair_mask
 from isoglot.modules.finite import require_finite
 
@@ -102,7 +102,7 @@ class EmbeddingAligner:
             pointer, trained_on = load_pointer(self._source, self.model)
             if options.layer is None and trained_on is not None:
                 layer = trained_on
-        self.layer = require_layer(self.model, layer)
+        self.layer = layer_number(self.model, layer)
         self._scorer: Scorer = build_scorer(options, pointer)
 
     def align(self, bitext: Dataset, *, batch_size: int = 1000) -> Dataset:

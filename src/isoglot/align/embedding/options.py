@@ -87,10 +87,8 @@ class EmbeddingOptions(Kept):
         )
 
     def resolved_layer(self, layers: int) -> int:
-        """The layer's number in an encoder of so many layers."""
-        if self.layer is None:
-            return min(8, layers)
-        return self.layer + layers + 1 if self.layer < 0 else self.layer
+        """The layer in an encoder of so many layers, from the end where it is negative."""
+        return min(8, layers) if self.layer is None else self.layer
 
 
 class Similarity(EmbeddingOptions):
