@@ -156,7 +156,7 @@ def test_dropout_of_the_training_is_not_that_of_fine_tuning(family: str, name: s
     whole_checkpoint(family, tmp_path / "before")
     model = load_masked_lm({"path": tmp_path / "before", "hidden_dropout_prob": 0})
     assert getattr(model.config, name) == 0
-    export_encoder(model, tmp_path / "after", card={})
+    save_encoder(model, tmp_path / "after")
     assert getattr(model.config, name) == 0
     tuned = build_task("xnli", []).head(tmp_path / "after", labels=["a", "b"], seed=1)
     assert (
