@@ -92,6 +92,7 @@ def test_flags_that_would_do_nothing_are_refused(tmp_path, bitext, encoder):
         (("-f", "words", "--base", 1), "--base"),
         (("-f", "offsets", "--base", 0), "--base"),
         (("-f", "corpus", "--base", 1), "--base"),
+        (("-m", "hmm", "--set", "method=fast_align"), "--set method: method has a flag"),
         (("-f", "corpus", "--reverse"), "--reverse"),
     ):
         assert named in run("align", bitext, *flags, fails=ConfigurationError)

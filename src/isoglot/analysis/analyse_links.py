@@ -22,6 +22,10 @@ _PAIR = re.compile(r"(?<![A-Za-z])([a-z]{2,3})-([a-z]{2,3})(?![A-Za-z])")
 
 def analyse_layers(job: Job, request: LayersRequest) -> list[Path]:
     """A figure of AER by layer for each gold file, and of their mean where there are several (XLM-Align, Fig. 2)."""
+    if given := sorted({"method", "layer"} & set(request.settings)):
+        raise ConfigurationError(
+            f"--set {given[0]}: --method and --layers say what is compared; leave it out"
+        )
     options = {
         m: EmbeddingOptions.build(**{"method": m, **MEASURED, **request.settings}) for m in request.methods
     }

@@ -46,6 +46,12 @@ class Settings(Options):
         metavar="KEY=VALUE",
     )
 
+    def beside(self, given: dict[str, Any]) -> dict[str, Any]:
+        """These options and those that have a flag, each of which is given once."""
+        if twice := sorted(set(self.settings) & set(given)):
+            raise ConfigurationError(f"--set {twice[0]}: {twice[0]} has a flag, which is read; leave it out")
+        return {**given, **self.settings}
+
 
 class Method(Options):
     """Which aligner."""
@@ -127,7 +133,7 @@ def align(
     from isoglot.align.align_file import align_file
     from isoglot.align.files.pairs import bitext_sources
 
-    aligner = aligner_of(**given, **more.settings)
+    aligner = aligner_of(**more.beside(given))
     languages = [pairs.source_language or "src", pairs.target_language or "tgt"]
     sources = bitext_sources(inputs, languages=languages, file_format=pairs.input_format)
     with Console(quiet=running.quiet) as console:
@@ -159,7 +165,7 @@ def score(
     from isoglot.align.score_file import score_file, score_layers, write_sentences
 
     named = {} if links is None else {"links": links}
-    chosen = scoring_of(**named, **given, **more.settings)
+    chosen = scoring_of(**more.beside({**named, **given}))
     if isinstance(chosen, LayerScoring):
         if "method" not in given:
             typer.echo(f"method: {chosen.options.method} (--method chooses another)", err=True)
@@ -210,14 +216,12 @@ def tune(
     from isoglot.align.files.gold import gold_pairs
     from isoglot.align.score_file import layer_numbers
 
-    if "layers" in more.settings:
-        raise ConfigurationError("--set layers given; type --layers 6,7,8")
     pairs = {name: gold_pairs(name) for name in gold}
     with Console(quiet=running.quiet) as console:
         for name, found in pairs.items():
             console.note(f"{name}: {len(found.words):,} pairs")
         asked: dict[str, Any] = {"layers": layer_numbers(layers), "progress": console.progress}
-        best, tried = best_choice(encoder, pairs, **asked, **more.settings)
+        best, tried = best_choice(encoder, pairs, **more.beside(asked))
     typer.echo("mean AER  layer  method")
     for choice, errors in tried[:5]:
         rest = " ".join(f"{k}={v}" for k, v in choice.items() if k not in ("layer", "method"))

@@ -207,7 +207,7 @@ def test_what_is_chosen_cannot_be_given(encoder, gold, name):
     value = {"method": "argmax", "compare": "dot"}.get(name, "1")
     found = CliRunner().invoke(app, ["tune", str(encoder), "--gold", str(gold), "--set", f"{name}={value}"])
     assert isinstance(found.exception, ConfigurationError)
-    assert f"{name} given" in str(found.exception)
+    assert name in str(found.exception)
 
 
 def test_a_choice_needs_a_folder():
