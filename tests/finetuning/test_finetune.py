@@ -231,6 +231,10 @@ def test_settings_that_would_play_no_part_are_refused(encoder: Path, tmp_path: P
         ConfigurationError, match="select_languages given with select=source; add --set select=joint"
     ):
         FinetuneOptions.build(select_languages=("de",))
+    with pytest.raises(
+        ConfigurationError, match="pivot=de given with setting=zero_shot; add --set setting=code"
+    ):
+        FinetuneOptions.build(pivot="de")
     for schedule in ("foo", "warmup_stable_decay", "reduce_lr_on_plateau"):  # two need arguments of their own
         with pytest.raises(ConfigurationError, match=f"schedule.*{schedule}"):
             FinetuneOptions.build(schedule=schedule)
@@ -339,8 +343,8 @@ def test_steps_in_several_forwards_learn_the_same(encoder: Path, tmp_path: Path)
     (tmp_path / "en.train.tsv").write_text("\n".join(rows) + "\n")
     task, weights, told = build_task("xnli", [f"train={tmp_path}/en.train.tsv"]), [], []
     settings = FinetuneOptions.build(
-        learning_rate=1e-3, batch_size=8, epochs=1, dropout=0, select="last", warmup=8
-    )
+        learning_rate=0.1, batch_size=8, epochs=1, dropout=0, select="last", warmup=8, adam_epsilon=1
+    )  # so that the size of a gradient tells
     for forwards in (1, 4):
         train, notes, out = settings.changed(gradient_accumulation=forwards), Mock(), tmp_path / str(forwards)
         found = finetune(encoder, task, language="en,en", train=train, out=out, progress=notes)

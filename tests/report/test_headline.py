@@ -63,3 +63,5 @@ def test_the_summary_is_plain_about_large_leads_of_few_seeds() -> None:
 def test_an_unknown_baseline_is_told() -> None:
     with pytest.raises(ConfigurationError, match="--baseline nobody given; there are results of mlm, tlm"):
         lines(rows("a", **SURE), baseline="nobody")
+    with pytest.raises(ConfigurationError, match="--source nl given; there are results in"):
+        headlines(collect(rows("a", **SURE)), source="nl", baseline=None)

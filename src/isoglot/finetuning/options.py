@@ -79,6 +79,10 @@ class FinetuneOptions(Options):
     def _languages_are_used(self) -> Self:
         if self.select_languages and self.select != "joint":
             raise ValueError(f"select_languages given with select={self.select}; add --set select=joint")
+        if self.pivot != "en" and self.setting != "code_switch":
+            raise ValueError(
+                f"pivot={self.pivot} given with setting={self.setting}; add --set setting=code_switch"
+            )
         return self
 
     @classmethod

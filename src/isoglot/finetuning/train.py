@@ -118,9 +118,8 @@ def train_head(
         preprocess_logits_for_metrics=None if chooser is None else _reducer(task),
         callbacks=[Watcher(progress, task.primary_metric)],
     )
-    trainer.model_accepts_loss_kwargs = (
-        False  # heads give means: they pass over the number of items they are told
-    )
+    # heads give means over a batch, and pass over the number of items that they are told
+    trainer.model_accepts_loss_kwargs = False
     step = trainer.args.train_batch_size * options.gradient_accumulation
     trainer.order = LengthOrder(items.lengths, step, bucket=options.bucket, seed=seed)
     for callback in (PrinterCallback, ProgressCallback):

@@ -42,6 +42,11 @@ def headlines(scores: Scores, *, source: str, baseline: str | None) -> list[Head
         raise ConfigurationError(
             f"--baseline {baseline} given; there are results of {', '.join(scores.runs)}; name one of them"
         )
+    languages = {lang for measure in scores.values for lang in scores.languages(measure)}
+    if source not in ("en", *languages) and languages:
+        raise ConfigurationError(
+            f"--source {source} given; there are results in {', '.join(sorted(languages))}; name one of them"
+        )
     found = []
     for measure in main_measures([*scores.values]):
         line = _line(scores, measure, source, baseline)
