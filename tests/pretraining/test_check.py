@@ -90,6 +90,7 @@ def test_shape_and_options_are_told_together_in_the_order_of_lines(tiny_recipe: 
         ("parts={layer_decay: 0}", "parts.layer_decay: 0 given; input should be greater than 0"),
         ("parts={encoder: 0, embeddings: 0, head: 0, objectives: 0}", "every part has rate 0"),
         ("tokenizer=null", "a model from scratch needs a tokenizer"),
+        ("model={path: encoder}", "a new tokenizer given, whose pieces the encoder of model.path was not"),
         ("model.num_attention_head=3", "did you mean 'num_attention_heads'"),
         ("train.logging_steps=often", "valid number"),
         (

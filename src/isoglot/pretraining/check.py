@@ -174,6 +174,12 @@ def _check_encoder(document: Document) -> Any:
     if not isinstance(model, dict):
         return None
     if model.get("path") is not None or "architecture" not in model:
+        if isinstance(tokenizer, dict) and tokenizer.get("algorithm") is not None:
+            document.problem(
+                ("tokenizer",),
+                "a new tokenizer given, whose pieces the encoder of model.path was not trained on; leave it out (--set "
+                "tokenizer=null)",
+            )
         try:
             place = ModelSection.model_validate(model).path
             return load_config(place) if place is not None and Path(place).is_dir() else None
