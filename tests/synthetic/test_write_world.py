@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from pydantic import ValidationError
@@ -15,19 +16,27 @@ from isoglot.errors import ConfigurationError
 from isoglot.schema import SPAN
 from isoglot.synthetic import World
 from isoglot.synthetic.options import WorldRequest
-from isoglot.synthetic.write_world import SPLITS, WorldSummary, write_world
+from isoglot.synthetic.write_world import SPLITS, write_world
 from isoglot.tasks import build_task
 
 SMALL = WorldRequest(seed=3, text=60, pos=20, ner=25, nli=30, paws=15, qa=12, dev=8, test=9)
 WORLD = World(seed=3)
 
 
+class Made(NamedTuple):
+    path: Path
+    files: dict[str, int]
+
+
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> WorldSummary:
-    return write_world(tmp_path_factory.mktemp("made") / "world", SMALL)
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    path = tmp_path_factory.mktemp("made") / "world"
+    files, made_now = write_world(path, SMALL)
+    assert made_now
+    return Made(path, files)
 
 
-def test_rows_of_every_file(made: WorldSummary) -> None:
+def test_rows_of_every_file(made: Made) -> None:
     on_disk = {p.relative_to(made.path).as_posix() for p in made.path.rglob("*") if p.is_file()}
     assert set(made.files) | {"world.json"} == on_disk
     assert made.files["text/en.train.txt"] == made.files["trees/text.train.conllu"] == 60
@@ -37,7 +46,7 @@ def test_rows_of_every_file(made: WorldSummary) -> None:
 
 
 @pytest.mark.parametrize("split", SPLITS)
-def test_tasks_read_what_the_world_made(made: WorldSummary, split: str) -> None:
+def test_tasks_read_what_the_world_made(made: Made, split: str) -> None:
     for kind in ("pos", "ner"):
         found = build_task(kind, [str(made.path / kind)]).load("en", split)
         assert found.to_list() == getattr(WORLD, kind)(SMALL.rows(kind, split), split=split).to_list()
@@ -48,7 +57,7 @@ def test_tasks_read_what_the_world_made(made: WorldSummary, split: str) -> None:
     assert asked.to_list() == WORLD.qa(SMALL.rows("qa", split), split=split).to_list()
 
 
-def test_trees_are_those_of_the_text_and_of_the_names(made: WorldSummary) -> None:
+def test_trees_are_those_of_the_text_and_of_the_names(made: Made) -> None:
     def rows(name: str) -> list[dict[str, object]]:
         return list(read_rows([str(made.path / name)], "treebank", languages=("en",), options={}))
 
@@ -60,7 +69,7 @@ def test_trees_are_those_of_the_text_and_of_the_names(made: WorldSummary) -> Non
     assert [t["words"] for t in rows("trees/ner.test.conllu")] == names
 
 
-def test_every_file_can_be_derived(made: WorldSummary, tmp_path: Path) -> None:
+def test_every_file_can_be_derived(made: Made, tmp_path: Path) -> None:
     kinds = {"text/en.dev.txt": None, "pos/en.dev.conllu": None, "ner/en/dev": "tagged", "nli/en.dev.tsv": "nli",
              "paws/en.dev.tsv": "paws", "qa/en.dev.json": None}  # fmt: skip
     for number, (name, kind) in enumerate(kinds.items()):
@@ -69,7 +78,7 @@ def test_every_file_can_be_derived(made: WorldSummary, tmp_path: Path) -> None:
         assert summary.counts["derived"] == 8
 
 
-def test_everything_has_a_head_final_copy(made: WorldSummary, tmp_path: Path) -> None:
+def test_everything_has_a_head_final_copy(made: Made, tmp_path: Path) -> None:
     """Trans∘Syn of every task, offline: parses are at hand for every sentence."""
     options = TransformOptions(syntax="en~head-final@N~head-final@V", models="built-in", oversize="keep")
     kinds = {"text/en.dev.txt": "text", "pos/en.dev.conllu": "treebank", "ner/en/dev": "tagged",
@@ -90,25 +99,22 @@ def test_everything_has_a_head_final_copy(made: WorldSummary, tmp_path: Path) ->
 
 def test_what_is_not_asked_for_is_not_written(tmp_path: Path) -> None:
     request = WorldRequest(text=5, pos=0, ner=0, nli=4, paws=0, qa=0, dev=2, test=0)
-    summary = write_world(tmp_path / "w", request)
-    assert [n for n in summary.files if n.startswith("trees")] == [
+    files, _ = write_world(tmp_path / "w", request)
+    assert [n for n in files if n.startswith("trees")] == [
         "trees/text.train.conllu",
         "trees/text.dev.conllu",
         "trees/nli.train.conllu",
         "trees/nli.dev.conllu",
     ]
-    assert {n for n in summary.files if not n.startswith("trees")} == {
+    assert {n for n in files if not n.startswith("trees")} == {
         f"{k}.{s}.{x}" for k, x in (("text/en", "txt"), ("nli/en", "tsv")) for s in ("train", "dev")
     }
     line = (tmp_path / "w/text/en.train.txt").read_text().splitlines()[0]
     assert line == World().text(5)["text"][0]
 
 
-def test_the_same_is_not_made_again_and_another_is_not_overwritten(
-    made: WorldSummary, tmp_path: Path
-) -> None:
-    again = write_world(made.path, SMALL)
-    assert again.skipped and again.files == made.files
+def test_the_same_is_not_made_again_and_another_is_not_overwritten(made: Made, tmp_path: Path) -> None:
+    assert write_world(made.path, SMALL) == (made.files, False)
     other = SMALL.model_copy(update={"seed": 4})
     with pytest.raises(ConfigurationError, match=r"another world \(different: world\.seed\); .*--overwrite"):
         write_world(made.path, other)
@@ -117,8 +123,8 @@ def test_the_same_is_not_made_again_and_another_is_not_overwritten(
         write_world(tmp_path, other, overwrite=True)
     small = other.model_copy(update=dict.fromkeys(("nli", "paws", "qa", "ner"), 0))
     write_world(tmp_path / "w", small)
-    replaced = write_world(tmp_path / "w", small.model_copy(update={"dev": 0}), overwrite=True)
-    assert not (tmp_path / "w/text/en.dev.txt").exists() and "text/en.dev.txt" not in replaced.files
+    replaced, _ = write_world(tmp_path / "w", small.model_copy(update={"dev": 0}), overwrite=True)
+    assert not (tmp_path / "w/text/en.dev.txt").exists() and "text/en.dev.txt" not in replaced
 
 
 def test_mistakes_leave_nothing_behind(tmp_path: Path) -> None:

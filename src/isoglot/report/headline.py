@@ -15,21 +15,15 @@ _LISTED = 8
 
 @dataclass(frozen=True)
 class Headline:
-    """One task in one line.
-
-    Args:
-        metric: what was measured, over which languages.
-        against: the run it is compared with; empty for a single run.
-        beyond: whether the difference exceeds Welch's 95 % margin; ``None`` where a run has one seed.
-    """
+    """One task in one line."""
 
     task: str
-    metric: str
+    metric: str  # what was measured, over which languages
     best: str
     score: Score
-    against: str = ""
+    against: str = ""  # the run it is compared with; empty for a single run
     difference: float = 0.0
-    beyond: bool | None = None
+    beyond: bool | None = None  # whether that exceeds Welch's 95 % margin; `None` where a run has one seed
     verdict: str = ""
 
 
@@ -68,21 +62,17 @@ def summary(lines: Sequence[Headline]) -> str:
         won.setdefault(line.best, []).append(line.task)
     order = sorted(won, key=lambda run: -len(won[run]))
     told = "; ".join(f"{run} at {_listed(won[run])}" for run in order)
-    return f"Best: {told}. {_chance(compared)}"
-
-
-def _chance(lines: Sequence[Headline]) -> str:
-    """Which leads are more than chance, in words."""
-    sure = [line.task for line in lines if line.beyond]
-    weak = [line.task for line in lines if line.beyond is False]
-    if len(sure) == len(lines):
-        return f"All {len(lines)} leads are more than chance (95 %)."
-    if not sure and not weak:
-        return "With one seed per run, any of these leads could be chance."
-    if not sure:
-        return "With so few seeds, each of these leads could be chance, however large."
-    others = "The others" if len(lines) - len(sure) > 1 else "The other"
-    return f"More than chance (95 %): the lead at {_listed(sure)}. {others} could be chance."
+    sure = [line.task for line in compared if line.beyond]
+    if len(sure) == len(compared):
+        chance = f"All {len(sure)} leads are more than chance (95 %)."
+    elif all(line.beyond is None for line in compared):
+        chance = "With one seed per run, any of these leads could be chance."
+    elif not sure:
+        chance = "With so few seeds, each of these leads could be chance, however large."
+    else:
+        others = "The others" if len(compared) - len(sure) > 1 else "The other"
+        chance = f"More than chance (95 %): the lead at {_listed(sure)}. {others} could be chance."
+    return f"Best: {told}. {chance}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -53,16 +53,13 @@ class PaperColumn:
 
 @dataclass(frozen=True)
 class PaperRow:
-    """One row of a paper's table.
-
-    Args:
-        values: column id -> figure (a text where the paper prints one, ``None`` where it prints nothing).
-        attributes: what tells the row from others (``setting``, ``system``, ``pairs``, ``layer``, …).
-    """
+    """One row of a paper's table."""
 
     label: str
-    values: Mapping[str, float | str | None]
-    attributes: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, float | str | None]  # by column; `None` where the paper prints nothing
+    attributes: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # what tells it from others: setting, system, layer
 
     @property
     def setting(self) -> str:

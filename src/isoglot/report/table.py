@@ -51,11 +51,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """One row.
-
-    Args:
-        kind: whose figures they are; ``reference`` rows are a paper's that stand beside none of ours.
-    """
+    """One row; ``reference`` rows are a paper's that stand beside none of ours."""
 
     header: str
     cells: tuple[TableCell, ...]
@@ -65,12 +61,7 @@ class Row:
 
 @dataclass
 class Table:
-    """A table.
-
-    Args:
-        secondary: of a metric that is not its task's main one.
-        orderings: how many pairs of our runs stand in the paper's order, in the opposite one, and too close to tell.
-    """
+    """A table."""
 
     id: str
     title: str
@@ -79,8 +70,12 @@ class Table:
     columns: list[Column]
     rows: list[Row] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    secondary: bool = False
-    orderings: tuple[int, int, int] = (0, 0, 0)
+    secondary: bool = False  # of a metric that is not its task's main one
+    orderings: tuple[int, int, int] = (
+        0,
+        0,
+        0,
+    )  # pairs of runs in the paper's order, in the opposite, too close
 
     @property
     def groups(self) -> list[tuple[str, int]]:

@@ -32,27 +32,23 @@ class World(Step):
         """Write the world's files."""
         from isoglot.synthetic.write_world import write_world  # noqa: PLC0415
 
-        summary = write_world(folder / "world", self.check(), progress=report)
+        files, _ = write_world(folder / "world", self.check(), progress=report)
         for path in (folder / "world").iterdir():
             path.rename(folder / path.name)
         (folder / "world").rmdir()
-        return {"rows": sum(summary.files.values())}
+        return {"rows": sum(files.values())}
 
 
 class Text(Step):
     """Sentences of several sources as one file ``text.txt``, one a line.
 
-    Args:
-        sources: keys of a recipe's source each, and ``kind``: text (default) or treebank, whose words are joined.
-        words: ``unicode`` separates punctuation from words; ``keep`` leaves lines as they are.
-        drop_headings: leave out WikiText's `` = Heading = `` lines.
-        min_words: leave out shorter lines.
+    A source has the keys of a recipe's, and ``kind``: text (default) or treebank, whose words are joined.
     """
 
     sources: Annotated[list[Options], Field(min_length=1)]
-    words: Literal["keep", "unicode"] = "keep"
-    drop_headings: bool = False
-    min_words: Annotated[int, Field(ge=1)] = 1
+    words: Literal["keep", "unicode"] = "keep"  # unicode: punctuation apart from words
+    drop_headings: bool = False  # WikiText's ` = Heading = ` lines
+    min_words: Annotated[int, Field(ge=1)] = 1  # shorter lines are left out
 
     def run(self, folder: Path, report: Reporter) -> Facts:
         """Read, filter, write."""
@@ -106,15 +102,13 @@ class Derive(Step):
     the others share (``LANGUAGE/FIRST/tokenizer``). Text and treebanks leave ``original.txt``, ``derived.txt`` (words
     separated by blanks) and ``aligned``. Fact ``copied_vocabulary``: V.
 
-    Args:
-        inputs: name -> ``path`` and keys of :class:`isoglot.derive.derive_corpus.DeriveRequest` (``kind``, ``parses``,
-            ``first_parse_only``, ``limit``), with ``options`` and ``rows`` laid over those of all inputs.
-        tokenizer: whose pieces trans copies; without one, letters change.
+    An input has a ``path`` and keys of :class:`isoglot.derive.options.DeriveRequest` (``kind``, ``parses``,
+    ``first_parse_only``, ``limit``), with ``options`` and ``rows`` laid over those of all inputs.
     """
 
     inputs: Annotated[dict[str, Options], Field(min_length=1)]
     transform: str
-    tokenizer: str | None = None
+    tokenizer: str | None = None  # whose pieces trans copies; without one, letters change
     language: str
     options: Options = Field(default={})
     rows: Options = Field(default={})

@@ -212,11 +212,7 @@ class Evaluate(Step):
 
 
 class AlignmentScore(Step):
-    """ALIGN-MLM's alignment score of an encoder, and its parts inside and outside the dictionary, in per cent.
-
-    Args:
-        options: fields of :class:`isoglot.analysis.checkpoint_score.ScoreOptions`; ``subset`` as a mapping.
-    """
+    """ALIGN-MLM's alignment score of an encoder, and its parts inside and outside the dictionary, in per cent."""
 
     kind: ClassVar[str] = "analyse"
     checkpoint: str
@@ -245,9 +241,7 @@ class AlignmentScore(Step):
 class Figure(Step):
     """A figure drawn from checkpoints as ``isoglot analyse`` draws it, into ``figures``.
 
-    Args:
-        type: ``map`` of frequent aligned words, links by ``layers``, or ``alignments`` to look at, with options of
-            :class:`isoglot.analysis.options.MapRequest`, ``LayersRequest`` or ``AlignmentsRequest``.
+    A ``map`` of frequent aligned words, links by ``layers``, or ``alignments`` to look at.
     """
 
     kind: ClassVar[str] = "figure"

@@ -28,19 +28,12 @@ _THEMED = 0.8
 
 @dataclass
 class WorldRows:
-    """Drawn rows.
-
-    Attributes:
-        pattern: of each row.
-        tokens: by row, where its tokens stand in the compiled patterns.
-        ids: by row, the strings of its tokens.
-        sentences: by row, how many tokens its sentences have.
-    """
+    """Drawn rows."""
 
     pattern: Ints
-    tokens: Ragged
-    ids: Ragged
-    sentences: Ragged
+    tokens: Ragged  # by row, where its tokens stand in the compiled patterns
+    ids: Ragged  # by row, the strings of its tokens
+    sentences: Ragged  # by row, how many tokens its sentences have
 
     def __len__(self) -> int:
         return len(self.pattern)

@@ -31,6 +31,8 @@ FRAMES = (
     ("happen", 0.8, "verb.happen", ()),
     ("rain", 0.3, "verb.rain", ()),
 )
+_DEPTH = 2
+"""How deep clauses may nest."""
 PRONOUNS = (("he", 3), ("she", 3), ("they", 2), ("we", 1), ("I", 1), ("you", 0.6))
 
 
@@ -54,20 +56,16 @@ class Subject:
 class Grammar(Phrases):
     """Random derivations."""
 
-    def __init__(self, random: Random, *, depth: int = 2) -> None:
-        super().__init__(random)
-        self.depth = depth
-
     def sentence(self) -> str:
         """A whole sentence with its final mark."""
         kind = self.pick((("plain", 78), ("coordinated", 8), ("yesno", 6), ("wh", 6), ("command", 3)))
         if kind == "yesno":
-            return f"{self.clause(self.depth, question=True)} ?"
+            return f"{self.clause(_DEPTH, question=True)} ?"
         if kind == "wh":
             return f"{self.wh_question()} ?"
         if kind == "command":
             return f"{self.command()} ."
-        root = self.clause(self.depth)
+        root = self.clause(_DEPTH)
         if kind == "coordinated":
             word = self.random.choice(("and", "but", "so", "or"))
             root += f" (conj , {word}/CCONJ {self.clause(0)})"

@@ -1,9 +1,7 @@
 """``isoglot world``: the miniature world's data on disk, in the formats that real data come in."""
 
 import json
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,42 +19,14 @@ WORLD_MANIFEST = "world.json"
 LANGUAGE = "en"
 
 
-@dataclass(frozen=True)
-class WorldSummary:
-    """What was written.
-
-    Attributes:
-        files: rows by file, relative to the folder.
-        skipped: the folder held the same already.
-    """
-
-    path: Path
-    files: dict[str, int]
-    seconds: float
-    skipped: bool = False
-
-
 def write_world(
-    out: str | Path, request: WorldRequest | None = None, *, overwrite: bool = False, progress: Any = None
-) -> WorldSummary:
+    out: str | Path, request: WorldRequest, *, overwrite: bool = False, progress: Any = None
+) -> tuple[dict[str, int], bool]:
     """Write data sets of every task, each in the format of its usual benchmark and with train, dev and test splits.
 
-    ======== ============================= ==================================================
-    kind     files                         format
-    ======== ============================= ==================================================
-    text     ``text/en.SPLIT.txt``         plain text, a sentence a line
-    pos      ``pos/en.SPLIT.conllu``       Universal Dependencies, ``Entity=`` in the last column
-    ner      ``ner/en/SPLIT``              WikiANN, as PAN-X has it: ``en:word TAB tag``
-    nli      ``nli/en.SPLIT.tsv``          XNLI
-    paws     ``paws/en.SPLIT.tsv``         PAWS-X
-    qa       ``qa/en.SPLIT.json``          SQuAD 1.1
-    trees    ``trees/KIND.SPLIT.conllu``   the trees of all sentences of the others, for ``isoglot derive --parses``
-    ======== ============================= ==================================================
-
-    No sentence is in two splits. The folder appears when it is complete; the same is not made again.
+    No sentence is in two splits. The folder appears when it is complete; the same is not made again. Returned are the
+    rows of each file, relative to the folder, and whether they were made now.
     """
-    began = time.monotonic()
-    request = request or WorldRequest()
     planned = [
         (kind, file, render, split)
         for kind, file, render in _FILES
@@ -83,11 +53,10 @@ def write_world(
             files[file.format(split)] = len(made)
         return {"files": files}
 
-    target, wanted = Path(out), {"world": request.model_dump()}
     manifest, made_now = make_once(
-        target, wanted, make, what="world", overwrite=overwrite, name=WORLD_MANIFEST
+        out, {"world": request.model_dump()}, make, what="world", overwrite=overwrite, name=WORLD_MANIFEST
     )
-    return WorldSummary(target, manifest["files"], time.monotonic() - began, skipped=not made_now)
+    return manifest["files"], made_now
 
 
 def _plain(rows: Dataset, split: str) -> Iterator[str]:
