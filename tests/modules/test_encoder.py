@@ -147,7 +147,15 @@ def test_inputs_beyond_the_position_table_are_an_error(build_model, tokens):
     assert max_length(build_model("modernbert")) is None
 
 
-@pytest.mark.parametrize("layer", [-1, 5])
+def test_layers_count_from_the_end(family, build_model, tokens):
+    model = build_model(family).eval()
+    inputs = tokens(model)
+    found = encode(model, inputs, layers=(-1, 4, -3, 2))
+    assert torch.equal(found[-1], found[4]) and torch.equal(found[-3], found[2])
+    torch.testing.assert_close(encode_to_layer(model, inputs, -3, training=False), found[2])
+
+
+@pytest.mark.parametrize("layer", [-6, 5])
 def test_unknown_layers_are_an_error(build_model, tokens, layer):
     model = build_model("bert")
     with pytest.raises(ConfigurationError, match=r"0 .embeddings. to 4"):

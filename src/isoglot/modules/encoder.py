@@ -109,24 +109,25 @@ def encode(
         states = encode(model, _one_row(inputs), layers=layers, language_embeddings=language_embeddings)
         return {layer: tensor[:0] for layer, tensor in states.items()}
     last = num_layers(model)
-    inner = sorted({layer_number(model, layer) for layer in layers if layer != last})
+    asked = {layer: layer_number(model, layer) for layer in layers}
+    inner = sorted(set(asked.values()) - {last})
     modules = layer_modules(model) if inner else []
     states = {}
     with _forward_arguments(model, inputs, language_embeddings) as arguments, ExitStack() as stack:
         if modules is None:
             output = model.base_model(**arguments, output_hidden_states=True)
-            return {layer: output.hidden_states[layer] if layer != last else output[0] for layer in layers}
+            return {n: output.hidden_states[layer] if layer != last else output[0] for n, layer in asked.items()}
         if inner:
             stack.enter_context(_uncompiled(model))
         for layer in inner:
             stack.enter_context(
                 _shown(modules[layer], lambda tensor, layer=layer: states.update({layer: tensor}))
             )
-        if last not in layers:
+        if last not in asked.values():
             stack.enter_context(_shown(modules[inner[-1]], _stop))
         with suppress(_Stop):
             states[last] = model.base_model(**arguments)[0]
-    return {layer: states[layer] for layer in layers}
+    return {n: states[layer] for n, layer in asked.items()}
 
 
 def add_language_embeddings(embedded: Tensor, language_ids: Tensor, table: nn.Embedding) -> Tensor:
