@@ -116,7 +116,9 @@ def encode(
     with _forward_arguments(model, inputs, language_embeddings) as arguments, ExitStack() as stack:
         if modules is None:
             output = model.base_model(**arguments, output_hidden_states=True)
-            return {n: output.hidden_states[layer] if layer != last else output[0] for n, layer in asked.items()}
+            return {
+                n: output.hidden_states[layer] if layer != last else output[0] for n, layer in asked.items()
+            }
         if inner:
             stack.enter_context(_uncompiled(model))
         for layer in inner:
