@@ -176,7 +176,7 @@ def test_words_translations_are_those_of_a_loop(encoder: Path, tmp_path: Path, o
             build_task("lexicon_induction", [str(tmp_path / "en-xx.txt")], words="9"),
             languages=["en-xx"],
         )
-    with pytest.raises(ConfigurationError, match="'asked' or 'all'"):
+    with pytest.raises(ConfigurationError, match="known: all, asked"):
         build_task("lexicon_induction", [], csls_over="some")
 
 
