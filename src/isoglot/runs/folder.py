@@ -129,10 +129,7 @@ def make_once(
         state = state_of(folder, wanted, what=what, overwrite=overwrite, name=name)
         return read_json(Path(folder) / name) if state == "finished" else None
 
-    held = finished()
-    if held is not None:
-        return held, False
-    with locked(folder):
+    with locked(folder):  # also to look: a lock that a killed process left goes with it
         held = finished()
         if held is not None:
             return held, False
