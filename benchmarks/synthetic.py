@@ -69,9 +69,10 @@ def main() -> None:
     options = parser.parse_args()
     start = time.perf_counter()
     world = World(seed=options.seed)
-    words = len({form for pool in world.lexicon.values() for word in pool for form in word.forms.values()})
+    lexemes = [lexeme for pool in world.lexicon.values() for lexeme in pool]
+    words = len({form for lexeme in lexemes for form in lexeme.forms.values()})
     print(
-        f"world {options.seed}: {len(world.lexicon):,} lexemes, {words:,} forms, {time.perf_counter() - start:.2f}s"
+        f"world {options.seed}: {len(lexemes):,} lexemes, {words:,} forms, {time.perf_counter() - start:.2f}s"
     )
     speed(world, options.rows)
     print()

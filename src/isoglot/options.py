@@ -12,7 +12,9 @@ Label = Annotated[str, Field(min_length=1)]
 """A name that is not empty."""
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
+"""From none to all of something."""
 Part = Annotated[float, Field(gt=0, le=1)]
+"""Some or all of something."""
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
 Workers = Annotated[int, Field(ge=1, le=1024)]

@@ -180,8 +180,8 @@ class LinkTable:
         )
 
     def windows(self, stop: int) -> Iterator[LinkTable]:
-        """The links of the sentences before ``stop``, :data:`WINDOW` at a time."""
-        return (self.rows(first, min(first + WINDOW, stop)) for first in range(0, stop, WINDOW))
+        """The links of the sentences before ``stop``, some at a time."""
+        return (self.rows(*window) for window in windows(stop))
 
     def above(self, minimum: float) -> LinkTable:
         """The links of at least this probability; all of them where they have none."""
@@ -211,6 +211,11 @@ class LinkTable:
         items = [f"{s}-{t}" for s, t in zip(self.source.tolist(), self.target.tolist(), strict=True)]
         bounds = self.offsets.tolist()
         return [" ".join(items[start:stop]) for start, stop in pairwise(bounds)]
+
+
+def windows(count: int) -> Iterator[tuple[int, int]]:
+    """Where :data:`WINDOW` sentence pairs at a time begin and end; one empty window where there is no pair."""
+    return ((first, min(first + WINDOW, count)) for first in range(0, max(count, 1), WINDOW))
 
 
 def pair_links(

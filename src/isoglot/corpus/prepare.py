@@ -172,10 +172,9 @@ def _run(
 
     def chosen() -> Iterator[tuple[Part, NDArray[np.int32] | None]]:
         """Parts in order with the rows to take, counted."""
-        # what was read ahead of the first N in vain is not counted: how much it is depends on the number of processes
-        with closing(
-            _tasks(settings, ledger, meter)
-        ) as tasks:  # a bad line ends the run while the file is open
+        # What was read ahead of the first N in vain is not counted: how much it is depends on the number of processes.
+        # A bad line ends the run while the file is open.
+        with closing(_tasks(settings, ledger, meter)) as tasks:
             for part in pool.map(filter_chunk, tasks, ignore=lambda task: ledger.full(task.source)):
                 yield part, ledger.enter(part)
                 if progress is not None:

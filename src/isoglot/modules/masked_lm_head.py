@@ -219,8 +219,7 @@ _FAMILIES: tuple[_Finder, ...] = (
     lambda electra: _parts(electra.generator_lm_head, electra.generator_predictions),
     lambda rembert: _predictions(rembert.cls.predictions),
     lambda xlm: _parts(xlm.pred_layer.proj),
-    lambda euro: (
-        _parts(euro.lm_head) if euro.base_model_prefix == "model" else None
-    ),  # Funnel has a decoder below it
+    # of Funnel, whose layer has that name too, a decoder comes before it
+    lambda euro: _parts(euro.lm_head) if euro.base_model_prefix == "model" else None,
 )
 """Each reads the parts of its family, so that relatives (CamemBERT, MPNet, mmBERT) are found too."""

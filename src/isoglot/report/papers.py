@@ -57,9 +57,8 @@ class PaperRow:
 
     label: str
     values: Mapping[str, float | str | None]  # by column; `None` where the paper prints nothing
-    attributes: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # what tells it from others: setting, system, layer
+    # what tells it from others: setting, system, layer
+    attributes: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def setting(self) -> str:

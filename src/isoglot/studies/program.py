@@ -39,9 +39,8 @@ class Program:
     lab: Lab
     places: Sequence[Place]
     drawings: Sequence[Drawing]
-    others: Sequence[
-        Place
-    ] = ()  # cells that were not asked for now, and are written where they are known already
+    # cells that were not asked for now, and are written where they are known already
+    others: Sequence[Place] = ()
 
     def targets(self) -> list[Call]:
         """The calls whose results it wants."""

@@ -52,7 +52,7 @@ class TextEncoder:
                 f"pooling {pooling!r} given, but word embeddings have no first position; leave it out, or give a layer"
             )
         self.pooling = pooling
-        self.spaced = entries and PieceEncoder(self.tokenizer, shared=True).space_before_word
+        self.written = PieceEncoder(self.tokenizer, shared=True).inside if entries else list
         self.longest = min(max_length or 512, encoder_length(self.model) or 10**9)
 
     @torch.inference_mode()
@@ -65,7 +65,7 @@ class TextEncoder:
     ) -> Tensor:
         """Vectors of texts. **Shape**: (texts, hidden), float32, on the model's device."""
         encoded = self.tokenizer(
-            [f" {text.lstrip()}" for text in texts] if self.spaced else list(texts),
+            self.written(texts),
             truncation=True,
             max_length=self.longest,
             return_attention_mask=False,

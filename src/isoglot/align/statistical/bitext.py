@@ -38,11 +38,10 @@ class Side:
         """Words in each sentence. Shape: (sentences)."""
         return np.diff(self.offsets)
 
-    def rows(self, sentences: slice) -> Self:
-        """Some of the sentences."""
-        first, last = self.offsets[sentences.start], self.offsets[sentences.stop]
-        bounds = self.offsets[sentences.start : sentences.stop + 1] - first
-        return replace(self, ids=self.ids[first:last], offsets=bounds)
+    def rows(self, start: int, stop: int) -> Self:
+        """The sentences ``start`` to ``stop`` − 1."""
+        first, last = self.offsets[start], self.offsets[stop]
+        return replace(self, ids=self.ids[first:last], offsets=self.offsets[start : stop + 1] - first)
 
     def sentences(self) -> Iterator[list[str]]:
         """The words of each sentence."""

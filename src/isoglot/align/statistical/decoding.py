@@ -33,10 +33,10 @@ class BestWords:
         tokens = len(generated.ids)
         return cls(np.full(tokens, -1, np.int32), np.zeros(tokens, np.float32), np.zeros(len(generated)))
 
-    def rows(self, generated: Side, sentences: slice) -> BestWords:
-        """Those of some sentences."""
-        tokens = slice(generated.offsets[sentences.start], generated.offsets[sentences.stop])
-        return BestWords(self.word[tokens], self.probability[tokens], self.score[sentences])
+    def rows(self, generated: Side, start: int, stop: int) -> BestWords:
+        """Those of the sentences ``start`` to ``stop`` − 1."""
+        tokens = slice(generated.offsets[start], generated.offsets[stop])
+        return BestWords(self.word[tokens], self.probability[tokens], self.score[start:stop])
 
     def links(self, given: Side, generated: Side, *, reverse: bool) -> LinkTable:
         """As (source, target); with ``reverse`` the generated side is the source side."""

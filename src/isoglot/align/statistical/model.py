@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from isoglot.align.alignment import WINDOW, LinkTable
+from isoglot.align.alignment import LinkTable, windows
 from isoglot.align.statistical.bitext import Side, encode
 from isoglot.align.statistical.decoding import BestWords
 from isoglot.align.statistical.methods import METHODS, load_model
@@ -73,15 +73,14 @@ class SentenceAlignments:
         return np.asarray((self.ahead.score + self.back.score) / count)
 
     def windows(self, stop: int) -> Iterator[LinkTable]:
-        """The symmetrised links of the sentences before ``stop``, :data:`WINDOW` at a time."""
+        """The symmetrised links of the sentences before ``stop``, some at a time."""
         if self.agreed is not None:
             yield from self.agreed.windows(stop)
             return
-        for first in range(0, max(stop, 1), WINDOW):
-            rows = slice(first, min(first + WINDOW, stop))
-            source, target = self.source.rows(rows), self.target.rows(rows)
-            forward = self.ahead.rows(self.target, rows).links(source, target, reverse=False)
-            reverse = self.back.rows(self.source, rows).links(target, source, reverse=True)
+        for window in windows(stop):
+            source, target = self.source.rows(*window), self.target.rows(*window)
+            forward = self.ahead.rows(self.target, *window).links(source, target, reverse=False)
+            reverse = self.back.rows(self.source, *window).links(target, source, reverse=True)
             yield symmetrise_table(forward, reverse, self.symmetrisation)  # type: ignore[arg-type]
 
 

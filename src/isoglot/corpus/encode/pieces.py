@@ -56,9 +56,13 @@ class PieceEncoder:
         self.words: WordMode = words
         self.space_before_word = self._lacks_space()
 
+    def inside(self, texts: Sequence[str]) -> list[str]:
+        """Dictionary entries as they are written inside a sentence (with the space a tokenizer may want)."""
+        return [f" {text.lstrip()}" for text in texts] if self.space_before_word else list(texts)
+
     def entries(self, texts: Sequence[str]) -> SidePieces:
-        """Encode dictionary entries as they are written inside a sentence (with the space a tokenizer may want)."""
-        return self.texts([f" {text.lstrip()}" for text in texts] if self.space_before_word else texts)
+        """Encode dictionary entries as they are written inside a sentence."""
+        return self.texts(self.inside(texts))
 
     def texts(self, texts: Sequence[str]) -> SidePieces:
         """Encode raw sentences."""
