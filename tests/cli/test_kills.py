@@ -82,12 +82,12 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
     found = Runner(data, write_model(tmp_path_factory.mktemp("model")))
     yield found
     found.server.kill()
-    found.server.wait()
+    found.server.communicate()  # closes its pipes
 
 
 def content(folder: Path) -> dict[str, bytes]:
     found = {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
-    return {name: re.sub(rb'"started": "[^"]*"', b"", data) for name, data in found.items()}
+    return {name: re.sub(rb'"(started|finished)": "[^"]*"', b"", data) for name, data in found.items()}
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -260,10 +260,12 @@ def test_loading_an_incomplete_folder(tmp_path):
 
 
 RUN = """
+import signal
 import sys
 from isoglot.corpus.prepare import prepare
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.sources import Source
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background inherits that it is ignored
 print("go", flush=True)
 try:
     prepare(Source(path=sys.argv[1], source_language="en", target_language="de"), sys.argv[2], processes=2,

@@ -240,8 +240,8 @@ def test_two_processes_train_together_and_one_writes(tmp_path: Path, task: Any) 
     out = tmp_path / "run"
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29733",
                "-m", "isoglot.cli", "finetune", str(tmp_path / "model"), "--task", "pos",
-               "--data", f"{tmp_path}/en.tsv", "--out", str(out), "--set", "batch_size=4", "--set",
-               "learning_rate=1e-4,1e-3", "--epochs", "2"]  # fmt: skip
+               "--data", f"train={tmp_path}/en.tsv", "--data", f"dev={tmp_path}/en.tsv", "--out", str(out),
+               "--set", "batch_size=4", "--set", "learning_rate=1e-4,1e-3", "--epochs", "2"]  # fmt: skip
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment, timeout=250)
     assert done.returncode == 0, done.stderr

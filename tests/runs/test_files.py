@@ -114,8 +114,12 @@ def test_a_killed_writers_files_go_with_the_next_writer(tmp_path: Path) -> None:
     old = time.time() - 30 * 24 * 3600
     for path in (tmp_path / names[1], tmp_path / names[1] / "part"):
         os.utime(path, (old, old))
+    for name in (names[0], names[2]):  # what is beside a temporary file for a while
+        (tmp_path / f".{name}.lock").touch()
+        (tmp_path / f".{name}.x_1").mkdir()
     write_text(tmp_path / "a.txt", "new")
-    assert {p.name for p in tmp_path.iterdir()} == {"a.txt", names[2], names[3]}
+    alive = {f".{names[2]}.lock", f".{names[2]}.x_1"}
+    assert {p.name for p in tmp_path.iterdir()} == {"a.txt", names[2], names[3], *alive}
 
 
 def test_a_folder_takes_its_place_when_it_is_whole(tmp_path: Path) -> None:

@@ -75,14 +75,19 @@ def launch(folder: Path, settings: Path, ranks: int) -> subprocess.Popen[bytes]:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         command[1:1] = ["-m", "torch.distributed.run", f"--nproc-per-node={ranks}", f"--master-port={port}"]
-    log = (folder.parent / f"{folder.name}.log").open("ab")
-    return subprocess.Popen(
-        command,
-        stdout=log,
-        stderr=log,
-        start_new_session=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(SUPPORT), "CUDA_VISIBLE_DEVICES": ""},
-    )
+    with (folder.parent / f"{folder.name}.log").open("ab") as log:
+        return subprocess.Popen(
+            command,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            env={
+                **os.environ,
+                "OMP_NUM_THREADS": "1",
+                "PYTHONPATH": str(SUPPORT),
+                "CUDA_VISIBLE_DEVICES": "",
+            },
+        )
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:

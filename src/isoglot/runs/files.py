@@ -215,7 +215,8 @@ def is_temporary(path: Path) -> bool:
 
 def _temporary(target: Path) -> Path:
     """A name beside the target that no other writer has; what killed writers left there is removed."""
-    own = re.compile(rf"\.{re.escape(target.name)}\.(\d+)-\d+-(.+){re.escape(_SUFFIX)}")
+    # a lock or a temporary file of a temporary file has its name, with more before and after it
+    own = re.compile(rf"\.+{re.escape(target.name)}\.(\d+)-\d+-(.+?){re.escape(_SUFFIX)}(\..+)?")
     with contextlib.suppress(PermissionError):  # a folder that may be written to and not be listed
         for found in list(target.parent.iterdir()):
             named = own.fullmatch(found.name)
