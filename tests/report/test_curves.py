@@ -71,7 +71,7 @@ def test_long_curves_are_averaged_down(tmp_path: Path) -> None:
 def test_runs_of_one_label_are_one_line_with_their_deviation() -> None:
     curves = [Curve("tlm", "loss", (1, 2, 3), (4.0, 3, 2)), Curve("tlm", "loss", (1, 2), (6.0, 5)),
               Curve("mlm", "loss", (1, 2), (1.0, 1)), Curve("mlm", "learning_rate", (1, 2), (1.0, 0))]  # fmt: skip
-    (loss,), (rate,) = curve_figures(curves)
+    loss, rate = curve_figures(curves)
     assert [s.label for s in loss.series] == ["tlm (2 runs)", "mlm"]
     assert loss.series[0].x == [1, 2] and loss.series[0].y == [5, 4]
     assert loss.series[0].sd == pytest.approx([2**0.5, 2**0.5])

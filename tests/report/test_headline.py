@@ -7,7 +7,7 @@ from itertools import chain
 import pytest
 
 from isoglot.errors import ConfigurationError
-from isoglot.report.headline import headlines, summary
+from isoglot.report.headline import headlines
 from isoglot.report.scores import collect
 from isoglot.results import Result
 
@@ -26,10 +26,6 @@ def lines(*results: list[Result], baseline: str | None = "mlm") -> list[tuple[bo
     return [(line.beyond, line.verdict) for line in found]
 
 
-def said(*results: list[Result]) -> str:
-    return summary(headlines(collect(list(chain(*results))), source="en", baseline="mlm"))
-
-
 SURE = {"mlm": [50.0, 50.2, 50.1], "tlm": [60.0, 60.2, 60.1]}
 WEAK = {"mlm": [30.0, 60.0], "tlm": [70.0, 89.0]}
 SINGLE = {"mlm": [50.0], "tlm": [60.0]}
@@ -44,20 +40,6 @@ def test_each_verdict_names_the_margin() -> None:
     assert sure[0] is True and sure[1].startswith("more than chance: with 3 seeds the 95 % margin is ±0.2")
     assert weak[0] is False and weak[1].startswith("could be chance: with 2 seeds the 95 % margin is ±")
     assert single == (None, "one seed: chance cannot be ruled out")
-
-
-def test_the_summary_is_plain_about_large_leads_of_few_seeds() -> None:
-    assert said(rows("a", **WEAK), rows("b", **WEAK)) == (
-        "Best: tlm at a and b. With so few seeds, each of these leads could be chance, however large."
-    )
-    assert said(rows("a", **SURE), rows("b", **SURE)).endswith("All 2 leads are more than chance (95 %).")
-    assert said(rows("a", **SINGLE), rows("b", **SINGLE)).endswith(
-        "With one seed per run, any of these leads could be chance."
-    )
-    assert said(rows("a", **SURE), rows("b", **WEAK), rows("c", **SINGLE)).endswith(
-        "More than chance (95 %): the lead at a. The others could be chance."
-    )
-    assert said(rows("a", **SURE)) == ""
 
 
 def test_an_unknown_baseline_is_told() -> None:

@@ -162,8 +162,8 @@ def test_hostile_texts_stay_texts_everywhere(tmp_path: Path) -> None:
     pair = {
         "src": [HOSTILE],
         "tgt": [HOSTILE],
-        "links": "0-0",
-        "sure": "0-0",
+        "links": [[0, 0]],
+        "sure": [[0, 0]],
         "src_language": HOSTILE,
         "id": HOSTILE,
     }

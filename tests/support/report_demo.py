@@ -171,18 +171,27 @@ def write_figures(root: Path) -> Path:
         },
         {
             "id": "zh 1",
-            "src": ["我们", "喜欢", "音乐", "。"],
+            "src": "我们 喜欢 音乐 。",
             "src_language": "zh",
             "tgt": "we like music .",
             "tgt_language": "en",
-            "links": [[0, 0], [1, 1], [2, 2], [3, 3]],
-            "sure": [[0, 0], [1, 1], [2, 2], [3, 3]],
-            "possible": [],
+            "links": "0-0 1-1 2-2 3-3",
+            "sure": "0-0 1-1 2-2 3-3",
+            "possible": "",
         },
     ]
-    text = "".join(json.dumps(pair, ensure_ascii=False) + "\n" for pair in pairs_)
+    text = "".join(json.dumps(_split(pair), ensure_ascii=False) + "\n" for pair in pairs_)
     (folder / "4_word_links.jsonl").write_text(text, encoding="utf-8")
     return folder
+
+
+def _split(pair: dict[str, str]) -> dict[str, object]:
+    words = {name: pair[name].split() for name in ("src", "tgt")}
+    links = {
+        name: [[int(place) for place in link.split("-")] for link in pair[name].split()]
+        for name in ("links", "sure", "possible")
+    }
+    return {**pair, **words, **links}
 
 
 def write_demo(root: Path) -> Path:

@@ -7,7 +7,7 @@ and knows fonts of all scripts, where matplotlib's SVG has inline styles and war
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -24,10 +24,8 @@ from isoglot.report.figure_files import (
     Lines,
     LineSeries,
     MapPanel,
-    MapPoint,
     Scatter,
 )
-from isoglot.report.languages import language_name
 from isoglot.report.stats import rank_correlation
 from isoglot.report.table import Column, Row, Table, TableCell, slug
 
@@ -43,8 +41,7 @@ _SVG = "{http://www.w3.org/2000/svg}"
 _TAGS = frozenset(
     _SVG + tag for tag in ("svg", "g", "path", "line", "rect", "text", "tspan", "defs", "clipPath")
 )
-_LETTER, _LINE_HEIGHT = 7.0, 12.0
-_Box = tuple[float, float, float, float]
+_LETTER = 7.0
 
 
 @dataclass(frozen=True)
@@ -236,10 +233,8 @@ def _correlations(figure: Scatter) -> str:
 
 
 def _draw_map(figure: EmbeddingMap) -> Drawn:
-    names = {
-        p.language: language_name(p.language) or "other" for panel in figure.panels for p in panel.points
-    }
-    panels = [(panel.title, _panel(panel, names)) for panel in figure.panels]
+    languages = list(dict.fromkeys(p.language or "other" for panel in figure.panels for p in panel.points))
+    panels = [(panel.title, _panel(panel, languages)) for panel in figure.panels]
     columns = [Column("word"), Column("language"), Column("x"), Column("y"), Column("joined with")]
     note = figure.note or "Places after projection"
     table = Table(slug([figure.title]), figure.title, note, "panel", columns)
@@ -258,8 +253,8 @@ def _draw_map(figure: EmbeddingMap) -> Drawn:
     return Drawn(figure.title, panels, f"{joined} {figure.note}".strip(), table)
 
 
-def _panel(panel: MapPanel, names: Mapping[str, str]) -> Markup:
-    """One projection without axes, for they mean nothing; labels are put where they hide least."""
+def _panel(panel: MapPanel, languages: Sequence[str]) -> Markup:
+    """One projection without axes, for they mean nothing; words of the first language stand left of their points."""
     xs, ys = [p.x for p in panel.points], [p.y for p in panel.points]
     wide, high = (max(xs) - min(xs)) or 1.0, (max(ys) - min(ys)) or 1.0
     places = [
@@ -267,12 +262,12 @@ def _panel(panel: MapPanel, names: Mapping[str, str]) -> Markup:
          _MAP_HEIGHT - _MARGIN - (p.y - min(ys)) / high * (_MAP_HEIGHT - 2 * _MARGIN))
         for p in panel.points
     ]  # fmt: skip
-    points, labels = [], []
-    for point, (x, y), (lx, ly) in zip(panel.points, places, _labels(panel.points, places), strict=True):
-        name = names[point.language]
+    points: list[dict[str, Any]] = []
+    for point, (x, y) in zip(panel.points, places, strict=True):
+        name = point.language or "other"
         tip = f"{point.word} ({name})" if point.language else point.word
-        points.append({"x": x, "y": y, "series": name, "tip": tip})
-        labels.append({"x": lx, "y": ly, "word": point.word})
+        side = "right" if len(languages) > 1 and name == languages[0] else "left"
+        points.append({"x": x, "y": y, "series": name, "tip": tip, "word": point.word, "side": side})
     ends = [(panel.points[i], places[i], panel.points[j], places[j]) for i, j in panel.pairs]
     pairs = [
         {"x": a[0], "y": a[1], "x2": b[0], "y2": b[1], "tip": f"{one.word} – {two.word}"}
@@ -282,43 +277,21 @@ def _panel(panel: MapPanel, names: Mapping[str, str]) -> Markup:
         "x": alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, _WIDTH], nice=False)),
         "y": alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[_MAP_HEIGHT, 0], nice=False)),
     }
-    series = list(dict.fromkeys(names.values()))
     joined = alt.Chart(alt.InlineData(values=pairs)).mark_rule(strokeDash=[2, 3], color="var(--faint)")
     marks = alt.Chart(alt.InlineData(values=points)).mark_point(filled=True, size=60, opacity=1)
-    words = alt.Chart(alt.InlineData(values=labels)).mark_text(
-        color="var(--fg)", fontSize=_LINE_HEIGHT, baseline="alphabetic"
-    )
+    words = alt.Chart(alt.InlineData(values=points)).encode(**at, text="word:N")
     chart = alt.layer(
         joined.encode(**at, x2="x2", y2="y2", description="tip:N"),
-        marks.encode(**at, description="tip:N", **_look(series, range(len(series)), lines=False)),
-        words.encode(**at, text="word:N"),
+        marks.encode(**at, description="tip:N", **_look(languages, range(len(languages)), lines=False)),
+        *(
+            words.transform_filter(f"datum.side == '{side}'").mark_text(
+                color="var(--fg)", fontSize=12, baseline="middle", align=side, dx=shift
+            )
+            for side, shift in (("left", 7), ("right", -7))
+        ),
     )
     about = f"{panel.title}: {len(points)} words, {len(pairs)} pairs joined"
     return _svg(chart, about, _MAP_HEIGHT, frame="var(--rule)")
-
-
-def _labels(
-    points: Sequence[MapPoint], places: Sequence[tuple[float, float]]
-) -> Iterator[tuple[float, float]]:
-    """Words beside their points; each takes the one of eight places that overlaps the least with what is there."""
-    taken = [(x - 5, y - 5, x + 5, y + 5) for x, y in places]
-    for point, (x, y) in zip(points, places, strict=True):
-        long = _LETTER * sum(2 if ord(c) > 0x2E80 else 1 for c in point.word)
-        around = [(7, 4), (-7 - long, 4), (-long / 2, -8), (-long / 2, 17)]
-        around += [(6, -6), (6, 14), (-6 - long, -6), (-6 - long, 14)]
-        boxes = [(x + dx, y + dy - _LINE_HEIGHT + 2, x + dx + long, y + dy + 2) for dx, dy in around]
-
-        def cost(box: _Box) -> float:
-            outside = box[0] < 2 or box[1] < 2 or box[2] > _WIDTH - 2 or box[3] > _MAP_HEIGHT - 2
-            return sum(_overlap(box, other) for other in taken) + (1e4 if outside else 0)
-
-        box = min(boxes, key=cost)
-        taken.append(box)
-        yield (box[0] + box[2]) / 2, box[3] - 2
-
-
-def _overlap(a: _Box, b: _Box) -> float:
-    return max(0.0, min(a[2], b[2]) - max(a[0], b[0])) * max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
 
 
 def _svg(chart: alt.TopLevelMixin, about: str, height: float, *, frame: str | None = None) -> Markup:

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from isoglot.report.languages import language_name
 from isoglot.report.papers import PAPERS, PaperColumn, PaperRow, PaperTable, PaperValue, paper_table
 from isoglot.report.stats import Score, margin
 from isoglot.report.table import Column, Row, Table, TableCell, slug
@@ -100,7 +99,7 @@ def _replaced(cells: Sequence[Cell]) -> list[Cell]:
 def _heading(column: PaperColumn) -> Column:
     """``en.f1`` as F1 under en."""
     group, _, label = column.id.rpartition(".")
-    title = language_name(column.language) if column.language else column.task or column.metric
+    title = column.language or column.task or column.metric
     return Column(_NAMES.get(label, label), title, _NAMES.get(group, group), column.average)
 
 
@@ -252,7 +251,6 @@ def _tell_orderings(
     scores = {(i, c): score for i, line in enumerate(lines) for c in plain if (score := line.score(c))}
     found = orderings([line.row for line in lines], plain, scores)
     total = sum(found.values(), Counter[str]())
-    table.orderings = (total["kept"], total["broken"], total["close"])
     each = [f"{name} {n['kept']} of {sure}" for name, n in found.items() if (sure := n["kept"] + n["broken"])]
     told = []
     if each:

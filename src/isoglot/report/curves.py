@@ -13,7 +13,6 @@ from isoglot.runs.files import read_json
 
 _STATE = "trainer_state.json"
 _SKIPPED = frozenset({"epoch", "step", "total_flos", "train_loss", "train_runtime"})
-_SIDE = ("learning_rate", "grad_norm", "tokens_per_second", "_runtime", "_per_second", "scale", "temperature")
 _MOST_POINTS = 300
 
 
@@ -48,26 +47,25 @@ def read_curves(folder: Path, label: str) -> list[Curve]:
     return [_thinned(label, name, points) for name, points in found.items() if len(points) > 1]
 
 
-def curve_figures(curves: Sequence[Curve]) -> tuple[list[Lines], list[Lines]]:
+def curve_figures(curves: Sequence[Curve]) -> list[Lines]:
     """One chart a quantity, a line a run; runs of one label (seeds) are one line, their mean, with their deviation.
 
-    Losses and metrics come first; learning rate, gradient norm, speed and the like are the second list.
+    Losses come first, then the figures of evaluations and of objectives.
     """
     grouped: dict[str, list[Curve]] = defaultdict(list)
     for curve in curves:
         grouped[curve.quantity].append(curve)
-    main: list[Lines] = []
-    side: list[Lines] = []
+    charts: list[Lines] = []
     for name in sorted(
-        grouped, key=lambda n: (n != "loss", not n.endswith("/loss"), not n.startswith("eval_"), n)
+        grouped,
+        key=lambda n: (n != "loss", not n.endswith("/loss"), not n.startswith("eval_"), "/" not in n, n),
     ):
         together: dict[str, list[Curve]] = defaultdict(list)
         for curve in grouped[name]:
             together[curve.run].append(curve)
         series = [line for run, own in together.items() for line in _lines(run, own)]
-        chart = Lines(kind="lines", title=name, x_label="step", y_label=name, series=series)
-        (side if name.endswith(_SIDE) else main).append(chart)
-    return main, side
+        charts.append(Lines(kind="lines", title=name, x_label="step", y_label=name, series=series))
+    return charts
 
 
 def _lines(run: str, curves: Sequence[Curve]) -> list[LineSeries]:

@@ -5,43 +5,18 @@ sentence pair a line (:mod:`isoglot.report.viewer`). Figures are drawn in the or
 """
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ModelWrapValidatorHandler,
-    TypeAdapter,
-    ValidationError,
-    ValidationInfo,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from isoglot.checks import mistakes_of
-from isoglot.errors import InputError, IsoglotError
+from isoglot.errors import InputError
 
 _Title = Annotated[str, Field(min_length=1)]
 
 
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def _finite(cls, values: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
-        """A figure of NaN is a mistake of the measured data; in a file it is one of the file, see `read_figure`."""
-        try:
-            return handler(values)
-        except ValidationError as error:
-            wrong = [e for e in error.errors() if e["type"] == "finite_number"]
-            if not wrong or info.mode == "json":
-                raise
-            place = ".".join(str(part) for part in wrong[0]["loc"])
-            raise IsoglotError(
-                f"{cls.__name__} {place} is {wrong[0]['input']}; a figure must be made of finite numbers: check the "
-                "checkpoint's weights and the data"
-            ) from error
 
 
 class MapPoint(_Part):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from isoglot.report.languages import language_name, transformation
+from isoglot.report.languages import transformation
 from isoglot.report.scores import Measure, Scores, lower_is_better, main_measures, percentage
 from isoglot.report.stats import Score
 from isoglot.report.table import Column, Row, Table, TableCell, figure, slug
@@ -152,7 +152,7 @@ def _language_slots(
     sets += [(label, members, True) for label, members in (means[-1:] if by_metric else means)]
     slots = []
     for label, members, average in sets:
-        full = f"mean over {', '.join(members)}" if average else language_name(label)
+        full = f"mean over {', '.join(members)}" if average else ""
         for m in measures:
             name, group = label or "value", ""
             if by_metric:
@@ -169,8 +169,7 @@ def _transfer_slots(measures: Sequence[Measure], scores: Scores) -> list[_Slot]:
     for language in dict.fromkeys(lang for m in measures for lang in scores.languages(m)):
         applied = language.partition("-x-")[2].replace("-", "+") if transformation(language) else language
         slots += [
-            _Slot(m, (language,), Column(_QUANTITY_NAMES[m.quantity], language_name(language), applied))
-            for m in measures
+            _Slot(m, (language,), Column(_QUANTITY_NAMES[m.quantity], language, applied)) for m in measures
         ]
     return slots
 

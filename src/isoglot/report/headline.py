@@ -1,6 +1,5 @@
 """The first thing a report says: who is best at each task, by how much, and whether that is more than noise."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from isoglot.errors import ConfigurationError
@@ -47,36 +46,6 @@ def headlines(scores: Scores, *, source: str, baseline: str | None) -> list[Head
         if line is not None:
             found.append(line)
     return found
-
-
-def summary(lines: Sequence[Headline]) -> str:
-    """All in two sentences: which run is best at what, and which of the leads could be chance.
-
-    Nothing for fewer than two comparisons.
-    """
-    compared = [line for line in lines if line.against]
-    if len(compared) < 2:
-        return ""
-    won: dict[str, list[str]] = {}
-    for line in compared:
-        won.setdefault(line.best, []).append(line.task)
-    order = sorted(won, key=lambda run: -len(won[run]))
-    told = "; ".join(f"{run} at {_listed(won[run])}" for run in order)
-    sure = [line.task for line in compared if line.beyond]
-    if len(sure) == len(compared):
-        chance = f"All {len(sure)} leads are more than chance (95 %)."
-    elif all(line.beyond is None for line in compared):
-        chance = "With one seed per run, any of these leads could be chance."
-    elif not sure:
-        chance = "With so few seeds, each of these leads could be chance, however large."
-    else:
-        others = "The others" if len(compared) - len(sure) > 1 else "The other"
-        chance = f"More than chance (95 %): the lead at {_listed(sure)}. {others} could be chance."
-    return f"Best: {told}. {chance}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _line(scores: Scores, measure: Measure, source: str, baseline: str | None) -> Headline | None:

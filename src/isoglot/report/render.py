@@ -5,7 +5,6 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from importlib.resources import files
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +18,14 @@ from isoglot.report.curves import curve_figures
 from isoglot.report.export import to_csv, to_latex, write_tables
 from isoglot.report.figure_files import Figure
 from isoglot.report.grid import overview, result_tables
-from isoglot.report.headline import headlines, summary
-from isoglot.report.languages import common_code, language_name
+from isoglot.report.headline import headlines
+from isoglot.report.languages import common_code
 from isoglot.report.options import CompareOptions, ReportOptions
 from isoglot.report.runs import Material, gather
 from isoglot.report.scores import Combination, Scores, collect
 from isoglot.report.table import Column, Row, Table, TableCell, figure, slug
 from isoglot.report.viewer import KEYS, Viewer, alignment_table
 from isoglot.runs.files import refuse_overwriting, write_text
-
-_FILTERED = 5
-"""So many of the first columns of all results have a list to filter by."""
 
 
 def render(runs: Sequence[str | Path], *, out: str | Path, options: ReportOptions | None = None) -> Path:
@@ -49,7 +45,7 @@ def render(runs: Sequence[str | Path], *, out: str | Path, options: ReportOption
     scores.runs.sort(key=lambda run: run != options.baseline)
     page = _page(material, scores, options)
     links = [alignment_table(title, pairs) for title, pairs in material.alignments]
-    drawn = [figure.data for figure in (*page["figures"], *page["curves"], *page["side"])]
+    drawn = [figure.data for figure in (*page["figures"], *page["curves"])]
     tables = [*page["own"], *page["beside"], *drawn, *links, page["everything"], page["runs"]]
     _distinct(tables)
     text = _html(page)
@@ -81,9 +77,7 @@ def _page(material: Material, scores: Scores, options: ReportOptions) -> dict[st
     lines = headlines(scores, source=source, baseline=options.baseline)
     first = overview(scores, source)
     names = list(dict.fromkeys([*scores.runs, *(curve.run for curve in material.curves)]))
-    curves, side, figures = (
-        _drawn(charts, names) for charts in (*curve_figures(material.curves), material.figures)
-    )
+    curves, figures = _drawn(curve_figures(material.curves), names), _drawn(material.figures, names)
     warnings = []
     if scores.repeated:
         row = scores.repeated[0]
@@ -103,14 +97,14 @@ def _page(material: Material, scores: Scores, options: ReportOptions) -> dict[st
     everything, runs = _results_table(material), _runs_table(material)
     parts = [
         ("tables", "Results by task", own), ("papers", "Beside the papers", beside), ("figures", "Figures", figures),
-        ("curves", "Training", [*curves, *side]), ("alignments", "Word alignments", viewers),
+        ("curves", "Training", curves), ("alignments", "Word alignments", viewers),
         ("all", "All results", everything.rows), ("runs", "Runs", runs.rows),
     ]  # fmt: skip
     return {
-        "title": options.title, "lead": (options.headline, summary(lines)), "cards": lines,
+        "title": options.title, "lead": options.headline, "cards": lines,
         "warning": " ".join(warnings),
-        "counts": _counts(material, scores), "contents": [(anchor, title) for anchor, title, part in parts if part],
-        "own": own, "beside": beside, "figures": figures, "curves": curves, "side": side, "viewers": viewers,
+        "contents": [(anchor, title) for anchor, title, part in parts if part],
+        "own": own, "beside": beside, "figures": figures, "curves": curves, "viewers": viewers,
         "everything": everything, "runs": runs,
     }  # fmt: skip
 
@@ -133,9 +127,7 @@ def _html(page: dict[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
-        "compared": _summary, "figure": figure, "filters": _filters, "language_name": language_name, "saved": _saved,
-    }  # fmt: skip
+    environment.filters |= {"figure": figure, "saved": _saved}
     environment.globals["signs"] = KEYS
     style, script = _asset("report.css"), _asset("report.js")
     policy = f"default-src 'none'; style-src '{_sha(style)}'; script-src '{_sha(script)}'; img-src data:"
@@ -147,14 +139,6 @@ def _html(page: dict[str, Any]) -> str:
         version=__version__,
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )
-
-
-def _counts(material: Material, scores: Scores) -> str:
-    seeds = {row.seed for row in material.rows if row.seed is not None}
-    languages = {common_code(row.language) for row in material.rows}
-    counts = [(len(scores.runs), "run"), (len(seeds), "seed"), (len({m.task for m in scores.values}), "task"),
-              (len(languages), "language"), (len(material.rows), "result")]  # fmt: skip
-    return ", ".join(f"{n:,} {word}{'s' * (n != 1)}" for n, word in counts if n)
 
 
 def _results_table(material: Material) -> Table:
@@ -204,39 +188,6 @@ def _saved(table: Table) -> Iterator[tuple[str, str, str]]:
     ):
         data = base64.b64encode(text.encode()).decode()
         yield suffix, label, f"data:{kind};charset=utf-8;base64,{data}"
-
-
-def _filters(table: Table) -> Iterator[tuple[int, str, list[str]]]:
-    """Place, name and values of each column that rows can be chosen by."""
-    for place, name in enumerate(table.headings[:_FILTERED]):
-        values = {row.header if place == 0 else row.cells[place - 1].text for row in table.rows}
-        if len(values) > 1:
-            yield place, name, [value or "(none)" for value in sorted(values)]
-
-
-def _summary(table: Table) -> str:
-    """Which of our runs stand in a table, how far from the paper's, and how many pairs are in its order."""
-    ours = [row.header for row, below in pairwise(table.rows) if (row.kind, below.kind) == ("ours", "paper")]
-    cells = [
-        cell
-        for row in table.rows
-        if row.kind == "difference"
-        for column, cell in zip(table.columns, row.cells, strict=True)
-        if cell.value is not None and not column.average
-    ]
-    parts = [", ".join(ours[:4]) + (f" and {len(ours) - 4} more" if len(ours) > 4 else "")]
-    if cells:
-        shown = sorted(cells, key=lambda cell: cell.value or 0.0)
-        ends = dict.fromkeys(
-            figure(c.value or 0.0, signed=True, digits=c.digits) for c in (shown[0], shown[-1])
-        )
-        parts.append(f"differences {' to '.join(ends)}")
-    kept, broken, close = table.orderings
-    if kept + broken:
-        parts.append(f"{kept} of {kept + broken} pairs ordered as in the paper")
-    if close:
-        parts.append(f"{close} pairs within noise")
-    return "; ".join(filter(None, parts))
 
 
 def _asset(name: str) -> str:

@@ -71,8 +71,6 @@ class Table:
     rows: list[Row] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     secondary: bool = False  # of a metric that is not its task's main one
-    # how many pairs of our runs stand in the paper's order, in the opposite one, and too close to tell
-    orderings: tuple[int, int, int] = (0, 0, 0)
 
     @property
     def groups(self) -> list[tuple[str, int]]:

@@ -3,17 +3,16 @@
 In the page's viewer, pointing at a word, tapping it or moving to it by keyboard lights its links.
 """
 
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from isoglot.checks import is_number
+from isoglot.align.scoring import AlignmentScore
 from isoglot.report.languages import direction
 from isoglot.report.table import Column, Row, Table, TableCell, figure, slug
 from isoglot.runs.records import read_records
@@ -32,27 +31,13 @@ KEYS: Mapping[LinkClass, tuple[str, str]] = {
 _WORST_FIRST: tuple[LinkClass, ...] = ("error", "missed", "possible", "sure", "plain")
 
 
-def _words(given: object) -> object:
-    return given.split() if isinstance(given, str) else given
-
-
-def _links(given: Any) -> Any:
-    if isinstance(given, str):  # Pharaoh: 0-0 1-2
-        parts = [re.split(r"[-p?]", part) for part in given.split()]
-        if any(len(part) != 2 or not all(map(is_number, part)) for part in parts):
-            raise ValueError(f"{given[:40]!r} are no links; write 0-0 1-2 or [[0, 0], [1, 2]]")
-        return [(int(i), int(j)) for i, j in parts]
-    return given
-
-
-_Words = Annotated[list[str], BeforeValidator(_words), Field(min_length=1)]
-_Links = Annotated[
-    list[tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]], BeforeValidator(_links)
-]
+_Words = Annotated[list[str], Field(min_length=1)]
+_Position = Annotated[int, Field(ge=0)]
+_Links = list[tuple[_Position, _Position]]
 
 
 class AlignedPair(BaseModel):
-    """One line of the file: words as lists or texts cut at white space, links as 0-based pairs or Pharaoh text.
+    """One line of the file: words, and links as 0-based pairs.
 
     With neither list of gold links, links are shown without judgement; possible ones need not repeat the sure ones.
     """
@@ -67,20 +52,6 @@ class AlignedPair(BaseModel):
     src_language: str = ""
     tgt_language: str = ""
     id: str | int = ""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _marked_are_possible(cls, row: Any) -> Any:
-        """Links such as 1p2 among the sure ones of a Pharaoh line are possible ones."""
-        if not isinstance(row, dict) or not isinstance(row.get("sure"), str):
-            return row
-        items = row["sure"].split()
-        marked = [item for item in items if "p" in item or "?" in item]
-        possible = _links(row.get("possible") or "")
-        if not marked or not isinstance(possible, list):
-            return row
-        sure = " ".join(item for item in items if item not in marked)
-        return {**row, "sure": sure, "possible": [*possible, *_links(" ".join(marked))]}
 
     @model_validator(mode="after")
     def _links_are_between_words(self) -> Self:
@@ -114,28 +85,16 @@ class AlignedPair(BaseModel):
         return sum(c in ("error", "missed") for c in self.classes.values())
 
 
-class Quality(NamedTuple):
-    """Precision, recall and AER of all the pairs of a file together (Och and Ney 2003), in percent."""
-
-    precision: float  # share of found links that are possible
-    recall: float  # share of sure links that are found
-    aer: float  # 1 − (|A∩S| + |A∩P|) / (|A| + |S|)
-
-
 def read_alignments(path: str | Path) -> list[AlignedPair]:
     """The pairs of a file."""
     return read_records(Path(path), AlignedPair, what="sentence pair", wrong="no aligned pair")
 
 
-def quality(pairs: Sequence[AlignedPair]) -> Quality | None:
-    """Scores over the pairs that have gold links; ``None`` where none has or nothing could be counted."""
+def quality(pairs: Sequence[AlignedPair]) -> AlignmentScore:
+    """Scores over the pairs that have gold links."""
     kinds = Counter(kind for pair in pairs for kind in pair.classes.values())
     right, sure = kinds["sure"] + kinds["possible"], kinds["sure"] + kinds["missed"]
-    found = right + kinds["error"]
-    if not found or not sure:
-        return None
-    aer = 1 - (kinds["sure"] + right) / (found + sure)
-    return Quality(100 * right / found, 100 * kinds["sure"] / sure, 100 * aer)
+    return AlignmentScore(right + kinds["error"], sure, kinds["sure"], right)
 
 
 class Word(NamedTuple):
@@ -177,9 +136,9 @@ class Viewer:
         if len(self.shown) < len(self.pairs):
             count += f", {len(self.shown)} of them shown"
         found = quality(self.pairs)
-        if found is None:
+        if not found.links or not found.sure:
             return f"{count}."
-        precision, recall, aer = map(figure, found)
+        precision, recall, aer = (figure(100 * share) for share in (found.precision, found.recall, found.aer))
         return f"{count}; over all pairs precision {precision}, recall {recall}, AER {aer} (percent)."
 
     def sides(self, pair: AlignedPair) -> list[Side]:

@@ -129,7 +129,7 @@
   all(document, ".all-results").forEach((table) => {
     const section = table.closest("section"), body = table.tBodies[0];
     const rows = Array.from(body.rows), count = section.querySelector(".count");
-    const search = section.querySelector("input[type=search]"), choices = all(section, "select");
+    const search = section.querySelector("input[type=search]");
     const texts = rows.map((row) => Array.from(row.cells, (cell) => cell.textContent));
 
     function filter() {
@@ -137,15 +137,13 @@
       let shown = 0;
       rows.forEach((row, i) => {
         const joined = texts[i].join(" ").toLowerCase();
-        const kept = words.every((word) => joined.includes(word)) &&
-          choices.every((choice) => !choice.value || (texts[i][Number(choice.dataset.column)] || "(none)") === choice.value);
+        const kept = words.every((word) => joined.includes(word));
         row.hidden = !kept;
         shown += kept ? 1 : 0;
       });
       count.textContent = shown === rows.length ? `${rows.length} rows` : `${shown} of ${rows.length} rows`;
     }
     search.addEventListener("input", filter);
-    choices.forEach((choice) => choice.addEventListener("change", filter));
 
     const key = (row, column) => {
       const cell = row.cells[column];
