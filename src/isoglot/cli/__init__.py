@@ -1,7 +1,6 @@
 """The command line. One module per group of commands; every heavy import stands inside its command."""
 
 import contextlib
-import errno
 import gc
 import os
 import sys
@@ -97,22 +96,6 @@ def _options(
         typer.echo(f"{_PURPOSE}\n\n{rows}\n\n{_NEXT}")
 
 
-_CLOSED = "may not be read or written ({}); choose a place with access, or change its permissions"
-_A_FILE = "a file stands where a folder is needed; choose another path"
-_SYSTEM = {
-    errno.EACCES: _CLOSED,
-    errno.EPERM: _CLOSED,
-    errno.EROFS: _CLOSED,
-    errno.EBUSY: "is in use or a mount point ({}); choose a folder below it",
-    errno.ENOENT: "does not exist, or its folder does not; check the path",
-    errno.ENOTDIR: _A_FILE,
-    errno.EEXIST: _A_FILE,
-    errno.EISDIR: "a folder stands where a file is needed; choose another path",
-    errno.ELOOP: "is a symbolic link that leads back to itself; choose another path",
-    errno.ENXIO: "is a pipe or a device that cannot be opened; give a file, or - for standard input",
-    errno.ESPIPE: "is a pipe, and a file is needed; give a file, or - for standard input",
-    errno.ENAMETOOLONG: "the name is too long for this disk; choose a shorter one",
-}
 _CLOSED_OUTPUT = "standard output was closed before everything was written"
 _INTERRUPTED = 130
 
@@ -164,6 +147,6 @@ def _told(error: Exception) -> str | None:
         )
     if isinstance(error, BrokenPipeError):
         return _CLOSED_OUTPUT
-    if not isinstance(error, OSError) or place is None or error.errno not in _SYSTEM:
+    if not isinstance(error, OSError) or place is None:
         return None
-    return f"{place}: {_SYSTEM[error.errno].format(error.strerror)}"
+    return f"{place}: cannot be read or written ({error.strerror}); choose another path, or change its permissions"

@@ -273,22 +273,19 @@ def _panel(panel: MapPanel, languages: Sequence[str]) -> Markup:
         {"x": a[0], "y": a[1], "x2": b[0], "y2": b[1], "tip": f"{one.word} – {two.word}"}
         for one, a, two, b in ends
     ]
-    at = {
+    at: dict[str, Any] = {
         "x": alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, _WIDTH], nice=False)),
         "y": alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[_MAP_HEIGHT, 0], nice=False)),
     }
     joined = alt.Chart(alt.InlineData(values=pairs)).mark_rule(strokeDash=[2, 3], color="var(--faint)")
     marks = alt.Chart(alt.InlineData(values=points)).mark_point(filled=True, size=60, opacity=1)
-    words = alt.Chart(alt.InlineData(values=points)).encode(**at, text="word:N")
+    words: Any = alt.Chart(alt.InlineData(values=points)).encode(**at, text="word:N")
+    look = {"color": "var(--fg)", "fontSize": 12, "baseline": "middle"}
     chart = alt.layer(
         joined.encode(**at, x2="x2", y2="y2", description="tip:N"),
         marks.encode(**at, description="tip:N", **_look(languages, range(len(languages)), lines=False)),
-        *(
-            words.transform_filter(f"datum.side == '{side}'").mark_text(
-                color="var(--fg)", fontSize=12, baseline="middle", align=side, dx=shift
-            )
-            for side, shift in (("left", 7), ("right", -7))
-        ),
+        words.transform_filter("datum.side == 'left'").mark_text(**look, align="left", dx=7),
+        words.transform_filter("datum.side == 'right'").mark_text(**look, align="right", dx=-7),
     )
     about = f"{panel.title}: {len(points)} words, {len(pairs)} pairs joined"
     return _svg(chart, about, _MAP_HEIGHT, frame="var(--rule)")
