@@ -307,7 +307,7 @@ def test_a_place_that_cannot_be_written_is_a_mistake(
     below = isoglot(*made, text / "out")
     assert below.returncode == 2 and "Traceback" not in below.stderr
     assert re.search(r"^isoglot: .*: cannot be made, because .*text\.txt is a file", below.stderr)
-    for number, words in ((errno.EACCES, "may not be read or written"), (errno.ENOSPC, "the disk is full")):
+    for number, words in ((errno.EACCES, "cannot be read or written"), (errno.ENOSPC, "the disk is full")):
 
         def refuse(*_: object, number: int = number, **__: object) -> None:
             raise OSError(number, os.strerror(number), "/closed/out")

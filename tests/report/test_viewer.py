@@ -27,14 +27,13 @@ def test_links_are_sure_possible_wrong_or_missed(tmp_path: Path) -> None:
     assert sentence.classes == {(0, 0): "sure", (1, 1): "possible", (2, 0): "error", (2, 1): "missed"}
     assert sentence.errors == 2
     found = quality([sentence])
-    assert found.precision == pytest.approx(2 / 3)
-    assert found.recall == 0.5
-    assert found.aer == pytest.approx(1 - (1 + 2) / (3 + 2))
+    assert found == pytest.approx((200 / 3, 50, 100 * (1 - (1 + 2) / (3 + 2))))
 
 
 def test_without_gold_links_nothing_is_judged(tmp_path: Path) -> None:
     sentences = read_alignments(write(tmp_path / "a.jsonl", {"src": ["a"], "tgt": ["x"], "links": [[0, 0]]}))
     assert sentences[0].classes == {(0, 0): "plain"}
+    assert quality(sentences) is None
     assert Viewer("t", sentences, most=5).summary == "1 pair."
 
 

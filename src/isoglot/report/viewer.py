@@ -12,7 +12,6 @@ from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from isoglot.align.scoring import AlignmentScore
 from isoglot.report.languages import direction
 from isoglot.report.table import Column, Row, Table, TableCell, figure, slug
 from isoglot.runs.records import read_records
@@ -90,11 +89,18 @@ def read_alignments(path: str | Path) -> list[AlignedPair]:
     return read_records(Path(path), AlignedPair, what="sentence pair", wrong="no aligned pair")
 
 
-def quality(pairs: Sequence[AlignedPair]) -> AlignmentScore:
-    """Scores over the pairs that have gold links."""
+def quality(pairs: Sequence[AlignedPair]) -> tuple[float, float, float] | None:
+    """Precision, recall and AER (Och and Ney 2003) in percent, over the pairs that have gold links.
+
+    ``None`` where none has, or nothing could be counted.
+    """
     kinds = Counter(kind for pair in pairs for kind in pair.classes.values())
     right, sure = kinds["sure"] + kinds["possible"], kinds["sure"] + kinds["missed"]
-    return AlignmentScore(right + kinds["error"], sure, kinds["sure"], right)
+    found = right + kinds["error"]
+    if not found or not sure:
+        return None
+    aer = 1 - (kinds["sure"] + right) / (found + sure)
+    return 100 * right / found, 100 * kinds["sure"] / sure, 100 * aer
 
 
 class Word(NamedTuple):
@@ -136,9 +142,9 @@ class Viewer:
         if len(self.shown) < len(self.pairs):
             count += f", {len(self.shown)} of them shown"
         found = quality(self.pairs)
-        if not found.links or not found.sure:
+        if found is None:
             return f"{count}."
-        precision, recall, aer = (figure(100 * share) for share in (found.precision, found.recall, found.aer))
+        precision, recall, aer = map(figure, found)
         return f"{count}; over all pairs precision {precision}, recall {recall}, AER {aer} (percent)."
 
     def sides(self, pair: AlignedPair) -> list[Side]:
