@@ -46,9 +46,9 @@ def test_the_reader_can_disagree() -> None:
 
 
 def test_entailment_label() -> None:
-    assert entailment_label((True, False, False), (True, True, False)) == "entailment"
-    assert entailment_label((True, False, False), (False, True, True)) == "contradiction"
-    assert entailment_label((True, True, False), (False, True, True)) == "neutral"
+    assert entailment_label({0}, {0, 1}) == "entailment"
+    assert entailment_label({0}, {1, 2}) == "contradiction"
+    assert entailment_label({0, 1}, {1, 2}) == "neutral"
 
 
 def test_weights_free_a_cue_of_the_label() -> None:

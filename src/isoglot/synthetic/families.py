@@ -6,32 +6,24 @@ from itertools import chain, combinations, permutations, product
 from operator import eq, ge, gt, le, lt
 from typing import Any
 
-from isoglot.synthetic.pairs import Family, Holds, balanced, entailment_pairs
+from isoglot.synthetic.pairs import Family, Models, balanced, entailment_pairs
 from isoglot.synthetic.patterns import Pattern
 
 
-def _not(holds: Holds) -> Holds:
-    return lambda m: not holds(m)
-
-
-def _both(one: Holds, other: Holds) -> Holds:
-    return lambda m: one(m) and other(m)
-
-
-def _subsets(kinds: Iterable[Any]) -> list[set[Any]]:
+def _subsets(kinds: Iterable[Any]) -> set[Any]:
     """Every set of kinds of things that there may be in a world."""
     members = list(kinds)
     sizes = range(len(members) + 1)
-    return [set(chosen) for chosen in chain.from_iterable(combinations(members, size) for size in sizes)]
+    return set(map(frozenset, chain.from_iterable(combinations(members, size) for size in sizes)))
 
 
-def _joined(family: Family, groups: list[list[tuple[str, Holds]]], links: tuple[str, ...]) -> Family:
+def _joined(family: Family, groups: list[list[tuple[str, Models]]], links: tuple[str, ...]) -> Family:
     """Add clauses about two things, each alone and every two that are about different ones as a premise."""
-    for text, holds in chain.from_iterable(groups):
-        family.say(f"{text} .", holds)
+    for text, truth in chain.from_iterable(groups):
+        family.say(f"{text} .", truth)
     for one, two in (groups, groups[::-1]):
         for ((a, t), (b, u)), link in product(product(one, two), links):
-            family.say(f"{a} (conj {link} {b}) .", _both(t, u), premise_only=True)
+            family.say(f"{a} (conj {link} {b}) .", t & u, premise_only=True)
     return family
 
 
@@ -41,32 +33,25 @@ def _quantifiers(pool: str, adjective: str) -> Family:
     A model is the set of kinds of individuals that exist; a kind says whether one is an N (all are its hypernym), is A,
     and did V, with or without the place. Every restrictor is taken to be non-empty.
     """
-    models = [m for m in _subsets(product((0, 1), (0, 1), (0, 1, 2))) if any(k[0] and k[1] for k in m)]
+    kinds = product((0, 1), (0, 1), (0, 1, 2))
+    models = {m for m in _subsets(kinds) if any(k[0] and k[1] for k in m)}
     variables = {"N": pool, "A": adjective, "V": "verb.intr", "P": "noun.place"}
     family = Family(f"quantifiers of {pool}", variables, models)
-    restrictors: dict[str, Holds] = {
-        "N.{}": lambda k: k[0],
-        "N.hyper.{}": lambda k: True,
-        "A.pos N.{}": lambda k: k[0] and k[1],
-    }
-    for (noun, among), (p, least) in product(restrictors.items(), (("", 1), (" (obl in the P.sg)", 2))):
-
-        def some(m: Any, r: Holds = among, n: int = least) -> bool:
-            return any(r(k) and k[2] >= n for k in m)
-
-        def every(m: Any, r: Holds = among, n: int = least) -> bool:
-            return all(k[2] >= n for k in m if r(k))
-
+    restrictors = (("N.{}", 1, 0), ("N.hyper.{}", 0, 0), ("A.pos N.{}", 1, 1))
+    for (noun, narrow, quality), (p, least) in product(restrictors, (("", 1), (" (obl in the P.sg)", 2))):
+        among = {k for m in models for k in m if k[0] >= narrow and k[1] >= quality}
+        some = {m for m in models if any(k[2] >= least for k in m & among)}
+        every = {m for m in models if all(k[2] >= least for k in m & among)}
         sg, pl = noun.format("sg"), noun.format("pl")
         family.say(f"(nsubj every {sg}) V.past{p} .", every)
         family.say(f"(nsubj all {pl}) V.past{p} .", every)
         family.say(f"(nsubj each {sg}) V.past{p} .", every)
         family.say(f"(nsubj some {pl}) V.past{p} .", some)
         family.say(f"(nsubj (nummod (advmod at least) one) {sg}) V.past{p} .", some)
-        family.say(f"(nsubj no {sg}) V.past{p} .", _not(some))
-        family.say(f"(nsubj none (nmod of the {pl})) V.past{p} .", _not(some))
-        family.say(f"(nsubj not every {sg}) V.past{p} .", _not(every))
-        family.say(f"(nsubj some {pl}) did not V.base{p} .", _not(every))
+        family.say(f"(nsubj no {sg}) V.past{p} .", models - some)
+        family.say(f"(nsubj none (nmod of the {pl})) V.past{p} .", models - some)
+        family.say(f"(nsubj not every {sg}) V.past{p} .", models - every)
+        family.say(f"(nsubj some {pl}) did not V.base{p} .", models - every)
     return family
 
 
@@ -76,71 +61,61 @@ def _roles() -> Family:
     A model is the set of kinds of events that took place: direction, at the place or not, on the day or not.
     """
     variables = {"X": "name.first", "Y": "name.first", "V": "verb.meet", "T": "name.town", "D": "weekday"}
-    family = Family("roles", variables, _subsets(product((0, 1), repeat=3)))
+    models = _subsets(product((0, 1), repeat=3))
+    family = Family("roles", variables, models)
     for (way, (x, y)), place, day in product(enumerate((("X", "Y"), ("Y", "X"))), (0, 1), (0, 1)):
-
-        def did(m: Any, w: int = way, p: int = place, d: int = day) -> bool:
-            return any(k[0] == w and k[1] >= p and k[2] >= d for k in m)
-
+        did = {m for m in models if any(k[0] == way and k[1] >= place and k[2] >= day for k in m)}
         end = f"{' (obl near T.form)' * place}{' (obl on D.form)' * day}"
         one, passive = f"(nsubj {x}.form)", f"(nsubj:pass {y}.form)"
         other, agent = f"(obj {y}.form)", f"(obl by {x}.form)"
         family.say(f"{one} V.past {other}{end} .", did)
         family.say(f"{passive} was V.part {agent}{end} .", did)
         family.say(f"(expl it) was {x}.form (acl:relcl (nsubj who) V.past {other}{end}) .", did)
-        family.say(f"{one} did not V.base {other}{end} .", _not(did))
-        family.say(f"{passive} was not V.part {agent}{end} .", _not(did))
-        family.say(f"{one} never V.past {other}{end} .", _not(did))
-        family.say(f"{passive} was never V.part {agent}{end} .", _not(did))
-        family.say(f"(expl it) is false (csubj that {one} V.past {other}{end}) .", _not(did))
+        family.say(f"{one} did not V.base {other}{end} .", models - did)
+        family.say(f"{passive} was not V.part {agent}{end} .", models - did)
+        family.say(f"{one} never V.past {other}{end} .", models - did)
+        family.say(f"{passive} was never V.part {agent}{end} .", models - did)
+        family.say(f"(expl it) is false (csubj that {one} V.past {other}{end}) .", models - did)
     return family
 
 
 def _objects(verb: str, pool: str, adjective: str) -> Family:
     """What somebody handled: hypernyms, adjectives and places that come and go, with negation."""
     variables = {"X": "name.first", "N": pool, "A": adjective, "V": verb, "P": "noun.place"}
-    family = Family(f"objects of {verb}", variables, _subsets(product((0, 1), repeat=3)))
+    models = _subsets(product((0, 1), repeat=3))
+    family = Family(f"objects of {verb}", variables, models)
     nouns = (("N.sg", 1, 0), ("N.hyper.sg", 0, 0), ("A.pos N.sg", 1, 1), ("A.pos N.hyper.sg", 0, 1))
     for (noun, narrow, quality), place in product(nouns, (0, 1)):
-
-        def did(m: Any, n: int = narrow, q: int = quality, p: int = place) -> bool:
-            return any(k[0] >= n and k[1] >= q and k[2] >= p for k in m)
-
+        did = {m for m in models if any(k[0] >= narrow and k[1] >= quality and k[2] >= place for k in m)}
         end = f"{' (obl in the P.sg)' * place} ."
         family.say(f"(nsubj X.form) V.past (obj a {noun}){end}", did)
         family.say(f"(nsubj:pass a {noun}) was V.part (obl by X.form){end}", did)
-        family.say(f"(nsubj X.form) did not V.base (obj a {noun}){end}", _not(did))
-        family.say(f"(nsubj X.form) V.past (obj no {noun}){end}", _not(did))
-        family.say(f"(nsubj:pass no {noun}) was V.part (obl by X.form){end}", _not(did))
+        family.say(f"(nsubj X.form) did not V.base (obj a {noun}){end}", models - did)
+        family.say(f"(nsubj X.form) V.past (obj no {noun}){end}", models - did)
+        family.say(f"(nsubj:pass no {noun}) was V.part (obl by X.form){end}", models - did)
     return family
 
 
 def _comparisons() -> Family:
     """Orders of three people: converses, negation, transitivity."""
-    models = list({tuple(sorted(set(v)).index(x) for x in v) for v in product(range(3), repeat=3)})
+    models = {tuple(sorted(set(v)).index(x) for x in v) for v in product(range(3), repeat=3)}
     variables = {"X": "name.first", "Y": "name.first", "Z": "name.first", "A": "adj.compare"}
     family = Family("comparisons", variables, models)
-    single: list[tuple[str, Holds, set[str]]] = []
+    single: list[tuple[str, Models, set[str]]] = []
     for (a, i), (b, j) in permutations(zip("XYZ", range(3), strict=True), 2):
-
-        def more(m: Any, i: int = i, j: int = j) -> bool:
-            return bool(m[i] > m[j])
-
-        def less(m: Any, i: int = i, j: int = j) -> bool:
-            return bool(m[i] < m[j])
-
+        more, less = {m for m in models if m[i] > m[j]}, {m for m in models if m[i] < m[j]}
         one, other = f"(nsubj {a}.form)", f"(obl than {b}.form)"
-        for text, holds in (
+        for text, truth in (
             (f"{one} is A.cmp {other}", more),
             (f"{one} is A.ant.cmp {other}", less),
-            (f"{one} is not A.cmp {other}", _not(more)),
-            (f"{one} is not A.ant.cmp {other}", _not(less)),
+            (f"{one} is not A.cmp {other}", models - more),
+            (f"{one} is not A.ant.cmp {other}", models - less),
         ):
-            single.append((text, holds, {a, b}))
-            family.say(f"{text} .", holds)
+            single.append((text, truth, {a, b}))
+            family.say(f"{text} .", truth)
     for (one, t, who), (two, u, others) in product(single, single):
         if who != others and "not" not in one + two:
-            family.say(f"{one} (conj , and {two}) .", _both(t, u), premise_only=True)
+            family.say(f"{one} (conj , and {two}) .", t & u, premise_only=True)
     return family
 
 
@@ -150,7 +125,8 @@ def _counts() -> Family:
     A model is (count of N, count of all of its hypernym), each in one of the five stretches that two numbers make.
     """
     variables = {"X": "name.first", "V": "verb.handle", "N": "noun.thing", "K": "number.pair"}
-    family = Family("counts", variables, [(n, h) for n in range(5) for h in range(n, 5)])
+    models = {(n, h) for n in range(5) for h in range(n, 5)}
+    family = Family("counts", variables, models)
     bounds: dict[str, Callable[[int, int], bool]] = {
         "(advmod more (fixed than))": gt,
         "(advmod fewer (fixed than))": lt,
@@ -161,10 +137,7 @@ def _counts() -> Family:
     for (words, holds), (number, at), (noun, which) in product(
         bounds.items(), (("K.low", 1), ("K.high", 3)), (("N.pl", 0), ("N.hyper.pl", 1))
     ):
-
-        def counted(m: Any, f: Callable[..., bool] = holds, k: int = at, w: int = which) -> bool:
-            return f(m[w], k)
-
+        counted = {m for m in models if holds(m[which], at)}
         things = f"(nummod {words} {number}) {noun}"
         family.say(f"(nsubj X.form) V.past (obj {things}) .", counted)
         family.say(f"(nsubj:pass {things}) were V.part (obl by X.form) .", counted)
@@ -174,37 +147,30 @@ def _counts() -> Family:
 def _coordination() -> Family:
     """And, or, neither, but not, only one."""
     variables = {"X": "name.first", "Y": "name.first", "Z": "name.first", "V": "verb.intr"}
-    family = Family("coordination", variables, list(product((False, True), repeat=3)), overlap=False)
+    models = set(product((False, True), repeat=3))
+    family = Family("coordination", variables, models, overlap=False)
     for (x, i), (y, j) in permutations(zip("XYZ", range(3), strict=True), 2):
         of_both = f"(nmod of {x}.form (conj and {y}.form))"
-        both = f"(conj and {y}.form)) V.past ."
-
-        def how_many(*counts: int, i: int = i, j: int = j) -> Holds:
-            return lambda m: m[i] + m[j] in counts
-
-        def alone(m: Any, i: int = i, j: int = j) -> bool:
-            return m[i] and not m[j]
-
-        family.say(f"(nsubj {x}.form {both}", how_many(2))
-        family.say(f"(nsubj (cc:preconj both) {x}.form {both}", how_many(2))
-        family.say(f"(nsubj {x}.form) V.past (conj , and so did (nsubj {y}.form)) .", how_many(2))
-        family.say(f"(nsubj {x}.form (conj or {y}.form)) V.past .", how_many(1, 2))
-        family.say(f"(nsubj (advmod at least) one {of_both}) V.past .", how_many(1, 2))
-        family.say(f"(nsubj (cc:preconj neither) {x}.form (conj nor {y}.form)) V.past .", how_many(0))
-        neither = f"(conj , and neither/ADV did (nsubj {y}.form)) ."
-        family.say(f"(nsubj {x}.form) did not V.base {neither}", how_many(0))
+        together = f"(conj and {y}.form)) V.past ."
+        neither, one, both = ({m for m in models if m[i] + m[j] == count} for count in range(3))
+        alone = {m for m in models if m[i] and not m[j]}
+        family.say(f"(nsubj {x}.form {together}", both)
+        family.say(f"(nsubj (cc:preconj both) {x}.form {together}", both)
+        family.say(f"(nsubj {x}.form) V.past (conj , and so did (nsubj {y}.form)) .", both)
+        family.say(f"(nsubj {x}.form (conj or {y}.form)) V.past .", one | both)
+        family.say(f"(nsubj (advmod at least) one {of_both}) V.past .", one | both)
+        family.say(f"(nsubj (cc:preconj neither) {x}.form (conj nor {y}.form)) V.past .", neither)
+        nor = f"(conj , and neither/ADV did (nsubj {y}.form)) ."
+        family.say(f"(nsubj {x}.form) did not V.base {nor}", neither)
         family.say(f"(nsubj {x}.form) V.past (conj , but (nsubj {y}.form) did not) .", alone)
         family.say(f"(nsubj {x}.form) V.past (conj , but not {y}.form) .", alone)
-        family.say(f"(nsubj only one {of_both}) V.past .", how_many(1))
+        family.say(f"(nsubj only one {of_both}) V.past .", one)
     for x, i in zip("XYZ", range(3), strict=True):
-
-        def did(m: Any, i: int = i) -> bool:
-            return bool(m[i])
-
+        did = {m for m in models if m[i]}
         family.say(f"(nsubj {x}.form) V.past .", did)
         family.say(f"(expl it) was {x}.form (acl:relcl (nsubj who) V.past) .", did)
-        family.say(f"(nsubj {x}.form) did not V.base .", _not(did))
-        family.say(f"(expl it) was not {x}.form (acl:relcl (nsubj who) V.past) .", _not(did))
+        family.say(f"(nsubj {x}.form) did not V.base .", models - did)
+        family.say(f"(expl it) was not {x}.form (acl:relcl (nsubj who) V.past) .", models - did)
     return family
 
 
@@ -213,17 +179,18 @@ def _reports() -> Family:
 
     A model says whether each of two things happened, and whether they were known and said.
     """
-    models = [m for m in product((False, True), repeat=6) if (m[0] or not m[2]) and (m[1] or not m[3])]
+    models = {m for m in product((False, True), repeat=6) if (m[0] or not m[2]) and (m[1] or not m[3])}
 
-    def about(name: str, verb: str, i: int) -> list[tuple[str, Holds]]:
+    def about(name: str, verb: str, i: int) -> list[tuple[str, Models]]:
+        happened, known, said = ({m for m in models if m[k + i]} for k in (0, 2, 4))
         yes, no = f"(nsubj {name}.form) {verb}.past", f"(nsubj {name}.form) did not {verb}.base"
         return [
-            (yes, lambda m: m[i]),
-            (no, lambda m: not m[i]),
-            (f"(expl it) is false (csubj that {yes})", lambda m: not m[i]),
-            (f"(nsubj S.form) K.past (ccomp that {yes})", lambda m: m[2 + i]),
-            (f"(nsubj S.form) R.past (ccomp that {yes})", lambda m: m[4 + i]),
-            (f"(nsubj S.form) did not R.base (ccomp that {yes})", lambda m: not m[4 + i]),
+            (yes, happened),
+            (no, models - happened),
+            (f"(expl it) is false (csubj that {yes})", models - happened),
+            (f"(nsubj S.form) K.past (ccomp that {yes})", known),
+            (f"(nsubj S.form) R.past (ccomp that {yes})", said),
+            (f"(nsubj S.form) did not R.base (ccomp that {yes})", models - said),
         ]
 
     variables = {"X": "name.first", "Y": "name.first", "S": "name.first", "V": "verb.intr", "W": "verb.intr",
@@ -233,16 +200,17 @@ def _reports() -> Family:
 
 def _opposites(pool: str, adjective: str) -> Family:
     """Two things and two opposites: not the one is not yet the other."""
+    variables, models = {"N": pool, "O": pool, "A": adjective}, set(product((-1, 0, 1), repeat=2))
 
-    def about(noun: str, i: int) -> list[tuple[str, Holds]]:
+    def about(noun: str, i: int) -> list[tuple[str, Models]]:
+        positive, negative = ({m for m in models if m[i] == sign} for sign in (1, -1))
         return [
-            (f"(nsubj the {noun}.sg) was A.pos", lambda m: m[i] == 1),
-            (f"(nsubj the {noun}.sg) was A.ant.pos", lambda m: m[i] == -1),
-            (f"(nsubj the {noun}.sg) was not A.pos", lambda m: m[i] != 1),
-            (f"(nsubj the {noun}.sg) was not A.ant.pos", lambda m: m[i] != -1),
+            (f"(nsubj the {noun}.sg) was A.pos", positive),
+            (f"(nsubj the {noun}.sg) was A.ant.pos", negative),
+            (f"(nsubj the {noun}.sg) was not A.pos", models - positive),
+            (f"(nsubj the {noun}.sg) was not A.ant.pos", models - negative),
         ]
 
-    variables, models = {"N": pool, "O": pool, "A": adjective}, list(product((-1, 0, 1), repeat=2))
     family = Family(f"opposites of {pool}", variables, models)
     return _joined(family, [about("N", 0), about("O", 1)], (", and", ", but"))
 
@@ -254,22 +222,13 @@ def _times() -> Family:
     """
     variables = {"X": "name.first", "Y": "name.first", "Z": "name.first", "V": "verb.intr", "W": "verb.intr",
                  "U": "verb.intr"}  # fmt: skip
-    family = Family("times", variables, list(product((-1, 0, 1, 2), repeat=3)), overlap=False)
+    models = set(product((-1, 0, 1, 2), repeat=3))
+    family = Family("times", variables, models, overlap=False)
     events = (("(nsubj X.form) V.past", 0), ("(nsubj Y.form) W.past", 1), ("(nsubj Z.form) U.past", 2))
     for one, i in events:
-
-        def ever(m: Any, i: int = i) -> bool:
-            return bool(m[i] > -1)
-
-        family.say(f"{one} .", ever)
+        family.say(f"{one} .", {m for m in models if m[i] > -1})
     for (one, i), (two, j) in permutations(events, 2):
-
-        def before(m: Any, i: int = i, j: int = j) -> bool:
-            return bool(-1 < m[i] < m[j])
-
-        def later(m: Any, i: int = i, j: int = j) -> bool:
-            return bool(m[i] >= m[j] > -1)
-
+        before, later = {m for m in models if -1 < m[i] < m[j]}, {m for m in models if m[i] >= m[j] > -1}
         family.say(f"{one} (advcl before {two}) .", before)
         family.say(f"(advcl before {two}) , {one} .", before)
         family.say(f"{two} (advcl after {one}) .", before)

@@ -92,7 +92,7 @@ def _raw_pools(seed: int) -> Lexicon:
         elif name.startswith("noun."):
             _add(pools, name, _nouns(words, options, mass=name in MASS))
         elif name.startswith("verb."):
-            _add(pools, name, [Lexeme(inflect_verb(w), None) for w in words])
+            _add(pools, name, [Lexeme(inflect_verb(w)) for w in words])
         elif name.startswith("adj."):
             _add(pools, name, _adjectives(words, options))
         elif name.startswith(("name.", "org.")):
@@ -141,7 +141,7 @@ def _adjectives(words: list[str], options: dict[str, str]) -> list[Lexeme]:
 
 
 def _derive(pools: Lexicon) -> None:
-    """Adverbs in -ly, nouns in -ness and verbs in re-, from the stems."""
+    """Adverbs in -ly and nouns in -ness, from the stems."""
     words = [lex.forms["pos"] for source in ("adj.human", "adj.person") for lex in pools[source]]
     words = [w for w in words if w not in _UNPRODUCTIVE and not w.endswith("ly")]
     _add(pools, "adv.manner", [Lexeme({"form": to_adverb(w)}) for w in words])
@@ -150,11 +150,6 @@ def _derive(pools: Lexicon) -> None:
     ]
     nouns = [w[:-1] + "iness" if w.endswith("y") else w + "ness" for w in quality]
     _add(pools, "noun.quality", [Lexeme({"sg": n}) for n in nouns])
-    again = ("paint", "build/built/built", "open", "pack", "load", "count", "examine", "draw/drew/drawn",
-             "sell/sold/sold", "test", "design", "use", "store", "move", "wrap*", "order", "label",
-             "make/made/made")  # fmt: skip
-    entries = ["/".join("re" + part for part in word.split("/")) for word in again]
-    _add(pools, "verb.handle", [Lexeme(inflect_verb(w)) for w in entries])
 
 
 def _names(pools: Lexicon, names: dict[str, list[str]], seed: int) -> None:

@@ -6,7 +6,7 @@ fully enumerated set. The label of a pair is read off the truth values: every mo
 no word, on either side, new or lost, is more frequent under one label than under another.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from hashlib import blake2b
@@ -23,7 +23,8 @@ from isoglot.synthetic.wordings import parse_wording, plain
 
 Pair = tuple[str, str, str]
 Floats = npt.NDArray[np.float64]
-Holds = Callable[[Any], object]
+Models = set[Any]
+"""The models in which a statement is true."""
 
 WEIGHTS_FILE = "weights.txt"
 """Weights of each family's pairs; ``python benchmarks/world_weights.py`` writes them anew."""
@@ -31,9 +32,12 @@ WEIGHTS_FILE = "weights.txt"
 MOST = 900
 """Pairs kept of a family: enough variety, and quick to balance."""
 
+LEAST_OVERLAP = 0.6
+"""Smallest word overlap of paraphrase pairs: ``|words of both| / |words of either|``."""
+
 
 class Statement(NamedTuple):
-    """A sentence with variables, and its truth in each model of its family (or, for paraphrases, its meaning)."""
+    """A sentence with variables, and the models in which it is true (or, for paraphrases, its meaning)."""
 
     text: str
     truth: Any
@@ -42,28 +46,26 @@ class Statement(NamedTuple):
 
 @dataclass
 class Family:
-    """Statements about the same variables (name → pool), each true or false in each of the models."""
+    """Statements about the same variables (name → pool), each true in some of the models."""
 
     name: str
     variables: dict[str, str]
-    models: Sequence[Any] = ()
+    models: Models = field(default_factory=set)
     overlap: bool = True
     """Whether words that come or go are balanced too. Where only a neutral hypothesis can name somebody new (what
     happened to a person does not follow from sentences about others) they cannot be; each side's words always are."""
     statements: list[Statement] = field(default_factory=list)
 
-    def say(self, text: str, holds: Holds, *, premise_only: bool = False) -> None:
-        """Add a statement that is true in the models in which ``holds`` is."""
-        self.statements.append(Statement(text, tuple(bool(holds(m)) for m in self.models), premise_only))
+    def say(self, text: str, truth: Models, *, premise_only: bool = False) -> None:
+        """Add a statement."""
+        self.statements.append(Statement(text, truth, premise_only))
 
 
-def entailment_label(first: Sequence[bool], second: Sequence[bool]) -> str:
-    """The relation of two statements, given their truth in all models."""
-    if all(b for a, b in zip(first, second, strict=True) if a):
+def entailment_label(first: Models, second: Models) -> str:
+    """The relation of two statements, given the models in which each is true."""
+    if first <= second:
         return "entailment"
-    if not any(a and b for a, b in zip(first, second, strict=True)):
-        return "contradiction"
-    return "neutral"
+    return "contradiction" if first.isdisjoint(second) else "neutral"
 
 
 def entailment_pairs(family: Family) -> list[Pair]:
@@ -71,7 +73,7 @@ def entailment_pairs(family: Family) -> list[Pair]:
 
     Statements that are true in no model or in all are left out, and so are pairs of the same words.
     """
-    usable = [s for s in family.statements if any(s.truth) and not all(s.truth)]
+    usable = [s for s in family.statements if 0 < len(s.truth) < len(family.models)]
     pairs = [
         (p.text, h.text, entailment_label(p.truth, h.truth))
         for p, h in permutations(usable, 2)
@@ -80,15 +82,12 @@ def entailment_pairs(family: Family) -> list[Pair]:
     return _thinned(pairs, Random(family.name))
 
 
-def paraphrase_pairs(family: Family, *, least: float = 0.6) -> list[Pair]:
-    """Two wordings and ``"1"`` if they mean the same, else ``"0"``.
-
-    ``least``: smallest word overlap of a pair, ``|words of both| / |words of either|``.
-    """
+def paraphrase_pairs(family: Family) -> list[Pair]:
+    """Two wordings and ``"1"`` if they mean the same, else ``"0"``."""
     pairs = [
         (a.text, b.text, "1" if a.truth == b.truth else "0")
         for a, b in permutations(family.statements, 2)
-        if _overlap(a.text, b.text) >= least
+        if _overlap(a.text, b.text) >= LEAST_OVERLAP
     ]
     return _thinned(pairs, Random(family.name))
 

@@ -38,14 +38,10 @@ class Token(NamedTuple):
 class Arrays(NamedTuple):
     """What is known of each string, by its id."""
 
-    capitals: Ints
-    """The id of the capitalised string."""
-    vowel_flags: npt.NDArray[np.bool_]
-    """Whether *an* goes before it."""
-    pieces: npt.NDArray[np.object_]
-    """The string with the space before it, if any."""
-    hashes: npt.NDArray[np.uint64]
-    """A number that depends on the string alone, not on when it got its id."""
+    capitals: Ints  # the id of the capitalised string
+    vowel_flags: npt.NDArray[np.bool_]  # whether *an* goes before it
+    pieces: npt.NDArray[np.object_]  # the string with the space before it, if any
+    hashes: npt.NDArray[np.uint64]  # numbers that depend on the string alone, not on when it got its id
 
 
 @dataclass(frozen=True, slots=True)

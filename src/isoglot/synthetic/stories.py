@@ -7,7 +7,8 @@ more words with it than one that does not, and the story names several people, p
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import NamedTuple
 
@@ -51,11 +52,9 @@ class Scene:
         """Add a sentence in one of these wordings."""
         self.sentences.append(texts[0] if len(texts) == 1 else self.random.choice(texts))
 
-    def ask(self, text: str, answer: str, sentence: int | None = None) -> None:
+    def ask(self, text: str, answer: str, sentence: int = -1) -> None:
         """Add a question, about the last sentence told by default."""
-        self.questions.append(
-            Question(text, answer, len(self.sentences) - 1 if sentence is None else sentence)
-        )
+        self.questions.append(Question(text, answer, sentence % len(self.sentences)))
 
     def tell_deed(self, a: str, b: str, place: str, day: str) -> None:
         """A did it to B, or B was done to by A, the adverbials at the end or one of them in front."""
@@ -90,9 +89,8 @@ def _chase(random: Random) -> Scene:
 
 def _gifts(random: Random) -> Scene:
     """X gave Y one thing, Y gave X another."""
-    scene = Scene(
-        random, {"V": "verb.give", "N": "noun.thing", "O": "noun.thing", "A": "adj.thing", "B": "adj.thing"}
-    )
+    things, qualities = dict.fromkeys("NO", "noun.thing"), dict.fromkeys("AB", "adj.thing")
+    scene = Scene(random, {"V": "verb.give", **things, **qualities})
     for a, b, thing in (("X", "Y", "the A.pos N.sg"), ("Y", "X", "the B.pos O.sg")):
         scene.tell(
             f"(nsubj {a}.form) V.past (iobj {b}.form) (obj {thing}) .",
@@ -148,10 +146,8 @@ def _denial(random: Random) -> Scene:
 
 def _numbers(random: Random) -> Scene:
     """How many of which: two people, two kinds of things, crossed."""
-    scene = Scene(
-        random,
-        {"V": "verb.handle", "N": "noun.thing", "O": "noun.thing", "K": "number.pair", "L": "number.pair"},
-    )
+    things, numbers = dict.fromkeys("NO", "noun.thing"), dict.fromkeys("KL", "number.pair")
+    scene = Scene(random, {"V": "verb.handle", **things, **numbers})
     ends = ["low", "high"]
     random.shuffle(ends)
     for who, first, second, pair in (("X", "N", "O", "K"), ("Y", "O", "N", "L")):
@@ -164,21 +160,6 @@ def _numbers(random: Random) -> Scene:
 
 SCENES: tuple[Callable[[Random], Scene], ...] = (_roles, _chase, _gifts, _orders, _journey, _denial, _numbers)
 """The kinds of scenes."""
-
-
-def _renamed(scene: Scene, suffix: str) -> Scene:
-    """The scene with variables of its own (``V`` → ``V1``); people are shared by all scenes of a story."""
-    names = {name: name + suffix for name in scene.variables}
-
-    def rename(line: str) -> str:
-        return re.sub(r"(\w+)(?=\.\w)", lambda name: names.get(name[0], name[0]), line)
-
-    return replace(
-        scene,
-        variables={names[n]: pool for n, pool in scene.variables.items()},
-        sentences=[rename(s) for s in scene.sentences],
-        questions=[Question(rename(text), rename(answer), i) for text, answer, i in scene.questions],
-    )
 
 
 def _merged(scenes: list[Scene], random: Random) -> list[tuple[int, int]]:
@@ -200,11 +181,13 @@ def _merged(scenes: list[Scene], random: Random) -> list[tuple[int, int]]:
 
 def _story(random: Random) -> Pattern:
     """One story, its last sentence the question."""
-    kinds = random.sample(SCENES, 2)
-    scenes = [_renamed(kind(random), str(i)) for i, kind in enumerate(kinds)]
+    scenes = [kind(random) for kind in random.sample(SCENES, 2)]
     variables = dict(PEOPLE)
-    for scene in scenes:
-        variables |= scene.variables
+    for number, scene in enumerate(scenes):  # variables of its own (V → V1); people are shared by both scenes
+        rename = partial(re.compile(rf"\b({'|'.join(scene.variables)})(?=\.)").sub, rf"\g<1>{number}")
+        variables |= {f"{name}{number}": pool for name, pool in scene.variables.items()}
+        scene.sentences = [rename(line) for line in scene.sentences]
+        scene.questions = [Question(rename(text), rename(answer), i) for text, answer, i in scene.questions]
     told = _merged(scenes, random)
     texts = [FILLERS[i] if s < 0 else scenes[s].sentences[i] for s, i in told]
     sentences = [parse_wording(text, variables) for text in texts]
