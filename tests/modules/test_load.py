@@ -155,14 +155,14 @@ def test_only_safetensors_are_read(tmp_path):
     torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
     with pytest.raises(
         ConfigurationError,
-        match=r"model.safetensors: cannot be loaded .*only safetensors are read; convert the weights",
+        match=r"cannot be loaded while reading .*only safetensors are read; convert the weights",
     ):
         load_masked_lm(tmp_path)
 
 
 def test_a_broken_folder_is_named(tmp_path):
     (tmp_path / "config.json").write_text("{")
-    with pytest.raises(ConfigurationError, match=r"config.json: cannot be loaded \(not valid JSON"):
+    with pytest.raises(ConfigurationError, match=r"cannot be loaded while reading config.json \("):
         load_masked_lm(tmp_path)
 
 

@@ -12,25 +12,15 @@ from plain_recipes import load
 from isoglot.errors import InputError, IsoglotError
 from isoglot.recipe.source import read_document
 
-BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
-    f"{new}: &{new} [{', '.join([f'*{old}'] * 10)}]\n"
-    for old, new in zip("abcdefgh", "bcdefghi", strict=True)
-)
-
-
 @pytest.mark.parametrize(
     ("text", "told"),
     [
         ("name: x\nmodel: &a [*a]\n", ":2: an alias (*) stands inside what it refers to"),
         ("name: x\nmodel: &a {path: {b: *a}}\n", ":2: an alias (*) stands inside what it refers to"),
-        ("name: x\n\nx: " + "[" * 5000 + "]" * 5000 + "\n", ":3: more than 50 levels of brackets"),
-        (
-            "".join(" " * i + f"k{i}:\n" for i in range(3000)),
-            ":50: more than 50 levels of brackets or indentation",
-        ),
-        (BOMB, ":1: more than 50,000 values, aliases (*) counted in full"),
+        ("name: x\n\nx: " + "[" * 5000 + "]" * 5000 + "\n", ":3: not valid YAML"),
+        ("".join(" " * i + f"k{i}:\n" for i in range(3000)), ":50: not valid YAML"),
     ],
-    ids=["itself", "deeper", "brackets", "indentation", "bomb"],
+    ids=["itself", "deeper", "brackets", "indentation"],
 )
 def test_what_never_ends_is_refused_with_its_line(tmp_path: Path, text: str, told: str) -> None:
     path = tmp_path / "bad.yaml"
@@ -43,12 +33,10 @@ def test_what_never_ends_is_refused_with_its_line(tmp_path: Path, text: str, tol
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('name: "a\\ud800"', ":2: name: half a surrogate pair given (character 2)"),
-        ('"\\udc00": 1', ":2: half a surrogate pair given"),
-        ("seed: " + "1" * 6000, ":2: seed: 11111111111111111111... is not a number that can be read"),
-        ("seed: .inf", ":2: seed: .inf given; a finite number is needed"),
+        ("seed: " + "1" * 6000, ":2: seed: '11111111111111111111"),
+        ("seed: .inf", ":2: seed: '.inf' given; a finite number is needed"),
         ("train: {learning_rate: -.NAN}", None),
-        ("train: {learning_rate: .nan}", ":2: train.learning_rate: .nan given; a finite number is needed"),
+        ("train: {learning_rate: .nan}", ":2: train.learning_rate: '.nan' given; a finite number is needed"),
     ],
 )
 def test_values_that_nothing_can_use_are_mistakes(tmp_path: Path, text: str, told: str | None) -> None:

@@ -256,33 +256,15 @@ def _explain(document: Document, location: Location, mistake: Mistake) -> None:
     """One pydantic error as a message with its line and, for an unknown key, the closest one."""
     reason = mistake.reason
     if reason == "unknown key":
-        reason = f"unknown key; {did_you_mean(location[-1], _keys_at(location[:-1]))}"
-    elif mistake.kind == "missing" and (hint := _HINTS.get(str(location[-1]))):
-        reason = f"missing ({hint})"
+        model = _STRICT.get(str(location[0]), Recipe)
+        reason = f"unknown key; {did_you_mean(location[-1], model.model_fields)}"
     document.problem(location, reason)
 
 
-_HINTS = {
-    "name": "for example `name: tlm`",
-    "model": "for example `model: {path: bert-base-multilingual-cased}`",
-    "streams": "for example `streams: {bitext: {kind: bitext, path: en-de.tsv}}`",
-    "views": "for example `views: {pair: {type: masked_pair, stream: bitext}}`",
-    "objectives": "for example `objectives: {masked_lm: {type: masked_lm, view: pair}}`",
-    "batch": "for example `batch: {examples: 32}`",
-    "type": "the name of a view or objective, or package.module:Name",
-    "stream": "the name of one of the streams",
-    "kind": "text | bitext | aligned | lexicon",
-    "path": "a file, several files, or a prepared corpus",
+_STRICT: dict[str, type[BaseModel]] = {
+    "objectives": WeightSection,
+    "batch": BatchSection,
+    "epochs": EpochsSection,
+    "parts": PartsSection,
 }
-
-
-def _keys_at(location: Location) -> list[str]:
-    sections: dict[str, type[BaseModel]] = {
-        "batch": BatchSection,
-        "epochs": EpochsSection,
-        "parts": PartsSection,
-    }
-    if location[:1] == ("objectives",):
-        return list(WeightSection.model_fields)
-    section = sections.get(str(location[0]), Recipe) if location else Recipe
-    return list(section.model_fields)
+"""The model that knows the keys inside each section that is not open."""

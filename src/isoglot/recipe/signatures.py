@@ -1,7 +1,6 @@
 """A callable's own signature as the schema of its section in a recipe."""
 
 import dataclasses
-import enum
 import inspect
 import json
 import re
@@ -74,8 +73,7 @@ def mismatch(hint: Any, value: Any) -> str | None:
     except (PydanticSchemaGenerationError, PydanticUserError):
         return None
     parts = (hint, *typing.get_args(hint))
-    names = [member.value for part in parts if _is_enum(part) for member in part]
-    names += [
+    names = [
         name for part in parts if typing.get_origin(part) is typing.Literal for name in typing.get_args(part)
     ]
     if names and isinstance(value, str):
@@ -102,10 +100,6 @@ def require_options(maker: Callable[..., Any], **values: Any) -> None:
 def require_fields(made: Any) -> None:
     """:func:`require_options` for all fields of a dataclass, which is made of its options."""
     require_options(type(made), **{f.name: getattr(made, f.name) for f in dataclasses.fields(made) if f.init})
-
-
-def _is_enum(hint: Any) -> bool:
-    return inspect.isclass(hint) and issubclass(hint, enum.Enum)
 
 
 def _mentions(hint: Any, wanted: type) -> bool:

@@ -1,6 +1,5 @@
 """A recipe as it is put together: found by path or name, laid over what it ``extends``, changed by ``--set``."""
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,15 @@ from isoglot.errors import ConfigurationError, InputError
 from isoglot.recipe.document import Document, Location, compose, construct
 
 _BUILT_IN = Path(__file__).parent.parent / "recipes"
-_ALTERNATIVES = (
-    ("steps", "epochs"),
-    ("batch.examples", "batch.tokens"),
-    ("streams.*.path", "streams.*.sources"),
-)
-"""Keys of which a recipe has one: a later one replaces the other that the recipe had."""
+_ALTERNATIVES = {
+    ("steps",): "epochs",
+    ("epochs",): "steps",
+    ("batch", "examples"): "tokens",
+    ("batch", "tokens"): "examples",
+    ("streams", "*", "path"): "sources",
+    ("streams", "*", "sources"): "path",
+}
+"""Keys of which a recipe has one, by section: a later one replaces the other that the recipe had."""
 
 
 def builtin_recipes() -> dict[str, Path]:
@@ -63,8 +65,7 @@ def read_document(
 def _read_file(path: Path, *, seen: tuple[Path, ...]) -> Document:
     document = Document()
     try:
-        with path.open(encoding="utf-8") as stream:
-            node = compose(stream, str(path))
+        node = compose(path.read_text(encoding="utf-8"), str(path))
     except OSError as error:
         raise InputError(
             f"cannot be read ({error.strerror}); give the path of a recipe", path=path
@@ -128,10 +129,10 @@ def _lay_over(base: Document, over: Document, *, replaced: Location = ()) -> Doc
                 merged[key] = merge(merged[key], value, here)
                 continue
             result.drop(here)
-            for other in _alternatives(here) if value is not None else ():
-                if other not in above:
-                    merged.pop(other, None)
-                    result.drop((*location, other))
+            other = _ALTERNATIVES.get((*location[:1], *("*" for _ in location[1:]), key))
+            if value is not None and other is not None and other not in above:
+                merged.pop(other, None)
+                result.drop((*location, other))
             if value is None and key in merged:
                 del merged[key]
                 continue
@@ -142,19 +143,6 @@ def _lay_over(base: Document, over: Document, *, replaced: Location = ()) -> Doc
 
     result.values = merge(base.values, over.values, ())
     return result
-
-
-def _alternatives(location: Location) -> list[str]:
-    """The keys beside this one that it replaces."""
-    found = []
-    for names in _ALTERNATIVES:
-        paths = [tuple(name.split(".")) for name in names]
-        for path in paths:
-            fits = len(path) == len(location) and all(
-                p in ("*", str(k)) for p, k in zip(path, location, strict=True)
-            )
-            found += [other[-1] for other in paths if other != path] if fits else []
-    return found
 
 
 def _overridden(document: Document, override: str) -> Document:
@@ -168,7 +156,7 @@ def _overridden(document: Document, override: str) -> Document:
     place = f"--set {override}"
     over = Document(places={location: place})
     try:
-        node = compose(io.StringIO(text), place)
+        node = compose(text, place)
     except InputError as error:
         raise ConfigurationError(
             f"{place}: the value is not YAML; quote it, for example --set '{key}=\"a: b\"'"

@@ -1,11 +1,8 @@
 """Where a checkpoint is, and what to say when it cannot be read. Nothing here needs torch or transformers."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-from safetensors import SafetensorError, safe_open
 
 from isoglot.errors import ConfigurationError, IsoglotError
 from isoglot.runs.folder import CHECKPOINT
@@ -33,7 +30,7 @@ def checkpoint_folder(checkpoint: str | Path, *, file: str = "config.json") -> P
 
 @contextmanager
 def reading(checkpoint: str | Path, file: str) -> Iterator[None]:
-    """Turn whatever a library raises while it reads a checkpoint into one line that names the broken file.
+    """Turn whatever a library raises while it reads a checkpoint into one line that names the checkpoint.
 
     Raises:
         ConfigurationError: in place of any exception of the block that is not isoglot's own.
@@ -49,14 +46,14 @@ def reading(checkpoint: str | Path, file: str) -> Iterator[None]:
                 f"{checkpoint}: {file} cannot be loaded from the hub ({reason(error)}); check the name and the "
                 "connection, or download the checkpoint elsewhere and give its folder"
             ) from error
-        from huggingface_hub.errors import StrictDataclassError  # noqa: PLC0415 - only where something went wrong
-
-        if isinstance(error, StrictDataclassError):  # the library's own check of a configuration's values
-            file = "config.json"
-        broken = next(_broken(folder), None)
-        place, why = broken or (folder / file, reason(error))
-        hint = "install it, or give another checkpoint" if isinstance(error, ImportError) else _hint(place)
-        raise ConfigurationError(f"{place}: cannot be loaded ({why}); {hint}") from error
+        hint = "restore the file, or give another checkpoint"
+        if isinstance(error, ImportError):
+            hint = "install it, or give another checkpoint"
+        elif file.endswith(".safetensors") and not any(folder.glob("*.safetensors")):
+            hint = "only safetensors are read; convert the weights with from_pretrained(...).save_pretrained(...)"
+        raise ConfigurationError(
+            f"{folder}: cannot be loaded while reading {file} ({reason(error)}); {hint}"
+        ) from error
 
 
 def reason(error: BaseException) -> str:
@@ -69,27 +66,3 @@ def reason(error: BaseException) -> str:
 def _holds(folder: Path, file: str) -> bool:
     patterns = _TOKENIZER_FILES if file == "tokenizer" else (file,)
     return folder.is_dir() and any(any(folder.glob(pattern)) for pattern in patterns)
-
-
-def _broken(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Files of a checkpoint that cannot even be opened, and why."""
-    for path in sorted(folder.glob("*.json")):
-        try:
-            json.loads(path.read_text(encoding="utf-8"))
-        except (ValueError, RecursionError) as error:
-            yield path, f"not valid JSON: {reason(error)}"
-    for path in sorted(folder.glob("*.safetensors")):
-        try:
-            with safe_open(path, framework="np"):
-                pass
-        except (OSError, SafetensorError) as error:
-            yield path, reason(error)
-
-
-def _hint(place: Path) -> str:
-    if place.suffix == ".safetensors" and not place.exists():
-        return (
-            "only safetensors are read; convert the weights: "
-            "AutoModelForMaskedLM.from_pretrained(...).save_pretrained(FOLDER)"
-        )
-    return "restore the file, or give another checkpoint"
