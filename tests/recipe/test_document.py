@@ -12,6 +12,7 @@ from plain_recipes import load
 from isoglot.errors import InputError, IsoglotError
 from isoglot.recipe.source import read_document
 
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
