@@ -43,7 +43,7 @@ def test_moses_of_different_lengths(tmp_path, short, monkeypatch):
     monkeypatch.setattr(streams.LineFile.take, "__defaults__", (2, 1 << 20))
     long_, short_ = write(tmp_path, "long", "a\n" * 7), write(tmp_path, "short", "b\n" * 4)
     first, second = (short_, long_) if short == "source" else (long_, short_)
-    with pytest.raises(InputError, match=r"short:5: no line here.*long has 7") as caught:
+    with pytest.raises(InputError, match=r"short:5: no line here.*long goes on") as caught:
         rows(first, target_path=second)
     assert caught.value.line == 5
 
@@ -79,7 +79,9 @@ def test_tsv_missing_column(tmp_path):
     with pytest.raises(InputError, match=r"a\.tsv:1: .* no header"):
         rows(path, columns={"target": "de"})
     named = write(tmp_path, "b.tsv", "english\tgerman\none\teins\n")
-    with pytest.raises(InputError, match=r"b\.tsv:1: no column 'germn'.*did you mean 'german'"):
+    with pytest.raises(
+        InputError, match=r"b\.tsv:1: no column 'germn' for the target; the columns are 'english', 'german'"
+    ):
         rows(named, header=True, columns={"source": "english", "target": "germn"})
 
 
@@ -132,9 +134,7 @@ def test_parquet(tmp_path):
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"translation": [{"en": "one", "de": "eins"}] * 3, "other": [1, 2, 3]}), path)
     assert [r["target"] for r in rows(path)] == ["eins"] * 3
-    with pytest.raises(
-        InputError, match=r"a\.parquet:1: no column 'translation.fr'; the columns are 'translation"
-    ):
+    with pytest.raises(InputError, match=r"a\.parquet:1: no column 'translation.fr' in this row"):
         rows(path, columns={"target": "translation.fr"})
     (tmp_path / "b.parquet").write_bytes(b"no")
     with pytest.raises(InputError, match=r"b\.parquet: cannot be read as Parquet"):
@@ -189,7 +189,7 @@ def test_tmx_mistakes(tmp_path):
         rows(write(tmp_path, "b.tmx", TMX.replace("</seg></tuv></tu>\n</body>", "</tuv></tu>\n</body>")))
     with pytest.raises(InputError, match=r"c\.tmx:4: not well-formed"):
         rows(write(tmp_path, "c.tmx", "\n".join(TMX.split("\n")[:3]) + "\n"))
-    with pytest.raises(InputError, match=r"d\.tmx:1: the root element is <html>"):
+    with pytest.raises(InputError, match=r"d\.tmx:1: no unit in en and de; the languages are none"):
         rows(write(tmp_path, "d.tmx", "<html/>"))
 
 
@@ -367,7 +367,7 @@ def test_formats_are_told_by_name_or_refused(tmp_path):
     assert resolve_format(Source(path="x.tsv.gz"), "bitext") == "tsv"
     assert resolve_format(Source(path="x.en.xz", target_path="x.de.xz"), "bitext") == "moses"
     assert resolve_format(Source(path="x.txt.zst"), "lexicon") == "lexicon"
-    with pytest.raises(ConfigurationError, match=r"format 'jsnl' .* did you mean 'jsonl'"):
+    with pytest.raises(ConfigurationError, match=r"format 'jsnl'; did you mean 'jsonl'"):
         resolve_format(Source(path="x", format="jsnl"), "bitext")
     with pytest.raises(ConfigurationError, match="holds treebank, not a bitext"):
         resolve_format(Source(path="x.conllu"), "bitext")
@@ -404,18 +404,18 @@ def test_paths_of_the_command_line():
 @pytest.mark.parametrize(
     ("name", "text", "options", "message"),
     [
-        ("a.tsv", "a\tb\n", {"columns": {"target": 0}}, "column 0 is read as source and as target"),
+        ("a.tsv", "a\tb\n", {"columns": {"target": 0}}, "one column is read as two fields"),
         (
             "a.csv",
             "x,y\na,b\n",
             {"header": True, "columns": {"source": "x", "target": 0}},
-            "is read as source and as",
+            "one column is read as two fields",
         ),
         (
             "a.jsonl",
             '{"x": "a"}\n',
             {"columns": {"source": "x", "target": "x"}},
-            "'x' is read as source and as target",
+            "one column is read as two fields",
         ),
         (
             "a.tsv",

@@ -35,14 +35,10 @@ def test_codes_with_variants_are_taken(tmp_path: Path, tag: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "column", "message"),
     [
-        (
-            "bitext",
-            "src",
-            r"'src' given, and a bitext corpus has source, target, flags; did you mean 'source'\?",
-        ),
-        ("bitext", "links", "a bitext corpus has source, target, flags"),
-        ("text", "source", "a text corpus has text, flags"),
-        ("treebank", "words", "no columns to choose"),
+        ("bitext", "src", r"columns: 'src' given; did you mean 'source'\?"),
+        ("bitext", "links", "columns: 'links' given; known: flags, source, target"),
+        ("text", "source", "columns: 'source' given; known: flags, text"),
+        ("treebank", "words", "columns: 'words' given; none is known"),
     ],
 )
 def test_a_column_for_a_field_that_is_not_there(

@@ -63,17 +63,9 @@ def open_bytes(path: str) -> tuple[IO[bytes], IO[bytes]]:
         handle = cast("io.BufferedReader", sys.stdin.buffer if path == "-" else Path(path).open("rb"))  # noqa: SIM115
     except OSError as error:
         raise InputError(f"cannot be opened ({error.strerror}); name a readable file", path=path) from error
-    head, named, problem = handle.peek(6)[:6], Path(path).suffix.lower(), ""
-    packing = next((suffix for suffix, (magic, *_) in _PACKED.items() if head.startswith(magic)), None)
-    if named in _PACKED and packing is None and head:
-        problem = f"is not a {named} file (its first bytes are {head.hex(' ')}); rename or repack it"
-    elif head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        problem = "is UTF-16, and UTF-8 is needed; run `iconv -f utf-16 -t utf-8`"
-    if problem:
-        if path != "-":
-            handle.close()
-        raise InputError(problem, path=path)
-    return handle if packing is None else _PACKED[packing][1](handle), handle
+    head = handle.peek(6)[:6]
+    unpack = next((unpack for magic, unpack, _ in _PACKED.values() if head.startswith(magic)), None)
+    return handle if unpack is None else unpack(handle), handle
 
 
 class LineFile:

@@ -86,14 +86,10 @@ def _jsonl_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator[C
 
 
 def _unequal(files: list[LineFile]) -> InputError:
-    """The error for files of different lengths; reads them to their ends to say how long each is."""
-    for file in files:
-        while file.take()[1]:
-            continue
+    """The error for files of different lengths."""
     shortest, longest = (choose(files, key=lambda f: f.lines) for choose in (min, max))
-    counts = ", ".join(f"{f.path} has {f.lines}" for f in files)
     return InputError(
-        f"no line here, but {longest.path} goes on ({counts} lines); find where the files part, or fetch them again",
+        f"no line here, but {longest.path} goes on; find where the files part, or fetch them again",
         path=shortest.path,
         line=shortest.lines + 1,
     )

@@ -5,11 +5,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations
 from operator import index
 from typing import Any
 
-from isoglot.checks import closest
 from isoglot.corpus.read.line_files import each
 from isoglot.corpus.read.sources import LANGUAGE_FLAGS, LANGUAGES, ROLES, Kind, Source
 from isoglot.errors import InputError
@@ -186,13 +184,10 @@ def check_languages(
 def _field(row: Mapping[str, Any], *, column: str, role: str, text: bool) -> Any:
     """One field of a row; `a.b` reaches into nested ones."""
     value: Any = row
-    above = ""
     for part in [column] if column in row else column.split("."):
         if not isinstance(value, Mapping) or part not in value:
-            names = [above + str(k) for k in (value if isinstance(value, Mapping) else row)]
-            raise InputError(_missing(column, "", names))
+            raise InputError(f"no column {column!r} in this row; {_set(role)}")
         value = value[part]
-        above += f"{part}."
     if text and not isinstance(value, str | None):
         raise InputError(f"the {role} is {json.dumps(value, default=str)[:60]}, not text; {_set(role)}")
     return "" if text and value is None else value
@@ -207,54 +202,32 @@ def plan_columns(
     (text 0; source 0, target 1, links 2) where a table has no header and so no ``names``.
     """
     plan: dict[str, int | str] = {}
-    problems = []
     for position, role in enumerate(ROLES[kind]):
         usual = [] if names is None else _usual_names(role, source)
-        known: list[int | str] = [c for c in usual if c.split(".")[0] in (names or ())]
-        if names is None:
-            known = [position]
-        if role not in source.columns and not known:
-            problems.append(
-                f"columns {', '.join(map(repr, names or ()))} given, and none is the {role} (looked for "
-                f"{', '.join(usual)}); {_set(role)}"
-            )
-        plan[role] = source.columns.get(role, known[0] if known else "")
+        known = [c for c in usual if c.split(".")[0] in (names or ())]
+        plan[role] = source.columns.get(role, position if names is None else (known or usual)[0])
     if "flags" in source.columns:
         plan["flags"] = source.columns["flags"]
-    problems += filter(None, (_column_problem(column, role, names) for role, column in plan.items()))
-    places = [names[c] if names and isinstance(c, int) and 0 <= c < len(names) else c for c in plan.values()]
-    problems += [
-        f"column {plan[role]!r} is read as {role} and as {other}; {_set(role, other)}"
-        for (role, place), (other, same) in combinations(zip(plan, places, strict=True), 2)
-        if place == same
-    ]
-    if problems:
-        raise InputError(problems[0], path=source.path, line=line)
+    problems = [_column_problem(column, role, names) for role, column in plan.items()]
+    places = {names[c] if names and isinstance(c, int) and c < len(names) else c for c in plan.values()}
+    if len(places) < len(plan):
+        problems.append(f"one column is read as two fields; {_set(*plan)}")
+    if any(problems):
+        raise InputError(next(filter(None, problems)), path=source.path, line=line)
     return plan
 
 
-def _column_problem(column: int | str, role: str, names: Sequence[str] | None) -> str | None:
-    """Why a column cannot be read."""
+def _column_problem(column: int | str, role: str, names: Sequence[str] | None) -> str:
+    """Why a column cannot be read, if it cannot."""
     if isinstance(column, int):
-        return f"column {column} given for the {role}; columns count from 0" if column < 0 else None
+        return f"column {column} given for the {role}; columns count from 0" if column < 0 else ""
     if names is None:
         return f"column {column!r} is asked for by name, but there is no header; set header: true, or give a number"
     name = column.split(".")[0]
-    if name not in names:
-        return _missing(column, role, names)
-    if names.count(name) > 1:
-        return f"{names.count(name)} columns are called {name!r}; rename all but one, or give the number of the {role}"
-    return None
-
-
-def _missing(column: str, role: str, names: Sequence[str]) -> str:
-    """What is wrong where a column is not there, with the nearest name."""
-    close = closest(column, names)
-    hint = f"; did you mean {close!r}?" if close else ""
-    needed = f" for the {role}" if role else ""
-    return (
-        f"no column {column!r}{needed}; the columns are {', '.join(map(repr, names))}{hint}; {_set('FIELD')}"
-    )
+    if (count := names.count(name)) == 1:
+        return ""
+    problem = f"{count} columns are called" if count else "no column"
+    return f"{problem} {name!r} for the {role}; the columns are {', '.join(map(repr, names))}; {_set(role)}"
 
 
 def _set(*roles: str) -> str:

@@ -7,7 +7,7 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
-from isoglot.checks import closest
+from isoglot.checks import did_you_mean
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options, option
 
@@ -154,9 +154,7 @@ def resolve_format(source: Source, kind: Kind) -> str:
             f"{', '.join(n for n, own in FORMATS.items() if kind in own.kinds)}, or target_path for a Moses pair"
         )
     if name not in FORMATS:
-        close = closest(name.lower().lstrip("."), FORMATS)
-        hint = f"; did you mean {close!r}?" if close else ""
-        raise ConfigurationError(f"{source.path}: format {name!r} is not one of {', '.join(FORMATS)}{hint}")
+        raise ConfigurationError(f"{source.path}: unknown format {name!r}; {did_you_mean(name, FORMATS)}")
     if kind not in (kinds := FORMATS[name].kinds):
         raise ConfigurationError(
             f"{source.path}: format {name!r} holds {' or '.join(kinds)}, not a {kind} corpus; set another"
@@ -230,13 +228,10 @@ def _problems(source: Source, kind: Kind) -> list[str]:
             continue
         if not Path(path).exists():
             problems.append(f"{path}: no such file; a path of a readable file is needed: check the name")
-        elif not Path(path).is_file() and not Path(path).is_dir():
+        elif not Path(path).is_file():
             problems.append(
-                f"{path}: is a pipe or a device; give its content on standard input (-) or save it first"
-            )
-        elif Path(path).is_dir():
-            problems.append(
-                f"{path or '.'}: is a folder; name a file in it, or set format: huggingface for a saved data set"
+                f"{path or '.'}: is not a regular file; name one, give the content of a pipe on standard input (-), or "
+                "set format: huggingface for a saved data set"
             )
     if "-" in source.files() and not FORMATS[source.format or ""].streamed:
         problems.append(f"-: {source.format} cannot be read from standard input; name a file")
@@ -251,7 +246,12 @@ def _problems(source: Source, kind: Kind) -> list[str]:
                 f"{source.path}: {field} {tag!r} given; a code such as en, deu, pt-BR or en-x-trans is needed "
                 f"({LANGUAGE_FLAGS[field]} en)"
             )
-    problems.extend(_column_problems(source, kind))
+    fields = () if kind == "treebank" else (*ROLES[kind], "flags")
+    problems += [
+        f"{source.path}: columns: {field!r} given; {did_you_mean(field, fields)}"
+        for field in source.columns
+        if field not in fields
+    ]
     if source.format == "moses" and source.target_path is None:
         problems.append(f"{source.path}: a Moses corpus is two files and one is given; set target_path: ...")
     if kind == "aligned" and source.format == "moses" and source.links_path is None:
@@ -276,15 +276,3 @@ def _idle(sources: Sequence[Source], kind: Kind) -> Iterator[str]:
             yield f"{given[0].path}: {field} is for {', '.join(formats)}, and this is {given[0].format}: leave it out"
     if kind != "aligned" and any(s.one_based for s in sources):
         yield f"{sources[0].path}: one_based is for word links, and a {kind} corpus has none: leave it out"
-
-
-def _column_problems(source: Source, kind: Kind) -> list[str]:
-    """Columns named for a field that this kind does not have: a slip that would else be passed over."""
-    fields = () if kind == "treebank" else (*ROLES[kind], "flags")
-    known, problems = ", ".join(fields) or "no columns to choose", []
-    for field in source.columns:
-        if field not in fields:
-            close = closest(field, fields)
-            hint = f"; did you mean {close!r}?" if close else ""
-            problems.append(f"{source.path}: columns: {field!r} given, and a {kind} corpus has {known}{hint}")
-    return problems

@@ -51,13 +51,12 @@ class _Units:
         self._language = ""
         self._text: list[str] | None = None
         self._codes = 0
-        self._root = ""
         self._parser = expat.ParserCreate()
         self._parser.buffer_text = True
+        self._parser.EntityDeclHandler = self._refuse
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
         self._parser.CharacterDataHandler = self._characters
-        self._parser.EntityDeclHandler = self._refuse
 
     def feed(self, data: bytes, *, last: bool = False) -> None:
         """Parse some bytes."""
@@ -85,10 +84,6 @@ class _Units:
             )
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
-        if not self._root:
-            self._root = name
-            if name.lower() != "tmx":
-                raise self._wrong(f"the root element is <{name}>, and <tmx> is needed; set another format")
         if name == "tu":
             self._unit, self._line = {}, self._parser.CurrentLineNumber
         elif name == "tuv":
@@ -129,9 +124,7 @@ class _Units:
         return self._unit[tag]
 
     def _refuse(self, name: str, *_: object) -> None:
-        raise self._wrong(
-            f"declares the entity {name!r}; a TMX file needs none and they are not read: remove the declaration"
-        )
+        raise self._wrong(f"declares the entity {name!r}; a TMX file needs none: remove the declaration")
 
     def _wrong(self, message: str) -> InputError:
         return InputError(message, path=self._path, line=self._parser.CurrentLineNumber)
