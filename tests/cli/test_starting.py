@@ -97,7 +97,7 @@ def test_nothing_is_written_for_what_cannot_run(encoder: Path, isoglot: Isoglot)
         (("pairs.tsv", "--model", encoder, *LANGUAGES, "--column", "text=1"), "did you mean 'target'?"),
         (
             ("pairs.tsv", "--model", encoder, *LANGUAGES, "--header", "--column", "target=b"),
-            "none is the source",
+            "no column 'source' for the source",
         ),
         (("pairs.tsv", "--model", encoder, *LANGUAGES, "-o", "mine.yaml"), "mine.yaml: is there already"),
     ):

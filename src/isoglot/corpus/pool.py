@@ -82,14 +82,10 @@ class WorkPool:
         *,
         ignore: Callable[[Item], bool] | None = None,
     ) -> Iterator[Result]:
-        """Results in the order of the items.
+        """Results in the order of the items, which are read only a little ahead.
 
-        The first error in that order is the one that is raised, whichever process meets it first.
-
-        Args:
-            function: what to do; it and its items must be picklable.
-            items: read only a little ahead of the results.
-            ignore: whether an item, in its turn, is of no interest any more; its result or error is dropped.
+        The first error in that order is the one that is raised, whichever process meets it first. ``ignore``: whether
+        an item, in its turn, is of no interest any more; its result or error is dropped.
         """
         pending: deque[tuple[Item, Future[Result]]] = deque()
         iterator = iter(items)

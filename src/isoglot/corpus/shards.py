@@ -22,10 +22,8 @@ Rows = NDArray[np.int32]
 def sampling_targets(counts: Sequence[int], exponent: float) -> list[int]:
     """Rows of each language after sampling: n_l^α / Σ_k n_k^α of the total, rounded so that they add up to it.
 
-    Lample and Conneau 2019 (XLM), section 3.1, with α = 0.7 there for translation pairs and 0.3 in XLM-R.
-
-    Returns:
-        One number a language; 0 where there is no row to repeat.
+    A language without rows has 0. Lample and Conneau 2019 (XLM), section 3.1, with α = 0.7 there for translation pairs
+    and 0.3 in XLM-R.
 
     Example:
         >>> sampling_targets([900, 100], 0.5)
@@ -73,11 +71,7 @@ class Ledger:
         return self._options.limit is not None and self._passed[self._groups[source]] >= self._options.limit
 
     def enter(self, part: Part) -> Rows | None:
-        """Count a part.
-
-        Returns:
-            The rows to take; None for all.
-        """
+        """Count a part; the rows to take of it, None for all."""
         group = self._groups[part.source]
         removed = self._removed[group]
         self._read[group] += part.read

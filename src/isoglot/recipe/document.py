@@ -28,19 +28,12 @@ _DEEPEST = 50
 
 @dataclass
 class Document:
-    """A YAML file's values, where each was written, and the mistakes found so far.
+    """A YAML file's values, where each was written, and the mistakes found so far."""
 
-    Args:
-        values: the tree, environment variables expanded and overrides applied.
-        places: ``file:line`` (or the override) of each value.
-        raw: strings as they were written, where a variable was expanded in them.
-        problems: one message a mistake, each opening with its place.
-    """
-
-    values: dict[str, Any] = field(default_factory=dict)
-    places: dict[Location, str] = field(default_factory=dict)
-    raw: dict[Location, str] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
+    values: dict[str, Any] = field(default_factory=dict)  # environment variables expanded, overrides applied
+    places: dict[Location, str] = field(default_factory=dict)  # file:line of each value, or the override
+    raw: dict[Location, str] = field(default_factory=dict)  # strings in which a variable was expanded
+    problems: list[str] = field(default_factory=list)  # each opens with its place
 
     def where(self, location: Location) -> str:
         """The place of a value, or of the closest section around it."""

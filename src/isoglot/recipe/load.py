@@ -17,11 +17,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 def problems(document: Document) -> Recipe | None:
-    """Check the fixed sections and the names that refer to each other; mistakes are added to the document.
-
-    Returns:
-        The recipe, or ``None`` where its shape is wrong.
-    """
+    """The recipe, ``None`` where its shape is wrong; mistakes in sections and names are added to the document."""
     recipe: Recipe | None = validate(document, (), Recipe, document.values)
     if recipe is not None:
         recipe.remember_raw(document.raw)

@@ -239,11 +239,7 @@ class Recipe(_Section):
 
 
 def validate(document: Document, location: Location, model: type[BaseModel], values: Any) -> Any:
-    """Read a section as a pydantic model; mistakes are added to the document, each with its line.
-
-    Returns:
-        The model, or ``None`` where its values are wrong.
-    """
+    """A section as a pydantic model, ``None`` where its values are wrong; mistakes are added to the document."""
     try:
         return model.model_validate(values)
     except ValidationError as error:

@@ -46,13 +46,9 @@ def find(path_or_name: str | Path) -> Path:
 def read_document(
     path_or_name: str | Path, overrides: Sequence[str] = (), *, variables: bool = True
 ) -> Document:
-    """Read a recipe, what it extends, and the overrides.
+    """Read a recipe, what it extends, and the overrides (``section.key=value``); mistakes are in its ``problems``.
 
-    ``overrides``: ``section.key=value`` each, the value typed as YAML types it.
     ``variables``: Whether an environment variable that is not set is a mistake.
-
-    Returns:
-        The document; its ``problems`` hold the mistakes so far.
     """
     document = _read_file(find(path_or_name), seen=())
     for override in overrides:

@@ -10,11 +10,7 @@ from isoglot.checks import missing_package
 
 
 def load_ray() -> Any:
-    """Ray, an optional dependency.
-
-    Raises:
-        ConfigurationError: It is not installed.
-    """
+    """Ray, an optional dependency."""
     try:
         import ray  # noqa: PLC0415 - an extra
     except ImportError as error:
@@ -26,8 +22,7 @@ def load_ray() -> Any:
 def connected(cpus: int | None = None) -> Iterator[Any]:
     """Ray, connected inside the block.
 
-    Args:
-        cpus: pieces of work at a time on this machine; a cluster that is there already decides by itself.
+    ``cpus``: Pieces of work at a time on this machine; a cluster that is there already decides by itself.
     """
     ray = load_ray()
     if ray.is_initialized():

@@ -11,13 +11,7 @@ class Reporter(Protocol):
         ...
 
     def progress(self, label: str, done: int, total: int) -> None:
-        """How far a long step is.
-
-        Args:
-            label: names the step; the same for all its calls.
-            done: in any unit, ``total`` at the end.
-            total: 0 where it is unknown.
-        """
+        """How far a step of this name is: ``done`` in any unit, ``total`` 0 where it is unknown."""
         ...
 
 

@@ -79,9 +79,7 @@ def test_tsv_missing_column(tmp_path):
     with pytest.raises(InputError, match=r"a\.tsv:1: .* no header"):
         rows(path, columns={"target": "de"})
     named = write(tmp_path, "b.tsv", "english\tgerman\none\teins\n")
-    with pytest.raises(
-        InputError, match=r"b\.tsv:1: no column 'germn' for the target; the columns are 'english', 'german'"
-    ):
+    with pytest.raises(InputError, match=r"b\.tsv:1: no column 'germn' for the target"):
         rows(named, header=True, columns={"source": "english", "target": "germn"})
 
 

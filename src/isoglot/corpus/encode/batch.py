@@ -69,13 +69,7 @@ class BatchEncoder:
         self.specials = specials
 
     def encode(self, columns: Mapping[str, Any], *, first_row: int) -> tuple[dict[str, Any], dict[str, int]]:
-        """Stream columns of corpus columns, and what was counted.
-
-        Returns:
-            Arrow arrays in the stream's columns; counts: ``examples``, ``kept``, ``empty``, ``overlong``,
-            ``truncated``, ``pieces``, ``words_not_located`` and, for links, ``links``, ``links_filtered``,
-            ``links_without_pieces``, ``links_cut``, ``piece_links``.
-        """
+        """Stream columns of corpus columns as Arrow arrays, and what was counted."""
         text = self.kind == "text"
         names = ("text",) if text else ("source", "target")
         sides = [self._side(columns, name, "words" if text else f"{name}_words") for name in names]

@@ -21,13 +21,7 @@ class WordPieces(NamedTuple):
 
 
 def index_words(word_ids: NDArray[np.integer], lengths: _Int, word_counts: _Int) -> WordPieces:
-    """Index the pieces of a batch of sentences by word.
-
-    Args:
-        word_ids: word of each piece, all sentences after one another; −1 for none. **Shape**: (pieces,).
-        lengths: pieces of each sentence. **Shape**: (sentences,).
-        word_counts: words of each sentence. **Shape**: (sentences,).
-    """
+    """Index the pieces of a batch of sentences by word (−1: none), all sentences after one another."""
     rows = np.concatenate([[0], np.cumsum(word_counts)]).astype(np.int64)
     first = np.cumsum(lengths) - lengths
     local = np.arange(len(word_ids), dtype=np.int64) - np.repeat(first, lengths)
@@ -53,15 +47,8 @@ def project_links(
 
     A word without pieces has no links.
 
-    Args:
-        links: word links ``[source word, target word]``, 0-based within the sentence. **Shape**: (links, 2).
-        link_rows: the sentence of each link. **Shape**: (links,).
-        source: the pieces of the source words.
-        target: the pieces of the target words.
-        subword: one of the above.
-
-    Returns:
-        Piece links (0-based within each side) and the sentence of each, sorted and without repeats.
+    ``links``, (n, 2), are numbered from 0 within the sentence, as are the piece links, which come with the sentence of
+    each, sorted and without repeats.
 
     Source: Yang et al. 2021, eq. 5, whose *A* links positions; how words become positions is not given there.
     """

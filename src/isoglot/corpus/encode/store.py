@@ -69,13 +69,7 @@ def flat_array(column: pa.ChunkedArray) -> Any:
 
 
 def list_array(values: NDArray[Any], lengths: NDArray[Any], *, width: int | None = None) -> Any:
-    """An Arrow list array from flat values.
-
-    Args:
-        values: all rows' values after one another; (n, width) for rows of vectors.
-        lengths: how many values each row has.
-        width: makes each value itself a list of this many numbers.
-    """
+    """An Arrow list array of rows of these lengths from flat values; with ``width`` each value is a list itself."""
     offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
     flat = pa.array(np.ascontiguousarray(values, dtype=np.int32).reshape(-1))
     if width is not None:

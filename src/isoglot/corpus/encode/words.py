@@ -51,9 +51,7 @@ def word_spans(text: str, *, mode: WordMode = "unicode") -> list[tuple[int, int]
     run of one punctuation mark is a word, and so is a symbol or emoji with all its modifiers. Spaces, control
     characters and free-standing zero-width characters belong to no word.
 
-    Args:
-        text: any string.
-        mode: ``unicode``, or ``whitespace`` to cut at white space (and zero-width spaces) alone.
+    Mode ``whitespace`` cuts at white space and zero-width spaces alone.
 
     Example:
         >>> [text[a:b] for text in ["Don't, 3.5 漢字"] for a, b in word_spans(text)]
@@ -74,10 +72,7 @@ def locate_words(text: str, words: Sequence[str]) -> list[tuple[int, int]] | Non
     """Where given words stand in their text, read from left to right.
 
     Only characters without meaning (white space, control and zero-width characters) may stand between two words. An
-    empty word gets an empty span.
-
-    Returns:
-        One span a word, or ``None`` if the words do not spell the text.
+    empty word gets an empty span. ``None`` if the words do not spell the text.
     """
     spans: list[tuple[int, int]] = []
     position = 0
@@ -106,18 +101,9 @@ def word_of_piece(
     r"""The first word that shares a character with each piece; −1 where there is none.
 
     A piece that covers the space before its word gets that word, one that covers several words the first of them. For
-    many sentences in one call, shift each sentence's offsets past those before.
-
-    Args:
-        starts: first character of each piece, ascending or not.
-        ends: one past its last character; a piece with no characters (``starts == ends``) has no word.
-        word_starts: first character of each word, ascending.
-        word_ends: one past its last character; words do not overlap, empty words are allowed.
-
-    **Shape**: pieces :math:`(n,)`, words :math:`(m,)`, result :math:`(n,)`.
+    many sentences in one call, shift each sentence's offsets past those before. Words are ascending and do not
+    overlap; an empty piece has no word.
     """
-    if len(word_starts) == 0:
-        return np.full(len(starts), -1, dtype=np.int32)
     kept = np.flatnonzero(word_ends > word_starts)
     if len(kept) == 0:
         return np.full(len(starts), -1, dtype=np.int32)

@@ -33,11 +33,7 @@ class HashSet:
         return sum(len(r) for r in self._runs)
 
     def add(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Remember hashes.
-
-        Returns:
-            For each, whether it was not there before, neither in the set nor earlier in this batch.
-        """
+        """Remember hashes; for each, whether it was not there before, neither in the set nor earlier in this batch."""
         unique, first = np.unique(hashes, return_index=True)
         new = np.ones(len(unique), dtype=bool)
         for run in self._runs:

@@ -15,11 +15,8 @@ _MOST_NAMED = 6
 def find_sides(specs: Sequence[str], languages: tuple[str, str], split: str) -> tuple[Path, Path]:
     """The files of two languages.
 
-    Args:
-        specs: both files, folders that have them, or one template with ``{language}``, ``{language3}``, ``{code}``
-            (``deu_Latn``) and ``{split}``.
-        languages: ISO codes.
-        split: train, dev or test.
+    ``specs``: Both files, folders that have them, or one template with ``{language}``, ``{language3}``, ``{code}``
+    (``deu_Latn``) and ``{split}``.
     """
     own, other = languages
     return _named(specs, own, other, split), _named(specs, other, own, split)

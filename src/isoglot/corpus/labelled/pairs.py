@@ -55,12 +55,7 @@ def read_pairs(
     languages (a ``language`` column) only rows of the one asked for are kept. Rows without consensus (label ``-``)
     and PAWS-X's untranslated ones (a sentence ``NS``) are left out.
 
-    Args:
-        path: the file, possibly packed.
-        language: Language of both sentences.
-        labels: every spelling of a label, and its name.
-        allowed: names that the model knows; by default all.
-        untranslated: the sentence whose rows are left out; ``None``: none is.
+    ``labels`` has every spelling of a label and its name, ``allowed`` the names that the model knows.
     """
     columns: dict[str, list[str]] = {name: [] for name in PAIR_WITH_ID}
     others: set[str] = set()

@@ -34,7 +34,7 @@ def read_tags(
     name: str | None = None,
     surface: bool = False,
 ) -> Dataset:
-    """Read tagged sentences.
+    """Read tagged sentences. In column files IOB1 is turned into IOB2 (an ``I-`` that opens an entity becomes ``B-``).
 
     Args:
         path: the file, possibly packed.
@@ -42,10 +42,7 @@ def read_tags(
         labels: tags that may occur; by default those of an IOB2 scheme (``O``, ``B-…``, ``I-…``) or, in CoNLL-U,
             :data:`UPOS`.
         name: one of :data:`TAG_FORMATS`; told from the first lines by default.
-        surface: of CoNLL-U, the words as they are written, see :mod:`isoglot.corpus.labelled.tags`.
-
-    Returns:
-        TAGGED rows. In column files IOB1 is turned into IOB2 (an ``I-`` that opens an entity becomes ``B-``).
+        surface: of CoNLL-U, the words as they are written.
     """
     lines = list(numbered_lines(path))
     name = name or tell_format([t for _, t in lines[: 5 * _GUESSED_LINES]])
@@ -198,9 +195,8 @@ Line = tuple[int, str]
 def surface_rows(block: Sequence[Line], *, language: str) -> list[tuple[int, tuple[str, str]]]:
     """Number of the line, and word and tag, of each written word of a sentence.
 
-    Returns:
-        The words, without spaces and zero-width non-joiners; none of a sentence whose words are blanks (``_``) but for
-        one at most, as in treebanks without their texts.
+    Words are without spaces and zero-width non-joiners. A sentence whose words are blanks (``_``) but for one at most,
+    as in treebanks without their texts, has none.
     """
     rows = [(number, text.split("\t")) for number, text in block if not text.startswith("#")]
     nodes = {int(columns[0]): (number, columns) for number, columns in rows if _NODE.fullmatch(columns[0])}

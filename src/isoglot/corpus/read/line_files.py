@@ -53,11 +53,7 @@ Meter = list[int]
 
 
 def open_bytes(path: str) -> tuple[IO[bytes], IO[bytes]]:
-    """Open a file for reading, unpacked if its first bytes say that it is packed.
-
-    Returns:
-        The stream to read, and the handle on disk to close after it.
-    """
+    """A file to read, unpacked if its first bytes say that it is packed, and the handle on disk to close after it."""
     try:
         # closed by whoever reads it
         handle = cast("io.BufferedReader", sys.stdin.buffer if path == "-" else Path(path).open("rb"))  # noqa: SIM115
@@ -91,14 +87,9 @@ class LineFile:
             self._handle.close()
 
     def take(self, most: int = CHUNK_LINES, size: int | None = CHUNK_BYTES) -> tuple[bytes, int]:
-        """The next whole lines.
+        """The next whole lines, at most so many, and their number; ``(b"", 0)`` at the end.
 
-        Args:
-            most: at most so many lines.
-            size: stop after about so many bytes; None for exactly ``most`` lines unless the file ends.
-
-        Returns:
-            The bytes, and the number of lines in them; ``(b"", 0)`` at the end.
+        ``size``: Stop after about so many bytes; None for exactly ``most`` lines unless the file ends.
         """
         blocks = [self._carry]
         total, ends = len(self._carry), self._carry.count(b"\n")
