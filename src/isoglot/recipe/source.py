@@ -11,7 +11,7 @@ from isoglot.errors import ConfigurationError, InputError
 from isoglot.recipe.document import Document, Location, compose, construct
 
 _BUILT_IN = Path(__file__).parent.parent / "recipes"
-_ALTERNATIVES = {
+_ALTERNATIVES: dict[Location, str] = {
     ("steps",): "epochs",
     ("epochs",): "steps",
     ("batch", "examples"): "tokens",
