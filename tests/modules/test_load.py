@@ -28,11 +28,9 @@ def tokenizer():
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_from_scratch_takes_vocabulary_and_special_ids_from_the_tokenizer(architecture, tokenizer):
-    model = load_masked_lm(
-        {"architecture": architecture, **SIZES, "pad_vocabulary_to": 8}, tokenizer=tokenizer
-    )
-    assert input_embeddings(model).num_embeddings == 40
-    assert model.config.vocab_size == 40
+    model = load_masked_lm({"architecture": architecture, **SIZES}, tokenizer=tokenizer)
+    assert input_embeddings(model).num_embeddings == 37
+    assert model.config.vocab_size == 37
     assert model.config.pad_token_id == 1
     assert getattr(model.config, "cls_token_id", 2) == 2
     assert num_layers(model) == 2
@@ -84,9 +82,9 @@ def test_the_original_deberta_head_is_recognised(tmp_path):
     [
         ({}, "exactly one of 'path' and 'architecture'"),
         ({"path": "x", "architecture": "bert"}, "exactly one of"),
-        ({"architecture": "brt"}, "'brt' given, did you mean 'bert'"),
-        ({**SPEC, "hiden_size": 3}, "model.hiden_size: bert has no such setting, did you mean 'hidden_size'"),
-        ({**SPEC, "attention": "sdp"}, "model.attention: 'sdp' given, did you mean 'sdpa'"),
+        ({"architecture": "brt"}, "'brt' given; did you mean 'bert'"),
+        ({**SPEC, "hiden_size": 3}, "model.hiden_size: bert has no such setting; did you mean 'hidden_size'"),
+        ({**SPEC, "attention": "sdp"}, "with attention 'sdp' cannot be built"),
         ({"architecture": "bert", **SIZES}, "no tokenizer and no vocab_size"),
         (
             {**SPEC, "num_attention_heads": 3},

@@ -11,7 +11,7 @@ from pointer_world import Given, make_batch, shell
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.extraction import itermax_links
-from isoglot.modules.self_labelling import SelfLabelling, corpus_grid, self_label
+from isoglot.modules.self_labelling import corpus_grid, self_label
 from isoglot.objectives.denoising_word_alignment import DenoisingWordAlignment, pointer_loss
 from isoglot.testing import tiny_model
 
@@ -142,7 +142,7 @@ def test_self_labels_equal_loops_with_gradients(filtering):
     objective = DenoisingWordAlignment(shell(), filtering=filtering)
     output = objective(Given(hidden, clean), batch)
     pair = batch["pair"]
-    sets = link_sets(self_label(clean, pair["side_ids"], SelfLabelling(filtering=filtering)))
+    sets = link_sets(self_label(clean, pair["side_ids"], filtering=filtering))
     total, correct, count = naive_loss(objective, hidden, pair["side_ids"], pair["labels"], sets)
     assert int(output.count) == count > 8
     torch.testing.assert_close(output.total, total)

@@ -226,8 +226,8 @@ def test_similarities_equal_the_loops(similarity: str, asked: int) -> None:
     block = next(iter(similarity_blocks(x, y, similarity=similarity, neighbours=k, others=more)))[1]
     table = torch.tensor([[expected(i, j) for j in range(6)] for i in range(6)])
     torch.testing.assert_close(block, table, atol=1e-5, rtol=1e-5)
-    block = next(iter(similarity_blocks(x, y, similarity=similarity, neighbours=k)))[1]
-    ranks, best = gold_ranks(x, y, similarity=similarity, neighbours=k)
+    block = next(iter(similarity_blocks(x, y, similarity=similarity)))[1]
+    ranks, best = gold_ranks(x, y, similarity=similarity)
     assert best.tolist() == block.argmax(1).tolist()
     assert ranks.tolist() == [1 + int((block[i] > block[i, i]).sum()) for i in range(6)]
 

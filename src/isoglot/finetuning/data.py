@@ -38,11 +38,9 @@ class Grouped(torch.utils.data.Dataset[list[dict[str, Any]]]):
 class LengthOrder(torch.utils.data.Sampler[int]):
     """A random order in which the items of a batch are of like length, so that little is padded.
 
-    The items are shuffled, put in pools of ``bucket`` batches, sorted by length in each pool and cut into batches,
-    which are shuffled. It follows from the seed and the epoch alone, so a resumed run goes on in the same order.
-
-    Args:
-        bucket: batches in a pool; 1 gives plain random batches.
+    The items are shuffled, put in pools of ``bucket`` batches (1: plain random ones), sorted by length in each pool and
+    cut into batches, which are shuffled. It follows from the seed and the epoch alone, so a resumed run has the same
+    order.
     """
 
     def __init__(self, lengths: NDArray[np.int64], batch: int, *, bucket: int, seed: int) -> None:
@@ -68,10 +66,7 @@ class LengthOrder(torch.utils.data.Sampler[int]):
 
 
 def grouped(rows: EncodedRows, dataset: Dataset) -> Grouped:
-    """Put the rows of both copies of an original in one item, window by window.
-
-    The k-th rows of the copies go together; where one copy has more windows, its further ones stand alone.
-    """
+    """Put the rows of both copies of an original in one item, window by window; further ones of a copy stand alone."""
     original = list(dataset[ORIGINAL])
     copies: dict[int, dict[int, list[int]]] = {}
     for row, example in enumerate(rows.examples):
@@ -136,10 +131,7 @@ def dev_sets(
 
 
 def hold_out(dataset: Dataset, share: float, *, group: str | None, seed: int) -> tuple[Dataset, Dataset]:
-    """Divide a data set at random into one to train on and one held out.
-
-    A share of the groups is held out, at least one; rows with equal values of the column ``group`` stay on one side.
-    """
+    """Divide a data set at random; rows with equal values of the column ``group`` stay on one side."""
     values = list(range(len(dataset))) if group is None else list(dataset[group])
     names = list(dict.fromkeys(values))
     if len(names) < 2:

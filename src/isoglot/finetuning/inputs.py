@@ -26,10 +26,7 @@ def describe_task(task: Any) -> dict[str, Any]:
 
 
 def changed_options(task: Any, usual: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a task whose values are not the usual ones; of a file its name alone.
-
-    ``usual`` takes the place of the defaults, such as what a checkpoint was trained with.
-    """
+    """The options of a task whose values are not the ``usual`` ones or else defaults; of a file its name alone."""
     defaults = {**_defaults(task), **usual}
     found = {
         name: value
@@ -52,8 +49,7 @@ def _defaults(task: Any) -> dict[str, Any]:
 def identify(task: Task, language: str, split: str) -> list[tuple[str, float, float]]:
     """The content of each place of a language and split, and the part of it that is taken.
 
-    Where a file is does not count, what is in it does: a moved file is the same, an edited one another. Data sets of
-    the hub go by their names, and splits of one data set are apart.
+    A moved file is the same, an edited one another. Data sets of the hub go by their names; splits of one are apart.
     """
     return [
         (f"{_content(place)} {split}" if place.divided else _content(place), place.start, place.stop)

@@ -64,12 +64,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class TrainingData:
-    """What a run learns from and is chosen by.
-
-    Args:
-        dataset: to train on; with a column :data:`ORIGINAL`, copies of an original share a batch.
-        dev: languages and data to choose the checkpoint by (their mean counts); empty for the last checkpoint.
-    """
+    """What a run learns from, where copies of an :data:`ORIGINAL` share a batch, and what it is chosen by."""
 
     dataset: Dataset
     dev: Sequence[tuple[str, Dataset]] = ()
@@ -86,10 +81,7 @@ def train_head(
     folder: Path,
     progress: Reporter,
 ) -> Outcome:
-    """Train a model with a head and write its best checkpoint.
-
-    An unfinished run in the folder is gone on with, from its last checkpoint.
-    """
+    """Train a model with a head and write its best checkpoint; go on with an unfinished run in the folder."""
     dataset, dev = data.dataset, data.dev
     fit_length(task, model, progress)
     rows = task.encode(dataset, tokenizer, model, training=True)

@@ -32,7 +32,7 @@ _TESTED = "tested.json"
 
 @dataclass(frozen=True)
 class TransferOptions:
-    """How models are fine-tuned and tested."""
+    """How models are fine-tuned and tested; weights are deleted after their tests unless kept."""
 
     train: FinetuneOptions | None = None
     split: str = "dev"

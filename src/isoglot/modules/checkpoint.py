@@ -19,7 +19,6 @@ from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.finite import non_finite
 from isoglot.runs.checkpoint import checkpoint_folder, reading
 
-_WHERE = ("revision", "local_files_only")
 _NO_WEIGHTS = ("position_ids", "token_type_ids", "inv_freq")
 """Last names of tensors that old checkpoints hold and that are made anew from the configuration."""
 
@@ -27,7 +26,7 @@ _NO_WEIGHTS = ("position_ids", "token_type_ids", "inv_freq")
 def load_config(checkpoint: str | Path, **settings: Any) -> PreTrainedConfig:
     """A checkpoint's configuration.
 
-    ``**settings``: ``revision`` and ``local_files_only`` of a hub name; any other replaces a value of the file.
+    ``**settings``: ``revision`` of a hub name; any other replaces a value of the file.
     """
     place = checkpoint_folder(checkpoint)
     with reading(place, "config.json"), quiet():
@@ -44,24 +43,21 @@ def load_checkpoint(
     keep_left_out: bool = False,
     without_head: str = "has no head; give a checkpoint saved with one",
     dtype: torch.dtype = torch.float32,
+    revision: str = "main",
     **options: Any,
 ) -> PreTrainedModel:
-    """A model whose every weight comes from the checkpoint's files.
+    """A model in evaluation mode on the CPU whose every weight comes from the checkpoint's files.
 
-    ``new_head``: start a new head, and a new pooler, where the checkpoint has none that fits. ``AutoModel`` has no
-    head, so that only a pooler may be new.
+    ``new_head``: start a new head, and a new pooler, where the checkpoint has none that fits (``AutoModel`` has no
+    head, so that only a pooler may be new).
     ``keep_left_out``: keep the tensors that this class of model has no place for, see :func:`left_out`.
-    ``**options``: ``revision`` and ``local_files_only`` of a hub name, ``attn_implementation``.
-
-    Returns:
-        The model in evaluation mode on the CPU.
 
     Raises:
         ConfigurationError: files that cannot be read; weights that are missing, that the configuration has no place
             for, that have another shape than it says, or that are not finite.
     """
-    place, where = checkpoint_folder(checkpoint), {k: v for k, v in options.items() if k in _WHERE}
-    config = load_config(place, **where) if config is None else config
+    place = checkpoint_folder(checkpoint)
+    config = load_config(place, revision=revision) if config is None else config
     with reading(place, SAFE_WEIGHTS_NAME), quiet():
         model, found = auto.from_pretrained(
             str(place),
@@ -71,6 +67,7 @@ def load_checkpoint(
             trust_remote_code=False,
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # they are reported below, by name
+            revision=revision,
             **options,
         )
     _require_complete(model, found, place, without_head=None if new_head else without_head)
@@ -78,7 +75,7 @@ def load_checkpoint(
     if new_head:
         model.new_weights = {*found["missing_keys"], *(name for name, *_ in found["mismatched_keys"])}
     if keep_left_out:
-        model.left_out = _read_left_out(model, found["unexpected_keys"], place, where)
+        model.left_out = _read_left_out(model, found["unexpected_keys"], place, revision)
     return model  # type: ignore[no-any-return]
 
 
@@ -103,34 +100,30 @@ def require_room_for(
         )
 
 
-def weight_files(checkpoint: str | Path, **where: Any) -> list[Path]:
+def weight_files(checkpoint: str | Path, revision: str = "main") -> list[Path]:
     """The safetensors files of a checkpoint; none where the library converts other formats."""
     place = str(checkpoint_folder(checkpoint))
     with reading(place, SAFE_WEIGHTS_NAME), quiet():
         found = [
-            cached_file(place, name, _raise_exceptions_for_missing_entries=False, **where)
+            cached_file(place, name, _raise_exceptions_for_missing_entries=False, revision=revision)
             for name in (SAFE_WEIGHTS_NAME, SAFE_WEIGHTS_INDEX_NAME)
         ]
         if found[0] is None and found[1] is not None:
-            return [Path(file) for file in get_checkpoint_shard_files(place, found[1], **where)[0]]
+            return [Path(file) for file in get_checkpoint_shard_files(place, found[1], revision=revision)[0]]
     return [] if found[0] is None else [Path(found[0])]
 
 
-def weight_names(checkpoint: str | Path, **where: Any) -> set[str]:
+def weight_names(checkpoint: str | Path, revision: str = "main") -> set[str]:
     """The names of the tensors in a checkpoint's safetensors files."""
     found: set[str] = set()
-    for path in weight_files(checkpoint, **where):
+    for path in weight_files(checkpoint, revision):
         with reading(path.parent, path.name), safe_open(path, framework="pt") as tensors:
             found.update(tensors.keys())
     return found
 
 
 def left_out(model: PreTrainedModel) -> dict[str, Tensor]:
-    """The tensors of a checkpoint that the model loaded from it has no place for: a pooler, another head.
-
-    They are not trained and stand under the names that a model with its head has for them
-    (``bert.pooler.dense.weight``, also where the file was saved from the bare encoder).
-    """
+    """The tensors of a checkpoint that the model has no place for: a pooler, another head."""
     found: dict[str, Tensor] = vars(model).get("left_out", {})
     return found
 
@@ -162,11 +155,11 @@ def few(names: Sequence[str]) -> str:
 
 
 def _read_left_out(
-    model: PreTrainedModel, names: Iterable[str], place: str | Path, where: Mapping[str, Any]
+    model: PreTrainedModel, names: Iterable[str], place: str | Path, revision: str
 ) -> dict[str, Tensor]:
     prefix, wanted = f"{model.base_model_prefix}.", {name for name in names if not name.endswith(_NO_WEIGHTS)}
     found: dict[str, Tensor] = {}
-    for path in weight_files(place, **where) if wanted else ():
+    for path in weight_files(place, revision) if wanted else ():
         with reading(place, path.name), safe_open(path, framework="pt") as tensors:
             for name in wanted & set(tensors.keys()):
                 bare = _part(model, name) == "pooler" and not name.startswith(prefix)

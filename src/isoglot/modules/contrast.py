@@ -12,11 +12,7 @@ class ProjectionHead(nn.Module):
     """Map from a sentence state to the space of the contrast.
 
     ``mlp``: z = W₂ ReLU(W₁ h) with W₁ (hidden, hidden) and W₂ (size, hidden) (PPA, Eq. 2); ``linear``: one
-    matrix (InfoXLM).
-
-    Args:
-        bias: whether the maps have biases, which start at 0. The papers write none.
-        generator: where they are drawn from; the global generator by default.
+    matrix (InfoXLM). A ``bias`` starts at 0; the papers write none.
     """
 
     def __init__(
@@ -47,10 +43,7 @@ class ProjectionHead(nn.Module):
 
 
 def pool(states: Tensor, attention_mask: Tensor, kind: Literal["cls", "mean"]) -> Tensor:
-    """One vector a sentence: the first token's state, or the mean over all real tokens.
-
-    **Shape**: (batch, length, hidden), (batch, length) -> (batch, hidden).
-    """
+    """The first token's state, or the mean over all real tokens: (batch, length, hidden) -> (batch, hidden)."""
     if kind == "cls":
         return states[:, 0]
     weights = attention_mask.to(states.dtype)[:, :, None]
@@ -71,19 +64,15 @@ def key_queue_loss(
     .. math:: -\log \frac{\exp(q \cdot k^+ / \tau)}{[\exp(q \cdot k^+ / \tau)] + \sum_{i=1}^{K} \exp(q \cdot
     k_i / \tau)}
 
-    The bracketed term is there with ``positive_in_denominator`` (MoCo's code); PPA's Eq. 3 sums over the
-    queue alone, which can make the loss negative.
-
-    ``keys``: the positives, without gradient; they need not be in the queue.
     ``negatives``: the queue as it is before this batch's keys enter.
-    ``positive_in_denominator``: see above. Without it a query with no negative at all has loss 0.
+    ``positive_in_denominator``: the bracketed term (MoCo's code); PPA's Eq. 3 sums over the queue alone, which can make
+    the loss negative, and 0 for a query with no negative at all.
     ``excluded``: negatives that do not count for a query (translations of the same sentence, empty slots).
 
     Returns:
         Loss of each query, and whether its positive scores at least as high as every negative.
 
-    **Shape**: queries and keys (batch, size), negatives (K, size), excluded (batch, K) or (K,); results
-    (batch,).
+    **Shape**: queries and keys (batch, size), negatives (K, size), excluded (batch, K) or (K,); results (batch,).
     """
     with torch.autocast(queries.device.type, enabled=False):
         queries, keys = queries.float(), keys.float()
@@ -110,9 +99,7 @@ def in_batch_loss(
 
     .. math:: \tfrac12 [\mathrm{CE}(q_i K^\top / \tau, i) + \mathrm{CE}(k_i Q^\top / \tau, i)]
 
-    ``keys``: Keys of all ranks; the i-th is the translation of the i-th query.
-
-    **Shape**: queries and keys (all pairs, size); results (count,).
+    **Shape**: queries and keys of all ranks (all pairs, size), own ones from ``start``; results (count,).
     """
     with torch.autocast(queries.device.type, enabled=False):
         queries, keys = queries.float(), keys.float()
@@ -128,17 +115,12 @@ def in_batch_loss(
 def mixed_inputs(
     inputs: dict[str, Tensor], swap: Tensor, *, padding_id: int, longest: int | None
 ) -> dict[str, Tensor]:
-    """Concatenate sentences 2i and 2i + 1 of a batch (InfoXLM's mixup contrast).
+    """Concatenate sentences 2i and 2i + 1 of a batch (InfoXLM's mixup contrast) to ⌈batch / 2⌉ instances.
 
-    The second of two loses its first token ([CLS]); an odd last sentence is joined with the first of the
-    batch.
+    The second of two loses its first token ([CLS]); an odd last sentence is joined with the first of the batch. Inputs
+    are padded on the right, and cut at ``longest``; position ids are left to the encoder.
 
-    ``inputs``: encoder inputs, padded on the right. Position ids are left to the encoder.
     ``swap``: bool (instances,): the odd sentence stands first.
-    ``longest``: the encoder's longest input; what goes beyond is cut.
-
-    Returns:
-        Inputs of ⌈batch / 2⌉ instances.
     """
     mask = inputs["attention_mask"].bool()
     batch, length = mask.shape
@@ -166,10 +148,7 @@ def mixed_inputs(
 def gather_rows(rows: Tensor) -> Tensor:
     """All ranks' rows in rank order, without gradient; the argument itself outside a process group.
 
-    Ranks may have different numbers of rows (the last batch of an epoch): sizes are gathered first and the
-    rows padded to the longest on the way.
-
-    **Shape**: (own rows, ...) -> (all rows, ...), with the same trailing axes on every rank.
+    Ranks may have different numbers of rows (the last batch of an epoch).
     """
     if not _several_ranks():
         return rows.detach()
@@ -177,12 +156,9 @@ def gather_rows(rows: Tensor) -> Tensor:
 
 
 def gather_rows_with_gradient(rows: Tensor) -> tuple[Tensor, int]:
-    """All ranks' rows, through which gradients reach the rank that each row came from.
+    """All ranks' rows and the index of this rank's first, with gradients that reach the rank each row came from.
 
-    Where each rank's loss is a sum over its own items, the gradient of the sum over ranks results: each rank
-    adds what its own loss says about every row.
-
-    **Shape**: (own rows, ...) -> (all rows, ...).
+    Where each rank's loss is a sum over its own items, the gradient of the sum over ranks results.
     """
     if not _several_ranks():
         return rows, 0

@@ -31,9 +31,7 @@ def document_mask(document_ids: Tensor, attention_mask: Tensor | None = None) ->
 
     The diagonal stays allowed, because a query with nothing to read would turn into NaN.
 
-    ``document_ids``: number of each position's document, 1-based; 0 is padding.
-
-    **Shape**: inputs (batch, length); result (batch, 1, length, length), bool.
+    **Shape**: document ids (1-based; 0 is padding) (batch, length); result (batch, 1, length, length), bool.
     """
     keys = document_ids > 0
     if attention_mask is not None:
@@ -44,10 +42,7 @@ def document_mask(document_ids: Tensor, attention_mask: Tensor | None = None) ->
 
 
 def restarted_positions(document_ids: Tensor) -> Tensor:
-    """Position ids that restart at 0 with each document (a run of equal ids).
-
-    **Shape**: (batch, length) → (batch, length), int64.
-    """
+    """Position ids that restart at 0 with each document, a run of equal ids: (batch, length) → (batch, length)."""
     length = document_ids.shape[1]
     index = torch.arange(length, device=document_ids.device).expand_as(document_ids)
     starts = torch.ones_like(document_ids, dtype=torch.bool)
@@ -56,11 +51,9 @@ def restarted_positions(document_ids: Tensor) -> Tensor:
 
 
 def require_packable(model: PreTrainedModel) -> None:
-    """Check that packed rows can be right for this encoder.
+    """Refuse an encoder for which packed rows would be wrong.
 
-    Raises:
-        ConfigurationError: an unknown family, an attention kernel that takes no dense mask, or DeBERTa's
-            convolution layer, which reads across documents whatever the mask.
+    DeBERTa's convolution layer reads across documents whatever the mask.
     """
     config = model.config
     if config.model_type not in PACKABLE:

@@ -65,8 +65,7 @@ def max_length(model: PreTrainedModel) -> int | None:
 def layer_modules(model: PreTrainedModel) -> Sequence[nn.Module] | None:
     """The encoder's transformer layers in order; ``None`` where they cannot be told (ALBERT shares its own).
 
-    Found as the one outermost ``ModuleList`` with as many members as the encoder has layers, all of one
-    class.
+    They are the one outermost ``ModuleList`` of as many members as the encoder has layers, all of one class.
     """
     found: list[tuple[str, nn.ModuleList]] = []
     for name, module in model.base_model.named_modules():
@@ -94,10 +93,9 @@ def encode(
 ) -> dict[int, Tensor]:
     """Hidden states of the layers asked for, from one forward up to the highest of them, with its gradient graph.
 
-    ``inputs``: ``input_ids``, ``attention_mask`` and, where there are any, ``token_type_ids``,
-    ``position_ids`` (0-based), ``language_ids``, ``document_ids`` (1-based, 0 padding: several
-    sequences in a row, attention confined to each). What the family does not take (segment ids in
-    DistilBERT) is left out. No rows give no rows, connected to the parameters all the same.
+    ``inputs``: ``input_ids``, ``attention_mask`` and, where there are any, ``token_type_ids``, ``position_ids``
+    (0-based), ``language_ids``, ``document_ids`` (1-based, 0 padding: several sequences in a row, attention confined to
+    each). What the family does not take is left out. No rows give no rows, connected to the parameters all the same.
 
     **Shape**: inputs (batch, length); results (batch, length, hidden).
 
@@ -133,10 +131,7 @@ def encode(
 
 
 def add_language_embeddings(embedded: Tensor, language_ids: Tensor, table: nn.Embedding) -> Tensor:
-    """Input embeddings plus the vector of each position's language: E[x] + L[language(x)] (Conneau and Lample 2019).
-
-    **Shape**: embedded (batch, length, size); language_ids (batch, length); result as embedded.
-    """
+    """Input embeddings plus the vector of each position's language: E[x] + L[language(x)] (Conneau and Lample 2019)."""
     vectors: Tensor = table(language_ids)
     return embedded + vectors.to(embedded.dtype)
 
@@ -149,13 +144,7 @@ def encode_to_layer(
     training: bool,
     language_embeddings: nn.Embedding | None = None,
 ) -> Tensor:
-    """Hidden states of one layer as :func:`encode` gives them, without gradient.
-
-    ``training``: False turns dropout off and puts every module's mode back afterwards; True leaves modes as
-    they are.
-
-    **Shape**: (batch, length, hidden).
-    """
+    """Hidden states of one layer as :func:`encode` gives them, without gradient; with dropout only in ``training``."""
     with torch.no_grad(), nullcontext() if training else dropout_off(model.base_model):
         return encode(model, inputs, layers=(layer,), language_embeddings=language_embeddings)[layer]
 

@@ -21,10 +21,7 @@ def pair_mask(source_mask: Tensor, target_mask: Tensor) -> Tensor:
 
 
 def first_argmax(scores: Tensor, dim: int) -> Tensor:
-    """Index of the maximum along ``dim``, the first where several are equal, on every device.
-
-    ``scores``: any shape with at least one element along ``dim``; no NaN.
-    """
+    """Index of the maximum along ``dim``, the first where several are equal, on every device."""
     size = scores.shape[dim]
     shape = [1] * scores.dim()
     shape[dim] = size
@@ -34,27 +31,19 @@ def first_argmax(scores: Tensor, dim: int) -> Tensor:
 
 
 def forward_links(similarity: Tensor, mask: Tensor) -> Tensor:
-    """One link for each row, to its best column: {(i, j) : j = argmax_k S_ik} (XLM-Align Eq. 7).
-
-    **Shape**: (batch, n, m) -> bool (batch, n, m).
-    """
+    """One link for each row, to its best column: {(i, j) : j = argmax_k S_ik} (XLM-Align Eq. 7)."""
     return _chosen(similarity.masked_fill(~mask, -torch.inf), dim=2) & mask
 
 
 def backward_links(similarity: Tensor, mask: Tensor) -> Tensor:
-    """One link for each column, to its best row: {(i, j) : i = argmax_k S_kj}.
-
-    **Shape**: (batch, n, m) -> bool (batch, n, m).
-    """
+    """One link for each column, to its best row: {(i, j) : i = argmax_k S_kj}."""
     return _chosen(similarity.masked_fill(~mask, -torch.inf), dim=1) & mask
 
 
 def intersection_links(similarity: Tensor, mask: Tensor, columns: Tensor | None = None) -> Tensor:
     """Links that both directions choose: SimAlign's Argmax; with two matrices XLM-Align's released aligner.
 
-    ``similarity``: (batch, n, m) scores whose rows are searched (π of a Sinkhorn plan).
-    ``columns``: (batch, n, m) scores whose columns are searched (ξ of a Sinkhorn plan); default
-    ``similarity``.
+    ``similarity`` (batch, n, m) is searched by row (π of a Sinkhorn plan), ``columns`` (ξ) or itself by column.
     """
     return forward_links(similarity, mask) & backward_links(similarity if columns is None else columns, mask)
 
@@ -100,13 +89,7 @@ def itermax_links(
 
 
 def max_weight_links(similarity: Tensor, mask: Tensor) -> Tensor:
-    """Maximum-weight matching of maximum cardinality (SimAlign's Match).
-
-    One linear assignment problem a sentence pair, solved on the CPU by scipy in float64; n and m tokens get min(n, m)
-    links.
-
-    **Shape**: (batch, n, m) -> bool (batch, n, m). Rows and columns outside the mask are left out.
-    """
+    """Maximum-weight matching of maximum cardinality (SimAlign's Match): one assignment problem a pair, by scipy."""
     links = torch.zeros(mask.shape, dtype=torch.bool)
     scores = similarity.detach().double().cpu()
     rows, columns = mask.any(2).cpu(), mask.any(1).cpu()
@@ -119,10 +102,7 @@ def max_weight_links(similarity: Tensor, mask: Tensor) -> Tensor:
 
 
 def softmax_probabilities(similarity: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Row-wise and column-wise softmax in float32 (float64 stays), 0 outside the mask.
-
-    **Shape**: (batch, n, m) -> (batch, n, m) summing to 1 over m, and (batch, n, m) summing to 1 over n.
-    """
+    """Row-wise and column-wise softmax in float32 (float64 stays), 0 outside the mask."""
     scores = similarity if similarity.dtype == torch.float64 else similarity.float()
     scores = scores.masked_fill(~mask, -torch.inf)
     forward, backward = torch.softmax(scores, 2), torch.softmax(scores, 1)

@@ -12,11 +12,7 @@ _LOW = 0xFFFFFFFF
 
 
 def hashed_uniform(key: Tensor, *parts: Tensor | int) -> Tensor:
-    """Numbers in [0, 1) from integers; equal integers give equal numbers on every device.
-
-    Returns:
-        float32 multiples of 2⁻²⁴, of the broadcast shape.
-    """
+    """Multiples of 2⁻²⁴ in [0, 1) from integers; equal integers give equal numbers on every device."""
     state = _mix(key)
     for part in parts:
         state = _mix(state * 0x9E3779B1 + _mix(torch.as_tensor(part, device=key.device, dtype=torch.int64)))
@@ -24,10 +20,7 @@ def hashed_uniform(key: Tensor, *parts: Tensor | int) -> Tensor:
 
 
 def sentence_key(ids: Tensor, mask: Tensor) -> Tensor:
-    """One 32-bit number for each row's real ids and where they stand; padding to the right changes nothing.
-
-    **Shape**: (batch, length) -> int64 (batch,).
-    """
+    """One 32-bit number for each row's real ids and where they stand; padding to the right changes nothing."""
     positions = torch.arange(ids.shape[1], device=ids.device)
     mixed = _mix(_mix(ids.long()) + 0x9E3779B1 * (positions + 1))
     return _mix((mixed * mask).sum(1))

@@ -5,18 +5,9 @@ from torch import Tensor, nn
 
 
 class KeyQueue(nn.Module):
-    """The last ``size`` keys, in float32, in persistent buffers.
+    """The last ``size`` keys, in float32, in persistent buffers; random unit vectors at first, as in MoCo.
 
-    Any number of keys can be enqueued at a time: what does not fit before the end goes to the start, and of
-    more keys than the queue holds the last ones stay.
-
-    Args:
-        size: number of keys K; 0 is a queue that holds nothing.
-        generator: for the random unit vectors that are the keys at first, as in MoCo.
-
-    Attributes:
-        source_ids: what each key is a translation of, −1 where unknown, (size,).
-        pointer: where the next key goes.
+    ``source_ids`` says what each key is a translation of, −1 where unknown; ``pointer`` where the next key goes.
     """
 
     keys: Tensor
@@ -39,7 +30,7 @@ class KeyQueue(nn.Module):
 
     @torch.no_grad()
     def enqueue(self, keys: Tensor, source_ids: Tensor | None = None) -> None:
-        """Replace the oldest keys. **Shape**: keys (any number, dimension); source_ids (any number,), int64."""
+        """Replace the oldest keys; of more keys than the queue holds the last ones stay."""
         count = len(keys)
         if self.size == 0 or count == 0:
             return

@@ -16,7 +16,7 @@ from transformers import (
 )
 from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
-from isoglot.checks import closest
+from isoglot.checks import did_you_mean
 from isoglot.errors import ConfigurationError
 from isoglot.modules.checkpoint import load_checkpoint, load_config, require_room_for, weight_names
 from isoglot.modules.encoder import input_embeddings
@@ -46,9 +46,7 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
 }
 """Families to build from scratch, with what their published checkpoints set beside the library's defaults."""
 
-_OPTIONS = ("path", "architecture", "revision", "attention", "seed", "pad_vocabulary_to", "resize_vocabulary",
-            "new_head", "local_files_only")  # fmt: skip
-_KERNELS = ("eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_attention")
+_OPTIONS = ("path", "architecture", "revision", "attention", "seed", "resize_vocabulary", "new_head")
 _EXTRA_KEYS = {
     "deberta-v2": ("position_buckets", "norm_rel_ebd", "share_att_key", "conv_kernel_size", "conv_act", "conv_groups",
                    "attention_head_size", "embedding_size"),
@@ -72,15 +70,13 @@ def load_masked_lm(
     Args:
         spec: a folder or hub name, or a mapping with either
 
-            * ``path``: folder or hub name, and optionally ``revision``, ``local_files_only``; any further key
-              overrides the checkpoint's configuration (``hidden_dropout_prob: 0``; dropout is of this training,
-              an export has the checkpoint's again);
+            * ``path``: folder or hub name, and optionally ``revision``; any further key overrides the checkpoint's
+              configuration (``hidden_dropout_prob: 0``; dropout is of this training, an export has the checkpoint's
+              again);
               ``new_head: true`` accepts a checkpoint without masked-LM head and starts a new one;
               ``resize_vocabulary: true`` grows the embeddings to the tokenizer;
             * ``architecture``: one of :data:`ARCHITECTURES`; further keys are the library's configuration
-            arguments
-              (``hidden_size``, ``num_hidden_layers``, …); weights are drawn from ``seed``;
-              ``pad_vocabulary_to``: round the vocabulary up to a multiple (64 suits GPUs).
+              arguments (``hidden_size``, ``num_hidden_layers``, …); weights are drawn from ``seed``.
 
             In both, ``attention`` chooses the kernel (``sdpa``, ``eager``, ``flash_attention_2``, …).
         tokenizer: gives the vocabulary's size and the special ids of a model from scratch; is checked against
@@ -109,34 +105,27 @@ def load_masked_lm(
             "write `model: {path: FOLDER}` or `model: {architecture: bert, hidden_size: 256, ...}`"
         )
     kernel = settings.get("attention")
-    if kernel is not None and kernel not in _KERNELS:
-        raise ConfigurationError(
-            f"model.attention: {kernel!r} given{_meant(kernel, _KERNELS)}; one of {_KERNELS}"
-        )
-    seed = seed_for(int(settings.get("seed", seed)), "model")
-    with torch.random.fork_rng(
-        devices=[]
-    ):  # new weights depend on the seed alone and leave global state as it was
-        torch.manual_seed(seed)
+    with torch.random.fork_rng(devices=[]):  # new weights depend on the seed alone
+        torch.manual_seed(seed_for(int(settings.get("seed", seed)), "model"))
         if "architecture" in settings:
             model = _from_scratch(model_config(settings, tokenizer=tokenizer), kernel)
         else:
-            model = _from_path(settings)
+            model = _from_path(settings, kernel)
             _fit_vocabulary(model, settings, tokenizer)
     model.train()
     return model
 
 
-def masked_lm_config(path: str | Path, **where: Any) -> PreTrainedConfig:
+def masked_lm_config(path: str | Path, *, revision: str = "main") -> PreTrainedConfig:
     """A checkpoint's configuration, of a family that has a masked-LM head, whether the checkpoint holds one or not."""
-    config = load_config(path, **where)
+    config = load_config(path, revision=revision)
     kind = config.model_type
     if kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES or getattr(config, "is_encoder_decoder", False):
         raise ConfigurationError(
             f"{path}: is a {kind!r} model, an encoder with a masked-LM head is needed; give one of the BERT, "
             "RoBERTa/XLM-R, DistilBERT, DeBERTa-v2 or ModernBERT families"
         )
-    if kind == "deberta-v2" and any(n.startswith("lm_predictions.") for n in weight_names(path, **where)):
+    if kind == "deberta-v2" and any(n.startswith("lm_predictions.") for n in weight_names(path, revision)):
         config.legacy = False  # the head of mDeBERTa-v3, whose published configuration lacks the flag
     return config
 
@@ -155,15 +144,10 @@ def longest_input(config: PreTrainedConfig) -> int | None:
 def model_config(
     settings: Mapping[str, Any], *, tokenizer: PreTrainedTokenizerBase | None = None
 ) -> PreTrainedConfig:
-    """The configuration of an encoder from scratch.
-
-    ``tokenizer``: gives ``vocab_size`` and the special ids; without one, give ``vocab_size``.
-    """
+    """The configuration of an encoder from scratch; vocabulary and special ids are the tokenizer's."""
     name = str(settings["architecture"])
     if name not in ARCHITECTURES:
-        raise ConfigurationError(
-            f"model.architecture: {name!r} given{_meant(name, ARCHITECTURES)}; one of {', '.join(ARCHITECTURES)}"
-        )
+        raise ConfigurationError(f"model.architecture: {name!r} given; {did_you_mean(name, ARCHITECTURES)}")
     config_class = type(AutoConfig.for_model(name))
     aliases = _ALIASES.get(name, {})
     given = {aliases.get(k, k): v for k, v in settings.items() if k not in _OPTIONS}
@@ -177,11 +161,8 @@ def model_config(
     if problems:
         raise ConfigurationError(problems, heading=None if len(problems) == 1 else "model:")
     values = {**ARCHITECTURES[name], **_special_ids(name, tokenizer), **given}
-    size = int(
-        values.get("vocab_size", 0) if tokenizer is None else max(len(tokenizer), values.get("vocab_size", 0))
-    )
-    multiple = int(settings.get("pad_vocabulary_to") or 1)
-    values["vocab_size"] = -(-size // multiple) * multiple
+    if tokenizer is not None:
+        values.setdefault("vocab_size", len(tokenizer))
     if name in ("roberta", "xlm-roberta"):  # positions are counted from the padding id + 1
         values.setdefault("max_position_embeddings", 512 + int(values.get("pad_token_id", 1)) + 1)
     try:
@@ -210,7 +191,7 @@ def _unknown(given: Mapping[str, Any], config_class: type[PreTrainedConfig], nam
     known |= set(_ALIASES.get(name, ())) | set(_OPTIONS)
     known = {k for k in known if not k.startswith("_")}
     return [
-        f"model.{key}: {name} has no such setting{_meant(key, known)}; take it out"
+        f"model.{key}: {name} has no such setting; {did_you_mean(key, known)}"
         for key in given
         if key not in known
     ]
@@ -224,11 +205,6 @@ def _fractions(values: Mapping[str, Any], usual: PreTrainedConfig) -> dict[str, 
     }
 
 
-def _meant(word: str, choices: Any) -> str:
-    close = closest(word, choices)
-    return f", did you mean {close!r}" if close else ""
-
-
 def _special_ids(name: str, tokenizer: PreTrainedTokenizerBase | None) -> dict[str, int | None]:
     """The tokenizer's special ids; without a tokenizer, none beyond a small vocabulary."""
     if tokenizer is None:
@@ -238,13 +214,9 @@ def _special_ids(name: str, tokenizer: PreTrainedTokenizerBase | None) -> dict[s
     return {**ids, "pad_token_id": ids["pad_token_id"] or 0}
 
 
-def _from_path(settings: Mapping[str, Any]) -> PreTrainedModel:
-    path = str(settings["path"])
-    where = {
-        "revision": settings.get("revision", "main"),
-        "local_files_only": bool(settings.get("local_files_only", False)),
-    }
-    config = masked_lm_config(path, **where)
+def _from_path(settings: Mapping[str, Any], kernel: str | None) -> PreTrainedModel:
+    path, revision = str(settings["path"]), settings.get("revision", "main")
+    config = masked_lm_config(path, revision=revision)
     changes = {k: v for k, v in settings.items() if k not in _OPTIONS}
     problems = _unknown(changes, type(config), config.model_type)
     if problems:
@@ -257,7 +229,6 @@ def _from_path(settings: Mapping[str, Any]) -> PreTrainedModel:
             setattr(config, key, value)
         except (TypeError, ValueError, StrictDataclassError) as error:
             raise ConfigurationError(f"model.{key}: {reason(error)}; change it") from error
-    kernel = settings.get("attention")
     model = load_checkpoint(
         AutoModelForMaskedLM,
         path,
@@ -265,7 +236,7 @@ def _from_path(settings: Mapping[str, Any]) -> PreTrainedModel:
         new_head=bool(settings.get("new_head", False)),
         keep_left_out=True,
         without_head="has no masked-LM head; give a checkpoint saved with one, or `new_head: true` to start a new one",
-        **where,
+        revision=revision,
         **({} if kernel is None else {"attn_implementation": kernel}),
     )
     vars(model)["own_dropout"] = dropout
@@ -291,5 +262,4 @@ def _fit_vocabulary(
             f"model.path: {path!r} is a DeBERTa with the original head, which the library cannot resize; use the "
             "tokenizer saved with the model"
         )
-    multiple = settings.get("pad_vocabulary_to")
-    model.resize_token_embeddings(len(tokenizer), pad_to_multiple_of=multiple)
+    model.resize_token_embeddings(len(tokenizer))

@@ -26,10 +26,7 @@ _Finder = Callable[[Any], _Parts | None]
 
 
 class HeadTransform(nn.Module):
-    """The part of a masked-LM head before the vocabulary: dense, activation, normalisation.
-
-    **Shape**: (N, hidden) → (N, h'), where h' is the width of the output rows.
-    """
+    """The part of a masked-LM head before the vocabulary: dense, activation, normalisation."""
 
     def __init__(self, *layers: Any) -> None:
         super().__init__()
@@ -47,8 +44,7 @@ class HeadTransform(nn.Module):
 class MaskedLMHead:
     """A model's masked-LM head by reference: logits = transform(hidden) @ weightᵀ + bias.
 
-    It is no ``nn.Module``, so that an objective which holds one does not register the model's parameters
-    again.
+    No ``nn.Module``, so that an objective which holds one does not register the model's parameters again.
     """
 
     transform: nn.Module = field(repr=False)
@@ -57,17 +53,11 @@ class MaskedLMHead:
     bias: nn.Parameter | None = field(repr=False)
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """All logits of some positions; for a few positions only.
-
-        **Shape**: (N, hidden) → (N, V).
-        """
+        """All logits of some positions: (N, hidden) → (N, V)."""
         return nn.functional.linear(self.transform(hidden), self.weight, self.bias)
 
     def copy(self, *, share_norm: bool = False) -> nn.Module:
-        """A copy of the transform with parameters of its own (WEAM's second head).
-
-        ``share_norm`` keeps the model's own normalisation layers in it, parameters and all.
-        """
+        """A copy of the transform (WEAM's second head); ``share_norm`` keeps the model's own LayerNorms in it."""
         shared = {
             id(part): part
             for part in self.transform.modules()
@@ -77,11 +67,7 @@ class MaskedLMHead:
 
 
 def masked_lm_head(model: PreTrainedModel, *, check: bool = False) -> MaskedLMHead:
-    """Find a model's masked-LM head.
-
-    The BERT, RoBERTa/XLM-R, DistilBERT, DeBERTa-v2 (both heads), ModernBERT, ALBERT, ELECTRA, RemBERT, XLM and
-    EuroBERT families are known. The call is cheap: read the head anew each step instead of keeping it, so that it is
-    never stale.
+    """A model's masked-LM head, cheap to find: read it anew each step, so that it is never stale.
 
     ``check``: also run the model on four tokens and compare the head's logits with its own.
     """
@@ -101,14 +87,9 @@ def masked_lm_head(model: PreTrainedModel, *, check: bool = False) -> MaskedLMHe
 def start_new_head(model: PreTrainedModel, counts: Tensor) -> bool:
     """Start a head that the checkpoint did not have where a language model starts: at the pieces' frequencies.
 
-    The output bias becomes the log probability of each piece; the transform's square layers become the identity, so
-    that the output embeddings meet the encoder's own states. The output embeddings, and a head that was loaded, stay
-    as they are.
-
-    ``counts``: How often each piece occurs, (pieces); rows of the output layer without a piece count as 0.
-
-    Returns:
-        Whether the head is new.
+    The output bias becomes the log probability of each piece (``counts``); the transform's square layers become the
+    identity, so that the output embeddings meet the encoder's own states. The output embeddings, and a head that was
+    loaded, stay as they are: then the result is false.
     """
     head, new = masked_lm_head(model), new_weights(model)
     own = {id(parameter) for name, parameter in model.named_parameters(remove_duplicate=False) if name in new}
@@ -127,10 +108,7 @@ def start_new_head(model: PreTrainedModel, counts: Tensor) -> bool:
 
 
 class LiteralTransform(nn.Module):
-    """``linear(GELU(W h + b))``: Eq. 3–4 of WEAM, where BERT's own head has a LayerNorm in the place of ``linear``.
-
-    **Shape**: (items, hidden) → (items, hidden).
-    """
+    """``linear(GELU(W h + b))``: Eq. 3–4 of WEAM, where BERT's own head has a LayerNorm in the place of ``linear``."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -158,10 +136,7 @@ _LITERAL: WeakKeyDictionary[PreTrainedModel, LiteralTransform] = WeakKeyDictiona
 
 
 def literal_transform(model: PreTrainedModel) -> LiteralTransform:
-    """The one literal head of this model: every caller gets the same module.
-
-    It is no part of the model (plain ``transformers`` could not load it); the objectives that use it save it.
-    """
+    """The one literal head of this model; no part of it, which plain ``transformers`` then could not load."""
     if model not in _LITERAL:
         _LITERAL[model] = LiteralTransform(hidden_size(model))
     return _LITERAL[model]

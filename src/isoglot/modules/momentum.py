@@ -10,18 +10,12 @@ M = TypeVar("M", bound=nn.Module)
 
 
 class MomentumCopy(nn.Module, Generic[M]):
-    r"""A copy of a module whose parameters follow it slowly and take no gradient.
+    r"""A copy of a module whose parameters follow it slowly and take no gradient (PPA, Eq. 1).
 
     .. math:: \theta_k \leftarrow m\,\theta_k + (1 - m)\,\theta_q
 
     Parameters in half precision are held in float32: at m = 0.999 an update is below half a unit in
-    the last place of bfloat16 and would be lost. Buffers are copied once and not averaged. Everything is in
-    the state dict.
-
-    Args:
-        momentum: m, from 0 (an exact copy at each update) to 1 (never changes).
-
-    Source: Pan et al. 2021 (PPA), Eq. 1.
+    the last place of bfloat16 and would be lost. Buffers are copied once and not averaged.
     """
 
     def __init__(self, online: M, momentum: float) -> None:

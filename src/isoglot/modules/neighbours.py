@@ -35,12 +35,9 @@ def similarity_blocks(
     neighbours: int | None = None,
     others: Tensor | None = None,
 ) -> Iterator[tuple[int, Tensor]]:
-    """Similarities of all queries to all keys, some rows at a time.
+    """Similarities of all queries to all keys, some rows at a time: the number of the first query and its block.
 
     ``others``: vectors of the queries' language among which the keys' neighbours are; by default the queries.
-
-    Yields:
-        Number of the first query and its block.
 
     **Shape**: queries (n, hidden), keys (m, hidden) and others (o, hidden), all unit vectors; blocks (rows, m).
     """
@@ -60,15 +57,10 @@ def similarity_blocks(
         yield start, cosine
 
 
-def gold_ranks(
-    queries: Tensor, keys: Tensor, *, similarity: str = "cosine", neighbours: int | None = None
-) -> tuple[Tensor, Tensor]:
-    """Rank of key i for query i (1 the best), and the best key of each query.
-
-    Of equally similar keys the first counts as the nearer one.
-    """
+def gold_ranks(queries: Tensor, keys: Tensor, *, similarity: str = "cosine") -> tuple[Tensor, Tensor]:
+    """Rank of key i for query i (1 the best; of equal keys the first is nearer), and the best key of each query."""
     ranks, best = [], []
-    for start, block in similarity_blocks(queries, keys, similarity=similarity, neighbours=neighbours):
+    for start, block in similarity_blocks(queries, keys, similarity=similarity):
         gold = torch.arange(start, start + len(block), device=block.device)
         value = block.gather(1, gold[:, None])
         before = torch.arange(block.shape[1], device=block.device)[None] < gold[:, None]

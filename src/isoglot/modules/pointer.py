@@ -13,11 +13,8 @@ class Pointer(nn.Module):
 
     .. math:: a_i = \mathrm{softmax}(q_i^\top K / \sqrt{d_h}),\quad q_i = W_q h_i + b_q,\quad K = W_k H + b_k
 
-    Two separate linear maps, each with bias and each shared by both directions, as in the released code.
-
-    Args:
-        generator: where the initial weights are drawn from (PyTorch's default for linear layers, uniform in
-            ±1/√d_h); the global generator by default.
+    Two separate linear maps, each with bias and each shared by both directions, as in the released code. Weights start
+    uniform in ±1/√d_h.
     """
 
     def __init__(self, hidden_size: int, *, generator: torch.Generator | None = None) -> None:
@@ -30,17 +27,11 @@ class Pointer(nn.Module):
                 parameter.uniform_(-bound, bound, generator=generator)
 
     def forward(self, hidden: Tensor, rows: Tensor, positions: Tensor, allowed: Tensor) -> Tensor:
-        """Scores of the query positions alone, in float32.
+        """Scores of the query positions alone, in float32, −inf where not ``allowed``.
 
-        ``rows``: batch row of each query, ascending.
-        ``positions``: position of each query in its row; a position may come more than once.
-        ``allowed``: which positions may be chosen for each query; at least one.
+        ``rows`` are ascending; a position may come more than once.
 
-        Returns:
-            Scores, −inf where not allowed.
-
-        **Shape**: hidden (batch, length, hidden); rows and positions (queries,); allowed and result
-        (queries, length).
+        **Shape**: hidden (batch, length, hidden); rows and positions (queries,); allowed and result (queries, length).
         """
         hidden = hidden.to(self.key.weight.dtype)
         queries, keys = self.query(hidden[rows, positions]), self.key(hidden)
@@ -62,10 +53,7 @@ def pointer_alignment(
 ) -> tuple[Tensor, Tensor]:
     """Alignment probabilities of a trained pointer for whole sentences, both directions.
 
-    Returns:
-        Forward probabilities, whose real rows sum to 1 (each source token over the target), and backward
-        ones, whose real columns sum to 1 (each target token over the source). Links are for example
-        ``intersection_links(forward, mask, backward)``.
+    Real rows of the forward ones sum to 1 (each source token over the target), real columns of the backward ones.
 
     **Shape**: source (batch, n, hidden), target (batch, m, hidden), masks (batch, n) and (batch, m); results
     (batch, n, m) in float32.

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
 import torch
-from pydantic import Field
 from torch import Tensor
 
 from isoglot.modules.extraction import (
@@ -16,36 +15,9 @@ from isoglot.modules.extraction import (
     pair_mask,
     union_links,
 )
-from isoglot.modules.sinkhorn import sinkhorn
-from isoglot.options import Count, Positive
-from isoglot.recipe.signatures import require_fields
+from isoglot.modules.sinkhorn import Order, sinkhorn
 
-
-@dataclass(frozen=True)
-class SelfLabelling:
-    """How links are read off the hidden states.
-
-    Args:
-        iterations: Sinkhorn iterations; 2 in the paper.
-        mu: entropy weight μ; 1 in the paper.
-        order: ``official`` (columns, then rows) or ``paper`` (Eq. 6: rows, then columns).
-        epsilon: floor of the similarities; 1e-6 in the code.
-        filtering: ``itermax`` (the paper), ``intersection`` of π's rows and ξ's columns (the released
-            aligner), ``union`` of both argmaxes of the plan (the paper's ablation "without filtering").
-        alpha: itermax's discount; 0.9 in the code.
-        passes: itermax's passes in all; 2 in the code.
-    """
-
-    iterations: Annotated[int, Field(ge=0)] = 2
-    mu: Positive = 1.0
-    order: Literal["official", "paper"] = "official"
-    epsilon: Positive = 1e-6
-    filtering: Literal["itermax", "intersection", "union"] = "itermax"
-    alpha: float = 0.9
-    passes: Count = 2
-
-    def __post_init__(self) -> None:
-        require_fields(self)
+Filtering = Literal["itermax", "intersection", "union"]
 
 
 @dataclass(frozen=True)
@@ -86,10 +58,7 @@ class LinkGrid:
     links: Tensor
 
     def partners(self, length: int) -> Tensor:
-        """One linked position for each position, −1 where there is none: int64 (batch, length).
-
-        Of several links the last one in the other sentence counts, as in XLM-Align's code.
-        """
+        """One linked position for each position, −1 for none; of several links the last one, as in XLM-Align's code."""
         links, sides = self.links, self.sides
         partner = torch.full((links.shape[0], length), -1, dtype=torch.int64, device=links.device)
         if not links.numel():
@@ -113,7 +82,16 @@ class LinkGrid:
 
 
 @torch.no_grad()
-def self_label(states: Tensor, side_ids: Tensor, options: SelfLabelling | None = None) -> LinkGrid:
+def self_label(
+    states: Tensor,
+    side_ids: Tensor,
+    *,
+    order: Order = "official",
+    filtering: Filtering = "itermax",
+    alpha: float = 0.9,
+    passes: int = 2,
+    **transport: float,
+) -> LinkGrid:
     """Self-labelled links of a batch of concatenated, unmasked pairs.
 
     Similarities are raw dot products in float32; Sinkhorn and the filter run on the whole padded batch at
@@ -121,36 +99,28 @@ def self_label(states: Tensor, side_ids: Tensor, options: SelfLabelling | None =
     the sentence that stands first, as in the released code, whose data hold every pair in both orders: a plan
     after a few iterations, and so its links, depend on which side is which.
 
+    ``filtering``: ``itermax`` (the paper) in ``passes`` with discount ``alpha``, ``intersection`` of π's rows and ξ's
+    columns (the released aligner), ``union`` of both argmaxes of the plan (the ablation "without filtering").
+    ``**transport``: ``iterations``, ``mu`` and ``epsilon`` of :func:`~isoglot.modules.sinkhorn.sinkhorn`.
+
     **Shape**: states (batch, length, hidden), side_ids (batch, length); links (batch, n, m) for the longest
     first and second sentence.
     """
-    options = SelfLabelling() if options is None else options
     sides = Sides.as_they_stand(side_ids)
     with torch.autocast(states.device.type, enabled=False):
         source, target = (_gather(states, p).float() for p in (sides.source, sides.target))
         similarity = source @ target.transpose(1, 2)
-    pi, xi = sinkhorn(
-        similarity,
-        sides.mask,
-        iterations=options.iterations,
-        mu=options.mu,
-        order=options.order,
-        epsilon=options.epsilon,
-    )
-    plan = pi if options.order == "official" else xi
-    if options.filtering == "intersection":
-        links = intersection_links(pi, sides.mask, xi)
-    elif options.filtering == "union":
-        links = union_links(plan, sides.mask)
-    else:
-        links = itermax_links(plan, sides.mask, alpha=options.alpha, max_count=options.passes)
-    return LinkGrid(sides, links)
+    pi, xi = sinkhorn(similarity, sides.mask, order=order, **transport)  # type: ignore[arg-type]
+    plan = pi if order == "official" else xi
+    if filtering == "intersection":
+        return LinkGrid(sides, intersection_links(pi, sides.mask, xi))
+    if filtering == "union":
+        return LinkGrid(sides, union_links(plan, sides.mask))
+    return LinkGrid(sides, itermax_links(plan, sides.mask, alpha=alpha, max_count=passes))
 
 
 def corpus_grid(link_ids: Tensor, side_ids: Tensor) -> LinkGrid:
-    """Links that came with the corpus, on the same grid as :func:`self_label`.
-
-    ``link_ids``: [source position, target position] in the row, padded with −1.
+    """Links that came with the corpus ([source position, target position], −1 pads), on the grid of :func:`self_label`.
 
     **Shape**: link_ids (batch, links, 2), side_ids (batch, length).
     """

@@ -30,10 +30,7 @@ class WordIndex:
 
 
 def word_index(word_ids: Tensor, input_ids: Tensor) -> WordIndex:
-    """Index the words of a batch.
-
-    **Shape**: both (batch, length).
-    """
+    """Index the words of a batch of word and input ids, both (batch, length)."""
     batch, length = word_ids.shape
     words = int(word_ids.max()) + 1 if word_ids.numel() else 0
     words = max(words, 1)
@@ -57,12 +54,9 @@ def word_index(word_ids: Tensor, input_ids: Tensor) -> WordIndex:
 
 
 def pool_words(hidden: Tensor, index: WordIndex, *, pooling: Pooling) -> Tensor:
-    """One vector a word: its ``last`` piece's, its ``first`` piece's, or their ``mean``.
+    """One vector a word: its ``last`` piece's, its ``first`` piece's, or their ``mean``: (batch, words, hidden).
 
-    Words without pieces get the vector at position 0 (``last``, ``first``) or zeros (``mean``); mask them with
-    :attr:`WordIndex.present`.
-
-    **Shape**: (batch, length, hidden) → (batch, words, hidden).
+    What stands where a word has no piece is to be masked with :attr:`WordIndex.present`.
     """
     size = hidden.size(-1)
     if pooling in ("last", "first"):
@@ -81,13 +75,9 @@ def pool_words(hidden: Tensor, index: WordIndex, *, pooling: Pooling) -> Tensor:
 def word_links(
     links: Tensor, query: WordIndex, key: WordIndex, *, one_to_one: bool = True, drop_identical: bool = True
 ) -> Tensor:
-    """Piece links of a sentence pair as distinct word links.
+    """Piece links [query position, key position] (−1 pads) as distinct, sorted word links: row, query word, key word.
 
-    ``links``: [query position, key position], −1 pads.
     ``drop_identical``: leave out pairs of equal words (names, numbers, punctuation).
-
-    Returns:
-        (links, 3): row of the batch, query word, key word; sorted.
     """
     valid = (links >= 0).all(dim=-1)
     row = torch.arange(links.size(0), device=links.device).unsqueeze(1).expand(valid.shape)[valid]

@@ -1,9 +1,10 @@
 """XLM-Align's denoising word alignment: point from a masked token to its translation."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
+from pydantic import Field
 from torch import Tensor
 from transformers import PreTrainedModel
 
@@ -11,10 +12,11 @@ from isoglot.modules.encoder import hidden_size
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.hashed_noise import hashed_uniform, sentence_key
 from isoglot.modules.pointer import Pointer
-from isoglot.modules.self_labelling import LinkGrid, SelfLabelling, corpus_grid, self_label
+from isoglot.modules.self_labelling import Filtering, LinkGrid, corpus_grid, self_label
+from isoglot.modules.sinkhorn import Order
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput, chosen_layer, tensor_of
 from isoglot.objectives.links import Labels, from_corpus, link_ids, require_step
-from isoglot.options import Share
+from isoglot.options import Count, Positive, Share
 from isoglot.recipe.signatures import require_options
 from isoglot.seeding import generator_for
 
@@ -23,12 +25,7 @@ _UNSELECTED = -100  # label of a position that is not masked
 
 @dataclass(frozen=True)
 class Queries:
-    """Which positions ask, and what they should find.
-
-    Attributes:
-        targets: positions that are right, bool (queries, length), at least one a query, all in the other
-            sentence.
-    """
+    """Which positions ask, and which in the other sentence are right for each: bool (queries, length), at least one."""
 
     rows: Tensor
     positions: Tensor
@@ -56,13 +53,13 @@ class DenoisingWordAlignment(Objective):
         labels: ``self``, ``corpus`` (the view's links) or ``corpus_then_self``, which changes over after
             optimiser step ``self_after_step``.
         self_after_step: see ``labels``. To start the objective later, write its weight as a schedule.
-        iterations: Sinkhorn iterations; 2. This and the next six are :class:`SelfLabelling`'s.
-        mu: entropy weight.
-        order: ``official`` or ``paper``.
-        epsilon: floor of the similarities.
-        filtering: ``itermax``, ``intersection`` or ``union``.
-        alpha: itermax's discount.
-        passes: itermax's passes.
+        iterations: Sinkhorn iterations; 2 in the paper.
+        mu: entropy weight μ; 1 in the paper.
+        order: ``official`` (columns, then rows) or ``paper`` (Eq. 6: rows, then columns).
+        epsilon: floor of the similarities; 1e-6 in the code.
+        filtering: ``itermax`` (the paper), ``intersection`` (the released aligner) or ``union`` (the ablation).
+        alpha: itermax's discount; 0.9 in the code.
+        passes: itermax's passes in all; 2 in the code.
         queries: which aligned tokens ask: ``masked`` ones (selected for prediction, whatever stands there
             now), ``unmasked`` ones (a random share of those not selected), ``all_aligned`` (of every link one
             of its two tokens at random): three rows of Table 7; the fourth, no query, is a recipe without this
@@ -95,19 +92,28 @@ class DenoisingWordAlignment(Objective):
         layer: int | None = None,
         labels: Labels = "self",
         self_after_step: int | None = None,
-        iterations: int = 2,
-        mu: float = 1.0,
-        order: Literal["official", "paper"] = "official",
-        epsilon: float = 1e-6,
-        filtering: Literal["itermax", "intersection", "union"] = "itermax",
+        iterations: Annotated[int, Field(ge=0)] = 2,
+        mu: Positive = 1.0,
+        order: Order = "official",
+        epsilon: Positive = 1e-6,
+        filtering: Filtering = "itermax",
         alpha: float = 0.9,
-        passes: int = 2,
+        passes: Count = 2,
         queries: Literal["masked", "unmasked", "all_aligned"] = "masked",
         unmasked_share: Share = 0.15,
         seed: int = 0,
     ) -> None:
         super().__init__()
-        require_options(DenoisingWordAlignment, queries=queries, labels=labels, unmasked_share=unmasked_share)
+        transport = {"iterations": iterations, "mu": mu, "epsilon": epsilon}
+        self.labelling = {
+            "order": order,
+            "filtering": filtering,
+            "alpha": alpha,
+            "passes": passes,
+            **transport,
+        }
+        asked = {"queries": queries, "labels": labels, "unmasked_share": unmasked_share}
+        require_options(DenoisingWordAlignment, **asked, **self.labelling)
         require_step(labels, self_after_step)
         self.view, self.labels, self.queries = view, labels, queries
         self.layer = self.top_layer = chosen_layer(model, layer)
@@ -115,7 +121,6 @@ class DenoisingWordAlignment(Objective):
         self.label_layer = chosen_layer(model, own, share=10 / 12, name="label_layer")
         self.self_after_step = self_after_step
         self.unmasked_share, self.seed = unmasked_share, seed
-        self.labelling = SelfLabelling(iterations, mu, order, epsilon, filtering, alpha, passes)
         self.pointer = Pointer(hidden_size(model), generator=generator_for(seed, "pointer"))
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
         # Saved beside the pointer, for the aligner that reads it.
@@ -129,9 +134,8 @@ class DenoisingWordAlignment(Objective):
         if self._from_corpus():
             grid = self._corpus_links(batch)
         else:
-            grid = self_label(
-                encodings.layer(self.view, self.label_layer, clean=True), side_ids, self.labelling
-            )
+            states = encodings.layer(self.view, self.label_layer, clean=True)
+            grid = self_label(states, side_ids, **self.labelling)
         queries = self._choose(grid, batch)
         total, correct = pointer_loss(self.pointer, hidden, side_ids, queries)
         count, pairs = len(queries.rows), tensors["input_ids"].shape[0]
@@ -195,15 +199,10 @@ class DenoisingWordAlignment(Objective):
 def pointer_loss(
     pointer: Pointer, hidden: Tensor, side_ids: Tensor, queries: Queries
 ) -> tuple[Tensor, Tensor]:
-    """Summed cross-entropy of the pointer and the number of right answers (Eq. 15).
+    """Summed cross-entropy of the pointer (0 with its graph for no query) and the number of right answers (Eq. 15).
 
-    Each query's keys are all tokens of the other sentence, masked or not; a query with several targets has
-    its probability mass spread uniformly over them, and is right if its best key is any of them.
-
-    Returns:
-        The sum over the queries, 0 with its graph intact for none, and the detached number of right answers.
-
-    **Shape**: hidden (batch, length, hidden), side_ids (batch, length).
+    Each query's keys are all tokens of the other sentence, masked or not; a query with several targets has its
+    probability mass spread uniformly over them, and is right if its best key is any of them.
     """
     rows, positions = queries.rows, queries.positions
     allowed = side_ids[rows] == 3 - side_ids[rows, positions][:, None]

@@ -161,9 +161,8 @@ def lexicon_pairs(
 ) -> list[tuple[Pieces, Pieces]]:
     """Each usable entry as piece ids, in the lexicon's order, duplicates left out.
 
-    Entries are cut as words inside a sentence, with the space before them that a tokenizer such as RoBERTa's or
-    mmBERT's makes part of the piece. An entry is unusable if a side is empty or holds the unknown token, if both
-    sides have the same pieces (their cosine is 1 already), or, with ``single``, if a side has several pieces.
+    Entries are cut as words inside a sentence. An entry is unusable if a side is empty or holds the unknown token, if
+    both sides have the same pieces (their cosine is 1 already), or, with ``single``, if a side has several pieces.
     """
     require(lexicon, LEXICON, role="the lexicon of embedding_alignment")
     encoder = PieceEncoder(tokenizer)
@@ -196,11 +195,7 @@ def entry_pieces(encoder: PieceEncoder, texts: Sequence[str]) -> list[Pieces]:
 def copied_vocabulary_pairs(
     size: int, *, share: float, seed: int, special: set[int] | None = None
 ) -> list[tuple[Pieces, Pieces]]:
-    """A drawn part of the pairs ``(id, id + size)``.
-
-    As in the paper's code the special tokens are removed *after* the draw, so the dictionary is at most ``share``
-    of the vocabulary.
-    """
+    """A drawn part of the pairs ``(id, id + size)``; special tokens are removed *after* the draw, as in the code."""
     drawn = _drawn(size, int(size * share), seed)
     return [([i], [i + size]) for i in drawn if i not in (special or set())]
 

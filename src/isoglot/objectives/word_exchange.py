@@ -138,16 +138,11 @@ def exchange(
     many: str = "mean",
     keep_unaligned: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """The rows of ``Aᵀ H`` at the masked positions.
+    """The rows of ``Aᵀ H`` at the masked positions, and their indices into the flattened positions, ascending.
 
-    ``links``: position pairs in the concatenated sequence, −1 pads.
     ``keep_unaligned``: give masked positions without a link a row of zeros instead of leaving them out.
 
-    Returns:
-        The exchanged states (items, hidden) and each one's index into the flattened (batch × length) positions,
-        ascending.
-
-    **Shape**: hidden (batch, length, hidden); links (batch, links, 2); masked (batch, length).
+    **Shape**: hidden (batch, length, hidden); links (batch, links, 2), −1 pads; masked (batch, length).
     """
     position, origin = _edges(links, masked, one_to_one=many == "one_to_one")
     flat = hidden.reshape(-1, hidden.size(-1))

@@ -52,11 +52,7 @@ def build_views(
     *,
     longest: int | None = None,
 ) -> dict[str, tuple[str, View]]:
-    """The views of a recipe.
-
-    ``corpora``: prepared corpora by stream name, for views that take one (a lexicon).
-    ``longest``: tokens that the encoder has positions for; a view's ``max_length`` by default.
-    """
+    """The views of a recipe, by default as long as the encoder's ``longest`` input; ``corpora`` are for lexicons."""
     views: dict[str, tuple[str, View]] = {}
     problems: list[str] = []
     for name, section in recipe.views.items():
@@ -181,8 +177,8 @@ def batch_options(
 ) -> BatchOptions:
     """Batch size with what one example of each stream costs in tokens.
 
-    ``views``: view name to the stream it reads and the view. Its ``special_tokens`` says how many it adds (a view of
-    your own that does not say: 3), its ``inputs`` how many ``max_length`` is of each (1); packed blocks hold theirs.
+    A view's ``special_tokens`` says how many it adds (one that does not say: 3), its ``inputs`` how many ``max_length``
+    is of each (1); packed blocks hold theirs.
     """
     costs = {}
     for stream in dict.fromkeys(name for name, _ in views.values()):

@@ -61,7 +61,7 @@ def load_recipe(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Reci
 def explicit(recipe: Recipe, made: Mapping[Location, Any] | None = None) -> dict[str, Any]:
     """The recipe with the values that will be used: defaults of views and objectives filled in, what is unset left out.
 
-    ``made``: the views and objectives of a run by section and name; stand-ins by default.
+    ``made``: the views and objectives of a run; stand-ins by default.
     """
     values = recipe.model_dump(mode="json")
     if made is None:
@@ -165,8 +165,7 @@ def _make(document: Document, made_by: Mapping[Location, Constructor], config: A
 def _check_encoder(document: Document) -> Any:
     """A tokenizer that can be trained, and an encoder from scratch whose sizes its family takes.
 
-    Returns:
-        The encoder's configuration, where it takes no download; ``None`` where it does, or has mistakes.
+    Its configuration, where that takes no download and has no mistake.
     """
     tokenizer, model = document.values.get("tokenizer"), document.values.get("model")
     if isinstance(tokenizer, dict) and "path" not in tokenizer:

@@ -34,10 +34,8 @@ _REGISTRIES: dict[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
 class Constructor:
     """How a view or an objective is made from its section of a recipe.
 
-    Args:
-        make: takes the tokenizer (a view) or the encoder (an objective) first, then options by name.
-        supplied: parameters that isoglot fills in by name where the recipe does not
-            (:data:`isoglot.views.base.SUPPLIED`, :data:`isoglot.objectives.base.SUPPLIED`).
+    ``make`` takes the tokenizer (a view) or the encoder (an objective) first, then options by name. ``supplied`` are
+    parameters that isoglot fills in where the recipe does not.
     """
 
     name: str

@@ -132,12 +132,7 @@ def inspect_recipe(
 
 
 def describe(tensors: Mapping[str, Tensor], tokenizer: PreTrainedTokenizerBase) -> list[DescribedRow]:
-    """The positions of one example's input, or of its query and then its key.
-
-    Args:
-        tensors: what a view's ``build`` returned, or one row of its batch.
-        tokenizer: names the ids; an id that it does not have (a copied vocabulary) is written ``<id>``.
-    """
+    """The positions of one example's input, or of its query and then its key; an unknown id is written ``<id>``."""
     inputs = [prefix for prefix in ("", "query_", "key_") if f"{prefix}input_ids" in tensors]
     return [row for prefix in inputs for row in _rows(tensors, prefix, tokenizer)]
 

@@ -28,11 +28,7 @@ def is_prepared(path: str) -> bool:
 
 
 def stream_sources(stream: StreamSection) -> list[Source]:
-    """The sources that a stream's section names; its own keys hold for all of them.
-
-    Raises:
-        pydantic.ValidationError: a source's keys or values are wrong.
-    """
+    """The sources that a stream's section names; its own keys hold for all of them."""
     shared = {k: v for k, v in stream.options.items() if k in Source.model_fields}
     if stream.sources is not None:
         return [Source.model_validate({**shared, **entry}) for entry in stream.sources]
@@ -55,11 +51,7 @@ def prepare_values(recipe_values: Mapping[str, Any], kind: Any, options: Mapping
 
 
 def tokenizer_options(recipe: Recipe) -> TokenizerOptions | None:
-    """Options of the tokenizer that the recipe trains, ``None`` where it loads one.
-
-    Raises:
-        pydantic.ValidationError: the section's keys or values are wrong.
-    """
+    """Options of the tokenizer that the recipe trains, ``None`` where it loads one."""
     section = recipe.tokenizer
     if section is None or section.path is not None:
         return None

@@ -11,11 +11,7 @@ from isoglot.errors import ConfigurationError
 
 
 def adapt(args: TrainingArguments) -> dict[str, Any] | None:
-    """Set, in place, what an alignment run needs of the library's arguments.
-
-    Returns:
-        Options of :func:`torch.compile` for the encoder, or ``None``.
-    """
+    """Set, in place, what an alignment run needs; options of :func:`torch.compile` for the encoder, or ``None``."""
     if args.eval_strategy != IntervalStrategy.NO or args.load_best_model_at_end:
         raise ConfigurationError(
             "pre-training does not evaluate: leave out train.eval_strategy and train.load_best_model_at_end, and run "
@@ -40,10 +36,10 @@ def adapt(args: TrainingArguments) -> dict[str, Any] | None:
 
 
 def compile_encoder(model: PreTrainedModel, **options: Any) -> None:
-    """Compile the base model's forward in place; names of parameters stay as they are.
+    """Compile the base model's forward in place.
 
-    A forward that reads inner layers or stops early hangs hooks on them. Compiled code would not see these, so such
-    a forward runs uncompiled.
+    A forward that reads inner layers or stops early hangs hooks on them, which compiled code would not see: it runs
+    uncompiled.
     """
     base = model.base_model
     plain = base.forward

@@ -20,10 +20,8 @@ Group = list[range]
 class StreamCost:
     """What one example of a stream costs.
 
-    Args:
-        views: how many times its pieces are encoded (a masked pair and a sentence pair of one stream: 2).
-        specials: special tokens added over all its views (``[CLS] S [SEP] T [SEP]``: 3).
-        limit: longest input in pieces that its views build, if they cut off the rest.
+    ``views`` counts how often its pieces are encoded, ``specials`` the special tokens added over all its views, and
+    ``limit`` is the longest input in pieces that its views build, if they cut off the rest.
     """
 
     views: int = 1
@@ -38,12 +36,10 @@ class StreamCost:
 
 @dataclass(frozen=True)
 class BatchOptions:
-    """How large a batch of one device is; exactly one of the two sizes.
+    """How large a batch of one device is, in ``examples`` or ``tokens``.
 
-    Args:
-        tokens: at most so many tokens, padding and special tokens included: for each stream, examples times the
-            longest of them. An example that is longer all by itself makes a batch of one.
-        costs: per stream; a stream that is not named costs its pieces and three specials.
+    Tokens count padding and special ones: for each stream, examples times the longest of them. An example that is
+    longer all by itself makes a batch of one. A stream without ``costs`` costs its pieces and three specials.
     """
 
     examples: int | None = None
@@ -59,10 +55,8 @@ def bucket_positions(
     group: int = 1,
     concatenate: bool = False,
 ) -> int:
-    """How many positions make a window of about ``batches`` optimiser steps.
+    """How many positions make a window of about ``batches`` optimiser steps of ``group`` batches.
 
-    ``batches``: steps per window (``bucket`` in a recipe; usually 50).
-    ``group``: batches per optimiser step: ranks times accumulation steps.
     ``concatenate``: whether a position has one example of one stream, rather than one of each.
     """
     if options.examples is not None:
@@ -81,12 +75,7 @@ class TokenBudgetBatches(torch.utils.data.Sampler[Sequence[int]]):
     batches of twice as many examples. Groups are shuffled inside each window of the mixture. Every position is in
     exactly one batch: a window's last, short group is divided among all ranks, or shared with the group before it.
 
-    Args:
-        mixture: gives the lengths; its ``length`` ends the run unless ``steps`` does.
-        steps: optimiser steps of the run; ``None``: as many as the mixture's ``length`` gives.
-
-    Raises:
-        ConfigurationError: a window with fewer examples than a step has batches, or neither ``steps`` nor a length.
+    The run has as many ``steps`` as given, or as the mixture's ``length`` gives.
     """
 
     def __init__(
@@ -226,8 +215,8 @@ def _budget_borders(costs: Sequence[NDArray[np.int64]], budget: int) -> list[int
 def _short(before: Group, last: Group, size: int) -> list[Group]:
     """The last pieces of a window, too few for a group, as whole groups.
 
-    They are cut smaller where they have enough positions; else they are joined with the group before them. Only where
-    nearly every batch holds a single example can a piece grow, by one example.
+    They are cut smaller where they have enough positions, else joined with the group before them; a piece can grow, by
+    one example, only where nearly every batch holds a single one.
     """
     positions = range(last[0].start, last[-1].stop)
     if len(positions) >= size:

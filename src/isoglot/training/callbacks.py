@@ -130,11 +130,7 @@ class Meter:
         self._unchecked.append((step, names, torch.stack(list(outputs["totals"].values()))))
 
     def require_finite(self, *, wait: bool = True) -> None:
-        """Check the losses taken in since the last check.
-
-        Args:
-            wait: check the newest step too; without it a GPU need not be waited for.
-        """
+        """Check the losses since the last check, the newest step's only with ``wait``: a GPU has to be waited for."""
         newest = self._unchecked[-1][0] if self._unchecked else 0
         ready = [item for item in self._unchecked if wait or item[0] < newest]
         self._unchecked = [item for item in self._unchecked if not wait and item[0] >= newest]

@@ -67,8 +67,8 @@ def room_for(
 ) -> Iterator[None]:
     """Take back a checkpoint that the disk has no room for, and say so instead of ending the run.
 
-    Every rank enters; a problem of one is a problem of all. The last ``keep`` checkpoints stay. Where the disk is full
-    and there are as many, the oldest is given up, unless it is the only one, so that the next has a chance.
+    Every rank enters; a problem of one is a problem of all. Where the disk is full and there are ``keep`` checkpoints,
+    the oldest is given up, unless it is the only one, so that the next has a chance.
     """
     problem = None
     try:
@@ -139,13 +139,9 @@ def _best_is_missing(folder: Path) -> str | None:
 def chosen(
     asked: str | bool | None, output: str | Path, *, plan: Mapping[str, Any], main: bool
 ) -> str | None:
-    """The checkpoint to resume from, the same on every rank.
+    """The checkpoint to resume from, the same on every rank: ``asked``, or the newest complete one if it is ``True``.
 
-    ``asked``: a folder; ``True``: the newest complete one; ``None`` or ``False``: none.
     ``plan``: what the order of batches of this run depends on; a difference to the checkpoint's is warned of.
-
-    Returns:
-        A folder, or ``None`` to start at step 0.
     """
     if not asked:
         return None
@@ -214,10 +210,7 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
 def save_objectives(
     model: AlignmentModel, folder: str | Path, *, state: Mapping[str, Any] | None = None
 ) -> None:
-    """Write what training needs beside the encoder: objectives with their buffers, and language embeddings.
-
-    ``state``: weights of the whole model, gathered from shards; ``None``: the model's own.
-    """
+    """Write the objectives with their buffers, and language embeddings; ``state`` was gathered from shards."""
     rest, file = _rest(model), str(Path(folder) / OBJECTIVES)
     if state is None:
         save_model(rest, file)
@@ -226,10 +219,7 @@ def save_objectives(
 
 
 def load_weights(model: AlignmentModel, folder: str | Path) -> None:
-    """Read encoder and objectives of a checkpoint into a model, in place.
-
-    The encoder is read as any user would read it, so that the library's renamed and tied weights come out right.
-    """
+    """Read encoder and objectives of a checkpoint into a model, in place; the encoder as any user reads it."""
     try:
         loaded = load_checkpoint(type(model.model), folder)
         model.model.load_state_dict(loaded.state_dict())

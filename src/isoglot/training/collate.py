@@ -78,9 +78,6 @@ def pad(
 
     Keys that run along the tokens (as long as the input ids of their side) are rounded up to ``multiple``; others,
     such as links or one value an example, are not.
-
-    ``pad_token_id``: pads ``input_ids`` and ``original_ids``.
-    ``multiple``: round token lengths up to a multiple of this.
     """
     keys = list(examples[0])
     for example in examples:

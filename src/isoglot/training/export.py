@@ -36,9 +36,7 @@ def save_encoder(
     """Write encoder and tokenizer so that ``AutoModelForMaskedLM.from_pretrained`` reads them.
 
     What the checkpoint that the encoder was loaded from held beside it (a pooler, another head) is written with it,
-    and its rates of dropout are written for those that this training alone had.
-
-    ``state``: weights of the whole alignment model, gathered from shards; ``None``: the model's own.
+    and its own rates of dropout. ``state`` is that of the whole alignment model, where it was gathered from shards.
     """
     Path(folder).mkdir(parents=True, exist_ok=True)
     if state is None:

@@ -110,14 +110,12 @@ class AlignmentModel(nn.Module):
 
         Args:
             batch: view name to collated tensors.
-            counts: items of the whole optimiser step per objective, summed over ranks and micro-batches; ``None``
-                (or a ``None`` in it): counted here, over all ranks.
+            counts: items of the whole optimiser step per objective, over ranks and micro-batches; else counted here.
             accumulation: number of micro-batches in the step.
 
         Returns:
-            ``loss`` (scalar; gradients averaged over ranks and summed over micro-batches are those of the step's
-            loss), and per objective, detached: ``totals``, ``counts`` and ``metrics`` (``objective/name`` to a mean
-            and its number of items).
+            ``loss`` (gradients averaged over ranks and summed over micro-batches are those of the step's loss), and per
+            objective, detached: ``totals``, ``counts`` and ``metrics`` (``objective/name`` to a mean and its items).
         """
         active = self.active()
         tops = [objective.top_layer for objective in active.values()]

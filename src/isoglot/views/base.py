@@ -46,14 +46,7 @@ class View(Protocol):
 
 
 def padding_value(key: str, *, pad_token_id: int) -> int:
-    """The value that pads a batch key, decided by its suffix alone.
-
-    ``labels`` pad with :data:`IGNORE_INDEX`, ``*_mask`` with 0, ``*link_ids`` with −1 (no link), ``*input_ids`` and
-    ``*original_ids`` with the tokenizer's padding id, any other ``*_ids`` with 0.
-
-    Raises:
-        ValueError: the key has none of these suffixes.
-    """
+    """The value that pads a batch key, decided by its suffix alone; a ValueError where it has none of them."""
     if key.endswith("labels"):
         return IGNORE_INDEX
     if key.endswith("_mask"):

@@ -22,13 +22,9 @@ _DOCUMENT_STRIDE = 1 << 20
 
 @dataclass
 class Instance:
-    """One encoder input before masking.
+    """One encoder input before masking; every array is as long as ``ids``, but ``link_ids`` (links, 2).
 
-    Args:
-        word_ids: word number of each token, −1 for none; ``None`` where the stream has none.
-        attention: 1 where there is a token; ``None`` where there is one everywhere.
-
-    **Shape**: every array (length,), but ``link_ids`` (links, 2).
+    ``word_ids`` are −1 for no word; ``attention`` is 1 where there is a token, ``None`` where there is one everywhere.
     """
 
     ids: IntArray
@@ -72,12 +68,8 @@ def packed_instance(
     language_ids: Mapping[str, int] | None,
     max_length: int,
 ) -> Instance:
-    """A packed block as an instance: many documents, or XLM's two padded halves.
+    """A packed block as an instance: many documents, or XLM's two padded halves, with padding inside.
 
-    Padding may stand inside (XLM's 256+256). ``position_ids`` are taken over as they are, 0 at padding.
-
-    ``example``: **Columns** ``input_ids``; read where present: ``attention_mask``, ``document_ids`` (0: padding),
-    ``position_ids``, ``language_ids``, ``side_ids``, ``word_ids``, ``language``.
     ``language_ids``: ids by language, for a block of one ``language``; a stream's own ``language_ids`` column is
     used as it is.
     """

@@ -22,12 +22,9 @@ Entry = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class SynonymTable:
-    """Synonyms by token id, as flat arrays.
+    """Synonyms by token id, as flat arrays: where an id's begin, how many it has, and the index of each one's language.
 
-    Args:
-        starts: where an id's synonyms begin in ``synonyms``.
-        counts: how many it has; the last entry, 0, stands for every larger id.
-        languages: index into :attr:`TokenLexicon.languages` of each synonym, −1 if unknown.
+    The last count, 0, stands for every larger id; a language is −1 if unknown.
     """
 
     starts: IntArray
@@ -46,11 +43,9 @@ class SynonymTable:
     def draw(
         self, ids: IntArray, uniform: NDArray[np.float64]
     ) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
-        """One synonym for each id, all of an id's equally likely.
+        """One synonym for each id, all of an id's equally likely; the index of its language; and whether there is one.
 
-        Returns:
-            Synonym (the id itself where it has none), index of its language (−1 where it has none), and whether
-            there is one. **Shape**: (length,) each.
+        An id without synonym keeps itself, with language −1.
         """
         counts = self.counts.take(ids, mode="clip")
         found = counts > 0
@@ -63,12 +58,7 @@ class SynonymTable:
 
 @dataclass(frozen=True)
 class TokenLexicon:
-    """Synonym tables by the language of the text they apply to.
-
-    Args:
-        tables: language → table; the key ``None`` holds a table for any language.
-        languages: languages that :attr:`SynonymTable.languages` counts.
-    """
+    """Synonym tables by the language of the text they apply to (``None``: any), and the languages they count."""
 
     tables: Mapping[str | None, SynonymTable]
     languages: tuple[str, ...] = ()
@@ -81,13 +71,9 @@ class TokenLexicon:
 def token_lexicon(
     lexicon: Dataset, tokenizer: PreTrainedTokenizerBase, *, share: float = 1.0, seed: int = 0
 ) -> TokenLexicon:
-    """The entries of a LEXICON whose two sides are one piece each, in both directions.
+    """The drawn ``share`` of a LEXICON's entries whose two sides are one piece each, in both directions.
 
     Entries with an unknown or special piece and entries whose sides are the same piece are left out.
-
-    ``lexicon``: a LEXICON data set (MUSE and the like), of one or several language pairs.
-    ``tokenizer``: cuts the entries into pieces, as words inside a sentence.
-    ``share``: part of the usable entries that is drawn; 0.25 and 0.5 in ALIGN-MLM's comparison.
     """
     require(lexicon, LEXICON, role="lexicon")
     source = _single_pieces(list(lexicon["source"]), tokenizer)
@@ -122,10 +108,7 @@ def token_lexicon(
 def copied_lexicon(
     vocabulary_size: int, *, special: Iterable[int] = (), share: float = 0.25, seed: int = 0
 ) -> TokenLexicon:
-    """The lexicon of a derived language whose token ``id`` is written ``id + vocabulary_size``, in both directions.
-
-    Source: Tang et al. 2022, §G.4: 25 % by default.
-    """
+    """The lexicon of a derived language whose token ``id`` is written ``id + vocabulary_size``, in both directions."""
     ids = np.setdiff1d(np.arange(vocabulary_size), np.asarray(sorted(special), dtype=np.int64))
     chosen = [int(ids[i]) for i in _sample(ids.size, share, seed)]
     if not chosen:

@@ -82,7 +82,7 @@ class MaskingOptions:
 
 
 class Masked(NamedTuple):
-    """What :func:`mask_tokens` returns, each of **Shape** (length,)."""
+    """The ids after replacement, the labels, −100 where not selected, and the selection with random and kept tokens."""
 
     input_ids: IntArray
     labels: IntArray
@@ -92,8 +92,7 @@ class Masked(NamedTuple):
 def special_table(tokenizer: PreTrainedTokenizerBase) -> BoolArray:
     """A boolean table, id → special token, to be read with ``take(ids, mode="clip")``.
 
-    The unknown token is text, not structure: it stands for a word and takes part in everything. Ids beyond the
-    table (a copied vocabulary) are not special.
+    The unknown token is text, not structure. Ids beyond the table (a copied vocabulary) are not special.
     """
     special = sorted(set(tokenizer.all_special_ids) - {tokenizer.unk_token_id})
     table = np.zeros(max(special, default=0) + 2, dtype=bool)
@@ -112,16 +111,7 @@ def mask_tokens(
     """Select tokens and replace most of them: 80 % by the mask token, 10 % by a random one, 10 % not at all.
 
     All numbers come from one draw of ``3 · length + 1`` uniforms, so the result depends on the generator and the
-    arguments alone.
-
-    ``word_ids``: word number of each token, −1 for a token of no word; needed with ``whole_word``. A word is a run
-    of equal numbers.
-
-    **Shape**: ``ids``, ``candidates``, ``word_ids`` (length,).
-
-    Returns:
-        The ids after replacement, the labels (the original id where selected, −100 elsewhere) and the selection,
-        which includes the random and the kept tokens.
+    arguments alone. With ``whole_word`` a word is a run of equal ``word_ids``, −1 for a token of no word.
 
     Source: Devlin et al. 2019, §3.1; ``exact`` as in fairseq's masking, which XLM-Align trains with.
 

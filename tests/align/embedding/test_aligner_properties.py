@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from isoglot.align.embedding.aligner import EmbeddingAligner
 from isoglot.align.embedding.options import METHODS, EmbeddingOptions
 from isoglot.align.embedding.scores import build_scorer
-from isoglot.modules.self_labelling import SelfLabelling, self_label
+from isoglot.modules.self_labelling import self_label
 from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
 
 WITHOUT_POINTER = [method for method in METHODS if method != "pointer"]
@@ -89,7 +89,7 @@ def test_optimal_transport_reads_the_plan_that_self_labelling_reads(order, links
     options = EmbeddingOptions.build(method="ot", order=order, links=links)
     mask = torch.ones(20, 5, dtype=torch.bool)
     found, _ = build_scorer(options)(states[:, 1:6], states[:, 7:12], mask, mask)
-    own = self_label(states, side_ids, SelfLabelling(order=order, filtering=links)).links
+    own = self_label(states, side_ids, order=order, filtering=links).links
     assert torch.equal(found, own)
 
 
