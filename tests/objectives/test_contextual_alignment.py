@@ -148,10 +148,10 @@ def test_anchor_copy_is_frozen_saved_and_without_dropout(model):
 
 def test_mistakes_are_named(model):
     batch = make_batch()
-    with pytest.raises(ConfigurationError, match=r"key side .* holds the language that is not its pivot"):
+    with pytest.raises(ConfigurationError, match=r"key side .* holds another language than its pivot"):
         Anchor(model, side="key")(Encodings(model, batch), batch)
     batch["sentences"]["query_is_pivot_mask"] = torch.tensor([1, 0])
-    with pytest.raises(ConfigurationError, match=r"both languages.*source_is_query"):
+    with pytest.raises(ConfigurationError, match=r"another language.*source_is_query"):
         Anchor(model)(Encodings(model, batch), batch)
     batch["sentences"]["query_is_pivot_mask"] = torch.tensor([0, 0])  # order: target_is_query
     assert int(Anchor(model, side="key")(Encodings(model, batch), batch).count) > 0

@@ -131,15 +131,6 @@ def test_two_ranks_take_what_one_takes_with_double_batches() -> None:
     assert [[*a, *b] for a, b in zip(*two, strict=True)] == [list(b) for b in one[0]]
 
 
-@pytest.mark.parametrize("options", [BatchOptions(examples=3), BatchOptions(tokens=200)])
-def test_starting_later_skips_exactly(options: BatchOptions) -> None:
-    mixture = mixture_of(60, bucket=20)
-    batches = TokenBudgetBatches(mixture, options, rank=1, world_size=2, accumulation=2)
-    whole = list(batches)
-    for step in range(batches.steps + 1):
-        assert list(batches.starting_at(step)) == whole[2 * step :]
-
-
 def test_steps_go_beyond_an_epoch_and_extend_a_run() -> None:
     mixture = Mixture({"a": stream(40)}, primary="a", seed=1, bucket=20)
     options = BatchOptions(tokens=150)

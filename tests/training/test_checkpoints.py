@@ -69,7 +69,7 @@ def _flip(path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "damage", "reason"),
     [
-        ("model.safetensors", _truncate, "bytes instead of"),
+        ("model.safetensors", _truncate, "model.safetensors is missing or damaged"),
         ("optimizer.pt", _flip, "damaged"),
         ("rng_state.pth", Path.unlink, "missing"),
         ("complete.json", Path.unlink, "not written to the end"),
@@ -81,11 +81,11 @@ def test_a_damaged_last_one_falls_back(
 ) -> None:
     damage(run / "checkpoint-9" / file)
     with caplog.at_level(logging.WARNING):
-        assert checkpoints.newest(run) == run / "checkpoint-6"
+        assert checkpoints.newest(checkpoints.checkpoints_in(run)) == run / "checkpoint-6"
     assert reason in caplog.text and "going back to" in caplog.text
     damage(run / "checkpoint-6" / file)
     with pytest.raises(TrainingError, match=r"(?s)checkpoint-9.*checkpoint-6.*without --resume"):
-        checkpoints.newest(run)
+        checkpoints.newest(checkpoints.checkpoints_in(run))
 
 
 def test_resume_after_damage_ends_with_the_same_weights(run: Path, finished: tuple[Path, Any]) -> None:
@@ -93,7 +93,7 @@ def test_resume_after_damage_ends_with_the_same_weights(run: Path, finished: tup
     trainer = make_trainer(run, epochs=1, examples=72)
     trainer.train(resume_from_checkpoint=True)
     assert not differing(finished[1], weights(trainer.model))
-    assert checkpoints.newest(run) == run / "checkpoint-9"  # written anew
+    assert checkpoints.newest(checkpoints.checkpoints_in(run)) == run / "checkpoint-9"  # written anew
 
 
 def test_resume_of_nothing_starts_and_of_a_broken_one_does_not(
@@ -104,7 +104,7 @@ def test_resume_of_nothing_starts_and_of_a_broken_one_does_not(
     assert "starting at step 0" in caplog.text
     assert not differing(finished[1], weights(trainer.model))
     _truncate(run / "checkpoint-6" / "scheduler.pt")
-    with pytest.raises(TrainingError, match=r"scheduler\.pt has"):
+    with pytest.raises(TrainingError, match=r"scheduler\.pt is missing or damaged"):
         make_trainer(run).train(resume_from_checkpoint=str(run / "checkpoint-6"))
 
 
@@ -159,7 +159,7 @@ def test_a_save_cut_short_leaves_nothing_that_looks_complete(
         make_trainer(tmp_path, epochs=1, examples=72).train()
     monkeypatch.undo()
     assert checkpoints.staging(tmp_path).exists()
-    assert checkpoints.newest(tmp_path) == tmp_path / "checkpoint-3"
+    assert checkpoints.newest(checkpoints.checkpoints_in(tmp_path)) == tmp_path / "checkpoint-3"
     trainer = make_trainer(tmp_path, epochs=1, examples=72)
     trainer.train(resume_from_checkpoint=True)
     assert not differing(finished[1], weights(trainer.model))

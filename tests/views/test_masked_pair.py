@@ -171,6 +171,7 @@ def xlm_instance():
         "attention_mask": [1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 1, 1],
         "position_ids": [0, 1, 2, 3, 0, 0, 0, 1, 2, 3, 4, 5],
         "language_ids": [2, 2, 2, 2, 0, 0, 3, 3, 3, 3, 3, 3],
+        "side_ids": [0, 1, 1, 0, 0, 0, 0, 2, 0, 0, 2, 0],
         "word_ids": [-1, 0, 0, -1, -1, -1, -1, 0, -1, -1, 0, -1],
     }
 
@@ -189,10 +190,9 @@ def test_xlm_instance():
 def test_xlm_instance_by_sides_with_named_languages():
     example = xlm_instance()
     del example["language_ids"]
-    sides = [0, 1, 1, 0, 0, 0, 0, 2, 0, 0, 2, 0]
-    example |= {"side_ids": sides, "source_language": "de", "target_language": "en"}
+    example |= {"source_language": "de", "target_language": "en"}
     tensors = build(MaskedPair(BERT, language_ids={"en": 0, "de": 1}, segment_ids="pair"), example)
-    assert tensors["side_ids"].tolist() == sides
+    assert tensors["side_ids"].tolist() == example["side_ids"]
     assert tensors["language_ids"].tolist() == [1] * 6 + [0] * 6
     assert tensors["token_type_ids"].tolist() == [0] * 6 + [1] * 6
 
@@ -224,8 +224,8 @@ def test_xlm_instances_as_the_corpus_packs_them(tmp_path):
 
 
 def test_xlm_instance_that_tells_no_halves():
-    example = {k: v for k, v in xlm_instance().items() if k != "language_ids"}
-    with pytest.raises(ConfigurationError, match="'language_ids' or 'side_ids'"):
+    example = {k: v for k, v in xlm_instance().items() if k != "side_ids"}
+    with pytest.raises(ConfigurationError, match="has no 'side_ids'; pack it with"):
         build(MaskedPair(BERT), example)
 
 

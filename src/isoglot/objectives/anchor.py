@@ -91,9 +91,7 @@ class Anchor(Objective):
         is_pivot = batch[self.view].get("query_is_pivot_mask")
         if is_pivot is None or bool((is_pivot == int(self.side == "query")).all()):
             return
-        both = int(is_pivot.min()) != int(is_pivot.max())
         raise ConfigurationError(
-            f"anchor: the {self.side} side of view {self.view!r} holds "
-            f"{'both languages' if both else 'the language that is not its pivot'}, the pivot language alone is "
-            "needed; for a pivot on the source side set `order: source_is_query` in the view and `side: query` here"
+            f"anchor: the {self.side} side of view {self.view!r} holds another language than its pivot; for a pivot on "
+            "the source side set `order: source_is_query` in the view and `side: query` here"
         )

@@ -1,7 +1,7 @@
 """ALIGN-MLM's auxiliary loss: translations should have the same input embeddings."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from datasets import Dataset
@@ -31,8 +31,8 @@ class EmbeddingAlignment(Objective):
 
     ``L = −(1/|B|) Σ cos(E[source], E[target])``, over the *whole* dictionary at every step, as the paper's code
     does. The gradient reaches the dictionary's rows alone, and is added to those that other objectives have for
-    the table (:class:`~isoglot.modules.shared_table.SharedTable`). The sampled dictionary is a saved buffer, so a
-    resumed run has the same one whatever its lexicon file became.
+    the table (:class:`~isoglot.modules.shared_table.SharedTable`). The drawn dictionary is a saved
+    buffer.
 
     Args:
         model: encoder with its masked-LM head.
@@ -133,16 +133,6 @@ class EmbeddingAlignment(Objective):
     def after_step(self, encoder: PreTrainedModel) -> None:
         """Advance the step that draws the sample."""
         self.step += 1
-
-    def _load_from_state_dict(
-        self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any
-    ) -> None:
-        """Makes room for the saved dictionary: a lexicon file that changed since may have given another size."""
-        for name in ("source_pieces", "target_pieces"):
-            saved = state_dict.get(prefix + name)
-            if saved is not None:
-                setattr(self, name, getattr(self, name).new_empty(saved.shape))
-        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
 
 
 def _embed(table: SharedTable, pieces: Tensor) -> Tensor:

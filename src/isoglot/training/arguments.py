@@ -4,7 +4,6 @@ from typing import Any
 
 import torch
 from transformers import PreTrainedModel, TrainingArguments
-from transformers.trainer_utils import IntervalStrategy
 from transformers.training_args import ParallelMode
 
 from isoglot.errors import ConfigurationError
@@ -12,11 +11,6 @@ from isoglot.errors import ConfigurationError
 
 def adapt(args: TrainingArguments) -> dict[str, Any] | None:
     """Set, in place, what an alignment run needs; options of :func:`torch.compile` for the encoder, or ``None``."""
-    if args.eval_strategy != IntervalStrategy.NO or args.load_best_model_at_end:
-        raise ConfigurationError(
-            "pre-training does not evaluate: leave out train.eval_strategy and train.load_best_model_at_end, and run "
-            "`isoglot evaluate` on checkpoints (train.save_total_limit)"
-        )
     if args.fsdp and (
         args.parallel_mode != ParallelMode.DISTRIBUTED or args.fsdp_plugin_args["fsdp_version"] != 2
     ):

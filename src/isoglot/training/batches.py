@@ -110,16 +110,9 @@ class TokenBudgetBatches(torch.utils.data.Sampler[Sequence[int]]):
         return self.steps * self.accumulation
 
     def __iter__(self) -> Iterator[Sequence[int]]:
-        return self.starting_at(0)
-
-    def starting_at(self, step: int) -> Iterator[Sequence[int]]:
-        """This rank's batches from an optimiser step on, without going through the earlier ones."""
-        while step < self.steps:
-            index = int(np.searchsorted(self._ends, step, side="right"))
-            first = int(self._ends[index - 1]) if index else 0
-            for group in self.groups(index)[step - first : self.steps - first]:
+        for window, first in enumerate([0, *self._ends[:-1].tolist()]):
+            for group in self.groups(window)[: self.steps - first]:
                 yield from group[self.rank :: self.world_size]
-            step = int(self._ends[index])
 
     def groups(self, window: int) -> list[Group]:
         """A window's groups in the order in which they are trained on."""

@@ -99,14 +99,8 @@ def describe(logs: dict[str, float]) -> str:
 
 def real_tokens(batch: Batch) -> int:
     """Tokens of a batch that are not padding, over all its inputs."""
-    total = 0
-    for tensors in batch.values():
-        for key, values in tensors.items():
-            if key.endswith("attention_mask"):
-                total += int(values.sum())
-            elif key.endswith("input_ids") and f"{key[: -len('input_ids')]}attention_mask" not in tensors:
-                total += values.numel()
-    return total
+    masks = [v for view in batch.values() for key, v in view.items() if key.endswith("attention_mask")]
+    return sum(int(mask.sum()) for mask in masks)
 
 
 class Meter:

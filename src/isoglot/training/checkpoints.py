@@ -4,7 +4,7 @@ import json
 import logging
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -112,18 +112,17 @@ def why_incomplete(folder: str | Path) -> str | None:
     """What is wrong with a checkpoint, in words; ``None`` if every file is there as it was written."""
     try:
         files = read_manifest(folder)["files"]
-        damage = next(
-            (why for n, written in files.items() if (why := _damage(Path(folder) / n, *written))), None
-        )
+        places = {name: Path(folder) / name for name in files}
+        damaged = [n for n, path in places.items() if not path.is_file() or _digest(path) != files[n]]
     except FileNotFoundError:
         return f"no {MANIFEST}: it was not written to the end"
     except (ValueError, KeyError, TypeError):
         return f"{MANIFEST} cannot be read"
-    if damage is None and (
-        "trainer_state.json" not in files or not any(n.startswith("optimizer") for n in files)
-    ):
+    if damaged:
+        return f"{damaged[0]} is missing or damaged"
+    if "trainer_state.json" not in files or not any(n.startswith("optimizer") for n in files):
         return "it holds no optimiser state (saved with save_only_model)"
-    return damage or _best_is_missing(Path(folder))
+    return _best_is_missing(Path(folder))
 
 
 def _best_is_missing(folder: Path) -> str | None:
@@ -148,7 +147,7 @@ def chosen(
     found: list[Any] = [None, None]  # folder and problem: an error reaches every rank, none waits for another
     if main:
         try:
-            found[0] = newest(output) if asked is True else _whole(Path(asked))
+            found[0] = newest(checkpoints_in(output) if asked is True else [Path(asked)])
         except TrainingError as error:
             found[1] = str(error)
     broadcast_object_list(found)
@@ -164,26 +163,10 @@ def chosen(
     return None if folder is None else str(folder)
 
 
-def _whole(folder: Path) -> Path:
-    if (why := why_incomplete(folder)) is not None:
-        raise TrainingError(
-            f"checkpoint {folder} cannot be used: {why}; resume from the newest complete one with `--resume`"
-        )
-    return folder
-
-
-def _damage(path: Path, size: int, digest: str) -> str | None:
-    if not path.is_file():
-        return f"{path.name} is missing"
-    if path.stat().st_size != size:
-        return f"{path.name} has {path.stat().st_size} bytes instead of {size}"
-    return None if _digest(path)[1] == digest else f"{path.name} is damaged (its hash differs)"
-
-
-def newest(output: str | Path) -> Path | None:
-    """The newest complete checkpoint; incomplete or damaged ones are passed over with a warning."""
+def newest(checkpoints: Sequence[Path]) -> Path | None:
+    """The last complete checkpoint; incomplete or damaged ones are passed over with a warning."""
     reasons: list[str] = []
-    for path in reversed(checkpoints_in(output)):
+    for path in reversed(checkpoints):
         reason = why_incomplete(path)
         if reason is None:
             for text in reasons:
@@ -192,18 +175,15 @@ def newest(output: str | Path) -> Path | None:
         reasons.append(f"checkpoint {path} cannot be used: {reason}")
     if reasons:
         raise TrainingError(
-            "; ".join(reasons)
-            + f"; a complete checkpoint is needed to resume. Restore one, or delete {output} and "
-            "run again without --resume"
+            f"{'; '.join(reasons)}; a complete checkpoint is needed to resume. Restore one, or delete the run's folder "
+            "and run again without --resume"
         )
     return None
 
 
 def read_manifest(folder: str | Path) -> dict[str, Any]:
     """A checkpoint's manifest: ``plan`` and ``files`` (name to size and hash)."""
-    content = json.loads((Path(folder) / MANIFEST).read_text(encoding="utf-8"))
-    if not isinstance(content, dict):
-        raise ValueError(f"{folder}/{MANIFEST} is no mapping")
+    content: dict[str, Any] = json.loads((Path(folder) / MANIFEST).read_text(encoding="utf-8"))
     return content
 
 

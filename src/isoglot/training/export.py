@@ -68,10 +68,8 @@ def export_encoder(
 ) -> Path:
     """Extract the encoder of a finished run: weights, tokenizer and a model card, nothing that needs isoglot.
 
-    ``card``: ``name``, and what else is known of the run: ``base_model``, ``languages`` (ISO codes), ``license``,
-    ``data`` (stream name to a mapping), ``objectives`` (name to a mapping), ``recipe`` (the resolved recipe),
-    ``steps``, ``seed``, ``results``. Any other key becomes a section of its own.
-    ``state``: weights of the whole alignment model, gathered from shards; ``None``: the model's own.
+    ``card``: ``name``, ``languages`` (ISO codes), and sections: ``base_model``, ``objectives``, ``data``, ``steps``,
+    ``seed``, ``recipe``.
     """
     out = Path(out)
     with whole_folder(out) as folder:
@@ -91,32 +89,28 @@ def export_encoder(
 
 def model_card(card: Mapping[str, Any], *, model: PreTrainedModel) -> str:
     """The model card of :func:`export_encoder` as Markdown with the Hub's YAML header."""
-    rest = dict(card)
     header = {
         "library_name": "transformers",
         "pipeline_tag": "fill-mask",
-        "tags": ["isoglot", "cross-lingual", *sorted(str(o) for o in card.get("objectives", {}))],
+        "tags": ["isoglot", "cross-lingual", *sorted(card.get("objectives", {}))],
         **{new: card[old] for old, new in _HEADER.items() if card.get(old)},
     }
-    name = str(rest.pop("name", "aligned encoder"))
-    first = {t: rest.pop(t) for t in ("base_model", "objectives", "data") if t in rest}
-    last = {t: rest.pop(t) for t in ("recipe",) if rest.get(t) is not None}
-    rest = {t: value for t, value in rest.items() if t not in ("languages", "license")}
     template = Environment(trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)  # noqa: S701 - no HTML
     return template.from_string(
         files("isoglot.training").joinpath("model_card.md").read_text("utf-8")
     ).render(
         header=header,
-        name=name,
+        name=card.get("name", "aligned encoder"),
         config=model.config,
         size=sum(p.numel() for p in model.parameters()),
-        sections={**first, **rest, **last, "versions": versions()},
+        sections={title: card[title] for title in _SECTIONS if title in card} | {"versions": versions()},
         yaml=_yaml,
         cell_text=_cell,
     )
 
 
-_HEADER = {"languages": "language", "license": "license", "base_model": "base_model"}
+_HEADER = {"languages": "language", "base_model": "base_model"}
+_SECTIONS = ("base_model", "objectives", "data", "steps", "seed", "recipe")
 
 
 def _cell(value: Any) -> str:

@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from isoglot.corpus.encode.templates import as_array
+from isoglot.corpus.encode.templates import IntArray, as_array
 from isoglot.errors import ConfigurationError
 from isoglot.options import Part, Share
 from isoglot.views.instance import language_id, masked_tensors, to_tensors
 from isoglot.views.lexicon import SynonymTable, TokenLexicon, copied_lexicon, token_lexicon
 from isoglot.views.masked_text import TextOptions
-
-IntArray = NDArray[np.int64]
 
 
 @dataclass(eq=False)

@@ -6,15 +6,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from isoglot.corpus.encode.templates import Template, as_array
+from isoglot.corpus.encode.templates import IntArray, Template, as_array
 from isoglot.errors import ConfigurationError
 from isoglot.views.masking import Masked, MaskingOptions, mask_tokens
-
-IntArray = NDArray[np.int64]
 
 _DOCUMENT_STRIDE = 1 << 20
 """Set between the word numbers of packed documents, which count from 0 in each."""

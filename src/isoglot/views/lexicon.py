@@ -11,11 +11,11 @@ from datasets import Dataset
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
+from isoglot.corpus.encode.templates import IntArray
 from isoglot.errors import ConfigurationError
 from isoglot.schema import LEXICON, require
 from isoglot.seeding import generator_for
 
-IntArray = NDArray[np.int64]
 Entry = tuple[int, int, int]
 """Token id, synonym's id, index of the synonym's language."""
 

@@ -6,11 +6,10 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from isoglot.corpus.encode.templates import Template, as_array, pair_template
+from isoglot.corpus.encode.templates import IntArray, Template, as_array, pair_template
 from isoglot.errors import ConfigurationError
 from isoglot.views.instance import (
     Instance,
@@ -24,8 +23,6 @@ from isoglot.views.instance import (
     truncated_lengths,
 )
 from isoglot.views.masking import MaskingOptions
-
-IntArray = NDArray[np.int64]
 
 _SECOND_WORDS = 1 << 20
 """Added to the second sentence's word numbers, which count from 0 again."""
@@ -54,9 +51,9 @@ class MaskedPair(MaskingOptions):
 
     **Columns**: ``source_ids``, ``target_ids``; with ``whole_word`` their word ids; with ``language_ids`` their
     languages; ``links`` where present. Or a packed instance (XLM's 256+256): ``input_ids`` with specials,
-    ``attention_mask`` with padding inside, ``position_ids`` (counting from 0), ``language_ids`` or ``side_ids`` to
-    tell its halves apart; its order and positions are the stream's, and so are its language ids unless
-    ``language_ids`` is given here and the stream names its languages.
+    ``attention_mask`` with padding inside, ``position_ids`` (counting from 0), and ``side_ids`` to tell its halves
+    apart; its order and positions are the stream's, and so are its language ids unless ``language_ids`` is given here
+    and the stream names its languages.
 
     **Keys**: ``input_ids``, ``attention_mask``, ``labels``, ``original_ids``, ``special_mask``, ``side_ids`` (1
     source, 2 target, 0 specials and padding), ``token_type_ids`` unless ``none``, ``position_ids`` if they restart,
@@ -152,10 +149,11 @@ class MaskedPair(MaskingOptions):
     def _packed(self, example: Mapping[str, Any]) -> Instance:
         instance = packed_instance(example, language_ids=None, max_length=self._limit)
         extras = instance.extras
-        second = _second_half(instance)
         if "side_ids" not in extras:
-            special = self._specials.take(instance.ids, mode="clip")
-            extras["side_ids"] = np.where(special | (instance.attention == 0), 0, 1 + second)
+            raise ConfigurationError(
+                "masked_pair: the packed stream has no 'side_ids'; pack it with `pack: {mode: xlm_pairs}`"
+            )
+        second = _second_half(instance)
         if self.language_ids is not None and example.get("source_language") is not None:
             numbers = as_array(
                 [language_id(self.language_ids, example[f"{side}_language"]) for side in ("source", "target")]
@@ -168,20 +166,11 @@ class MaskedPair(MaskingOptions):
 
 def _second_half(instance: Instance) -> IntArray:
     """1 from where the second half of a packed instance begins, 0 before."""
-    extras = instance.extras
-    present = np.ones(instance.ids.size, dtype=bool) if instance.attention is None else instance.attention > 0
-    if "language_ids" in extras:
-        languages = extras["language_ids"]
-        changed = (languages != languages[0]) & present  # padding inside has the padding language
-        if changed.any() or "side_ids" not in extras:
-            return as_array(np.maximum.accumulate(changed))
-    if "side_ids" in extras:
-        second = np.maximum.accumulate(extras["side_ids"]) == 2
-        if "position_ids" in extras and second.any():
-            # the half begins with its own opening special, where the positions restart
-            opens = (present & (extras["position_ids"] == 0))[: second.argmax() + 1].nonzero()[0]
-            second[opens[-1] if opens.size else second.argmax() :] = True
-        return as_array(second)
-    raise ConfigurationError(
-        "masked_pair: the packed stream has no 'language_ids' or 'side_ids'; encode it with language ids"
-    )
+    second = np.maximum.accumulate(instance.extras["side_ids"]) == 2
+    if "position_ids" in instance.extras and second.any():
+        # the half begins with its own opening special, where the positions restart
+        attention = np.ones_like(instance.ids) if instance.attention is None else instance.attention
+        restarts = (attention > 0) & (instance.extras["position_ids"] == 0)
+        opens = restarts[: second.argmax() + 1].nonzero()[0]
+        second[opens[-1] if opens.size else second.argmax() :] = True
+    return as_array(second)

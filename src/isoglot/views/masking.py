@@ -8,12 +8,12 @@ import torch
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
+from isoglot.corpus.encode.templates import IntArray
 from isoglot.errors import ConfigurationError
 from isoglot.options import Share
 from isoglot.recipe.signatures import require_fields
 from isoglot.views.base import IGNORE_INDEX
 
-IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 

@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from isoglot.corpus.encode.templates import Template, as_array, single_template
+from isoglot.corpus.encode.templates import IntArray, Template, as_array, single_template
 from isoglot.recipe.signatures import require_fields
 from isoglot.views.instance import language_id, length_limit, target_first, to_tensors
 from isoglot.views.masking import special_table
-
-IntArray = NDArray[np.int64]
 
 
 @dataclass(eq=False)
