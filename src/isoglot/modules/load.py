@@ -229,6 +229,7 @@ def _from_path(settings: Mapping[str, Any], kernel: str | None) -> PreTrainedMod
             setattr(config, key, value)
         except (TypeError, ValueError, StrictDataclassError) as error:
             raise ConfigurationError(f"model.{key}: {reason(error)}; change it") from error
+    chosen: dict[str, Any] = {} if kernel is None else {"attn_implementation": kernel}
     model = load_checkpoint(
         AutoModelForMaskedLM,
         path,
@@ -237,7 +238,7 @@ def _from_path(settings: Mapping[str, Any], kernel: str | None) -> PreTrainedMod
         keep_left_out=True,
         without_head="has no masked-LM head; give a checkpoint saved with one, or `new_head: true` to start a new one",
         revision=revision,
-        **({} if kernel is None else {"attn_implementation": kernel}),
+        **chosen,
     )
     vars(model)["own_dropout"] = dropout
     return model

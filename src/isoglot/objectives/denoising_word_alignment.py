@@ -1,7 +1,7 @@
 """XLM-Align's denoising word alignment: point from a masked token to its translation."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 from pydantic import Field
