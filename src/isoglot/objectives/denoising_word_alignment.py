@@ -104,14 +104,9 @@ class DenoisingWordAlignment(Objective):
         seed: int = 0,
     ) -> None:
         super().__init__()
-        transport = {"iterations": iterations, "mu": mu, "epsilon": epsilon}
-        self.labelling = {
-            "order": order,
-            "filtering": filtering,
-            "alpha": alpha,
-            "passes": passes,
-            **transport,
-        }
+        transport: dict[str, Any] = {"iterations": iterations, "mu": mu, "epsilon": epsilon}
+        links = {"order": order, "filtering": filtering, "alpha": alpha, "passes": passes}
+        self.labelling = transport | links
         asked = {"queries": queries, "labels": labels, "unmasked_share": unmasked_share}
         require_options(DenoisingWordAlignment, **asked, **self.labelling)
         require_step(labels, self_after_step)
