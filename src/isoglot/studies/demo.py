@@ -4,10 +4,8 @@ The miniature world, one seed, a few minutes: small enough to watch, too small f
 paper's; the order of the objectives is what may be. ``isoglot study align_mlm/table3 --scale tiny`` is the longer one.
 """
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +20,9 @@ from isoglot.studies.calls import Call
 from isoglot.studies.catalogue import Study
 from isoglot.studies.engine import Store, do_calls
 from isoglot.studies.lab import Lab
-from isoglot.studies.program import Program, build_programs, inspect_programs, write_program
+from isoglot.studies.program import build_programs, inspect_programs, write_program
 from isoglot.studies.steps import Gold
-from isoglot.studies.training_steps import (
-    TRAINER_STATE,
-    AlignmentScore,
-    Evaluate,
-    Figure,
-    Finetune,
-    Pretrain,
-)
+from isoglot.studies.training_steps import TRAINER_STATE, Figure
 
 ORDER = "trans+inv"
 TASKS = {"pos": "POS", "xnli": "NLI"}
@@ -138,7 +129,13 @@ def run_demo(
         raise ConfigurationError("the demo has one seed; give --seed 2, or `isoglot study align_mlm/table3`")
     copy = derived(program.lab, ORDER)
     inspect_programs([program], store)
-    _work(program, store, copy, min(workers or usable_cores(), len(SYSTEMS)), report)
+    workers = min(workers or usable_cores(), len(SYSTEMS))
+    done = do_calls(program.targets(), store.root, workers=workers, progress=report)
+    if done.failed:
+        raise ConfigurationError(
+            [f"{call.told}: {message}" for call, message in done.failed.items()],
+            heading="the demo could not be finished; type the same command again to go on",
+        )
     report.note("drawing the report")
     _, folder = write_program(program, store, {})
     found = Demo(_figures(program.lab, store), _example(store, copy), store.root / "report.html")
@@ -153,46 +150,6 @@ def run_demo(
     )
     render(runs, out=found.page, options=options)
     return found
-
-
-def _work(program: Program, store: Store, copy: Call, workers: int, report: Reporter) -> None:
-    """Do the calls, and tell of each as it is finished."""
-    began, numbers = time.monotonic(), count(1)
-    total = len(store.missing(program.targets()))
-
-    def finished(call: Call, manifest: Mapping[str, Any]) -> None:
-        if said := _told(call, manifest):
-            minutes, seconds = divmod(int(time.monotonic() - began), 60)
-            report.note(f"{minutes}:{seconds:02d}  {said}")
-        if call == copy:
-            report.note("      {}\n      {}".format(*_example(store, copy)))
-        report.progress("demo", next(numbers), total)
-
-    done = do_calls(program.targets(), store.root, workers=workers, finished=finished)
-    if done.failed:
-        raise ConfigurationError(
-            [f"{call.told}: {message}" for call, message in done.failed.items()],
-            heading="the demo could not be finished; type the same command again to go on",
-        )
-
-
-def _told(call: Call, manifest: Mapping[str, Any]) -> str:
-    """A finished call in a line; nothing for those that only lead to the next."""
-    step, values = call.step, manifest.get("values", {})
-    if isinstance(step, Pretrain):
-        return f"{SYSTEMS[step.label]}: trained from scratch ({manifest['seconds']:.0f} s)"
-    if isinstance(step, Evaluate):
-        tuned = next(n.step for n in call.needs if isinstance(n.step, Finetune))
-        setting = "zero-shot" if tuned.language == "en" else "supervised"
-        return (
-            f"{SYSTEMS[step.label]}: {TASKS[step.task.kind]} {setting} {values[f'{step.languages[0]}/']:.1f}"
-        )
-    if isinstance(step, AlignmentScore):
-        return f"{SYSTEMS[step.label]}: alignment score {values['alignment_score']:.1f} %"
-    return {
-        "english": "generated English: text, parts of speech, inference",
-        f"derived {ORDER}": "derived its copy: other letters, each sentence's words reversed",
-    }.get(call.name, "")
 
 
 def _figures(lab: Lab, store: Store) -> dict[str, dict[str, float]]:

@@ -132,7 +132,6 @@ def do_calls(
     workers: int = 1,
     keep: bool = False,
     progress: Reporter | None = None,
-    finished: Callable[[Call, Mapping[str, Any]], None] = lambda call, manifest: None,
 ) -> Done:
     """Do all calls that the targets need and that are not done.
 
@@ -140,7 +139,7 @@ def do_calls(
 
     With ``ray`` each call is a Ray task with a GPU where the cluster has any, done again when its worker dies; the
     local engine has ``workers`` processes of one thread each, and with one works in this process. ``keep`` keeps
-    fine-tuned weights after their last evaluation; ``finished`` is told of each call with its manifest.
+    fine-tuned weights after their last evaluation.
     """
     store, report, done = Store(root), progress or Silent(), Done()
     calls = store.missing(targets)
@@ -169,7 +168,6 @@ def do_calls(
                 kind = call.step.kind
                 done.made[kind] = done.made.get(kind, 0) + 1
                 done.seconds[kind] = done.seconds.get(kind, 0.0) + float(manifest["seconds"])
-                finished(call, manifest)
                 if not keep:
                     _drop(store, call, targets)
     return done
