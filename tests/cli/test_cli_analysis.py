@@ -76,7 +76,7 @@ def test_alignment_prints_its_rows(world: Path, tmp_path: Path) -> None:
         app, [*arguments, "--source-lang", "en", "--target-lang", "xx", "--out", str(tmp_path)]
     )
     assert found.exit_code == 0, found.output
-    assert "alignment_backward" in found.output
+    assert "alignment backward" in found.output
     assert (tmp_path / "results.jsonl").is_file()
 
 

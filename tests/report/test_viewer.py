@@ -11,7 +11,7 @@ from isoglot.report.viewer import Viewer, alignment_table, quality, read_alignme
 PAIR = {
     "src": ["a", "b", "c"],
     "tgt": ["x", "y"],
-    "links": [[0, 0], [1, 1], [2, 0]],
+    "links": "0-0 1-1 2-0",
     "sure": [[0, 0], [2, 1]],
     "possible": [[1, 1]],
 }
@@ -42,7 +42,8 @@ def test_without_gold_links_nothing_is_judged(tmp_path: Path) -> None:
     [
         ({**PAIR, "links": [[0, 2]]}, r"links has \[0, 2\], and there are 3 source and 2 target words"),
         ({**PAIR, "sure": [[3, 0]]}, "sure has"),
-        ({**PAIR, "links": "0-0"}, "links"),
+        ({**PAIR, "links": "0:1"}, "links"),
+        ({**PAIR, "sure": "0-0 1p1"}, "sure"),
         ({**PAIR, "links": [[-1, 0]]}, "greater than or equal to 0"),
         ({**PAIR, "src": []}, "src"),
         ({"src": ["a"]}, "tgt"),

@@ -15,7 +15,7 @@ from isoglot.analysis.options import (
     MapRequest,
     SimilarityRequest,
 )
-from isoglot.cli.console import Console, print_table
+from isoglot.cli.console import Console, print_results, print_table
 from isoglot.cli.flags import Running, with_flags
 from isoglot.cli.help import add_commands
 from isoglot.cli.tasks import Checkpoints
@@ -77,10 +77,7 @@ def alignment(checkpoints: Checkpoints, request: AlignmentRequest, sides: Sides,
         job = Job(checkpoints, out=written.out, labels=written.labels, progress=console)
         rows = analyse_alignment(job, sides.of(request))
     if not written.quiet:
-        print_table(
-            ("run", "task", "language", "metric", "value", "examples"),
-            [(r.run, r.task, r.language, r.metric, f"{r.value:.2f}", f"{r.examples:,}") for r in rows],
-        )
+        print_results(rows)
 
 
 @with_flags

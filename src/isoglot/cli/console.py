@@ -7,9 +7,12 @@ import sys
 import time
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from isoglot.results import Result
 
 _SECONDS_BETWEEN_LINES = 10.0
 _QUIET = {
@@ -103,3 +106,13 @@ def print_table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     from isoglot.report.export import aligned
 
     typer.echo("\n".join(aligned([heading, *rows])))
+
+
+def print_results(rows: Sequence[Result]) -> None:
+    """Tables of results as the report has them."""
+    from isoglot.report.export import to_text
+    from isoglot.report.grid import result_tables
+    from isoglot.report.scores import collect
+
+    scores = collect(rows)
+    typer.echo("\n".join([*map(to_text, result_tables(scores, "")), *scores.warnings()]))

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import os
-import statistics
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from isoglot.cli.console import Console, print_table
+from isoglot.cli.console import Console, print_results
 from isoglot.cli.flags import Running, with_flags
 from isoglot.finetuning.options import EvaluateOptions, Measuring, task_with_settings
 from isoglot.options import Label, Options, Seed, option
-
-if TYPE_CHECKING:
-    from isoglot.results import Result
-
 
 Checkpoints = Annotated[
     list[str], typer.Argument(metavar="CHECKPOINT", help="Folders of checkpoints or runs, or hub names.")
@@ -179,7 +174,7 @@ def evaluate(
                 progress=console,
             )
     if not running.quiet:
-        print_table(*_wide(rows))
+        print_results(rows)
 
 
 def _places(checkpoints: Sequence[str], folder: Path | None) -> list[Path | None]:
@@ -189,39 +184,6 @@ def _places(checkpoints: Sequence[str], folder: Path | None) -> list[Path | None
     paths = [os.path.abspath(checkpoint) for checkpoint in checkpoints]  # noqa: PTH100 - hub names are no paths
     shared = os.path.commonpath([os.path.dirname(path) for path in paths])  # noqa: PTH120
     return [folder / os.path.relpath(path, shared) for path in paths]
-
-
-def _wide(rows: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
-    """Languages as columns, their mean last; mean ± standard deviation over seeds.
-
-    Several checkpoints of one run and seed are apart, with their hashes.
-    """
-    languages = list(dict.fromkeys(row.language for row in rows))
-    hashes: dict[tuple[str, int | None], set[str]] = {}
-    for row in rows:
-        hashes.setdefault((row.run, row.seed), set()).add(row.checkpoint_hash)
-    found: dict[tuple[str, str, str], dict[str, dict[int | None, float]]] = {}
-    for row in rows:
-        several = len(hashes[row.run, row.seed]) > 1
-        run = f"{row.run} ({row.checkpoint_hash})" if several else row.run
-        task = f"{row.task} {row.settings}".strip()
-        found.setdefault((run, task, row.metric), {}).setdefault(row.language, {})[row.seed] = row.value
-    lines = []
-    for names, by_language in found.items():
-        own = {language: list(seeds.values()) for language, seeds in by_language.items()}
-        cells = [_cell(own.get(language, [])) for language in languages]
-        means = [statistics.fmean(own[language]) for language in languages if own.get(language)]
-        if len(languages) > 1:
-            cells.append(f"{statistics.fmean(means):.2f}" if len(means) == len(languages) else "")
-        lines.append([*names, f"{max(map(len, own.values()))}", *cells])
-    return ["run", "task", "metric", "seeds", *languages, *(["mean"] if len(languages) > 1 else [])], lines
-
-
-def _cell(values: Sequence[float]) -> str:
-    if not values:
-        return ""
-    spread = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
-    return f"{statistics.fmean(values):.2f}{spread}"
 
 
 class Transferred(Options):
@@ -277,5 +239,4 @@ def transfer(
                     out=options.out / run.replace("/", "--") / f"seed-{seed}", progress=console,
                 )  # fmt: skip
     if not running.quiet:
-        heading = ("run", "language", "seed", "metric", "value")
-        print_table(heading, [(r.run, r.language, str(r.seed), r.metric, f"{r.value:.2f}") for r in rows])
+        print_results(rows)

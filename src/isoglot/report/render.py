@@ -78,19 +78,6 @@ def _page(material: Material, scores: Scores, options: ReportOptions) -> dict[st
     first = overview(scores, source)
     names = list(dict.fromkeys([*scores.runs, *(curve.run for curve in material.curves)]))
     curves, figures = _drawn(curve_figures(material.curves), names), _drawn(material.figures, names)
-    warnings = []
-    if scores.repeated:
-        row = scores.repeated[0]
-        warnings.append(
-            f"{len(scores.repeated)} results were measured again with another value; the last one counts "
-            f"(first: {row.run}, {row.task}, {row.language}, {row.metric})."
-        )
-    if scores.doubtful:
-        row = scores.doubtful[0]
-        warnings.append(
-            f"{len(scores.doubtful)} results below 1 stand beside others in percent and are not converted "
-            f"(first: {row.run}, {row.task}, {row.language}, {row.metric} {row.value:g}); give all of them in percent."
-        )
     own = [*([first] if first else []), *result_tables(scores, source)]
     beside = _compared(material, scores, options)
     viewers = [Viewer(title, pairs, most=options.sentences) for title, pairs in material.alignments]
@@ -102,7 +89,7 @@ def _page(material: Material, scores: Scores, options: ReportOptions) -> dict[st
     ]  # fmt: skip
     return {
         "title": options.title, "lead": options.headline, "cards": lines,
-        "warning": " ".join(warnings),
+        "warning": " ".join(scores.warnings()),
         "contents": [(anchor, title) for anchor, title, part in parts if part],
         "own": own, "beside": beside, "figures": figures, "curves": curves, "viewers": viewers,
         "everything": everything, "runs": runs,

@@ -116,6 +116,24 @@ class Scores:
             notes.append(f"Figures of several checkpoints in one row: {', '.join(dict.fromkeys(shared))}.")
         return notes
 
+    def warnings(self) -> list[str]:
+        """What makes figures doubtful: values that were replaced, and shares of 1 beside percent."""
+        found = []
+        if self.repeated:
+            row = self.repeated[0]
+            found.append(
+                f"{len(self.repeated)} results were measured again with another value; the last one counts "
+                f"(first: {row.run}, {row.task}, {row.language}, {row.metric})."
+            )
+        if self.doubtful:
+            row = self.doubtful[0]
+            found.append(
+                f"{len(self.doubtful)} results below 1 stand beside others in percent and are not converted "
+                f"(first: {row.run}, {row.task}, {row.language}, {row.metric} {row.value:g}); "
+                "give all of them in percent."
+            )
+        return found
+
     def mean(self, measure: Measure, run: str, languages: Sequence[str]) -> Score | None:
         """Mean over languages for each seed that has them all, then over seeds.
 

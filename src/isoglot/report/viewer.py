@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from isoglot.report.languages import direction
 from isoglot.report.table import Column, Row, Table, TableCell, figure, slug
@@ -30,13 +30,17 @@ KEYS: Mapping[LinkClass, tuple[str, str]] = {
 _WORST_FIRST: tuple[LinkClass, ...] = ("error", "missed", "possible", "sure", "plain")
 
 
+def _links(given: object) -> object:
+    return [link.split("-") for link in given.split()] if isinstance(given, str) else given
+
+
 _Words = Annotated[list[str], Field(min_length=1)]
 _Position = Annotated[int, Field(ge=0)]
-_Links = list[tuple[_Position, _Position]]
+_Links = Annotated[list[tuple[_Position, _Position]], BeforeValidator(_links)]
 
 
 class AlignedPair(BaseModel):
-    """One line of the file: words, and links as 0-based pairs.
+    """One line of the file: words, and links as 0-based pairs or as Pharaoh text.
 
     With neither list of gold links, links are shown without judgement; possible ones need not repeat the sure ones.
     """
