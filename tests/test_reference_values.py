@@ -32,8 +32,7 @@ from isoglot.modules.extraction import (
     max_weight_links,
     union_links,
 )
-from isoglot.modules.key_queue import KeyQueue
-from isoglot.modules.momentum import MomentumCopy
+from isoglot.modules.momentum import KeyQueue, MomentumCopy
 from isoglot.modules.sinkhorn import sinkhorn
 from isoglot.objectives.denoising_word_alignment import DenoisingWordAlignment
 from isoglot.tasks.metrics.chunks import pos_chunk_score

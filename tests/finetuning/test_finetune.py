@@ -184,7 +184,7 @@ def test_words_translations_are_those_of_a_loop(encoder: Path, tmp_path: Path, o
     ("languages", "message"),
     [
         (["de", "sw", "yo"], "(?s)no test data for 'sw'.*no test data for 'yo'"),
-        (["de", "fr", "it"], r"(?s)fr\.tsv:1: .*it\.tsv:1: "),
+        (["de", "fr", "it"], r"fr\.tsv:1: "),
         (["de", "../de"], r"'\.\./de' is not a language code"),
     ],
 )
@@ -243,9 +243,7 @@ def test_settings_that_would_play_no_part_are_refused(encoder: Path, tmp_path: P
     with pytest.raises(ConfigurationError, match="has no language embeddings; leave them out"):
         finetune(encoder, build_task("pos", data), language="en", train=options, out=tmp_path / "run")
     ids = EvaluateOptions(language_ids={"de": 2})
-    with pytest.raises(
-        ConfigurationError, match="tatoeba measures an encoder without its language embeddings"
-    ):
+    with pytest.raises(ConfigurationError, match="language_ids given, but tatoeba measures an encoder"):
         evaluate(encoder, build_task("tatoeba", [str(tmp_path)]), languages=["de"], options=ids)
 
 

@@ -19,8 +19,7 @@ from isoglot.modules.contrast import (
     mixed_inputs,
     pool,
 )
-from isoglot.modules.key_queue import KeyQueue
-from isoglot.modules.momentum import MomentumCopy
+from isoglot.modules.momentum import KeyQueue, MomentumCopy
 
 # Random inputs and weights; the rest was computed with MoCo's released builder. Outputs are normalised after
 # the projection there.

@@ -113,28 +113,6 @@ def test_another_plan_is_warned_of(run: Path, caplog: pytest.LogCaptureFixture) 
     assert "not be bit-identical" in caplog.text
 
 
-def test_a_full_disk_keeps_the_one_before(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    finished: tuple[Path, Any],
-) -> None:
-    save = torch.save
-
-    def full(obj: Any, path: Any, *args: Any, **kwargs: Any) -> None:
-        if "checkpoint-6" in str(path) and "scheduler" in str(path):
-            raise OSError(errno.ENOSPC, "No space left on device", str(path))
-        save(obj, path, *args, **kwargs)
-
-    monkeypatch.setattr(torch, "save", full)
-    trainer = make_trainer(tmp_path, epochs=1, examples=72)
-    trainer.train()
-    assert "checkpoint-6 was not saved" in caplog.text and "checkpoint-3" in caplog.text
-    assert [p.name for p in checkpoints.checkpoints_in(tmp_path)] == ["checkpoint-3", "checkpoint-9"]
-    assert not differing(finished[1], weights(trainer.model))
-    assert not checkpoints.staging(tmp_path).exists()
-
-
 def test_other_errors_of_saving_are_not_swallowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: Any, **__: Any) -> None:
         raise PermissionError(errno.EACCES, "refused")

@@ -83,6 +83,10 @@ def training_rows(
     task: TrainableTask, languages: Sequence[str], options: FinetuneOptions, *, seed: int
 ) -> tuple[Dataset, dict[str, Dataset]]:
     """The training data, and what of them is held out for development, by language."""
+    if options.setting == "code_switch" and len(languages) > 1:
+        raise ConfigurationError(
+            f"setting code_switch with {', '.join(languages)} given; give one --language"
+        )
     parts, held_out = [], {}
     for code in languages:
         own, originals = load_rows(task, code, "train"), None
@@ -101,8 +105,6 @@ def training_rows(
             own = code_switch(own, originals)
         parts.append(_limited(own, options.max_train_examples, among=len(languages)))
     shared = [c for c in parts[0].column_names if all(c in p.column_names for p in parts)]
-    if options.setting == "code_switch" and len(parts) > 1:
-        parts = _renumbered(parts)
     joined = parts[0] if len(parts) == 1 else concatenate_datasets([p.select_columns(shared) for p in parts])
     return joined, held_out
 
@@ -150,16 +152,3 @@ def _limited(dataset: Dataset, most: int | None, *, among: int) -> Dataset:
     """The first examples, an even number (both copies of an original), of one of several languages."""
     share = None if most is None else max(2, most // among)
     return dataset if share is None or share >= len(dataset) else dataset.select(range(share - share % 2))
-
-
-def _renumbered(parts: Sequence[Dataset]) -> list[Dataset]:
-    """Originals numbered through all parts."""
-    result, first = [], 0
-    for part in parts:
-        numbers = [first + n for n in part[ORIGINAL]]
-        first = max(numbers) + 1
-        feature = part.features[ORIGINAL]
-        result.append(
-            part.remove_columns(ORIGINAL).add_column(ORIGINAL, numbers).cast_column(ORIGINAL, feature)
-        )
-    return result

@@ -12,7 +12,7 @@ import torch
 from datasets import Dataset
 
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
-from isoglot.errors import ConfigurationError, InputError, IsoglotError
+from isoglot.errors import ConfigurationError
 from isoglot.finetuning.finetune import TASK_FILE, origin
 from isoglot.finetuning.inputs import changed_options, describe_task, identify
 from isoglot.finetuning.options import EvaluateOptions
@@ -48,16 +48,9 @@ def evaluate(
 ) -> list[Result]:
     """Measure a checkpoint on a task in several languages.
 
-    A task with a head needs a fine-tuned checkpoint, the others are put to any encoder. The model is loaded once, rows
-    are batched by length, and each language's results are written as soon as they are known.
-
-    Args:
-        checkpoint: fine-tuned or pre-trained; a folder, a run's folder, or a hub name.
-        task: with its data.
-        languages: ISO codes; ``de-es`` for MLQA across languages, ``en-de`` for pairs of languages.
-        split: ``test`` or ``dev``.
-        options: where to write, batch size, …
-        progress: Receives progress reports.
+    A task with a head needs a fine-tuned checkpoint, the others are put to any encoder: a folder, a run's folder, or a
+    hub name. The model is loaded once, rows are batched by length, and each language's results are written as soon as
+    they are known. ``languages`` are ISO codes, ``de-es`` for MLQA across languages, ``en-de`` for pairs.
 
     Returns:
         One row a language and metric, in per cent, in the order of the languages; rows that were there already too.
@@ -69,13 +62,11 @@ def evaluate(
     options, report = options or EvaluateOptions(), progress or Silent()
     if not languages:
         raise ConfigurationError("no language given; name them with --languages de,es")
-    if options.language_ids is not None and not isinstance(task, TrainableTask):
+    own = options.model_dump(include=_OWN, exclude_defaults=True)
+    if own and not isinstance(task, TrainableTask):
         raise ConfigurationError(
-            f"language_ids given, but {task.name} measures an encoder without its language embeddings; leave them out"
-        )
-    if options.precision != "float32" and not isinstance(task, TrainableTask):
-        raise ConfigurationError(
-            f"precision {options.precision} given, but {task.name} measures an encoder in float32; leave it out"
+            f"{' and '.join(sorted(own))} given, but {task.name} measures an encoder in float32, without its language "
+            "embeddings; leave it out"
         )
     languages = list(dict.fromkeys(languages))
     if options.out is not None:
@@ -127,17 +118,7 @@ class _Measure:
         """All data, before any of them is measured; a fine-tuned head says which labels they may have."""
         if languages and isinstance(self.task, TrainableTask):
             self._load_head(self.task)
-        found: dict[str, Dataset] = {}
-        problems: list[IsoglotError] = []
-        for language in languages:
-            try:
-                found[language] = load_rows(self.task, language, split)
-            except (ConfigurationError, InputError) as error:
-                problems.append(error)
-        if len(problems) == 1:
-            raise problems[0]
-        if problems:
-            raise ConfigurationError([str(problem) for problem in problems])
+        found = {language: load_rows(self.task, language, split) for language in languages}
         self._require_own_rows(found, split)
         return found
 
@@ -200,10 +181,8 @@ class _Measure:
         """Rows that an earlier call wrote for the same checkpoint, task options and data."""
         out = self.options.out
         wanted = self._measured(language, split)
-        noted = None if out is None else _noted(out, wanted)
-        # never measured, or on other data since; rows of before files counted are noted by the key's beginning
-        if out is None or noted is None or not self._key(language, split).startswith(noted):
-            return []
+        if out is None or _noted(out, wanted) != self._key(language, split):
+            return []  # never measured, or on other data since
         latest = {
             row.metric: row
             for row in held(out)

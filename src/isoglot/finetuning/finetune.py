@@ -52,11 +52,11 @@ def finetune(
     resume: bool = True,
     progress: Reporter | None = None,
 ) -> Path:
-    """Fine-tune an encoder on a task's training data.
+    """Fine-tune an encoder on a task's training data; a finished run with the same inputs is not run again.
 
     Args:
-        checkpoint: a pre-trained checkpoint (a plain folder or hub name; the folder of a ``pretrain`` run works too).
-            Language embeddings of a ``pretrain`` run are used and trained on, see ``train.language_ids``.
+        checkpoint: a plain folder, a run's folder or a hub name. Language embeddings of a ``pretrain`` run are used and
+            trained on, see ``train.language_ids``.
         task: one with a head.
         language: Language of the training data; several with commas (translate-train of all). With ``code_switch``, the
             language whose translations are mixed with the originals in ``train.pivot``.
@@ -65,9 +65,6 @@ def finetune(
         out: folder of the run: ``checkpoint/``, ``manifest.json``, and ``grid/`` where several settings were tried.
         resume: go on with an unfinished run in ``out``.
         progress: Receives progress reports.
-
-    Returns:
-        The fine-tuned checkpoint. A finished run with the same inputs is not run again.
 
     Raises:
         ConfigurationError: a task without a head, no data, another run in ``out``, or settings that do not fit.

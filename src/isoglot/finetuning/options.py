@@ -139,12 +139,7 @@ PRESETS = ("xtreme", "weam", "ppa", "align_mlm", "xlm_align")
 def task_with_settings(
     name: str, data: Sequence[str], /, *, paper: str, **values: Any
 ) -> tuple[Any, FinetuneOptions]:
-    """A task and how to fine-tune it, from a paper's settings and the values that replace some of them.
-
-    ``values`` are settings of fine-tuning and options of the task (``max_length`` is the former).
-
-    Raises:
-        ConfigurationError: The paper is unknown or has no settings for this task, or values are bad.
+    """A task and how to fine-tune it, from a paper's settings and the ``values`` that replace some of them.
 
     Example:
         >>> len(task_with_settings("pos", [], paper="xlm_align")[1].grid())

@@ -121,11 +121,9 @@ def train_head(
     trainer.accelerator.wait_for_everyone()
     with quiet():
         trainer.train(resume_from_checkpoint=bool(checkpoints_in(trainer.folder)))
-    best, chosen = trainer.state.best_metric, trainer.state.best_model_checkpoint
-    if chosen is not None and not Path(chosen).is_dir():
-        raise TrainingError(f"the best checkpoint, {chosen}, was not saved; free some space and run again")
     if trainer.is_world_process_zero():
         _save(model, tokenizer, folder)
+    best = trainer.state.best_metric
     return Outcome(folder, options, None if best is None else float(best), int(trainer.state.global_step))
 
 

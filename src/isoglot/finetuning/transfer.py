@@ -64,9 +64,6 @@ def transfer(
 
     Returns:
         Three rows a target, by the task's primary metric, in per cent.
-
-    Raises:
-        ConfigurationError: fewer than two languages or one given twice, several processes, or as :func:`finetune`.
     """
     require_one_process("transfer", "tests and deletes weights")
     if len(languages) < 2 or len(set(languages)) < len(languages):

@@ -12,8 +12,7 @@ from isoglot.modules.contrast import ProjectionHead, gather_rows, key_queue_loss
 from isoglot.modules.encoder import encode_to_layer, hidden_size, max_length
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.hashed_noise import hashed_uniform, sentence_key
-from isoglot.modules.key_queue import KeyQueue
-from isoglot.modules.momentum import MomentumCopy
+from isoglot.modules.momentum import KeyQueue, MomentumCopy
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput, chosen_layer, tensor_of
 from isoglot.options import Positive, Share
 from isoglot.recipe.signatures import require_options

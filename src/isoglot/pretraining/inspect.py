@@ -22,15 +22,10 @@ from isoglot.views.base import IGNORE_INDEX
 
 @dataclass(frozen=True)
 class DescribedRow:
-    """One position of an encoder input.
+    """One position of an encoder input, ``query`` or ``key`` for a view with two inputs.
 
-    Args:
-        input: ``""``, or ``query`` or ``key`` for a view with two inputs.
-        position: 0-based position in the sequence; what ``links`` count.
-        label: the piece to predict; ``None`` where nothing is.
-        side: 1 source, 2 target, 0 neither; ``None`` where the view has no sides.
-        attended: whether the position is attended to; false for padding.
-        links: positions of the other side (of the other input) that this one is linked to.
+    ``label`` is the piece to predict; ``side`` 1 for source, 2 for target, 0 for neither; ``links`` are positions of
+    the other side or input.
     """
 
     input: str
@@ -54,12 +49,7 @@ class DescribedRow:
 
 @dataclass(frozen=True)
 class InspectedInstance:
-    """What one view makes of the example at one position of the run.
-
-    Args:
-        position: 0-based, as training counts.
-        coin: the example's coin, which orders its sides in views that shuffle.
-    """
+    """What one view makes of the example at one position; its ``coin`` orders sides in views that shuffle."""
 
     view: str
     type: str
@@ -82,7 +72,7 @@ def inspect_recipe(
     progress: Reporter | None = None,
     cache: str | Path | None = None,
 ) -> list[InspectedInstance]:
-    """The training instances at the first positions of a run, exactly as training will see them.
+    """One instance for each view and each of the first positions of a run, exactly as training will see them.
 
     Args:
         recipe: from :func:`isoglot.pretraining.check.load_recipe`.
@@ -90,9 +80,6 @@ def inspect_recipe(
         start: the first one.
         progress: Receives progress reports.
         cache: as in :func:`isoglot.pretraining.pretrain.pretrain`.
-
-    Returns:
-        One instance for each position and view.
     """
     report, place = progress or Silent(), cache_folder() if cache is None else Path(cache)
     corpora = prepared(recipe, place, report)

@@ -17,7 +17,7 @@ from isoglot.recipe.document import dump_yaml
 from isoglot.recipe.sections import Recipe
 from isoglot.runs import folder as run_folder
 from isoglot.runs.checkpoint import checkpoint_folder
-from isoglot.runs.files import read_json, write_text
+from isoglot.runs.files import write_text
 from isoglot.runs.folder import CHECKPOINT
 from isoglot.runs.lock import occupied
 from isoglot.runs.reporter import Reporter, Silent
@@ -44,7 +44,7 @@ def pretrain(
     progress: Reporter | None = None,
     cache: str | Path | None = None,
 ) -> Path:
-    """Prepare what the recipe names, train, and write the run folder.
+    """Prepare what the recipe names, train, write the run folder, and return its ``checkpoint``.
 
     The folder holds ``recipe.yaml`` (everything explicit), ``run.json`` (versions, seed, hashes of the inputs), the
     trainer's ``checkpoint-N`` folders, ``checkpoint`` (the encoder as a plain Hugging Face folder, and
@@ -56,11 +56,8 @@ def pretrain(
         out: the run's folder.
         resume: go on with an unfinished run; starts one where there is none.
         progress: Receives progress reports, losses among them.
-        cache: where prepared corpora, tokenizers and streams are kept;
-            :func:`~isoglot.pretraining.streams.cache_folder` by default.
-
-    Returns:
-        The checkpoint's folder.
+        cache: where prepared corpora, tokenizers and streams are kept; by default
+            :func:`~isoglot.pretraining.streams.cache_folder`.
 
     Raises:
         ConfigurationError: a recipe that cannot work, or a folder that holds something else.
@@ -95,8 +92,8 @@ def _pretrained(
         corpora = prepared(recipe, place, report)
         inputs, encoder = input_hashes(recipe, corpora), _encoder_hash(recipe)
         if state != "new":
-            known = {"encoder": encoder} if "encoder" in (read_json(out / run_folder.RUN) or {}) else {}
-            run_folder.state_of(out, {"inputs": inputs, **known}, what=f"{what} on other data")
+            made_from = {"inputs": inputs, "encoder": encoder}
+            run_folder.state_of(out, made_from, what=f"{what} on other data")
         if state == "finished" and not (out / CHECKPOINT / "config.json").is_file():
             raise ConfigurationError(
                 f"{out}: is finished, but its {CHECKPOINT} is gone; delete {out / run_folder.MANIFEST} and add "

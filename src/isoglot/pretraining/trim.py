@@ -43,12 +43,9 @@ _LEFT_BEHIND = (
 
 @dataclass(frozen=True)
 class Trimmed:
-    """What became of an encoder.
+    """What became of an encoder: tokenizer entries and numbers in the weights, before and after.
 
-    Attributes:
-        pieces: Entries of the tokenizer, before and after.
-        parameters: Numbers in the weights, before and after.
-        held_out: Tokens of held-out text, and how many of these are cut differently; ``None`` without such text.
+    ``held_out``: tokens of held-out text, and how many of these are cut differently.
     """
 
     path: Path
@@ -66,12 +63,10 @@ def trim(
     overwrite: bool = False,
     progress: Any = None,
 ) -> Trimmed:
-    """Write a copy of an encoder that has only the pieces that text uses.
+    """Write a copy of an encoder (with a masked-LM head or without) that has only the pieces that text uses.
 
     Special tokens and the characters seen stay. With ``min_count`` 1 the text is cut into the same pieces as before;
     the hidden states of these pieces, and their masked-LM logits, are the same too.
-
-    ``encoder``: A checkpoint's folder, a run's folder, or a hub name; with a masked-LM head or without.
     """
     if not request.text:
         raise ConfigurationError("no text given; name the text to keep the pieces of: --text corpus.tsv")

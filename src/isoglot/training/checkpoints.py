@@ -4,19 +4,16 @@ import json
 import logging
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from accelerate.utils import broadcast_object_list, gather_object
-from safetensors import SafetensorError
+from accelerate.utils import broadcast_object_list
 from safetensors.torch import load_model, save_file, save_model
 from torch import nn
 
 from isoglot.errors import ConfigurationError, TrainingError
 from isoglot.modules.checkpoint import load_checkpoint
-from isoglot.runs.disk import disk_problem
 from isoglot.runs.files import digest_of, flush, read_json
 from isoglot.training.model import AlignmentModel
 
@@ -59,40 +56,6 @@ def commit(name: str, output: str | Path, *, plan: Mapping[str, Any]) -> Path:
     flush(target.parent)
     shutil.rmtree(staging(output), ignore_errors=True)
     return target
-
-
-@contextmanager
-def room_for(
-    name: str, output: str | Path, *, main: bool, keep: int | None = None, best: int | None = None
-) -> Iterator[None]:
-    """Take back a checkpoint that the disk has no room for, and say so instead of ending the run.
-
-    Every rank enters; a problem of one is a problem of all. Where the disk is full and there are ``keep`` checkpoints,
-    the oldest is given up, unless it is the only one, so that the next has a chance.
-    """
-    problem = None
-    try:
-        yield
-    except (OSError, RuntimeError, SafetensorError) as error:
-        if disk_problem(error) is None:
-            raise
-        problem = str(error)
-    problems = [p for p in gather_object([problem]) if p]
-    if main and not problems:
-        prune(output, keep, best=best)
-    elif main:
-        shutil.rmtree(staging(output), ignore_errors=True)
-        if keep and len(checkpoints_in(output)) >= max(2, keep):
-            prune(output, max(2, keep) - 1, best=best)
-        kept = checkpoints_in(output)
-        logger.warning(
-            "%s was not saved, the disk of %s is full (%s); training goes on, the last checkpoint is %s. "
-            "Free some space, or keep fewer (train.save_total_limit)",
-            name,
-            output,
-            problems[0],
-            kept[-1] if kept else "none",
-        )
 
 
 def prune(output: str | Path, keep: int | None, *, best: int | None = None) -> None:

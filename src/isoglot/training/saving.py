@@ -41,19 +41,18 @@ class StagedTrainer(Trainer):
         return str(self._staging or super()._get_output_dir(trial))
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
-        """Write aside, then rename; where the disk is full, keep the checkpoint before and go on."""
+        """Write aside, then rename."""
         self.require_finite()
-        step, keep, main = self.state.global_step, self.args.save_total_limit, self.args.should_save
-        name, best = f"checkpoint-{step}", self.state.best_global_step
+        name, best = f"checkpoint-{self.state.global_step}", self.state.best_global_step
         self._staging = checkpoints.staging(self.folder)
-        with checkpoints.room_for(name, self.folder, main=main, keep=keep, best=best):
-            super()._save_checkpoint(model, trial)
-            if best is not None:  # the library took the place it is written into for its name
-                self.state.best_model_checkpoint = str(self.folder / f"checkpoint-{best}")
-            self.accelerator.wait_for_everyone()
-            if main:
-                self.state.save_to_json(str(self._staging / name / TRAINER_STATE_NAME))
-                checkpoints.commit(name, self.folder, plan=self.plan())
+        super()._save_checkpoint(model, trial)
+        if best is not None:  # the library took the place it is written into for its name
+            self.state.best_model_checkpoint = str(self.folder / f"checkpoint-{best}")
+        self.accelerator.wait_for_everyone()
+        if self.args.should_save:
+            self.state.save_to_json(str(self._staging / name / TRAINER_STATE_NAME))
+            checkpoints.commit(name, self.folder, plan=self.plan())
+            checkpoints.prune(self.folder, self.args.save_total_limit, best=best)
         self._staging = None
 
 

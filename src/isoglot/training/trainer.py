@@ -35,9 +35,6 @@ class AlignmentTrainer(CheckpointingTrainer):
         tokenizer: saved beside the encoder.
         callbacks: besides the library's; a :class:`~isoglot.training.callbacks.Told` reports losses.
         parts: learning rate of each part of the model, and for how long the encoder stays frozen.
-
-    Raises:
-        ConfigurationError: ``args`` ask for evaluation during training, or ``parts`` do not fit the model.
     """
 
     loss_is_scaled_for_ga = False  # `compute_loss` multiplies by what the library divides by

@@ -75,11 +75,13 @@ class MaskedPair(MaskingOptions):
     max_length: int | None = field(default=None, kw_only=True)
     _template: Template = field(init=False, repr=False)
     _limit: int = field(init=False, repr=False)
+    special_tokens: int = field(init=False, repr=False)
 
     def __post_init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         self.settle(tokenizer)
         self._template = pair_template(tokenizer, self.pair_template)
         self._limit = length_limit(tokenizer, self.max_length, self._template)
+        self.special_tokens = self._template.size
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -92,11 +94,6 @@ class MaskedPair(MaskingOptions):
     def packed_columns(self) -> tuple[str, ...]:
         """The columns that it needs of a packed stream instead."""
         return ("input_ids", *(["word_ids"] if self.whole_word else []))
-
-    @property
-    def special_tokens(self) -> int:
-        """Number of special tokens that an input has."""
-        return self._template.size
 
     def build(self, example: Mapping[str, Any], *, generator: torch.Generator) -> dict[str, Tensor]:
         """One example's tensors."""

@@ -40,12 +40,14 @@ class TextOptions(MaskingOptions):
     max_length: int | None = None
     _template: Template = field(init=False, repr=False)
     _limit: int = field(init=False, repr=False)
+    special_tokens: int = field(init=False, repr=False)
 
     def settle(self, tokenizer: PreTrainedTokenizerBase) -> None:
         """Check the options, and take from a tokenizer what the view needs of it."""
         super().settle(tokenizer)
         self._template = single_template(tokenizer)
         self._limit = length_limit(tokenizer, self.max_length, self._template)
+        self.special_tokens = self._template.size
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -61,11 +63,6 @@ class TextOptions(MaskingOptions):
     def needs_language(self) -> bool:
         """Whether an example has to say its language."""
         return self.language_ids is not None
-
-    @property
-    def special_tokens(self) -> int:
-        """Number of special tokens that an input has."""
-        return self._template.size
 
     def prefix(self, example: Mapping[str, Any]) -> str:
         """Prefix of the columns that are read from an example; empty for a text stream."""

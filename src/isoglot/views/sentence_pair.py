@@ -55,12 +55,14 @@ class SentencePair:
     max_length: int | None = None
     _template: Template = field(init=False, repr=False)
     _limit: int = field(init=False, repr=False)
+    special_tokens: int = field(init=False, repr=False)
     _specials: NDArray[np.bool_] = field(init=False, repr=False)
 
     def __post_init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         require_fields(self)
         self._template = single_template(tokenizer)
         self._limit = length_limit(tokenizer, self.max_length, self._template)
+        self.special_tokens = 2 * self._template.size
         self._specials = special_table(tokenizer)
 
     @property
@@ -68,11 +70,6 @@ class SentencePair:
         """The stream columns that :meth:`build` needs."""
         names = ["ids", *(["language"] if self.language_ids is not None else [])]
         return tuple(f"{side}_{name}" for side in ("source", "target") for name in names)
-
-    @property
-    def special_tokens(self) -> int:
-        """Number of special tokens that both inputs have."""
-        return 2 * self._template.size
 
     def build(self, example: Mapping[str, Any], *, generator: torch.Generator) -> dict[str, Tensor]:
         """One example's tensors; nothing here is random but the coin."""
