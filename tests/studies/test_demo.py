@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from isoglot.cli import app
 from isoglot.errors import ConfigurationError
 from isoglot.results import read
-from isoglot.studies.demo import Demo, run_demo
+from isoglot.studies.demo import run_demo
 
 NAMES = ["MLM", "XLM", "DICT-MLM", "ALIGN-MLM"]
 TINY = {
@@ -42,17 +42,17 @@ def test_the_demo_measures_four_objectives_and_ends_with_its_report(tmp_path: Pa
     lines = first.stdout.rstrip().splitlines()
     page = tmp_path / "report.html"
     assert lines[-1] == str(page)
-    found = {line.split()[0]: line for line in lines if len(re.findall(r" -?\d+\.\d", line)) == 7}
-    assert list(found) == NAMES
+    assert [line.split()[0] for line in lines if " (1 seed) " in line] == NAMES * 3
     for name in ("mlm", "xlm", "dict_mlm", "align_mlm"):  # named while it runs, on standard error
         assert re.search(rf"\[\d+/\d+\] pretrain {name} ", first.stderr), name
 
     rows = {(r.run, r.task, r.metric): r.value for r in read(tmp_path / "demo")}
-    for run, name in zip(("mlm", "xlm", "dict_mlm", "align_mlm"), NAMES, strict=True):
-        table = [float(text) for text in re.findall(r"-?\d+\.\d", found[name])]
-        measured = [rows[run, "pos", f"f1_{what}"] for what in ("supervised", "zero_shot", "delta")]
-        assert table[1:4] == pytest.approx(measured, abs=0.06)
-        assert table[3] == pytest.approx(table[1] - table[2], abs=0.11)
+    for run in ("mlm", "xlm", "dict_mlm", "align_mlm"):
+        supervised, zero_shot, gap = (
+            rows[run, "pos", f"f1_{what}"] for what in ("supervised", "zero_shot", "delta")
+        )
+        assert gap == pytest.approx(supervised - zero_shot)
+        assert f"{zero_shot:.1f}" in first.stdout and f"{supervised:.1f}" in first.stdout
 
     text = page.read_text(encoding="utf-8")
     for heading in ("Results by task", "Figures", "Training", "Word alignments"):
@@ -71,17 +71,3 @@ def test_the_demo_measures_four_objectives_and_ends_with_its_report(tmp_path: Pa
 def test_a_setting_that_the_study_does_not_know_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="stepps"):
         run_demo(tmp_path, changes={"stepps": 3})
-
-
-def test_the_demo_says_what_inference_is_worth() -> None:
-    def demo(*supervised: float) -> Demo:
-        figures = {
-            name: {"alignment": 1.0, "pos sup": 90.0, "pos zs": 20.0, "xnli sup": value, "xnli zs": 33.0}
-            for name, value in zip(NAMES, supervised, strict=True)
-        }
-        return Demo(figures, ("a", "b"), Path("page.html"))
-
-    assert demo(45.0, 44.0, 43.0, 43.0).caution == ""
-    assert demo(45.0, 33.0, 43.0, 43.0).caution.startswith("NLI: XLM is not clearly above 38.5 %")
-    assert demo(30.0, 33.0, 43.0, 43.0).caution.startswith("NLI: MLM, XLM are not clearly above 38.5 %")
-    assert "ALIGN-MLM pairs 1 % of the word pieces" in demo(45.0, 44.0, 43.0, 43.0).headline

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from isoglot.checks import is_number
-from isoglot.cli.console import Console, print_table
+from isoglot.cli.console import Console, print_results
 from isoglot.cli.flags import Reporting, with_flags
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options, Seed, Workers, option
 
 if TYPE_CHECKING:
-    from isoglot.studies.demo import Demo
     from isoglot.studies.engine import Store
     from isoglot.studies.program import Inspection, Program
 
@@ -234,22 +233,6 @@ def demo(options: DemoOptions, running: Reporting) -> None:
     with Console(quiet=running.quiet) as console:
         console.note(_STORY)
         result = run_demo(options.out, changes=changes, workers=options.workers, progress=console)
-    _print_demo(result)
-
-
-def _print_demo(result: Demo) -> None:
-    from isoglot.studies.demo import TASKS
-
-    heading = ["objective", "alignment score"]
-    heading += [f"{name} {what}" for name in TASKS.values() for what in ("supervised", "zero-shot", "Δ")]
-    rows = [
-        [name, *(f"{value:.1f}" + " %" * (place == "alignment") for place, value in row.items())]
-        for name, row in result.figures.items()
-    ]
-    english, derived = result.example
-    typer.echo(f"English:  {english}\nderived:  {derived}\n")
-    print_table(heading, rows)
-    typer.echo(f"\n{result.headline}")
-    if result.caution:
-        typer.echo(result.caution)
-    typer.echo(f"\n{result.page}")
+    typer.echo("English:  {}\nderived:  {}\n".format(*result.example))
+    print_results(result.results)
+    typer.echo(str(result.page))

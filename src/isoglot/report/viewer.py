@@ -13,7 +13,7 @@ from typing import Annotated, Literal, NamedTuple, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from isoglot.report.languages import direction
-from isoglot.report.table import Column, Row, Table, TableCell, figure, slug
+from isoglot.report.table import figure
 from isoglot.runs.records import read_records
 
 LinkClass = Literal["sure", "possible", "error", "missed", "plain"]
@@ -158,18 +158,6 @@ class Viewer:
             _side("source", pair.src, pair.tgt, pair.src_language, pair.classes),
             _side("target", pair.tgt, pair.src, pair.tgt_language, turned),
         ]
-
-
-def alignment_table(title: str, pairs: Sequence[AlignedPair]) -> Table:
-    """All links of a file as a table, for export."""
-    columns = [Column(name) for name in ("source position", "target position", "source", "target", "class")]
-    table = Table(slug(["links", title]), f"Links: {title}", "Positions count from 0.", "pair", columns)
-    for number, pair in enumerate(pairs, 1):
-        for (i, j), kind in pair.classes.items():
-            words = (TableCell(pair.src[i]), TableCell(pair.tgt[j]))
-            cells = (TableCell(str(i), float(i)), TableCell(str(j), float(j)), *words, TableCell(kind))
-            table.rows.append(Row(str(pair.id or number), cells, "plain"))
-    return table
 
 
 def _side(

@@ -5,16 +5,16 @@ paper's; the order of the objectives is what may be. ``isoglot study align_mlm/t
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from isoglot.corpus.pool import usable_cores
 from isoglot.errors import ConfigurationError
 from isoglot.report.options import ReportOptions
+from isoglot.results import Result, read
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.studies import align_mlm
-from isoglot.studies.align_mlm import SYSTEMS, alignment_of, encoder_of, measured, row_of
+from isoglot.studies.align_mlm import SYSTEMS, alignment_of, encoder_of, row_of
 from isoglot.studies.align_mlm_data import derived, language_of
 from isoglot.studies.calls import Call
 from isoglot.studies.catalogue import Study
@@ -25,7 +25,7 @@ from isoglot.studies.steps import Gold
 from isoglot.studies.training_steps import TRAINER_STATE, Figure
 
 ORDER = "trans+inv"
-TASKS = {"pos": "POS", "xnli": "NLI"}
+TASKS = ("pos", "xnli")
 SIZES: dict[str, Any] = {  # in place of ALIGN-MLM's at scale tiny
     "seeds": [1],
     "dictionary": 1.0,  # all there is; the paper's quarter aligns the rest too, in 500,000 steps
@@ -48,8 +48,6 @@ SIZES: dict[str, Any] = {  # in place of ALIGN-MLM's at scale tiny
     "tuning_epochs": 3,
     "tuning_epochs_nli": 4,
 }
-NLI_READER, NLI_LEARNED = 38.5, 42.5
-"""Accuracy of a reader that sees which words come and go (docs/guides/miniature_world.md); two standard errors more."""
 _SHOWN = 12
 """Sentences in each word-alignment viewer."""
 _GOLD, _MAPPED = 100, 3000
@@ -60,7 +58,7 @@ def demo(lab: Lab) -> None:
     """Four objectives from scratch, English and its inverted, transliterated copy."""
     (seed,) = lab.seeds
     for system, name in SYSTEMS.items():
-        row_of(lab, "align_mlm:Table3", f"{name} / {ORDER}", system, ORDER, tasks=tuple(TASKS))
+        row_of(lab, "align_mlm:Table3", f"{name} / {ORDER}", system, ORDER, tasks=TASKS)
         row, value = f"{system} / {ORDER}", alignment_of(lab, system, ORDER, seed)
         lab.cell("align_mlm:Table8", row=row, column="alignment", value=value, seed=seed)
     texts = f"{derived(lab, ORDER)}/{language_of(ORDER)}"
@@ -78,35 +76,12 @@ def demo(lab: Lab) -> None:
     lab.draw("alignments", Figure(type="alignments", name="alignments", panels=ends, options=shown))
 
 
-@dataclass(frozen=True)
-class Demo:
-    """What the demo found: of each objective ``alignment`` and a task's ``sup``, ``zs`` and ``delta``, in per cent."""
+class Demo(NamedTuple):
+    """What the demo left: its results, a sentence with its derived form, and the page."""
 
-    figures: Mapping[str, Mapping[str, float]]
+    results: list[Result]
     example: tuple[str, str]
     page: Path
-
-    @property
-    def headline(self) -> str:
-        """The figures of MLM and ALIGN-MLM in a sentence."""
-        told = [
-            f"{name} pairs {row['alignment']:.0f} % of the word pieces with their copies, and tags "
-            f"{row['pos zs']:.0f} F1 zero-shot (supervised: {row['pos sup']:.0f})"
-            for name, row in ((name, self.figures[name]) for name in ("ALIGN-MLM", "MLM"))
-        ]
-        return f"{told[0]}; {told[1]}."
-
-    @property
-    def caution(self) -> str:
-        """What the inference figures are worth; empty where every encoder has learned the task."""
-        weak = [name for name, row in self.figures.items() if row["xnli sup"] < NLI_LEARNED]
-        if not weak:
-            return ""
-        return (
-            f"NLI: {', '.join(weak)} {'is' if len(weak) == 1 else 'are'} not clearly above {NLI_READER} % even where "
-            "supervised, which a reader of single words reaches (a guess: 33 %): so short a training does not teach "
-            "inference, and NLI's Δ says nothing here."
-        )
 
 
 def run_demo(
@@ -138,29 +113,13 @@ def run_demo(
         )
     report.note("drawing the report")
     _, folder = write_program(program, store, {})
-    found = Demo(_figures(program.lab, store), _example(store, copy), store.root / "report.html")
-    seed = program.lab.seeds[0]
+    seed, page = program.lab.seeds[0], store.root / "report.html"
     trained = [store.folder(encoder_of(program.lab, system, ORDER, seed)) for system in SYSTEMS]
     runs = [folder, *(run for run in trained if (run / TRAINER_STATE).is_file())]
-    options = ReportOptions(
-        title="isoglot demo: ALIGN-MLM's four objectives",
-        headline=f"{found.headline} {found.caution}".strip(),
-        rename=SYSTEMS,
-        baseline=SYSTEMS["mlm"],
-    )
-    render(runs, out=found.page, options=options)
-    return found
-
-
-def _figures(lab: Lab, store: Store) -> dict[str, dict[str, float]]:
-    found, seed = {}, lab.seeds[0]
-    for system, name in SYSTEMS.items():
-        values = {"alignment": alignment_of(lab, system, ORDER, seed)}
-        for task in TASKS:
-            own = measured(lab, system, ORDER, task, seed)
-            values |= {f"{task} {quantity}": value for quantity, value in own.items()}
-        found[name] = {place: float(value.known(store.value) or 0) for place, value in values.items()}
-    return found
+    title = "isoglot demo: ALIGN-MLM's four objectives"
+    render(runs, out=page, options=ReportOptions(title=title, rename=SYSTEMS, baseline=SYSTEMS["mlm"]))
+    rows = [row.model_copy(update={"run": SYSTEMS[row.run]}) for row in read(folder)]
+    return Demo(rows, _example(store, copy), page)
 
 
 def _example(store: Store, copy: Call) -> tuple[str, str]:
