@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isoglot.derive.order_model import OrderModel
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.errors import InputError
 
 TAGS = ("DET", "ADJ", "NOUN")
 RELATIONS = ("det", "amod", "nmod")
@@ -46,12 +46,10 @@ def naive_counts(children: list[str]) -> Counter[str]:
 @settings(max_examples=30, deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(TAGS), st.sampled_from(RELATIONS)), min_size=1, max_size=4),
-    st.integers(0, 4),
     st.integers(0, 99),
 )
-def test_scores_equal_a_count_by_loops(deps: list[tuple[str, str]], head: int, seed: int) -> None:
-    children = [f"{t}&{r}" for t, r in deps]
-    children.insert(min(head, len(children)), "@NOUN&@")
+def test_scores_equal_a_count_by_loops(deps: list[tuple[str, str]], seed: int) -> None:
+    children = ["@NOUN&@", *(f"{t}&{r}" for t, r in deps)]
     names = sorted({n for order in permutations(children) for n in naive_counts(list(order))})
     generator = np.random.default_rng(seed)
     kept = [n for n in names if generator.random() < 0.7]
@@ -89,13 +87,6 @@ def test_bad_lines_are_named(tmp_path: Path, line: str) -> None:
         OrderModel.load(tmp_path / "none.orm")
 
 
-def test_bad_groups_are_named() -> None:
-    with pytest.raises(ConfigurationError, match="2 heads"):
-        OrderModel({}).distribution(["@VERB&@", "@NOUN&@"])
-    with pytest.raises(ConfigurationError, match="at most 6"):
-        OrderModel({}).distribution(["@VERB&@", *["NOUN&x"] * 7])
-
-
 @pytest.mark.parametrize("language", ["fr", "hi"])
 def test_golden_scores_and_probabilities(language: str) -> None:
     """Values of the authors' own program, where its models are at hand."""
@@ -114,8 +105,10 @@ def test_golden_scores_and_probabilities(language: str) -> None:
         for kind in "NV"
     }
     for case in cases:
-        found = models[case["spec"][-1]].distribution(case["children"])
-        row = found.orders.tolist().index(case["order"])
+        children = case["children"]
+        given = sorted(range(len(children)), key=lambda i: not children[i].startswith("@"))  # the head first
+        found = models[case["spec"][-1]].distribution([children[i] for i in given])
+        row = np.array(given)[found.orders].tolist().index(case["order"])
         assert found.scores[row] == pytest.approx(case["score"], abs=1e-6)
         assert found.probabilities[row] == pytest.approx(case["prob"], rel=1e-6, abs=1e-12)
     assert len(cases) > 100

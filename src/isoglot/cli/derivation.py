@@ -59,6 +59,7 @@ def derive(
     source = {} if given.format is None else {"format": given.format}
     request = request.model_copy(update={"languages": languages, "source": source})
     with Console(quiet=running.quiet) as console:
+        began = time.monotonic()
         summary = derive_corpus(inputs, out, request, overwrite=running.overwrite, progress=console)
         if summary.skipped:
             console.note(f"nothing to do: {out} holds these {summary.rows:,} rows already")
@@ -68,7 +69,7 @@ def derive(
                 console.note(f"left out: {reason}: {count:,}")
         console.note(
             f"{out}: {summary.rows:,} rows in {summary.language}, {summary.pairs:,} aligned pairs, "
-            f"{summary.entries:,} lexicon entries, {summary.seconds:.1f} s"
+            f"{summary.entries:,} lexicon entries, {time.monotonic() - began:.1f} s"
         )
 
 

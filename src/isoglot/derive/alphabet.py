@@ -89,9 +89,6 @@ class Transliteration:
     def __call__(self, sentence: Sentence, *, key: int = 0) -> Derived:
         """The same words in the same order, written in the other alphabet; ``key`` has no effect."""
         del key
-        words, known = sentence.words, self._known
-        try:
-            out = [known[w] for w in words]
-        except KeyError:
-            out = [self.word(w) for w in words]
-        return Derived(tuple(out), in_place(len(words)))
+        known, word = self._known.get, self.word
+        out = [known(w) or word(w) for w in sentence.words]
+        return Derived(tuple(out), in_place(len(out)))

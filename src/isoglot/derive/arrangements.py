@@ -39,9 +39,7 @@ def arrangements(n: int) -> Arrangements:
     orders = np.array(list(permutations(range(n))), dtype=np.int64)
     place = np.argsort(orders, axis=1)
     parts, pairs = [], []
-    first, second = (a.ravel() for a in np.divmod(np.arange(n * n), n))
-    keep = first != second
-    first, second = first[keep], second[keep]
+    first, second = np.array(list(permutations(range(n), 2)), dtype=np.int64).reshape(-1, 2).T
     before = place[:, first] < place[:, second]
     head = place[:, :1]
     early, late = place < head, place > head

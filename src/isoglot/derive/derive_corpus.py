@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoglot.corpus.manifest import InputFile
 from isoglot.derive.input import INPUT_KINDS, kind_of, read_rows
@@ -23,24 +21,23 @@ from isoglot.runs.files import refuse_overwriting
 from isoglot.runs.folder import make_once
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
     from isoglot.derive.vocabulary import VocabularyCopy
 
 _WINDOW = 4096
 _TEXT_COLUMNS = ("text", "source", "target", "first", "second")
 
 
-@dataclass(frozen=True)
-class DeriveSummary:
+class DeriveSummary(NamedTuple):
     """What became of the input."""
 
-    path: Path
     rows: int
     pairs: int  # rows of the ALIGNED corpus
     entries: int
     counts: dict[str, int]  # rows and answers by what became of them
     language: str  # tag of the derived language
-    seconds: float
-    skipped: bool = False  # nothing was done: the folder was there already, made from the same
+    skipped: bool  # nothing was done: the folder was there already, made from the same
 
 
 def derive_corpus(
@@ -61,40 +58,27 @@ def derive_corpus(
 
     ``paths``: the input: one file or folder; two files for a bitext, three with word links.
     """
-    began = time.monotonic()
     names = [str(p) for p in paths]
     kind = request.kind or kind_of(names[0])
-    _require_trees(names[0], kind, request)
-    target = Path(out)
+    if "syn" in parse_names(request.transform) and kind != "treebank" and request.parses is None:
+        raise ConfigurationError(
+            f"{names[0]}: syn orders the words of trees, and {kind} data given has none; parse it to CoNLL-U, for "
+            "example with stanza (docs/guides/derived_languages.md), and give --parses FILE.conllu, or derive the "
+            "CoNLL-U file"
+        )
     files = [*names, *([request.parses] if request.parses else [])]
-    refuse_overwriting(target, files)
+    refuse_overwriting(out, files)
     inputs = [InputFile.recorded(f) for f in files]
     wanted = {"request": request.model_dump(mode="json"), "kind": kind, "inputs": inputs}
     manifest, made = make_once(
-        target,
+        out,
         wanted,
         lambda folder: _write(names, kind, request, folder, progress),
         what="derived corpus",
         overwrite=overwrite,
     )
-    made_of = {name: manifest[name] for name in ("rows", "pairs", "entries", "counts", "language")}
-    return DeriveSummary(target, **made_of, seconds=time.monotonic() - began, skipped=not made)
-
-
-def _require_trees(name: str, kind: str, request: DeriveRequest) -> None:
-    """Transformations of syntax need trees: said before anything is read."""
-    if "syn" not in parse_names(request.transform) or kind == "treebank":
-        return
-    if kind == "aligned":
-        raise ConfigurationError(
-            f"{name}: syn orders the words of trees, and an aligned corpus has none; derive a treebank (CoNLL-U): its "
-            "aligned corpus is made beside it"
-        )
-    if request.parses is None:
-        raise ConfigurationError(
-            f"{name}: syn orders the words of trees, and {kind} data given has none; parse it to CoNLL-U, for example "
-            "with stanza (docs/guides/derived_languages.md), and give --parses FILE.conllu, or derive the CoNLL-U file"
-        )
+    made_of = {name: manifest[name] for name in DeriveSummary._fields[:-1]}
+    return DeriveSummary(**made_of, skipped=not made)
 
 
 def _write(
@@ -107,18 +91,18 @@ def _write(
         found = read_rows(names, kind, languages=request.languages, options=request.source)
         return islice(found, request.limit)
 
-    copy = _vocabulary(request)
-    options = _fitted(request, schema, copy)
-    transform = build(request.transform, options, vocabulary=copy, words=lambda: _words(rows()))
     steps = parse_names(request.transform)
+    tokenizer, copy = _tokenizer(request, draw="trans" in steps)
+    options = _fitted(request, schema, tokenizer)
+    transform = build(request.transform, options, vocabulary=copy, words=lambda: _words(rows()))
     with (
         _parses(request, folder) as parse,
         DerivedFolder(folder, schema, lexicon=request.lexicon > 0 and "trans" in steps) as output,
     ):
-        reading = request.rows.model_copy(update={"parse": parse or request.rows.parse})
+        reading = request.rows
         if options.literal:
             reading = reading.model_copy(update={"single_spaces": True})
-        deriver = Deriver(transform, "-".join(steps), request.derived_language, reading)
+        deriver = Deriver(transform, "-".join(steps), request.derived_language, reading, parse)
         for image in deriver.rows(schema, rows()):
             output.add(image)
             if progress is not None and output.rows % _WINDOW == 0:
@@ -134,7 +118,7 @@ def _write(
         entries = sum(map(len, lexica.values()))
         if entries:
             output.save_lexicon(lexica)
-        if copy is not None:
+        if copy is not None and "trans" in steps:
             copy.save(folder / "tokenizer")
         return {
             "rows": output.rows,
@@ -153,33 +137,38 @@ def _parses(request: DeriveRequest, folder: Path) -> AbstractContextManager[Pars
     return Parses(trees, folder / ".parses.db", first_only=request.first_parse_only)
 
 
-def _vocabulary(request: DeriveRequest) -> VocabularyCopy | None:
-    """The doubled vocabulary, where the transformation has one."""
-    if request.tokenizer is None or "trans" not in parse_names(request.transform):
-        return None
+def _tokenizer(
+    request: DeriveRequest, *, draw: bool
+) -> tuple[PreTrainedTokenizerBase | None, VocabularyCopy | None]:
+    """The tokenizer and its doubled vocabulary: the one that its folder holds, or one that is drawn."""
+    if request.tokenizer is None:
+        return None, None
     from isoglot.corpus.encode.load_tokenizer import load_tokenizer  # noqa: PLC0415 - heavy
     from isoglot.derive.vocabulary import VocabularyCopy  # noqa: PLC0415 - heavy
 
     if (Path(request.tokenizer) / COPY_FILE).is_file():
-        return VocabularyCopy.load(request.tokenizer)
-    return drawn_copy(load_tokenizer(request.tokenizer), request.options)
+        copy = VocabularyCopy.load(request.tokenizer)
+        return copy.original, copy
+    tokenizer = load_tokenizer(request.tokenizer)
+    return tokenizer, drawn_copy(tokenizer, request.options) if draw else None
 
 
-def _fitted(request: DeriveRequest, schema: str, copy: VocabularyCopy | None) -> TransformOptions:
+def _fitted(
+    request: DeriveRequest, schema: str, tokenizer: PreTrainedTokenizerBase | None
+) -> TransformOptions:
     """The options with what follows from the kind of rows."""
-    options: TransformOptions = request.options
+    options = request.options
     if options.literal and schema != "pair":
         raise ConfigurationError(
             f"the literal inversion is the paper's XNLI code, and {schema} was given; use it with --kind nli or paws"
         )
-    if request.tokenizer is not None and options.tokenizer is None:
-        from isoglot.corpus.encode.load_tokenizer import load_tokenizer  # noqa: PLC0415 - heavy
-
-        loaded = load_tokenizer(request.tokenizer) if copy is None else copy.original
-        options = options.model_copy(update={"tokenizer": loaded})
     whole = schema in ("bitext", "pair", "text") and not request.rows.split
     return options.model_copy(
-        update={"attached": options.attached or whole, "split": options.split or schema == "span"}
+        update={
+            "tokenizer": options.tokenizer or tokenizer,
+            "attached": options.attached or whole,
+            "split": options.split or schema == "span",
+        }
     )
 
 

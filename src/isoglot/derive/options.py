@@ -1,6 +1,6 @@
 """Options of `isoglot derive` and `fit-order`: a field is an argument in Python and a flag."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -97,9 +97,6 @@ class DeriverOptions(Options):
     )
     single_spaces: bool = option(
         False, "Cut the sentences of pairs at single spaces, as the literal inversion does.", flags=None
-    )
-    parse: Callable[[str], Any] | None = option(
-        None, "Function that finds the tree of a raw sentence, for syn.", flags=None, exclude=True
     )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from isoglot.derive.base import Derived, Sentence
@@ -27,31 +28,22 @@ def sentence_bounds(words: Sequence[str]) -> Iterator[tuple[int, int]]:
         >>> list(sentence_bounds("It rains . Why ?".split()))
         [(0, 3), (3, 5)]
     """
-    if END_MARKS.isdisjoint(words):
-        if words:
-            yield 0, len(words)
-        return
+    return _spans(len(words), (i for i, word in enumerate(words) if word in END_MARKS))
+
+
+def _spans(size: int, ends: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """``[start, stop)`` of the sentences of so many words: each ends with one of these, the last with the last word."""
     start = 0
-    for i, word in enumerate(words):
-        if word in END_MARKS:
-            yield start, i + 1
-            start = i + 1
-    if start < len(words):
-        yield start, len(words)
+    for stop in sorted({*(end + 1 for end in ends), size}):
+        if stop > start:
+            yield start, stop
+            start = stop
 
 
 def _bounds(sentence: Sentence, split: bool) -> Iterator[tuple[int, int]]:
-    if not split:
-        if sentence.words:
-            yield 0, len(sentence.words)
-    elif sentence.ends is None:
-        yield from sentence_bounds(sentence.words)
-    else:
-        start = 0
-        for end in sorted(sentence.ends | {len(sentence.words) - 1}):
-            if end >= start:
-                yield start, end + 1
-                start = end + 1
+    if split and sentence.ends is None:
+        return sentence_bounds(sentence.words)
+    return _spans(len(sentence.words), sentence.ends or () if split else ())
 
 
 class Inversion:
@@ -80,13 +72,13 @@ class Inversion:
         literal: bool = False,
         tokenizer: PreTrainedTokenizerBase | None = None,
     ) -> None:
-        if level == "token" and tokenizer is None:
-            raise ConfigurationError(
-                "inversion of tokens needs the tokenizer that makes them; give tokenizer=..."
-            )
-        self.level, self.split, self.attached, self.literal = level, split, attached, literal
+        self.split, self.attached, self.literal = split, attached, literal
         self._backend = None
-        if level == "token" and tokenizer is not None:
+        if level == "token":
+            if tokenizer is None:
+                raise ConfigurationError(
+                    "inversion of tokens needs the tokenizer that makes them; give tokenizer=..."
+                )
             from isoglot.corpus.encode.pieces import fast_backend  # noqa: PLC0415 - heavy
 
             self._backend = fast_backend(tokenizer)
@@ -176,6 +168,7 @@ def _literal(words: tuple[str, ...]) -> Derived:
     return Derived(words[::-1], tuple(order))
 
 
+@dataclass(frozen=True, kw_only=True)
 class Permutation:
     """The words of a sentence in a random order.
 
@@ -185,8 +178,9 @@ class Permutation:
     Source: Deshpande et al. 2021; Tang et al. 2022, caption of Table 9.
     """
 
-    def __init__(self, *, seed: int = 0, split: bool = False, keep_final: bool = False) -> None:
-        self.seed, self.split, self.keep_final = seed, split, keep_final
+    seed: int = 0
+    split: bool = False
+    keep_final: bool = False
 
     def __call__(self, sentence: Sentence, *, key: int) -> Derived:
         """A permutation drawn for ``(seed, key)``."""

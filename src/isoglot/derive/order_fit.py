@@ -6,7 +6,6 @@ import logging
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -124,17 +123,17 @@ def fit(counts: Counts, *, l2: float = 1.0, high_order: float = 0.1, iterations:
     """
     runs = _common_runs(counts, high_order)
     ids: dict[str, int] = {}
-    designs = [_Design.build(n, counts, runs, ids) for n in range(SMALLEST, LARGEST + 1)]
-    problem = _Problem([d for d in designs if d is not None], len(ids), l2)
+    designs = _designs(counts, runs, ids)
     result = optimize.minimize(
-        problem,
+        objective,
         np.zeros(len(ids)),
+        args=(designs, l2),
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": iterations, "maxcor": 10},
     )
     total = sum(sum(c.values()) for c in counts.values())
-    start, _ = problem(np.zeros(len(ids)))
+    start, _ = objective(np.zeros(len(ids)), designs, l2)
     end = result.fun - l2 / 2 * float(result.x @ result.x)
     weights = dict(zip(ids, result.x.tolist(), strict=True))
     bits = np.log(2) * total
@@ -164,20 +163,19 @@ def _common_runs(counts: Counts, part: float) -> set[str]:
     return set(ranked[: math.ceil(part * len(ranked))])
 
 
-@dataclass
-class _Design:
+class _Design(NamedTuple):
     """All groups of one size."""
 
     counts: Any  # (columns, n!) sparse, transposed
     features: Any  # (groups · columns, features) sparse: which features a column of a group stands for
     seen: NDArray[np.float64]  # (n!, groups), how often each order was observed
 
-    @classmethod
-    def build(cls, n: int, counts: Counts, runs: set[str], ids: dict[str, int]) -> _Design | None:
-        """The design of size n; new features get numbers in ``ids``."""
+
+def _designs(counts: Counts, runs: set[str], ids: dict[str, int]) -> list[_Design]:
+    """The design of each size that there is; features get numbers in ``ids``."""
+    found = []
+    for n in sorted({len(members) for members in counts}):
         own = [members for members in counts if len(members) == n]
-        if not own:
-            return None
         table = arrangements(n)
         width = table.counts.shape[1]
         rows: list[int] = []
@@ -190,33 +188,30 @@ class _Design:
                 if name in runs:
                     rows.append(g * width + c)
                     columns.append(ids.setdefault(name, len(ids)))
-        ones = np.ones(len(rows))
-        features = sparse.coo_matrix((ones, (rows, columns)), shape=(len(own) * width, 1 + max(columns)))
+        features = sparse.csr_matrix(
+            (np.ones(len(rows)), (rows, columns)), shape=(len(own) * width, len(ids))
+        )
         seen = np.stack([_seen(table, counts[members]) for members in own], axis=1)
-        return cls(table.counts.T.tocsr(), features.tocsr(), seen)
+        found.append(_Design(table.counts.T.tocsr(), features, seen))
+    for design in found:
+        design.features.resize(design.features.shape[0], len(ids))
+    return found
 
 
-class _Problem:
-    """Minus the penalised log-likelihood and its gradient."""
-
-    def __init__(self, designs: list[_Design], size: int, l2: float) -> None:
-        self.designs, self.l2 = designs, l2
-        for design in designs:
-            design.features.resize(design.features.shape[0], size)
-        self.transposed = [d.features.T.tocsr() for d in designs]
-
-    def __call__(self, theta: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        value = self.l2 / 2 * float(theta @ theta)
-        gradient = self.l2 * theta
-        for design, transposed in zip(self.designs, self.transposed, strict=True):
-            groups_ = design.seen.shape[1]
-            values = (design.features @ theta).reshape(groups_, -1)
-            scores = design.counts.T @ values.T  # (n!, groups)
-            top = scores.max(axis=0)
-            exps = np.exp(scores - top)
-            total = exps.sum(axis=0)
-            often = design.seen.sum(axis=0)
-            value += float(often @ (np.log(total) + top) - (design.seen * scores).sum())
-            surplus = exps * (often / total) - design.seen
-            gradient = gradient + transposed @ (design.counts @ surplus).T.ravel()
-        return value, gradient
+def objective(
+    theta: NDArray[np.float64], designs: Sequence[_Design], l2: float
+) -> tuple[float, NDArray[np.float64]]:
+    """Minus the penalised log-likelihood, and its gradient."""
+    value = l2 / 2 * float(theta @ theta)
+    gradient = l2 * theta
+    for design in designs:
+        values = (design.features @ theta).reshape(design.seen.shape[1], -1)
+        scores = design.counts.T @ values.T  # (n!, groups)
+        top = scores.max(axis=0)
+        exps = np.exp(scores - top)
+        total = exps.sum(axis=0)
+        often = design.seen.sum(axis=0)
+        value += float(often @ (np.log(total) + top) - (design.seen * scores).sum())
+        surplus = exps * (often / total) - design.seen
+        gradient = gradient + design.features.T @ (design.counts @ surplus).T.ravel()
+    return value, gradient

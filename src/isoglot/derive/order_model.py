@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoglot.corpus.read.line_files import each, numbered_lines
-from isoglot.derive.arrangements import MAX_GROUP, arrangements, pair_names, run_names
+from isoglot.derive.arrangements import arrangements, pair_names, run_names
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.files import write_text
 
@@ -21,7 +21,7 @@ from isoglot.runs.files import write_text
 class Distribution(NamedTuple):
     """All orders of one group."""
 
-    orders: NDArray[np.int64]  # (n!, n), places in the children as they were given
+    orders: NDArray[np.int64]  # (n!, n), members from left to right, 0 the head
     scores: NDArray[np.float64]  # log-linear score of each
     probabilities: NDArray[np.float64]
 
@@ -77,32 +77,24 @@ class OrderModel:
             weights[name] = weights.get(name, 0.0) + rate * value
         return OrderModel(weights)
 
-    def distribution(self, children: Sequence[str]) -> Distribution:
+    def distribution(self, members: Sequence[str]) -> Distribution:
         """The probability of each order of a group.
 
         Args:
-            children: ``UPOS&deprel`` of each dependent and ``@UPOS&@`` of the head, in any order.
+            members: ``@UPOS&@`` of the head, then ``UPOS&deprel`` of each dependent.
 
         Example:
             >>> model = OrderModel({"BI_ADJ_@NOUN": 1.0})
-            >>> [round(p, 3) for p in model.distribution(["ADJ&amod", "@NOUN&@"]).probabilities.tolist()]
+            >>> [round(p, 3) for p in model.distribution(["@NOUN&@", "ADJ&amod"]).probabilities.tolist()]
             [0.269, 0.731]
         """
-        heads = [i for i, child in enumerate(children) if child.startswith("@")]
-        if len(heads) != 1 or len(children) > MAX_GROUP:
-            raise ConfigurationError(
-                f"a group {' '.join(children)} with {len(heads)} heads given; one `@UPOS&@` and at most "
-                f"{MAX_GROUP - 1} dependents are needed"
-            )
-        given = np.array([heads[0], *(i for i in range(len(children)) if i != heads[0])])
-        members = [children[i] for i in given]
         table = arrangements(len(members))
         get = self.weights.get
         values = [sum(get(name, 0.0) for name in names) for names in pair_names(members, table.pairs)]
         values += [get(name, 0.0) for name in run_names(members, table)]
         scores = table.counts @ np.array(values)
         shifted = np.exp(scores - scores.max())
-        return Distribution(given[table.orders], scores, shifted / shifted.sum())
+        return Distribution(table.orders, scores, shifted / shifted.sum())
 
 
 BUILT_IN = "built-in"
@@ -139,12 +131,7 @@ _HEAD_FINAL = {
 }  # fmt: skip
 
 BUILT_IN_MODELS = {"en": _ENGLISH, "head-final": _HEAD_FINAL}
-"""Made-up languages by name: for each class of head the relations from left to right.
-
-``en``: near English order, to serve as the substrate. ``head-final``: verbs last in their clause, postpositions,
-auxiliaries and conjunctions after the verb, genitives and relative clauses before the noun, but adjectives and then
-articles after it.
-"""
+"""Made-up languages by name: for each class of head the relations from left to right."""
 
 
 @lru_cache(maxsize=8)
@@ -153,23 +140,20 @@ def built_in_model(language: str, kind: str) -> OrderModel:
 
     Example:
         >>> model = built_in_model("head-final", "N")
-        >>> found = model.distribution(["DET&det", "ADJ&amod", "@NOUN&@"])
+        >>> found = model.distribution(["@NOUN&@", "DET&det", "ADJ&amod"])
         >>> found.orders[found.probabilities.argmax()].tolist()
-        [2, 1, 0]
+        [0, 2, 1]
     """
     if language not in BUILT_IN_MODELS or kind not in BUILT_IN_MODELS[language]:
         raise ConfigurationError(
             f"a built-in model {language}@{kind} asked for; there are {', '.join(BUILT_IN_MODELS)}, each @N and @V; "
             f"give --syntax en~head-final@N~head-final@V, or --models FOLDER with {language}@{kind}.orm"
         )
-    return OrderModel(_precedence(BUILT_IN_MODELS[language][kind]))
-
-
-def _precedence(tiers: Sequence[str]) -> dict[str, float]:
-    """The weights of ``PRE`` features over relations that make earlier tiers come first."""
-    return {
+    tiers = [tier.split() for tier in BUILT_IN_MODELS[language][kind]]
+    weights = {
         f"PRE_{first}_{second}": _PREFERENCE
-        for earlier, later in combinations([tier.split() for tier in tiers], 2)
+        for earlier, later in combinations(tiers, 2)
         for first in earlier
         for second in later
     }
+    return OrderModel(weights)

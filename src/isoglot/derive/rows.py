@@ -30,6 +30,7 @@ class Deriver:
     name: str  # what the derived language is called: ``inv`` makes ``en-x-inv`` of ``en``
     language: str | None = None  # its tag, instead
     options: DeriverOptions = field(default_factory=DeriverOptions)
+    parse: Callable[[str], Sentence] | None = None  # finds the tree of a raw sentence, for syn
     counts: Counter[str] = field(default_factory=Counter)  # derived rows; rows or answers dropped, by reason
 
     def rows(self, kind: str, rows: Iterable[Row]) -> Iterator[Image]:
@@ -68,8 +69,7 @@ class Deriver:
             yield {**row, "text": " ".join(words[start:stop])}
 
     def _read(self, text: str) -> Sentence:
-        parse = self.options.parse
-        return Sentence.of(text) if parse is None else parse(text)
+        return Sentence.of(text) if self.parse is None else self.parse(text)
 
     def _text(self, row: Row, key: int) -> Image:
         sentence = Sentence.of_row(row) if "words" in row else self._read(row["text"])
@@ -103,8 +103,8 @@ class Deriver:
 
     def _tagged(self, row: Row, key: int) -> Image:
         sentence = Sentence.of_row(row)
-        if not sentence.heads and self.options.parse is not None:
-            parsed = self.options.parse(" ".join(sentence.words))
+        if not sentence.heads and self.parse is not None:
+            parsed = self.parse(" ".join(sentence.words))
             if parsed.words != sentence.words:
                 raise Underivable("parsed into other words than those that are labelled")
             sentence = parsed
@@ -142,9 +142,8 @@ class Deriver:
         return Image(out, pairs)
 
     def _span(self, row: Row, key: int) -> Image:
-        parse = self.options.parse
         context, question = (
-            Passage.of(text) if parse is None else Passage.parsed(text, parse(text))
+            Passage.of(text) if self.parse is None else Passage.parsed(text, self.parse(text))
             for text in (row["context"], row["question"])
         )
         images = [self.transform(p.sentence, key=2 * key + i) for i, p in enumerate((context, question))]

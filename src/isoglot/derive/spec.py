@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
     from isoglot.derive.vocabulary import VocabularyCopy
 
-TRANSFORMS = {
-    "trans": "another script: a copy of the vocabulary",
-    "inv": "words in reverse order, the final mark last",
-    "perm": "words in a random order",
-    "syn": "dependents in the order of another language (galactic dependencies)",
-}
-"""Transformations by name."""
+TRANSFORMS = ("trans", "inv", "perm", "syn")
 
 
 def parse_names(text: str) -> tuple[str, ...]:
