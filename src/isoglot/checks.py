@@ -140,14 +140,7 @@ def mistakes_of(error: ValidationError, known: Iterable[str] = ()) -> list[Mista
         mistake = Mistake(place, item["type"], _reason(item, list(known)), item["input"])
         found.setdefault(place, []).append(mistake)
     inside = {place[:end] for place in found for end in range(len(place))}
-    several = {
-        place
-        for place, (first, *more) in found.items()
-        if more
-        or first.kind == "too_short"  # its items are what is wrong
-        or (isinstance(first.given, dict) and first.kind.endswith("_type"))
-    }
-    return [_one(branches) for place, branches in found.items() if place not in inside & several]
+    return [_one(branches) for place, branches in found.items() if place not in inside]
 
 
 _BRANCH = re.compile(

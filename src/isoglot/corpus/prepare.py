@@ -48,20 +48,6 @@ class PrepareSummary(Manifest):
     seconds: float
     skipped: bool = Field(default=False, description="Nothing was done: the output was there already.")
 
-    @property
-    def read(self) -> int:
-        """Rows read."""
-        return sum(count.read for count in self.languages)
-
-    @property
-    def removed(self) -> dict[str, int]:
-        """Rows that each filter dropped, in the order of the filters, all languages together."""
-        total: dict[str, int] = {}
-        for count in self.languages:
-            for name, rows in count.removed.items():
-                total[name] = total.get(name, 0) + rows
-        return total
-
 
 def prepare(
     inputs: Source | Sequence[Source],
@@ -187,15 +173,7 @@ def _run(
                 ledger.hold(part, rows)
             parts = ledger.sampled()
         shards = dict(pool.map(write_shard, shard_groups(parts, folder, options)))
-    if not ledger.read:
-        names = ", ".join(source.path for source in sources)
-        raise ConfigurationError(f"{names}: no row found, only blank lines or comments; check the files")
-    if not shards:
-        raise ConfigurationError(
-            f"no row is left of the {ledger.read} that were read "
-            f"({', '.join(f'{k} {v}' for k, v in ledger.removed.items())}); loosen the one that dropped most"
-        )
-    return Manifest(
+    manifest = Manifest(
         kind=options.kind,
         rows=sum(shards.values()),
         languages=ledger.counts(),
@@ -206,6 +184,15 @@ def _run(
         options=options,
         versions=versions(),
     )
+    if not manifest.read:
+        names = ", ".join(source.path for source in sources)
+        raise ConfigurationError(f"{names}: no row found, only blank lines or comments; check the files")
+    if not shards:
+        raise ConfigurationError(
+            f"no row is left of the {manifest.read} that were read "
+            f"({', '.join(f'{k} {v}' for k, v in manifest.removed.items())}); loosen the one that dropped most"
+        )
+    return manifest
 
 
 def _tasks(settings: Settings, ledger: Ledger, meter: Meter) -> Generator[ChunkTask, None, None]:

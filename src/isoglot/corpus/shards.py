@@ -56,16 +56,6 @@ class Ledger:
         self._flags: set[str] = set()
         self._held: dict[tuple[str, ...], list[tuple[Part, Rows | None]]] = {g: [] for g in self._names}
 
-    @property
-    def read(self) -> int:
-        """Rows read so far."""
-        return self._read.total()
-
-    @property
-    def removed(self) -> Counter[str]:
-        """Rows dropped by each filter so far."""
-        return sum(self._removed.values(), Counter())
-
     def full(self, source: int) -> bool:
         """Whether the language pair of a source has all the rows that it may have."""
         return self._options.limit is not None and self._passed[self._groups[source]] >= self._options.limit

@@ -278,7 +278,7 @@ def test_nothing_left_and_empty_sides(tmp_path):
         encode_stream(corpus, tokenizer, options=EncodeOptions(max_length=8), cache_dir=tmp_path)
     with pytest.raises(ConfigurationError, match="max_length=4"):
         encode_stream(corpus, tokenizer, options=EncodeOptions(max_length=4), cache_dir=tmp_path)
-    with pytest.raises(ConfigurationError, match="without rows"):
+    with pytest.raises(ConfigurationError, match="no example of 0 left"):
         encode_stream(corpus.select([]), tokenizer, cache_dir=tmp_path)
     mixed = text_corpus("", "the river", "\u200b")
     stream = encode_stream(mixed, tokenizer, cache_dir=tmp_path)

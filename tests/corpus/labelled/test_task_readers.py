@@ -118,7 +118,7 @@ def test_tokens_marked_with_another_language(tmp_path: Path) -> None:
         ({"words": ["a", None], "tags": ["O", "O"]}, "a null stands in column 'words'"),
         ({"words": ["a"], "tags": ["O"], "language": None}, "a null stands in column 'language'"),
         ({"words": None, "tags": None}, "words and tags are lists|a null stands in column 'words'"),
-        ({"words": ["a", "b"], "tags": ["O"]}, ":1: 2 words and 1 tags|row 1 has 2 words and 1 tags"),
+        ({"words": ["a", "b"], "tags": ["O"]}, "row 1 has 2 words and 1 tags"),
     ],
 )
 @pytest.mark.parametrize("parquet", [False, True])
@@ -227,7 +227,7 @@ def test_missing_answers_and_other_languages(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="languages there are fi"):
         read_questions(path, language="ko")
     path.write_text('{"data": [{"paragraphs": [{"context": "c", "qas": [{"id": "1"}]}]}]}')
-    with pytest.raises(InputError, match=r"data\[0\]\.paragraphs\[0\]\.qas\[0\] has no 'answers'"):
+    with pytest.raises(InputError, match="article 0: no 'answers'"):
         read_questions(path, language="fi")
 
 
@@ -245,7 +245,7 @@ def test_tables_of_a_schema(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="'first'"):
         read_table(str(tmp_path / "disk"), PAIR, language="en", split="test", role="data")
     path = _file(tmp_path, "b.jsonl", '{"words": ["a"], "tags": ["X"]}\n{"words": ["a"], "tags": []}\n')
-    with pytest.raises(InputError, match=r"b\.jsonl:2: 1 words and 0 tags"):
+    with pytest.raises(InputError, match=r"row 2 has 1 words and 0 tags"):
         read_table(str(path), TAGGED, language="en", split="test", role="data")
 
 
@@ -256,7 +256,7 @@ def test_sources(tmp_path: Path) -> None:
     assert [Path(p.path).name for p in folder.find("de", "dev")] == ["de_x-dev.tsv"]
     assert [Path(p.path).name for p in folder.find("en", "test")] == ["eng.test"]
     assert [Path(p.path).name for p in folder.find("de", "train")] == ["xquad.de.json"]
-    with pytest.raises(ConfigurationError, match=r"2 test files of 'de' .*\{language\}_x-test\.tsv"):
+    with pytest.raises(ConfigurationError, match=r"2 test files of 'de' .*test=.*de_x-test\.tsv"):
         folder.find("de", "test")
     template = DataSource([f"train={tmp_path}/none", f"{tmp_path}/{{language}}_y-{{split}}.tsv#20:80%"])
     assert template.find("de", "test") == [Place(str(tmp_path / "de_y-test.tsv"), 20, 80)]

@@ -122,7 +122,7 @@ def encode_stream(
         for number, start in enumerate(range(0, len(corpus), _SHARD)):
             write_batches(batches(start, counts), folder / f"data-{number:05d}.arrow", STREAMS[kind])
         if counts["kept"] == 0:
-            raise ConfigurationError(_nothing_left(counts, kind, options))
+            raise ConfigurationError(_nothing_left(counts, options))
         told = {"kind": kind, "options": options.model_dump(exclude={"kind"})}
         return {**told, "specials": specials, "counts": counts}
 
@@ -139,9 +139,7 @@ def _chosen_columns(corpus: Dataset, kind: Kind) -> Dataset:
     return chosen
 
 
-def _nothing_left(counts: Mapping[str, int], kind: Kind, options: EncodeOptions) -> str:
-    if counts["examples"] == 0:
-        return f"a {kind} corpus without rows given; encoding needs at least one; check what `isoglot prepare` dropped"
+def _nothing_left(counts: Mapping[str, int], options: EncodeOptions) -> str:
     return (
         f"no example of {counts['examples']} left: {counts.get('empty', 0)} with no pieces on a side, "
         f"{counts.get('overlong', 0)} longer than max_length={options.max_length}, max_side={options.max_side}; "

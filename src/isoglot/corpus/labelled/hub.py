@@ -145,9 +145,9 @@ def _values(rows: Dataset, column: str) -> list[Any]:
             return [{"text": list(v["text"]), "start": list(v["answer_start"])} for v in values]
         return values
 
-    def name(number: int) -> str:
-        return element.names[number] if number >= 0 else NO_LABEL
+    def named(value: Any) -> Any:
+        if isinstance(value, list):
+            return [named(v) for v in value]
+        return element.names[value] if value >= 0 else NO_LABEL
 
-    if element is feature:
-        return [name(v) for v in values]
-    return [[name(v) for v in several] for several in values]
+    return named(values)  # type: ignore[no-any-return]

@@ -198,11 +198,9 @@ def _in_folder(folder: Path, language: str | None, split: str) -> list[str]:
         own = [p for p in matching if not _carries(names[p], every)]
     if len(own) > 1:
         listed = ", ".join(names[p] for p in own[:_MOST_NAMED])
-        name, whose = own[0].relative_to(folder).as_posix(), ""
-        if language is not None:
-            name, whose = _as_template(name, language), f" of {language!r}"
         raise ConfigurationError(
-            f"{folder} has {len(own)} {split} files{whose} ({listed}); say which: --data '{split}={folder}/{name}'"
+            f"{folder} has {len(own)} {split} files{f' of {language!r}' if language else ''} ({listed}); say which: "
+            f"--data '{split}={own[0]}', with {{language}} in place of a code"
         )
     return [str(p) for p in own]
 
@@ -218,11 +216,3 @@ def _carries_language(name: str, language: str) -> bool:
 
 def _carries(name: str, words: Sequence[str]) -> bool:
     return any(re.search(rf"(?<![a-z0-9]){re.escape(word)}(?![a-z0-9])", name) for word in words)
-
-
-def _as_template(name: str, language: str) -> str:
-    for code in codes(language):
-        filled, count = re.subn(rf"(?<![A-Za-z0-9]){re.escape(code)}(?![A-Za-z0-9])", "{language}", name)
-        if count:
-            return filled
-    return name

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from datasets import Dataset, Features, Value
-from pydantic import BaseModel, ConfigDict, StrictInt, ValidationError, model_validator
 
-from isoglot.checks import mistakes_of
+from isoglot.checks import shortened
 from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.errors import InputError
 from isoglot.languages import NAMES, two_letters
@@ -56,76 +55,36 @@ def read_questions(path: str | Path, *, language: str) -> Dataset:
 
 def _questions(path: str | Path) -> Iterator[dict[str, Any]]:
     document = parse_json("\n".join(line for _, line in numbered_lines(path)), path=path)
+    number = -1
     try:
-        file = _File.model_validate({"data": document} if isinstance(document, list) else document)
-    except ValidationError as error:
-        mistake = mistakes_of(error)[0]
-        *place, last = mistake.location or ("the document",)
-        if mistake.kind == "missing":
-            text = f"{_place(place) or 'the document'} has no {last!r}"
-        else:
-            text = f"{_place([*place, last])}: {mistake.reason}"
-        raise InputError(f"{text}; a SQuAD file is needed: fix or replace it", path=path) from error
-    for number, article in enumerate(file.data):
-        for paragraph in article.paragraphs:
-            for qa in paragraph.qas:
-                answers = qa.answers
-                starts = [_nearest(paragraph.context, a.text, a.answer_start) for a in answers]
-                yield {
-                    "id": qa.id,
-                    "question": qa.question,
-                    "context": paragraph.context,
-                    "answers": {"text": [a.text for a in answers], "start": starts},
-                    ARTICLE: str(number),
-                }
+        for number, article in enumerate(document if isinstance(document, list) else document["data"]):
+            for paragraph in article["paragraphs"]:
+                for qa in paragraph["qas"]:
+                    yield {**_question(paragraph["context"], qa), ARTICLE: str(number)}
+    except (KeyError, TypeError, AttributeError) as error:
+        problem = f"no {error}" if isinstance(error, KeyError) else str(error)
+        raise InputError(
+            f"is not a SQuAD file ({f'article {number}: ' if number >= 0 else ''}{problem}); fix or replace it",
+            path=path,
+        ) from error
+    except ValueError as error:
+        raise InputError(f"article {number}: {error}", path=path) from error
 
 
-def _place(location: Sequence[str | int]) -> str:
-    """``data[0].paragraphs[1]``."""
-    return "".join(f"[{x}]" if isinstance(x, int) else f".{x}" for x in location).removeprefix(".")
-
-
-class _Model(BaseModel):
-    model_config = ConfigDict(coerce_numbers_to_str=True)
-
-
-class _Answer(_Model):
-    text: str
-    answer_start: StrictInt
-
-
-class _Question(_Model):
-    answers: list[_Answer]
-    id: str
-    question: str
-
-    @model_validator(mode="before")
-    @classmethod
-    def _without_answer(cls, values: Any) -> Any:
-        impossible = isinstance(values, dict) and values.get("is_impossible")
-        return {**values, "answers": []} if impossible else values
-
-
-class _Paragraph(_Model):
-    context: str
-    qas: list[_Question]
-
-    @model_validator(mode="after")
-    def _answers_inside(self) -> _Paragraph:
-        for start in (a.answer_start for qa in self.qas for a in qa.answers):
-            if not NOT_FOUND <= start < max(len(self.context), 1):
-                raise ValueError(
-                    f"an answer_start is {start}, outside the context of {len(self.context)} characters; or give -1"
-                )
-        return self
-
-
-class _Article(_Model):
-    paragraphs: list[_Paragraph]
-
-
-class _File(_Model):
-    data: list[_Article]
+def _question(context: str, qa: Mapping[str, Any]) -> dict[str, Any]:
+    answers = [] if qa.get("is_impossible") else qa["answers"]
+    texts, starts = ([answer[name] for answer in answers] for name in ("text", "answer_start"))
+    for text in (context, qa["question"], *texts):
+        if not isinstance(text, str):
+            raise TypeError(f"{shortened(text)} given, and text is needed")
+    for start in starts:
+        if not isinstance(start, int) or not NOT_FOUND <= start < max(len(context), 1):
+            raise ValueError(
+                f"an answer_start is {shortened(start)}, outside the context of {len(context)} characters; or give -1"
+            )
+    found = [_nearest(context, text, start) for text, start in zip(texts, starts, strict=True)]
+    answered = {"text": texts, "start": found}
+    return {"id": str(qa["id"]), "question": qa["question"], "context": context, "answers": answered}
 
 
 def _nearest(context: str, text: str, start: int) -> int:
