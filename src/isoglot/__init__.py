@@ -54,7 +54,9 @@ __all__ = [  # noqa: PLE0604 - the names below are strings
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first read."""
     if name not in _HOMES:
-        raise AttributeError(f"module 'isoglot' has no attribute {name!r}")
+        from isoglot.checks import did_you_mean  # noqa: PLC0415 - only for the message
+
+        raise AttributeError(f"module 'isoglot' has no attribute {name!r}; {did_you_mean(name, _HOMES)}")
     value = getattr(import_module(_HOMES[name]), name)
     globals()[name] = value
     return value

@@ -75,11 +75,6 @@ def _base(tag: str) -> tuple[str, str] | None:
     return (two_letters(head), rest.partition("x-")[2]) if re.fullmatch("[a-z]{2,3}", head) else None
 
 
-def iso3(language: str) -> str:
-    """The ISO 639-3 code, or the code itself where there is none."""
-    return language if len(language) == 3 else _THREE.get(language, (language,))[0]
-
-
 def script_codes(language: str) -> list[str]:
     """The names that FLORES and NTREX may have for a language: ISO 639-3 and script.
 

@@ -104,24 +104,16 @@ class PrepareOptions(Options):
     @model_validator(mode="after")
     def _consistent(self) -> PrepareOptions:
         """Options that need another one."""
-        problems: list[str] = []
-        measured = ("min_pieces", "max_pieces", "max_pair_pieces")
-        if self.tokenizer is None:
-            problems.extend(
-                f"{name} counts pieces of a tokenizer, and none is given: set tokenizer"
-                for name in measured
-                if getattr(self, name) is not None
+        for name in ("min_pieces", "max_pieces", "max_pair_pieces"):
+            if self.tokenizer is None and getattr(self, name) is not None:
+                raise ValueError(f"{name} counts pieces of a tokenizer, and none is given: set tokenizer")
+        if self.kind in ("text", "treebank") and (
+            self.max_pair_pieces or self.max_length_ratio or self.duplicates in ("source", "target")
+        ):
+            raise ValueError(
+                "max_pair_pieces, max_length_ratio and duplicates of a side compare two sides, and a "
+                f"{self.kind} corpus has one: remove it"
             )
-        if self.kind in ("text", "treebank"):
-            problems.extend(
-                f"{name} compares two sides, and a {self.kind} corpus has one: remove it"
-                for name in ("max_pair_pieces", "max_length_ratio")
-                if getattr(self, name) is not None
-            )
-            if self.duplicates in ("source", "target"):
-                problems.append(f"duplicates: {self.duplicates} needs two sides: set duplicates: pair")
         if self.scripts and self.min_script_share is None:
-            problems.append("scripts is without effect: set min_script_share too")
-        if problems:
-            raise ValueError("; ".join(problems))
+            raise ValueError("scripts is without effect: set min_script_share too")
         return self

@@ -7,8 +7,7 @@ from typing import ClassVar
 from datasets import Dataset
 
 from isoglot.corpus.labelled.hub import HubSides, HubSpec, read_hub, read_hub_sides
-from isoglot.corpus.labelled.lines import find_sides, read_sides
-from isoglot.corpus.labelled.places import DataSource, Place, is_data_set
+from isoglot.corpus.labelled.places import DataSource, Place, find_sides, is_data_set, read_sides
 from isoglot.corpus.labelled.tables import in_languages, is_table, read_table
 from isoglot.errors import ConfigurationError
 from isoglot.modules.neighbours import SIMILARITIES, gold_ranks, unit

@@ -212,8 +212,8 @@ def test_hash_is_the_same_everywhere():
     ("options", "message"),
     [
         ({"min_pieces": 10}, "min_pieces counts pieces of a tokenizer"),
-        ({"kind": "text", "max_length_ratio": 2}, "compares two sides"),
-        ({"kind": "text", "duplicates": "source"}, "needs two sides"),
+        ({"kind": "text", "max_length_ratio": 2}, "compare two sides"),
+        ({"kind": "text", "duplicates": "source"}, "compare two sides"),
         ({"scripts": {"en": ["Latin"]}}, "scripts is without effect"),
         ({"limt": 5}, "Extra inputs"),
     ],

@@ -301,7 +301,7 @@ def test_gold_links_count_from_one_and_possible_ones_are_left_out(tmp_path):
     [
         (
             "0-0\n0-1\n",
-            "links:2: word link 0-1 .* outside the sentence of 1 source and 1 target words; if .* one_based",
+            "links:2: word link 0-1 .* outside the sentence of 1 source and 1 target words; .* one_based",
         ),
         ("0-0\n0:x\n", "links:2: word link '0:x' cannot be read"),
         ("0-0\n", "links:2: no line here"),

@@ -89,10 +89,10 @@ def train_tokenizer(
         raise ConfigurationError("no text given to train a tokenizer on; give it sentences")
     core = _skeleton(options, trained)
     core.add_special_tokens(_added(options))
-    missing = [token for i, token in enumerate(specials) if core.token_to_id(token) != i]
-    if missing:
+    size = core.get_vocab_size()
+    if size > options.vocab_size or any(core.token_to_id(token) != i for i, token in enumerate(specials)):
         raise ConfigurationError(
-            f"vocab_size={options.vocab_size} has no room for {', '.join(missing)} and the characters; raise it"
+            f"vocab_size={options.vocab_size} given, but special tokens and characters alone are {size}; raise it"
         )
     core.post_processor = _post_processor(options, core)
     return _wrapped(core, options)
@@ -126,10 +126,6 @@ def _train_wordpiece(texts: _Counted, options: TokenizerOptions, specials: list[
     alphabet = sorted(
         set(first.get_vocab()) - set(specials), key=lambda piece: (piece.removeprefix("##"), piece)
     )
-    if len(specials) + len(alphabet) > options.vocab_size:
-        raise ConfigurationError(
-            f"vocab_size={options.vocab_size} given, but the characters need {len(specials) + len(alphabet)}; raise it"
-        )
     second = _skeleton(options, models.WordPiece(unk_token=unknown))
     # Pieces named as special get their ids first and in this order; only the vocabulary is taken over afterwards.
     fixed = trainers.WordPieceTrainer(
@@ -142,10 +138,6 @@ def _train_wordpiece(texts: _Counted, options: TokenizerOptions, specials: list[
 def _train_bpe(texts: _Counted, options: TokenizerOptions, specials: list[str]) -> Any:
     unknown = _SPECIALS[options.family]["unk"]
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet()) if options.algorithm == "byte_bpe" else []
-    if len(specials) + len(alphabet) > options.vocab_size:
-        raise ConfigurationError(
-            f"vocab_size={options.vocab_size} given, but the bytes need {len(specials) + len(alphabet)}; raise it"
-        )
     core = _skeleton(options, models.BPE(unk_token=None if alphabet else unknown))
     trainer = trainers.BpeTrainer(
         vocab_size=options.vocab_size,
@@ -167,8 +159,6 @@ def _train_unigram(texts: _Counted, options: TokenizerOptions, specials: list[st
     try:
         core.train_from_iterator(texts, trainer)
     except Exception as error:
-        if texts.characters == 0:
-            raise ConfigurationError("no text given to train a tokenizer on; give it sentences") from error
         raise ConfigurationError(
             f"Unigram training with vocab_size={options.vocab_size} failed ({error}); raise it, or give more text"
         ) from error

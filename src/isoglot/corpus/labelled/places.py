@@ -2,12 +2,14 @@
 
 import glob
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
-from isoglot.errors import ConfigurationError
-from isoglot.languages import codes, iso3
+from isoglot.corpus.read.line_files import numbered_lines
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.languages import codes, script_codes
 
 SPLITS: dict[str, tuple[str, ...]] = {
     "train": ("train", "training"),
@@ -162,10 +164,8 @@ def split_names(split: str) -> tuple[str, ...]:
 def _paths(spec: str, language: str, split: str) -> list[str]:
     if "{" in spec:
         found: list[str] = []
-        for name in split_names(split) if "{split}" in spec else ("",):
-            for code in codes(language):
-                filled = spec.replace("{language}", code).replace("{split}", name)
-                found = found or sorted(glob.glob(filled.replace("{language3}", iso3(language))))  # noqa: PTH207
+        for filled in dict.fromkeys(_filled(spec, language, split)):
+            found = found or sorted(glob.glob(filled))  # noqa: PTH207
         return [path for name in found for path in _opened(Path(name), language, split, spec)]
     path = Path(spec).expanduser()
     if path.exists():
@@ -175,6 +175,14 @@ def _paths(spec: str, language: str, split: str) -> list[str]:
     raise ConfigurationError(
         f"{spec}: there is no such file or folder; check --data (hub data sets are written hub:NAME)"
     )
+
+
+def _filled(spec: str, language: str, split: str) -> Iterator[str]:
+    """A template with all names that the language and the split go by."""
+    three = [code for code in codes(language) if len(code) == 3] or [language]
+    for name, code, long, full in product(split_names(split), codes(language), three, script_codes(language)):
+        filled = spec.replace("{language}", code).replace("{language3}", long)
+        yield filled.replace("{code}", full).replace("{split}", name)
 
 
 def _opened(path: Path, language: str, split: str, spec: str) -> list[str]:
@@ -216,3 +224,58 @@ def _carries_language(name: str, language: str) -> bool:
 
 def _carries(name: str, words: Sequence[str]) -> bool:
     return any(re.search(rf"(?<![a-z0-9]){re.escape(word)}(?![a-z0-9])", name) for word in words)
+
+
+def find_sides(specs: Sequence[str], languages: tuple[str, str], split: str) -> tuple[Path, Path]:
+    """The files of two languages.
+
+    ``specs``: Both files, folders that have them, or one template with ``{language}``, ``{language3}``, ``{code}``
+    (``deu_Latn``) and ``{split}``.
+    """
+    own, other = languages
+    return _side(specs, own, other, split), _side(specs, other, own, split)
+
+
+def read_sides(paths: tuple[Path, Path]) -> tuple[list[str], list[str]]:
+    """The lines of both."""
+    first, second = ([line for _, line in numbered_lines(path)] for path in paths)
+    if len(first) != len(second):
+        raise InputError(
+            f"{len(first)} lines, {paths[1]} has {len(second)}; line i must translate line i", path=paths[0]
+        )
+    return first, second
+
+
+def _side(specs: Sequence[str], language: str, other: str, split: str) -> Path:
+    """The file of lines of one language."""
+    if len(specs) == 1 and "{" in specs[0]:
+        names = dict.fromkeys(_filled(specs[0], language, split))
+        candidates = [Path(name) for name in names if Path(name).is_file()]
+    else:
+        roots = [Path(s) for s in specs]
+        files = [f for r in roots for f in (sorted(r.rglob("*")) if r.is_dir() else [r]) if f.is_file()]
+        candidates = _matching(files, language, other, split, explicit=len(specs) > 1)
+    if len(candidates) != 1:
+        found = ", ".join(p.name for p in candidates[:_MOST_NAMED]) or "none"
+        raise ConfigurationError(
+            f"one file of lines in {language!r} beside one in {other!r} is needed, {len(candidates)} found ({found}); "
+            "give two files whose names end in the languages' codes: --data FILE.deu --data FILE.eng"
+        )
+    return candidates[0]
+
+
+def _matching(files: list[Path], language: str, other: str, split: str, *, explicit: bool) -> list[Path]:
+    """Files in a language: those for this very pair (``deu-eng.deu``) before those named by the language alone."""
+    tokens = {f: [t for t in re.split(r"[^A-Za-z0-9]+", f.name.lower()) if t] for f in files}
+    own, others = set(codes(language)), set(codes(other))
+
+    def last(file: Path, among: set[str]) -> bool:
+        known = [t for t in tokens[file] if t in own | others]
+        return bool(known) and known[-1] in among
+
+    pair = [f for f in files if last(f, own) and own & set(tokens[f][:-1]) and others & set(tokens[f])]
+    alone = [f for f in files if last(f, own) and not others & set(tokens[f])]
+    found = pair or alone
+    if explicit or len(found) < 2:
+        return found
+    return [f for f in found if set(split_names(split)) & set(tokens[f])] or found

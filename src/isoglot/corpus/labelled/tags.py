@@ -116,36 +116,23 @@ def _check_prefix(line: str, language: str) -> None:
         raise InputError(f"the token is marked {found[1]}:, and {language!r} is asked for; give its own file")
 
 
-def _split(text: str, fits: Callable[[list[str]], bool], needed: str) -> list[str]:
-    columns = text.split("\t")
-    if not fits(columns):
-        raise InputError(f"{len(columns)} columns between tabs, but {needed}; fix the line")
-    return columns
-
-
 def _conllu(text: str) -> Row | None:
     """A word's form and UPOS."""
     columns = word_columns(text)
     return None if columns is None else (columns[1], columns[3])
 
 
-def _panx(text: str) -> Row:
-    word, tag = _split(
-        text, lambda c: len(c) == 2 and bool(_PREFIXED.match(c[0])), "PAN-X has `language:token` and a tag"
-    )
-    return word.partition(":")[2], tag
+def _tabbed(pattern: str, needed: str) -> Callable[[str], Row]:
+    """A reader of lines with tabs, of which the pattern's groups are token and tag."""
 
+    def parse(text: str) -> Row:
+        match = re.fullmatch(pattern, text)
+        if match is None:
+            columns = text.count("\t") + 1
+            raise InputError(f"{columns} columns between tabs, but {needed}; fix the line")
+        return match[1], match[2].strip()
 
-def _indexed(text: str) -> Row:
-    _, word, tag = _split(
-        text, lambda c: len(c) == 3 and is_number(c[0]), "a number, a token and a tag are needed"
-    )
-    return word, tag
-
-
-def _pairs(text: str) -> Row:
-    word, tag = _split(text, lambda c: len(c) == 2, "a token and a tag are needed")
-    return word, tag.strip()
+    return parse
 
 
 def _columns(text: str) -> Row | None:
@@ -160,9 +147,9 @@ def _columns(text: str) -> Row | None:
 
 TAG_FORMATS: dict[str, Callable[[str], Row | None]] = {
     "conllu": _conllu,
-    "panx": _panx,
-    "indexed": _indexed,
-    "pairs": _pairs,
+    "panx": _tabbed(r"[a-z][a-z-]{1,11}:([^\t]*)\t([^\t]*)", "PAN-X has `language:token` and a tag"),
+    "indexed": _tabbed(r"[0-9]{1,9}\t([^\t]*)\t([^\t]*)", "a number, a token and a tag are needed"),
+    "pairs": _tabbed(r"([^\t]*)\t([^\t]*)", "a token and a tag are needed"),
     "columns": _columns,
 }
 """Formats of tagged files: how a line is read."""

@@ -91,15 +91,9 @@ def _aligned(
     found = sorted({link for link in read if link is not None})
     for i, j in found:
         if not (0 <= i < len(words[0]) and 0 <= j < len(words[1])):
-            shown = f"{i + source.one_based}-{j + source.one_based}"
-            base, other = (
-                ("from 1", "")
-                if source.one_based
-                else ("from 0", "; if the file counts from 1, set one_based: true (--one-based)")
-            )
             raise InputError(
-                f"word link {shown} (counted {base}) is outside the sentence of {len(words[0])} source and "
-                f"{len(words[1])} target words{other}"
+                f"word link {i}-{j} (counted from 0) is outside the sentence of {len(words[0])} source and "
+                f"{len(words[1])} target words; check one_based (--one-based): whether the file counts from 1"
             )
     return words[0], words[1], list(map(list, found))
 
