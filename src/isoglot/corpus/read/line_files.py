@@ -60,6 +60,9 @@ def open_bytes(path: str) -> tuple[IO[bytes], IO[bytes]]:
     except OSError as error:
         raise InputError(f"cannot be opened ({error.strerror}); name a readable file", path=path) from error
     head = handle.peek(6)[:6]
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        handle.close()
+        raise InputError("is UTF-16, and UTF-8 is needed; run `iconv -f utf-16 -t utf-8`", path=path)
     unpack = next((unpack for magic, unpack, _ in _PACKED.values() if head.startswith(magic)), None)
     return handle if unpack is None else unpack(handle), handle
 
