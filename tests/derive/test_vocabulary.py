@@ -186,16 +186,18 @@ def test_specials_frame_both_languages_alike() -> None:
     assert copy.shift(others).tolist() == [i + len(original) for i in others]
 
 
-def test_inverted_pieces_can_be_written() -> None:
-    original = tokenizer_of("wordpiece")
+@pytest.mark.parametrize("algorithm", ["wordpiece", "unigram"])
+def test_inverted_pieces_can_be_written(algorithm: str) -> None:
+    original = tokenizer_of(algorithm)
     copy = VocabularyCopy(original)
     transform = compose(TokenTransliteration(copy, pieces=True), Inversion(level="token", tokenizer=original))
-    line = "zebra forgets ."
+    line = "zebra 漢 forgets ."
     derived = transform(Sentence.of(line), key=0)
     ids = original(line, add_special_tokens=False)["input_ids"]
+    assert original.unk_token_id in ids
     written = copy.tokenizer(" ".join(derived.words), add_special_tokens=False)["input_ids"]
     assert written == copy.shift([*ids[-2::-1], ids[-1]]).tolist()
-    assert set(derived.origin) == {0, 1, 2}
+    assert set(derived.origin) == {0, 1, 2, 3}
 
 
 def test_large_vocabularies_have_two_characters_a_piece() -> None:

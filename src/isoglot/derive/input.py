@@ -96,7 +96,7 @@ def _task_rows(path: str, kind: str, language: str) -> Iterator[dict[str, Any]]:
 
     from isoglot.corpus.labelled.pairs import NLI_LABELS, PARAPHRASE_LABELS, read_pairs  # noqa: PLC0415
     from isoglot.corpus.labelled.questions import NOT_FOUND, read_questions  # noqa: PLC0415
-    from isoglot.corpus.labelled.tables import read_table  # noqa: PLC0415
+    from isoglot.corpus.labelled.tables import is_table, read_table  # noqa: PLC0415
     from isoglot.corpus.labelled.tags import read_tags  # noqa: PLC0415
     from isoglot.schema import PAIR, SPAN, TAGGED  # noqa: PLC0415
 
@@ -107,8 +107,7 @@ def _task_rows(path: str, kind: str, language: str) -> Iterator[dict[str, Any]]:
         "qa": (SPAN, "questions", read_questions),
     }
     schema, role, read_own = kinds[kind]
-    tabled = Path(path).suffix in (".jsonl", ".ndjson", ".parquet") or Path(path).is_dir()
-    if tabled and (schema is not PAIR or {"first", "second"} <= jsonl_columns(path)):
+    if is_table(path) and (schema is not PAIR or {"first", "second"} <= jsonl_columns(path)):
         yield from read_table(path, schema, language=language, split="train", role=role)
         return
     for row in read_own(path, language=language):

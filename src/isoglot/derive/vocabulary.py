@@ -55,8 +55,7 @@ class VocabularyCopy:
         self.original = tokenizer
         self.size = len(tokenizer)
         self.script = script
-        self.shared = tuple(sorted({int(i) for i in shared}))
-        self._shared_set = frozenset(self.shared)
+        self.shared = frozenset(map(int, shared))
         self.unshifted = tuple(sorted(_framing(tokenizer)))
         self._tokens = list(tokenizer.convert_ids_to_tokens(list(range(self.size))))
         _check(tokenizer, self._tokens, script)
@@ -86,9 +85,8 @@ class VocabularyCopy:
         ids = [i for i in range(len(tokenizer)) if i not in special]
         eligible = None
         if overlap and not _is_wordpiece(tokenizer):
-            tokens = list(tokenizer.convert_ids_to_tokens(list(range(len(tokenizer)))))
-            _check(tokenizer, tokens, script)
-            readable = readable_alone(tokenizer, spellings(tokenizer, tokens), special=special)
+            written = spellings(tokenizer, cls(tokenizer, script=script)._tokens)
+            readable = readable_alone(tokenizer, written, special=special)
             eligible = [place for place, i in enumerate(ids) if i in readable]
         chosen = draw_shared(
             len(ids), overlap=overlap, seed=seed, with_replacement=with_replacement, eligible=eligible
@@ -122,7 +120,7 @@ class VocabularyCopy:
         )
         if self.shared and wordpiece:
             prefix = str(self.original.backend_tokenizer.model.continuing_subword_prefix)
-            inner = [self._tokens[i] for i in self.shared if self._tokens[i].startswith(prefix)]
+            inner = [self._tokens[i] for i in sorted(self.shared) if self._tokens[i].startswith(prefix)]
             doubled.add_tokens([AddedToken(piece, normalized=False) for piece in inner])
         last = doubled.convert_tokens_to_ids(self._code(self.size - 1))
         if len(doubled) != 2 * self.size or last != 2 * self.size - 1:
@@ -134,10 +132,8 @@ class VocabularyCopy:
 
     def written(self, ids: Iterable[int]) -> str:
         """The derived word with these pieces, given as ids of the original."""
-        shared = self._shared_set
-        if not shared:
-            return "".join([self._code(i) for i in ids])
-        if _is_wordpiece(self.original):
+        shared = self.shared
+        if not shared or _is_wordpiece(self.original):
             return "".join([self._tokens[i] if i in shared else self._code(i) for i in ids])
         mark, spelled = self._spelled
         return "".join(
@@ -147,16 +143,12 @@ class VocabularyCopy:
             ]
         )
 
-    def alike(self, ids: Iterable[int]) -> bool:
-        """Whether a word with these pieces is the same in both languages: all of them are shared."""
-        return bool(self.shared) and all(i in self._shared_set for i in ids)
-
     @cached_property
     def _spelled(self) -> tuple[str, dict[int, Spelling]]:
         """The letter for a space, and the spelling of each shared id, where the model is not WordPiece."""
         found = spellings(self.original, self._tokens)
         named = {i: spelling for i in self.shared if (spelling := found[i]) is not None}
-        missing = [self._tokens[i] for i in self.shared if i not in named]
+        missing = [self._tokens[i] for i in sorted(self.shared) if i not in named]
         if missing:
             raise ConfigurationError(
                 f"{len(missing)} shared ids given that are no text, the first {missing[0]!r} (a part of a character, "
@@ -172,7 +164,7 @@ class VocabularyCopy:
         values = {
             "size": self.size,
             "script": self.script,
-            "shared": self.shared,
+            "shared": sorted(self.shared),
             "unshifted": self.unshifted,
         }
         (path / COPY_FILE).write_text(json.dumps(values) + "\n", encoding="utf-8")
@@ -223,12 +215,12 @@ class TokenTransliteration:
         if not new:
             return
         if self.pieces:
-            lookup = self.vocabulary.original.get_vocab()
-            encoded = [[lookup[w]] for w in new]
+            lookup, unknown = self.vocabulary.original.get_vocab(), self.vocabulary.original.unk_token_id
+            encoded = [[lookup.get(w, unknown)] for w in new]
         else:
             encoded = self._ids([f" {w}" if self._spaced and not first else w for w in new])
         for word, ids in zip(new, encoded, strict=True):
-            alike = self.vocabulary.alike(ids)
+            alike = self.vocabulary.shared.issuperset(ids)
             known[word] = word if alike and not self.pieces else self.vocabulary.written(ids) or word
 
     def __call__(self, sentence: Sentence, *, key: int = 0) -> Derived:

@@ -168,21 +168,7 @@ def _name(number: int, tokenizer: PreTrainedTokenizerBase) -> str:
     return f"<{number}>" if token is None else str(token)
 
 
-_COLUMNS: Mapping[str, str] = {
-    "input": "input of",
-    "position": "#",
-    "piece": "piece",
-    "input_piece": "input",
-    "label": "predict",
-    "position_id": "position",
-    "segment_id": "segment",
-    "language_id": "language",
-    "side": "side",
-    "document": "document",
-    "attended": "attended",
-    "links": "links",
-}
-_SIDES = {0: "-", 1: "source", 2: "target"}
+_SIDES = {None: None, 0: "-", 1: "source", 2: "target"}
 
 
 def table(instance: InspectedInstance) -> tuple[list[str], list[list[str]]]:
@@ -191,19 +177,27 @@ def table(instance: InspectedInstance) -> tuple[list[str], list[list[str]]]:
     Where the view gives no position ids, the model counts: then that column is missing, as it is for segment and
     language ids that the view does not make.
     """
-    columns = {heading: [_cell(row, name) for row in instance.rows] for name, heading in _COLUMNS.items()}
-    shown = {heading: cells for heading, cells in columns.items() if any(cells)}
-    return list(shown), [list(row) for row in zip(*shown.values(), strict=True)]
+    cells = [_cells(row) for row in instance.rows]
+    shown = [heading for heading in cells[0] if any(row[heading] for row in cells)]
+    return shown, [[row[heading] for heading in shown] for row in cells]
 
 
-def _cell(row: DescribedRow, name: str) -> str:
-    value = getattr(row, name)
-    if value is None:
-        return ""
-    if name == "links":
-        return " ".join(map(str, value))
-    if name == "side":
-        return _SIDES.get(value, str(value))
-    if name == "attended":
-        return "" if value else "no"
-    return "=" if name == "input_piece" and value == row.piece else str(value)
+def _cells(row: DescribedRow) -> dict[str, str]:
+    """What a table shows of a row, by heading."""
+    ids = {
+        "position": row.position_id,
+        "segment": row.segment_id,
+        "language": row.language_id,
+        "side": _SIDES.get(row.side),
+        "document": row.document,
+    }
+    return {
+        "input of": row.input,
+        "#": str(row.position),
+        "piece": row.piece,
+        "input": "=" if row.input_piece == row.piece else row.input_piece,
+        "predict": row.label or "",
+        **{heading: "" if value is None else str(value) for heading, value in ids.items()},
+        "attended": "" if row.attended else "no",
+        "links": " ".join(map(str, row.links)),
+    }

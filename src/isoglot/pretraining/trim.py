@@ -1,14 +1,9 @@
-"""``isoglot trim``: an encoder without the pieces that given text does not use.
-
-Source: Abdaoui et al. 2020, "Load What You Need"; Ushio et al. 2023, "Efficient Multilingual Language Model Compression
-through Vocabulary Trimming".
-"""
+"""``isoglot trim``: an encoder without the pieces that given text does not use."""
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from safetensors import safe_open
@@ -41,17 +36,16 @@ _LEFT_BEHIND = (
 """Files of a checkpoint that hold the whole vocabulary, beside those that are written anew."""
 
 
-@dataclass(frozen=True)
-class Trimmed:
+class Trimmed(NamedTuple):
     """What became of an encoder: tokenizer entries and numbers in the weights, before and after.
 
     ``held_out``: tokens of held-out text, and how many of these are cut differently.
     """
 
     path: Path
-    pieces: tuple[int, int]
-    parameters: tuple[int, int]
-    held_out: tuple[int, int] | None
+    pieces: Sequence[int]
+    parameters: Sequence[int]
+    held_out: Sequence[int] | None
     skipped: bool
 
 
@@ -87,11 +81,7 @@ def trim(
         name=_MANIFEST,
     )
     return Trimmed(
-        Path(out),
-        tuple(manifest["pieces"]),
-        tuple(manifest["parameters"]),
-        None if manifest["held_out"] is None else tuple(manifest["held_out"]),
-        skipped=not made,
+        Path(out), manifest["pieces"], manifest["parameters"], manifest["held_out"], skipped=not made
     )
 
 
@@ -177,17 +167,14 @@ def _texts(paths: Iterable[str], label: str, progress: Any) -> Iterator[str]:
                 lines = decode_lines(data, path, first)
                 if ".jsonl" in suffixes:
                     for number, line in enumerate(lines, first):
-                        yield from _strings(_record(line, path, number))
+                        if line.strip():
+                            yield from _strings(parse_json(line, path=path, line=number))
                 elif ".tsv" in suffixes:
                     yield from (cell for line in lines for cell in line.split("\t"))
                 else:
                     yield from lines
                 if progress is not None:
                     progress.progress(label, sum(meter), total)
-
-
-def _record(line: str, path: str, number: int) -> Any:
-    return parse_json(line, path=path, line=number) if line.strip() else None
 
 
 def _strings(value: Any) -> Iterator[str]:
