@@ -36,12 +36,7 @@ def hints_of(callable_: Callable[..., Any]) -> dict[str, Any]:
 
 
 def argument_docs(callable_: Callable[..., Any]) -> dict[str, str]:
-    """What the docstring says of each argument; of a class those of its bases too.
-
-    Example:
-        >>> argument_docs(argument_docs)
-        {}
-    """
+    """What the docstring says of each argument; of a class those of its bases too."""
     found: dict[str, str] = {}
     for base in reversed(inspect.getmro(callable_)) if inspect.isclass(callable_) else [callable_]:
         text = inspect.cleandoc(base.__doc__ or "").replace("\nAttributes:\n", "\nArgs:\n")

@@ -15,14 +15,11 @@ _REASONS = {
 # Where no errno is left: safetensors, tokenizers (Rust), pyarrow, NumPy's tofile, and torch's archive writer.
 _WORDINGS = {
     "No space left on device": errno.ENOSPC,
-    "(os error 28)": errno.ENOSPC,
     " requested and ": errno.ENOSPC,
     "PytorchStreamWriter failed": errno.ENOSPC,
     "basic_ios::clear: iostream error": errno.ENOSPC,
     "Disk quota exceeded": errno.EDQUOT,
-    "(os error 122)": errno.EDQUOT,
     "Input/output error": errno.EIO,
-    "(os error 5)": errno.EIO,
 }
 
 

@@ -254,8 +254,8 @@ def test_conllu(tmp_path):
     ("old", "new", "message"),
     [
         ("3\tgo\tgo\tVERB", "3\tgo\tVERB", "5: 9 columns"),
-        ("_\t3\tadvmod", "_\tx\tadvmod", "4: the head is 'x'"),
-        ("_\t3\tadvmod", "_\t9\tadvmod", "4: head 9 is outside the sentence of 3"),
+        ("_\t3\tadvmod", "_\tx\tadvmod", "4: head 'x' is not 0 or a word"),
+        ("_\t3\tadvmod", "_\t9\tadvmod", "4: head '9' is not 0 or a word of the sentence of 3"),
         ("1\tYes", "2\tYes", "8: the words are not numbered"),
         ("1\tYes", "a\tYes", "9: 'a' is not a number"),
     ],

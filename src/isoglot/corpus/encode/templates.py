@@ -43,14 +43,8 @@ class Template:
 
     def surround(self, first: IntArray, second: IntArray | None = None, *, fill: int) -> IntArray:
         """Values per piece laid out as :meth:`place` lays out the ids, ``fill`` at the specials."""
-        size = self.size + first.size + (0 if second is None else second.size)
-        values = np.full(size, fill, dtype=np.int64)
-        start = self.prefix.size
-        values[start : start + first.size] = first
-        if second is not None:
-            start += first.size + self.middle.size
-            values[start : start + second.size] = second
-        return values
+        special = Template(*(np.full_like(part, fill) for part in (self.prefix, self.middle, self.suffix)))
+        return special.place(first, second)
 
 
 def single_template(tokenizer: PreTrainedTokenizerBase) -> Template:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from datasets import Dataset, Features, Value
 
@@ -92,19 +93,37 @@ def read_pairs(
 
 def _records(path: str | Path) -> Iterator[tuple[int, dict[str, str]]]:
     """The fields of each row, with its line."""
+    names: list[str] = []
+    plan: dict[str, str] = {}
+    for number, row in _rows(path):
+        if list(row) != names:
+            names = list(row)
+            plan = {field: name for field, usual in _NAMES.items() for name in usual[::-1] if name in row}
+            if missing := [f for f in ("first", "second", "label") if f not in plan]:
+                needed = ", ".join(f"{f} ({' or '.join(_NAMES[f])})" for f in missing)
+                raise InputError(
+                    f"columns {', '.join(names)} given, but {needed} is needed too; rename a column",
+                    path=path,
+                    line=number,
+                )
+        for name in plan.values():
+            if not isinstance(row[name], str | int):
+                raise InputError(
+                    f"{name} is {row[name]!r}, and text or a label's number is needed; fix it",
+                    path=path,
+                    line=number,
+                )
+        yield number, {field: str(row[name]) for field, name in plan.items()}
+
+
+def _rows(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each row by the names of its columns, in lower case, with its line."""
     suffixes, lines = {s.lower() for s in Path(path).suffixes}, numbered_lines(path)
     if {".jsonl", ".ndjson"} & suffixes:
         for number, text in lines:
             if text.strip():
                 row = parse_object(text, path=path, line=number)
-                named = {key.lower(): value for key, value in row.items()}
-                plan = _plan(list(named), path, number)
-                if wrong := [name for name in plan.values() if not isinstance(named[name], str | int)]:
-                    problem = (
-                        f"{wrong[0]} is {named[wrong[0]]!r}, and text or a label's number is needed; fix it"
-                    )
-                    raise InputError(problem, path=path, line=number)
-                yield number, {field: str(named[name]) for field, name in plan.items()}
+                yield number, {key.lower(): value for key, value in row.items()}
         return
     if ".csv" in suffixes:
         rows: Iterator[tuple[int, list[str]]] = csv_rows(str(path), (text for _, text in lines))
@@ -115,31 +134,20 @@ def _records(path: str | Path) -> Iterator[tuple[int, dict[str, str]]]:
         if not any(cell.strip() for cell in cells):
             continue
         if not names:
-            lowered = [cell.strip().lower().removeprefix("\ufeff") for cell in cells]
-            header = any(name in lowered for name in _NAMES["label"])
-            names = lowered if header else ["first", "second", "label"]
-            plan = _plan(names, path, number)
-            if header:
+            names = [cell.strip().lower().removeprefix("\ufeff") for cell in cells]
+            if any(name in names for name in _NAMES["label"]):
+                if twice := [n for own in _NAMES.values() for n in own if names.count(n) > 1]:
+                    raise InputError(
+                        f"the header has column {twice[0]!r} twice; rename one of them",
+                        path=path,
+                        line=number,
+                    )
                 continue
+            names = ["first", "second", "label"]
         if len(cells) != len(names):
             raise InputError(
                 f"{len(cells)} columns, and {len(names)} are needed ({', '.join(names)}); fix the line or the header",
                 path=path,
                 line=number,
             )
-        yield number, {field: cells[names.index(name)] for field, name in plan.items()}
-
-
-def _plan(names: Sequence[str], path: str | Path, line: int) -> dict[str, str]:
-    """Which column holds which field."""
-    found = {f: next((n for n in usual if n in names), "") for f, usual in _NAMES.items()}
-    missing = [f"{f} ({' or '.join(_NAMES[f])})" for f in ("first", "second", "label") if not found[f]]
-    if missing:
-        problem = f"columns {', '.join(names)} given, but {', '.join(missing)} is needed too; rename a column"
-        raise InputError(problem, path=path, line=line)
-    plan = {field: name for field, name in found.items() if name}
-    if twice := [name for name in plan.values() if names.count(name) > 1]:
-        raise InputError(
-            f"the header has column {twice[0]!r} twice; rename one of them", path=path, line=line
-        )
-    return plan
+        yield number, dict(zip(names, cells, strict=True))

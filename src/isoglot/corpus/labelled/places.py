@@ -53,18 +53,11 @@ class Place:
 class DataSource:
     """Finds the data of a language and split.
 
-    Args:
-        specs: each is one of
-
-            * a file;
-            * a folder: the file whose name has the language's code (two or three letters) and the split's name;
-            * a template with ``{language}``, ``{language3}`` (ISO 639-3) or ``{split}``, wildcards allowed: all
-              files that match, in order;
-            * ``hub``, ``hub:NAME`` or ``hub:NAME:CONFIG``: data sets of the Hugging Face hub;
-
-            with ``train=``, ``dev=`` or ``test=`` in front where it holds for one split alone, and ``#0:80%`` behind
-            it to take a part: of whole groups (articles or contexts, premises, sentences) in their order, so that
-            equal parts of parallel files are parallel.
+    Each of ``specs`` is a file; a folder, of which the file is taken whose name has the language's code and the split's
+    name; a template with ``{language}``, ``{language3}``, ``{code}`` or ``{split}``, wildcards allowed; or ``hub``,
+    ``hub:NAME`` or ``hub:NAME:CONFIG``. ``train=``, ``dev=`` or ``test=`` in front limits it to one split. ``#0:80%``
+    behind takes a part: of whole groups (articles or contexts, premises, sentences) in their order, so that equal
+    parts of parallel files are parallel.
 
     Example:
         >>> DataSource(["test=xquad.{language}.json#80:100%"]).describe()

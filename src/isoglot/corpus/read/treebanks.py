@@ -21,14 +21,12 @@ def tree_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
                 source.path, block[0][0]
             )
         for number, columns in found:
-            head = columns[6]
-            if not is_number(head):
-                problem = f"the head is {head!r}, and a number of a word (0 for the root) is needed"
-            elif int(head) > len(found):
-                problem = f"head {int(head)} is outside the sentence of {len(found)} words"
-            else:
-                continue
-            raise InputError(f"{problem}: fix the line", path=source.path, line=number)
+            if not is_number(columns[6]) or int(columns[6]) > len(found):
+                raise InputError(
+                    f"head {columns[6]!r} is not 0 or a word of the sentence of {len(found)}: fix the line",
+                    path=source.path,
+                    line=number,
+                )
         if found:
             trees.append([columns for _, columns in found])
             numbers.append(block[0][0])
