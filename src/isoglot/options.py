@@ -43,15 +43,12 @@ def option(
 ) -> Any:
     """A field of an option model.
 
-    Args:
-        default: Default value; leave it out for a required option.
-        description: One line for `--help`, the recipe reference and the docs.
-        flags: Flags on the command line; by default ``--field-name``. ``None`` for a field without one.
-        group: Heading under which `--help` lists the flag.
-        metavar: Placeholder of the value in `--help`, where the type does not say enough.
-        commas: Several values are written with commas in one flag (``--seed 1,2,3``) instead of by repeating it.
-        needs: What has to be chosen for the option to have an effect, for a check of the command.
-        **bounds: What else pydantic's ``Field`` takes: ``ge``, ``gt``, ``le``, ``lt``, ``min_length``, ``exclude``.
+    ``description``: One line for `--help`, the recipe reference and the docs.
+    ``flags``: Flags on the command line; by default ``--field-name``. ``None`` for a field without one.
+    ``metavar``: Placeholder of the value in `--help`, where the type does not say enough.
+    ``commas``: Several values are written with commas in one flag (``--seed 1,2,3``) instead of by repeating it.
+    ``needs``: What has to be chosen for the option to have an effect, for a check of the command.
+    ``bounds``: What else pydantic's ``Field`` takes: ``ge``, ``gt``, ``le``, ``lt``, ``min_length``, ``exclude``.
 
     Example:
         >>> class Cut(Options):

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
+from itertools import islice
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -89,19 +90,11 @@ class WorkPool:
         """
         pending: deque[tuple[Item, Future[Result]]] = deque()
         iterator = iter(items)
-        failure: Exception | None = None
-        most = self._ahead
         while True:
-            try:
-                while failure is None and len(pending) < most:
-                    item = next(iterator)
-                    pending.append((item, self.submit(function, item)))
-            except StopIteration:
-                most = 0
-            except Exception as error:  # noqa: BLE001 (raised below, after the results before it)
-                failure = error
+            for item in islice(iterator, self._ahead - len(pending)):
+                pending.append((item, self.submit(function, item)))
             if not pending:
-                break
+                return
             item, future = pending.popleft()
             if ignore is not None and ignore(item):
                 future.cancel()
@@ -112,8 +105,6 @@ class WorkPool:
                 raise IsoglotError(
                     "a worker process was killed, most likely for want of memory; use fewer processes (processes: 2)"
                 ) from error
-        if failure is not None:
-            raise failure
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from isoglot.corpus.manifest import InputFile, Manifest, read_manifest
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.pool import RayPool, WorkPool, usable_cores
 from isoglot.corpus.prepare_worker import ChunkTask, Part, Settings, filter_chunk, start, write_shard
-from isoglot.corpus.read.line_files import LineFile, Meter, decode_lines
+from isoglot.corpus.read.line_files import Meter, numbered_lines
 from isoglot.corpus.read.readers import READERS
 from isoglot.corpus.read.sources import FORMATS, Source, by_suffix, expand
 from isoglot.corpus.shards import Ledger, shard_groups
@@ -262,18 +262,16 @@ def _held_out(options: PrepareOptions) -> NDArray[np.uint64]:
     """Sorted hashes of all held-out sentences."""
     found = [np.zeros(0, np.uint64)]
     for path in options.held_out_files:
-        with LineFile(path) as file:
-            for first, data in file.chunks():
-                lines = decode_lines(data, path, first)
-                for number, line in enumerate(lines, first):
-                    if "\t" in line:
-                        raise InputError(
-                            "a tab given; lines of one sentence are needed: cut the sentences out (`cut -f 1`)",
-                            path=path,
-                            line=number,
-                        )
-                keys = map(held_out_key, lines)
-                found.append(hash_texts(k for k in keys if k))
+        keys = set()
+        for number, line in numbered_lines(path):
+            if "\t" in line:
+                raise InputError(
+                    "a tab given; lines of one sentence are needed: cut the sentences out (`cut -f 1`)",
+                    path=path,
+                    line=number,
+                )
+            keys.add(held_out_key(line))
+        found.append(hash_texts(keys - {""}))
     return np.unique(np.concatenate(found))
 
 

@@ -50,12 +50,7 @@ class Template:
 def single_template(tokenizer: PreTrainedTokenizerBase) -> Template:
     """The specials that the tokenizer puts around one sentence."""
     prefix, suffix = _specials(tokenizer, sides=1)
-    if (
-        not prefix
-        and not suffix
-        and tokenizer.cls_token_id is not None
-        and tokenizer.sep_token_id is not None
-    ):
+    if not prefix and not suffix and None not in (tokenizer.cls_token_id, tokenizer.sep_token_id):
         prefix, suffix = [tokenizer.cls_token_id], [tokenizer.sep_token_id]
     return Template(as_array(prefix), as_array([]), as_array(suffix))
 

@@ -4,8 +4,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import regex
@@ -69,15 +68,11 @@ class Filters:
         held_out: NDArray[np.uint64] | None = None,
     ) -> None:
         self._options = options
-        self._tokenizer_json = tokenizer
         self._held_out = held_out if held_out is not None and len(held_out) else None
-
-    @cached_property
-    def _tokenizer(self) -> Any:
-        tokenizer = Tokenizer.from_str(cast("str", self._tokenizer_json))
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        return tokenizer
+        if tokenizer is not None:
+            self._tokenizer = Tokenizer.from_str(tokenizer)
+            self._tokenizer.no_truncation()
+            self._tokenizer.no_padding()
 
     def apply(self, records: Records, languages: Sequence[str]) -> Filtered:
         """Clean and filter the rows of one chunk."""
@@ -113,9 +108,7 @@ class Filters:
                 records.columns["text"] = list(map(clean, records.columns["text"]))
 
     def _not_empty(self, texts: list[list[str]]) -> Mask:
-        passed = np.ones(len(texts[0]), dtype=bool)
-        for side in texts:
-            passed &= np.fromiter((bool(t) and not t.isspace() for t in side), bool, len(side))
+        passed: Mask = np.all([[bool(text.strip()) for text in side] for side in texts], axis=0)
         return passed
 
     def _not_held_out(self, texts: list[list[str]], rows: NDArray[np.int64], flags: list[str] | None) -> Mask:

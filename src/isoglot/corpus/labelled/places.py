@@ -98,14 +98,13 @@ class DataSource:
 
     def one(self, language: str, split: str) -> Place:
         """The place of a language and split whose data are one whole file."""
-        first, *more = self.find(language, split)
-        if more or not first.whole:
-            given = f"{1 + len(more)} files" if more else "a part of a file"
+        found = self.find(language, split)
+        if len(found) > 1 or not found[0].whole:
             raise ConfigurationError(
-                f"{given} given for {language!r} ({self.describe()}), but one whole file is read; name each language's "
-                "own with {language}, or join the files"
+                f"{self.describe()} given for {language!r}, but one whole file is read; name each language's own with "
+                "{language}, or join the files"
             )
-        return first
+        return found[0]
 
     def has(self, language: str, split: str) -> bool:
         """Whether there is something for a language and split."""

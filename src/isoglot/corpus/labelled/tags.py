@@ -36,13 +36,9 @@ def read_tags(
 ) -> Dataset:
     """Read tagged sentences. In column files IOB1 is turned into IOB2 (an ``I-`` that opens an entity becomes ``B-``).
 
-    Args:
-        path: the file, possibly packed.
-        language: Language of the text.
-        labels: tags that may occur; by default those of an IOB2 scheme (``O``, ``B-…``, ``I-…``) or, in CoNLL-U,
-            :data:`UPOS`.
-        name: one of :data:`TAG_FORMATS`; told from the first lines by default.
-        surface: of CoNLL-U, the words as they are written.
+    ``labels``: Tags that may occur; by default those of an IOB2 scheme or, in CoNLL-U, :data:`UPOS`.
+    ``name``: One of :data:`TAG_FORMATS`; told from the first lines by default.
+    ``surface``: Of CoNLL-U, the words as they are written.
     """
     lines = list(numbered_lines(path))
     name = name or tell_format([t for _, t in lines[: 5 * _GUESSED_LINES]])
