@@ -80,7 +80,7 @@ def large_tokenizer(model: Path) -> None:
 
 
 DAMAGES: dict[Callable[[Path], None], str] = {
-    renamed: "lacks weights of the encoder",
+    renamed: "weights do not fit config.json",
     not_a_number: "NaN or infinite weights in",
     another_shape: "weights do not fit config.json",
     cut: "cannot be loaded while reading model.safetensors",

@@ -11,8 +11,7 @@ from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
-from isoglot.pretraining.check import explicit, load_recipe
-from isoglot.pretraining.check_train import ELSEWHERE
+from isoglot.pretraining.check import ELSEWHERE, explicit, load_recipe
 from isoglot.recipe.document import dump_yaml
 from isoglot.recipe.source import builtin_recipes
 

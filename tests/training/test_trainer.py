@@ -13,7 +13,6 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 from isoglot.errors import ConfigurationError
 from isoglot.runs.reporter import Silent
 from isoglot.training import checkpoints
-from isoglot.training.arguments import compile_encoder
 from isoglot.training.batches import BatchOptions
 from isoglot.training.callbacks import Told
 from isoglot.training.export import export_encoder, model_card
@@ -89,7 +88,7 @@ def test_compiled_encoder_and_hooks(tmp_path: Path) -> None:
         graphs.append(1)
         return graph.forward
 
-    compile_encoder(model.model, backend=backend)
+    model.model.base_model.compile(backend=backend)
     assert torch.allclose(encode(model.model, inputs, layers=(3,))[3], expected[3], atol=1e-6)
     assert graphs
     compiled = len(graphs)

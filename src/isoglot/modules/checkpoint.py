@@ -172,28 +172,22 @@ def _require_complete(
     model: PreTrainedModel, found: Mapping[str, Any], place: str | Path, *, without_head: str | None
 ) -> None:
     """``without_head`` is the error for a head that is missing; with ``None`` it may be new."""
-    parts = {name: _part(model, name) for kind in ("missing_keys", "unexpected_keys") for name in found[kind]}
-    parts |= {name: _part(model, name) for name, *_ in found["mismatched_keys"]}
-    missing = sorted(found["missing_keys"])
-    if lacking := [name for name in missing if parts[name] == "encoder"]:
-        raise ConfigurationError(
-            f"{place}: lacks weights of the encoder ({few(lacking)}); give a complete checkpoint of this architecture"
-        )
-    if left := sorted(
-        k for k in found["unexpected_keys"] if parts[k] == "encoder" and not k.endswith(_NO_WEIGHTS)
-    ):
-        raise ConfigurationError(
-            f"{place}: holds weights that its config.json has no place for ({few(left)}); give the configuration "
-            "that the weights were saved with"
-        )
-    shapes = [
+    missing, unexpected = sorted(found["missing_keys"]), sorted(found["unexpected_keys"])
+    wrong = [f"{name} is missing" for name in missing if _part(model, name) == "encoder"]
+    wrong += [
+        f"{name} has no place"
+        for name in unexpected
+        if _part(model, name) == "encoder" and not name.endswith(_NO_WEIGHTS)
+    ]
+    wrong += [
         f"{name} has shape {tuple(held)} instead of {tuple(wanted)}"
         for name, held, wanted in sorted(found["mismatched_keys"])
-        if parts[name] == "encoder" or without_head is not None
+        if _part(model, name) == "encoder" or without_head is not None
     ]
-    if shapes:
+    if wrong:
         raise ConfigurationError(
-            f"{place}: weights do not fit config.json ({few(shapes)}); give the configuration that they were saved with"
+            f"{place}: weights do not fit config.json ({few(wrong)}); give a complete checkpoint, with the "
+            "configuration that it was saved with"
         )
     if missing and without_head is not None:
         raise ConfigurationError(f"{place}: {without_head} (missing: {few(missing)})")

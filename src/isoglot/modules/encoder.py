@@ -80,8 +80,8 @@ def layer_modules(model: PreTrainedModel) -> Sequence[nn.Module] | None:
 
 
 def is_compiled(model: PreTrainedModel) -> bool:
-    """Whether the base model's forward has been replaced by a compiled one, which hooks on its layers would undo."""
-    return "forward" in vars(model.base_model) or model.base_model._compiled_call_impl is not None
+    """Whether the base model is compiled, which hooks on its layers would undo."""
+    return model.base_model._compiled_call_impl is not None
 
 
 def encode(

@@ -47,11 +47,6 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
 """Families to build from scratch, with what their published checkpoints set beside the library's defaults."""
 
 _OPTIONS = ("path", "architecture", "revision", "attention", "seed", "resize_vocabulary", "new_head")
-_EXTRA_KEYS = {
-    "deberta-v2": ("position_buckets", "norm_rel_ebd", "share_att_key", "conv_kernel_size", "conv_act", "conv_groups",
-                   "attention_head_size", "embedding_size"),
-    "modernbert": ("global_attn_every_n_layers", "global_rope_theta", "local_rope_theta"),
-}  # fmt: skip
 _ALIASES = {"distilbert": {"intermediate_size": "hidden_dim", "hidden_act": "activation",
                            "hidden_dropout_prob": "dropout", "attention_probs_dropout_prob": "attention_dropout"},
             "modernbert": {"hidden_act": "hidden_activation", "hidden_dropout_prob": "mlp_dropout",
@@ -187,7 +182,7 @@ def _from_scratch(config: PreTrainedConfig, kernel: str | None) -> PreTrainedMod
 def _unknown(given: Mapping[str, Any], config_class: type[PreTrainedConfig], name: str) -> list[str]:
     """A line for each key that the family's configuration does not have."""
     known = {p for p in inspect.signature(config_class).parameters if p not in ("self", "kwargs")}
-    known |= set(vars(config_class())) | set(config_class.attribute_map) | set(_EXTRA_KEYS.get(name, ()))
+    known |= set(vars(config_class())) | set(config_class.attribute_map) | set(ARCHITECTURES.get(name, ()))
     known |= set(_ALIASES.get(name, ())) | set(_OPTIONS)
     known = {k for k in known if not k.startswith("_")}
     return [

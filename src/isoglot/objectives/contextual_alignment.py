@@ -32,9 +32,6 @@ class ContextualAlignment(Objective):
 
     **Metrics**: ``cosine`` of the linked words' vectors.
 
-    Raises:
-        ConfigurationError: the view carries no links, or an option has no such value.
-
     Source: Cao, Kitaev, Klein 2020, *Multilingual Alignment of Contextual Word Representations*, §3.
     """
 

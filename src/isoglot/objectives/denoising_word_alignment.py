@@ -74,9 +74,6 @@ class DenoisingWordAlignment(Objective):
 
     **Metrics**: ``accuracy``; ``queries_per_pair``; ``links_per_pair``.
 
-    Raises:
-        ConfigurationError: no such layer or option, or corpus links from a view that has none.
-
     Source: Chi et al. 2021, *Improving Pretrained Cross-Lingual Language Models via Self-Labeled Word
     Alignment*, Eq. 1-15.
     """

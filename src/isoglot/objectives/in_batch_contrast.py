@@ -32,9 +32,6 @@ class InBatchContrast(Objective):
     **Batch**: ``query_*`` and ``key_*`` encoder inputs.
 
     **Metrics**: ``accuracy`` (the query ranks its key first), ``positive`` (mean cosine of the pairs).
-
-    Raises:
-        ConfigurationError: no such layer, or a temperature that is not positive.
     """
 
     def __init__(

@@ -51,9 +51,6 @@ class SelfTraining(Objective):
 
     **Metrics**: ``probability`` of the links, the mean of both directions; ``links_per_pair``.
 
-    Raises:
-        ConfigurationError: an unknown option or layer, or corpus links from a view that has none.
-
     Source: Dou and Neubig 2021, *Word Alignment by Fine-tuning Embeddings on Parallel Corpora*, §2.3.
     """
 

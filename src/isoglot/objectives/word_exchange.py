@@ -50,9 +50,6 @@ class WordExchange(Objective):
 
     **Metrics**: ``accuracy`` of the tokens in the sum; ``aligned``, the share of masked tokens that have a link.
 
-    Raises:
-        ConfigurationError: an option has no such value, or the view carries no links.
-
     Source: Yang et al. 2021, *Bilingual Alignment Pre-Training for Zero-Shot Cross-Lingual Transfer*, Eq. 5–10.
     """
 

@@ -1,6 +1,8 @@
 """Load a recipe with every mistake listed, those included that only the callables themselves can tell."""
 
+import dataclasses
 import inspect
+import typing
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,11 +10,11 @@ from typing import Any
 from pydantic import ValidationError
 from torch import nn
 
+from isoglot.checks import closest, did_you_mean, missing_package
 from isoglot.corpus.encode.tokenizer import TokenizerOptions
 from isoglot.errors import ConfigurationError, IsoglotError
 from isoglot.modules.checkpoint import load_config
 from isoglot.modules.load import longest_input, model_config
-from isoglot.pretraining.check_train import check_train
 from isoglot.pretraining.constructors import (
     KEYS,
     Constructor,
@@ -25,8 +27,32 @@ from isoglot.pretraining.stream_options import check_streams
 from isoglot.recipe.document import Document, Location
 from isoglot.recipe.load import mistakes, problems
 from isoglot.recipe.sections import ModelSection, Recipe, validate
+from isoglot.recipe.signatures import mismatch
 from isoglot.recipe.source import read_document
 
+ELSEWHERE: dict[str, str] = {
+    "output_dir": "give `isoglot pretrain --out DIR`",
+    "per_device_train_batch_size": "write `batch: {examples: 32}`",
+    "max_steps": "write `steps: 1000`",
+    "num_train_epochs": "write `epochs: {stream: NAME, count: 2}`",
+    "seed": "write `seed: 1` at the top",
+    "data_seed": "write `seed: 1` at the top",
+    "remove_unused_columns": "isoglot's views choose the columns",
+    "resume_from_checkpoint": "give `isoglot pretrain --resume`",
+    "eval_strategy": "pre-training does not evaluate: run `isoglot evaluate` on checkpoints",
+    "eval_on_start": "pre-training does not evaluate: run `isoglot evaluate` on checkpoints",
+    "load_best_model_at_end": "pre-training does not evaluate: run `isoglot evaluate` on checkpoints",
+    "label_smoothing_factor": "objectives have their own losses",
+    "use_liger_kernel": "objectives have their own losses",
+    "neftune_noise_alpha": "views make the inputs of the encoder",
+    "train_sampling_strategy": "write `batch: {bucket: 50}` for batches of similar lengths",
+    "dataloader_drop_last": "every example is in a batch",
+    "auto_find_batch_size": "write a smaller `batch: {examples: 16}` and train.gradient_accumulation_steps",
+    "ignore_data_skip": "a resumed run goes on with the next batch",
+}
+"""Settings of ``TrainingArguments`` that another part of a recipe decides, or that could only break a run."""
+
+_MAY_BE_NEGATIVE = ("local_rank", "ddp_timeout")
 _LAYERS = 12
 """Layers of a stand-in for an encoder that is not known before it is loaded: those of the base models."""
 
@@ -51,7 +77,7 @@ def load_recipe(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Reci
     check_streams(document)
     made_by = _constructors(document)
     _check_views_read(document, made_by)
-    check_train(document)
+    _check_train(document)
     _make(document, made_by, _check_encoder(document))
     if recipe is None or document.problems:
         raise mistakes(document, path_or_name)
@@ -63,9 +89,9 @@ def explicit(recipe: Recipe, made: Mapping[Location, Any] | None = None) -> dict
 
     ``made``: the views and objectives of a run; stand-ins by default.
     """
-    values = recipe.model_dump(mode="json")
+    values = recipe.model_dump(mode="json", exclude_none=True)
     if made is None:
-        document = Document(values={key: value for key, value in values.items() if value is not None})
+        document = Document(values=values)
         made = _make(document, _constructors(document), _check_encoder(document))
     for section in KEYS:
         for name, entry in values[section].items():
@@ -76,16 +102,7 @@ def explicit(recipe: Recipe, made: Mapping[Location, Any] | None = None) -> dict
                     value = getattr(made.get((section, name)), option, None)
                 if option not in entry and option != "seed" and isinstance(value, str | int | float | bool):
                     entry[option] = value
-    found: dict[str, Any] = _without_nothing(values)
-    return found
-
-
-def _without_nothing(tree: Any) -> Any:
-    """A tree without the entries that are unset."""
-    if isinstance(tree, dict):
-        kept = {key: _without_nothing(value) for key, value in tree.items() if value is not None}
-        return {key: value for key, value in kept.items() if value != {} or tree[key] == {}}
-    return [_without_nothing(value) for value in tree] if isinstance(tree, list) else tree
+    return values
 
 
 def _constructors(document: Document) -> dict[Location, Constructor]:
@@ -198,3 +215,50 @@ def _check_encoder(document: Document) -> Any:
             known = parts[0] == "model"
             document.problem(parts if known else ("model",), rest if known else message)
         return None
+
+
+def _check_train(document: Document) -> None:
+    """The settings of the trainer: known ones, with values of their type, not decided elsewhere."""
+    settings = document.values.get("train")
+    if not isinstance(settings, dict):
+        return
+    from transformers import TrainingArguments  # noqa: PLC0415 - a second of import that other checks do without
+
+    hints = typing.get_type_hints(TrainingArguments) | {
+        "fsdp": bool | str | None
+    }  # its own hint leaves out true
+    fields = {f.name for f in dataclasses.fields(TrainingArguments) if f.init} - ELSEWHERE.keys()
+    for name, value in settings.items():
+        location: Location = ("train", name)
+        if name in ELSEWHERE:
+            document.problem(location, f"not a setting of a recipe; {ELSEWHERE[name]}")
+        elif name not in fields:
+            close = closest(name, fields)
+            hint = f"did you mean {close!r}?" if close else "see transformers.TrainingArguments"
+            document.problem(location, f"no setting of TrainingArguments; {hint}")
+        elif (reason := mismatch(hints[name], value) or _out_of_range(name, value)) is not None:
+            document.problem(location, f"{value!r} given; {reason}")
+    _check_reporters(document, settings.get("report_to"))
+
+
+def _out_of_range(name: str, value: Any) -> str | None:
+    """Why a number makes no sense: below 0, not a number, or an average of moments that never forgets."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or name in _MAY_BE_NEGATIVE:
+        return None
+    if not value >= 0:
+        return "it is 0 or more"
+    return "it is below 1, for example 0.98" if name in ("adam_beta1", "adam_beta2") and value >= 1 else None
+
+
+def _check_reporters(document: Document, wanted: Any) -> None:
+    """The packages that ``report_to`` needs are installed."""
+    from transformers.integrations import integration_utils  # noqa: PLC0415 - as TrainingArguments above
+
+    for name in wanted if isinstance(wanted, list) else [wanted]:
+        if name in (None, "all", "none"):
+            continue
+        if name not in integration_utils.INTEGRATION_TO_CALLBACK:
+            hint = did_you_mean(name, integration_utils.INTEGRATION_TO_CALLBACK)
+            document.problem(("train", "report_to"), f"{name!r} given; {hint}")
+        elif name not in integration_utils.get_available_reporting_integrations():
+            document.problem(("train", "report_to"), str(missing_package(repr(name), name)))

@@ -135,13 +135,8 @@ def _check_files(document: Document, location: Location, sources: list[Source], 
     aligned = document.entries("streams")[str(location[-1])].get("kind") == "aligned"
     missing = [p for source in sources for p in source.files() if _is_missing(p, source, aligned=aligned)]
     for path in missing:
-        parent = Path(path).parent
-        siblings = sorted(p.name for p in parent.iterdir()) if parent.is_dir() else []
-        close = did_you_mean(Path(path).name, siblings)
-        hint = close if close.startswith("did") else "check the path"
-        if aligned and not close.startswith("did"):
-            hint = f"make it with `isoglot align BITEXT --format corpus --out {path}`, or check the path"
-        document.problem((*location, "path"), f"{path}: no such file or folder; {hint}")
+        hint = f"make it with `isoglot align BITEXT --format corpus --out {path}`, or " if aligned else ""
+        document.problem((*location, "path"), f"{path}: no such file or folder; {hint}check the path")
     if missing or kind is None:
         return
     try:

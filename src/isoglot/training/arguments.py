@@ -1,16 +1,15 @@
-"""Training arguments, adapted to what an alignment run is, and the encoder compiled as they ask."""
+"""Training arguments, adapted to what an alignment run is."""
 
 from typing import Any
 
-import torch
-from transformers import PreTrainedModel, TrainingArguments
+from transformers import TrainingArguments
 from transformers.training_args import ParallelMode
 
 from isoglot.errors import ConfigurationError
 
 
 def adapt(args: TrainingArguments) -> dict[str, Any] | None:
-    """Set, in place, what an alignment run needs; options of :func:`torch.compile` for the encoder, or ``None``."""
+    """Set, in place, what an alignment run needs; how to compile the encoder, or ``None``."""
     if args.fsdp and (
         args.parallel_mode != ParallelMode.DISTRIBUTED or args.fsdp_plugin_args["fsdp_version"] != 2
     ):
@@ -27,20 +26,3 @@ def adapt(args: TrainingArguments) -> dict[str, Any] | None:
     options = {"backend": args.torch_compile_backend, "mode": args.torch_compile_mode}
     args.torch_compile, args.torch_compile_backend, args.torch_compile_mode = False, None, None
     return {key: value for key, value in options.items() if value is not None}
-
-
-def compile_encoder(model: PreTrainedModel, **options: Any) -> None:
-    """Compile the base model's forward in place.
-
-    A forward that reads inner layers or stops early hangs hooks on them, which compiled code would not see: it runs
-    uncompiled.
-    """
-    base = model.base_model
-    plain = base.forward
-    compiled = torch.compile(plain, **options)
-
-    def forward(*args: Any, **kwargs: Any) -> Any:
-        hooked = any(module._forward_pre_hooks for module in base.modules())
-        return (plain if hooked else compiled)(*args, **kwargs)
-
-    base.forward = forward

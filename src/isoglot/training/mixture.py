@@ -48,9 +48,6 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
     Example:
         >>> mixture = Mixture({"bitext": bitext}, primary="bitext", length=2 * len(bitext), seed=1)  # doctest: +SKIP
         >>> mixture[0]["bitext"]["source_ids"], mixture[0]["bitext"]["coin"]  # doctest: +SKIP
-
-    Raises:
-        ConfigurationError: no stream, an empty one, no such primary stream, or no ``length`` column to sort by.
     """
 
     def __init__(

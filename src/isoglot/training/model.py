@@ -43,9 +43,6 @@ class AlignmentModel(nn.Module):
 
     Attributes:
         step: the optimiser step (0-based) that weights are read at; the trainer sets it.
-
-    Raises:
-        ConfigurationError: no objective, a weight without an objective, or an unknown normalisation.
     """
 
     def __init__(
@@ -59,7 +56,10 @@ class AlignmentModel(nn.Module):
     ) -> None:
         super().__init__()
         require_options(AlignmentModel, normalisation=normalisation)
-        _check(objectives, weights or {})
+        if unknown := (weights or {}).keys() - objectives.keys():
+            raise ConfigurationError(
+                f"weights of {sorted(unknown)} given, the objectives are {sorted(objectives)}"
+            )
         self.model = model
         self.objectives = nn.ModuleDict(objectives)
         self.weights: dict[str, Weight] = {name: (weights or {}).get(name, 1.0) for name in objectives}
@@ -184,16 +184,3 @@ def _of_step(count: Tensor | None, output: ObjectiveOutput, accumulation: int) -
 
 def _world_size() -> int:
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
-
-
-def _check(objectives: Mapping[str, Objective], weights: Mapping[str, Weight]) -> None:
-    problems = []
-    if not objectives:
-        problems.append("no objective given, at least one is needed; add one under `objectives:`")
-    problems += [
-        f"a weight for {n!r} given, the objectives are {sorted(objectives)}; name one of them"
-        for n in weights
-        if n not in objectives
-    ]
-    if problems:
-        raise ConfigurationError(problems)

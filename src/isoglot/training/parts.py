@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import nn
 from torch.optim.lr_scheduler import LambdaLR, LRScheduler
-from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import TrainerCallback, TrainerState
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import input_embeddings, layer_modules
@@ -95,16 +95,12 @@ class FreezeFirst(TrainerCallback):
         self.model, self.parts = model, parts
         self.encoder: list[nn.Parameter] = []
 
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
-    ) -> None:
+    def on_train_begin(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
         """Find the parameters, which wrapping the model may have replaced."""
         rates = part_rates(self.model, self.parts)
         self.encoder = [parameter for parameter, (encoder, rate) in rates.items() if encoder and rate]
 
-    def on_step_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
-    ) -> None:
+    def on_step_begin(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
         """Freeze or thaw by the step's number alone, so that a resumed run does the same."""
         for parameter in self.encoder:
             parameter.requires_grad_(state.global_step >= self.parts.freeze_encoder_steps)

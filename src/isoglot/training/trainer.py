@@ -9,7 +9,7 @@ from transformers import PreTrainedTokenizerBase, TrainerCallback, TrainingArgum
 from transformers.trainer_callback import PrinterCallback, ProgressCallback
 
 from isoglot.recipe.sections import PartsSection
-from isoglot.training.arguments import adapt, compile_encoder
+from isoglot.training.arguments import adapt
 from isoglot.training.batches import BatchOptions, TokenBudgetBatches
 from isoglot.training.callbacks import Meter, StepHooks, real_tokens
 from isoglot.training.collate import Collator
@@ -81,7 +81,7 @@ class AlignmentTrainer(CheckpointingTrainer):
         if parts is not None and parts.freeze_encoder_steps:
             self.add_callback(FreezeFirst(model, parts))
         if compile_options is not None:
-            compile_encoder(model.model, **compile_options)
+            model.model.base_model.compile(**compile_options)  # where layers are read it runs uncompiled
 
     def get_train_dataloader(self) -> DataLoader[Any]:
         """The rank's own batches, not to be divided among ranks again."""

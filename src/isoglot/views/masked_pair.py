@@ -60,9 +60,6 @@ class MaskedPair(MaskingOptions):
     ``language_ids`` if asked for, and with links ``link_ids``, **Shape** (links, 2): source and target position in
     the sequence.
 
-    Raises:
-        ConfigurationError: an option that is out of range.
-
     Source: Conneau and Lample 2019, §3.3; the four papers' variants differ in the options alone.
     """
 

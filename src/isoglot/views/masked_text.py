@@ -104,9 +104,6 @@ class MaskedText(TextOptions):
     **Keys**: ``input_ids``, ``attention_mask``, ``labels``, ``original_ids``, ``special_mask``, ``language_ids`` if
     asked for; of a packed block also ``document_ids`` and ``position_ids`` where the stream has them.
 
-    Raises:
-        ConfigurationError: an option that is out of range.
-
     Source: Devlin et al. 2019, §3.1.
     """
 

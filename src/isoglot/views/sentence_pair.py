@@ -40,9 +40,6 @@ class SentencePair:
     ``query_is_pivot_mask``, ``source_key_ids`` (:func:`sentence_key` of the pivot side, to mask duplicates in a key
     queue), each of **Shape** (1,); with links ``link_ids``, **Shape** (links, 2): query and key position.
 
-    Raises:
-        ConfigurationError: an option that is out of range.
-
     Source: Pan et al. 2021 (PPA), §2.1; Cao et al. 2020, §2.2 for the words.
     """
 
