@@ -42,7 +42,7 @@ def test_shape_and_options_are_told_together_in_the_order_of_lines(tiny_recipe: 
         ("bitext.tsv", "bitext.tvs"),
         ("probability: 0.3", "probabilty: 0.3, order: shuffled"),
         ("type: masked_lm", "type: masked_ml"),
-        ("learning_rate: 1e-3", "learning_rat: 1e-3, max_steps: 3, lr_scheduler_type: lineer"),
+        ("learning_rate: 1e-3", "learning_rat: 1e-3, max_steps: 3"),
     ):
         assert old in text
         text = text.replace(old, new)
@@ -63,7 +63,6 @@ def test_shape_and_options_are_told_together_in_the_order_of_lines(tiny_recipe: 
         ":18: parts.embedings: unknown key; did you mean 'embeddings'?",
         ":20: train.learning_rat: no setting of TrainingArguments; did you mean 'learning_rate'?",
         ":20: train.max_steps: not a setting of a recipe; write `steps: 1000`",
-        ":20: train.lr_scheduler_type: 'lineer' given; did you mean 'linear'?",
     ):
         assert f"{tiny_recipe}{expected}" in found, f"{expected}\nnot in\n{found}"
     lines = [int(p.removeprefix(f"{tiny_recipe}:").split(":")[0]) for p in caught.value.problems if ":" in p]
@@ -160,10 +159,10 @@ def test_a_view_that_nothing_reads_is_a_mistake(tiny_recipe: Path) -> None:
         ("steps=null", "exactly one of `epochs"),
         (
             "objectives.masked_lm.weight=.nan",
-            "objectives.masked_lm.weight: .nan given; a finite number is needed",
+            "objectives.masked_lm.weight: '.nan' given; a finite number is needed",
         ),
         ("train.learning_rate=-1", "train.learning_rate: -1 given; it is 0 or more"),
-        ("train.learning_rate=.nan", "train.learning_rate: .nan given; a finite number is needed"),
+        ("train.learning_rate=.nan", "train.learning_rate: '.nan' given; a finite number is needed"),
         ("train.weight_decay=-0.1", "train.weight_decay: -0.1 given; it is 0 or more"),
         ("train.adam_beta2=1.5", "train.adam_beta2: 1.5 given; it is below 1"),
         ("train.report_to=tensorbord", "train.report_to: 'tensorbord' given; did you mean 'tensorboard'?"),
