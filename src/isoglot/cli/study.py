@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from isoglot.studies.program import Inspection, Program
 
 
-_SHOWN = 3
 Form = Literal["text", "csv", "latex"]
 
 
@@ -125,7 +124,7 @@ def _run(store: Store, found: Inspection, options: StudyOptions, *, quiet: bool)
     how: dict[str, Any] = {"engine": options.engine, "workers": options.workers, "keep": options.keep}
     with Console(quiet=quiet) as console:
         done = do_calls(targets, store.root, progress=console, **how)
-        made = ", ".join(f"{n} {kind} ({done.seconds[kind]:,.0f} s)" for kind, n in done.made.items())
+        made = ", ".join(f"{n} {kind}" for kind, n in done.made.items())
         console.note(f"done: {made or 'nothing was left to do'}")
     return {call.told: message for call, message in done.failed.items()}
 
@@ -164,9 +163,8 @@ def _show(programs: Sequence[Program], found: Inspection) -> None:
             typer.echo(f"  unavailable: {reason} ({lost.count(reason)} cells)")
     typer.echo(f"to do: {', '.join(f'{n} {kind}' for kind, n in kinds.items()) or 'nothing'}")
     missing = found.missing()
-    for path, calls in missing.items():
-        more = f" and {len(calls) - _SHOWN} more" if len(calls) > _SHOWN else ""
-        typer.echo(f"missing: {path}, read by {'; '.join(c.told for c in calls[:_SHOWN])}{more}")
+    for path in missing:
+        typer.echo(f"missing: {path}")
     typer.echo(f"{len(missing)} files are missing" if missing else "every file is there; everything resolves")
 
 

@@ -114,9 +114,7 @@ def _caption(measures: Sequence[Measure], scores: Scores, names: str = "") -> st
     several = any(len(seeds) > 1 for langs in values for seeds in langs.values())
     seeds = " Mean ± standard deviation over seeds." if several else ""
     splits = "/".join(dict.fromkeys(m.split for m in measures))
-    kinds = {(m.common_task, m.base_metric) for m in measures}
-    chance = " Guessing gives 33.3." if kinds == {("xnli", "accuracy")} else ""
-    return f"{names}{scale}, {splits} split{examples}; {better}.{chance}{seeds}"
+    return f"{names}{scale}, {splits} split{examples}; {better}.{seeds}"
 
 
 def _together(measures: Sequence[Measure]) -> list[list[Measure]]:

@@ -143,14 +143,12 @@ def _results_table(material: Material) -> Table:
 
 
 def _runs_table(material: Material) -> Table:
-    names = ["starts from", "seeds", "results", "recipe", "checkpoints", "versions", "folder"]
+    names = ["starts from", "seeds", "results", "versions", "folder"]
     table = Table("runs", "Runs", "", "run", [Column(name) for name in names])
     for info in material.infos.values():
         versions = ", ".join(f"{name} {version}" for name, version in info.versions.items())
-        checkpoints = ", ".join(h[:8] for h in info.checkpoint_hashes)
-        recipes = ", ".join(h[:8] for h in info.recipe_hash.split(", "))
-        texts = [info.encoder or "not recorded", ", ".join(map(str, info.seeds)) or "–", f"{info.examples:,}",
-                 recipes, checkpoints, versions, info.folder]  # fmt: skip
+        seeds = ", ".join(map(str, info.seeds)) or "–"
+        texts = [info.encoder or "not recorded", seeds, f"{info.examples:,}", versions, info.folder]
         table.rows.append(Row(info.name, tuple(map(TableCell, texts)), "plain"))
     return table
 

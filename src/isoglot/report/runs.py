@@ -26,8 +26,6 @@ class RunInfo:
     encoder: str = ""  # the model that training started from; empty if not recorded
     folder: str = ""
     seeds: tuple[int, ...] = ()
-    recipe_hash: str = ""
-    checkpoint_hashes: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     examples: int = 0
 
@@ -168,8 +166,6 @@ def _infos(
             encoder=next(iter(encoders)) if len(encoders) == 1 else "",
             folder=", ".join(dict.fromkeys(str(record["folder"]) for record in told if record.get("folder"))),
             seeds=tuple(sorted({row.seed for row in own if row.seed is not None})),
-            recipe_hash=", ".join(dict.fromkeys(row.recipe_hash for row in own if row.recipe_hash)),
-            checkpoint_hashes=tuple(dict.fromkeys(row.checkpoint_hash for row in own if row.checkpoint_hash)),
             versions=told[0].get("versions", {}),
             examples=len(own),
         )
@@ -177,14 +173,11 @@ def _infos(
 
 
 def _encoder(record: Mapping[str, Any]) -> str:
-    """The model that the recipe starts from; one trained from scratch is told by its shape."""
+    """The model that the recipe starts from."""
     model = (record.get("values") or {}).get("model") or {}
     if model.get("path"):
         path = Path(str(model["path"]))
         return path.name if path.is_absolute() else str(model["path"])
     if not model.get("architecture"):
         return ""
-    size = ", ".join(
-        f"{model[k]} {w}" for k, w in (("num_hidden_layers", "layers"), ("hidden_size", "wide")) if k in model
-    )
-    return f"{model['architecture']} from scratch" + (f" ({size})" if size else "")
+    return f"{model['architecture']} from scratch"

@@ -32,7 +32,6 @@ class Done:
     """What was done."""
 
     made: dict[str, int] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
     failed: dict[Call, str] = field(default_factory=dict)
 
 
@@ -167,7 +166,6 @@ def do_calls(
                     continue
                 kind = call.step.kind
                 done.made[kind] = done.made.get(kind, 0) + 1
-                done.seconds[kind] = done.seconds.get(kind, 0.0) + float(manifest["seconds"])
                 if not keep:
                     _drop(store, call, targets)
     return done

@@ -103,14 +103,9 @@ class Inspection:
     inputs: Mapping[Call, Sequence[Input]]
     blocked: Mapping[Call, str]  # call -> the first file that it, or what it needs, misses
 
-    def missing(self) -> dict[str, list[Call]]:
-        """Files that are not there, and the calls that read them."""
-        found: dict[str, list[Call]] = {}
-        for call, inputs in self.inputs.items():
-            for one in inputs:
-                if not one.there:
-                    found.setdefault(one.path, []).append(call)
-        return found
+    def missing(self) -> list[str]:
+        """Files that are not there."""
+        return list(dict.fromkeys(one.path for own in self.inputs.values() for one in own if not one.there))
 
 
 def inspect_programs(
