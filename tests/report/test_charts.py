@@ -76,7 +76,7 @@ def test_what_cannot_be_negative_has_no_axis_below_zero() -> None:
 def test_a_run_has_one_colour_and_shape_in_all_figures() -> None:
     runs = ["mlm", "tlm", "weam"]
     assert series_numbers(["weam (3 runs)", "mlm"], runs) == [2, 0]
-    assert series_numbers(["other", "tlm", "another"], runs) == [0, 1, 2]
+    assert series_numbers(["other", "tlm", "another"], runs) == [3, 1, 4]
     svg = draw(lines([1.0, 2.0]), runs=runs).panels[0][1]
     assert "var(--c2)" in svg and "var(--c0)" not in svg
 

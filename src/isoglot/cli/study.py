@@ -230,7 +230,6 @@ def demo(options: DemoOptions, running: Reporting) -> None:
     changes |= options.settings
     with Console(quiet=running.quiet) as console:
         console.note(_STORY)
-        result = run_demo(options.out, changes=changes, workers=options.workers, progress=console)
-    typer.echo("English:  {}\nderived:  {}\n".format(*result.example))
-    print_results(result.results)
-    typer.echo(str(result.page))
+        results, page = run_demo(options.out, changes=changes, workers=options.workers, progress=console)
+    print_results(results)
+    typer.echo(str(page))

@@ -9,7 +9,6 @@ and knows fonts of all scripts, where matplotlib's SVG has inline styles and war
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 from xml.etree import ElementTree
 
@@ -74,16 +73,15 @@ def draw(figure: Figure, *, runs: Sequence[str] = ()) -> Drawn:
 
 
 def series_numbers(labels: Sequence[str], runs: Sequence[str]) -> list[int]:
-    """Numbers of colours and shapes: a run's own, where it is one; the others get those that are left.
+    """Numbers of colours and shapes: a run's own, where it is one; the others get those after all runs.
 
     Example:
         >>> series_numbers(["weam (3 runs)", "other"], ["mlm", "weam"])
-        [1, 0]
+        [1, 2]
     """
     own = [re.sub(r" \(\d+ runs\)$", "", label) for label in labels]
-    taken = {runs.index(label) for label in own if label in runs}
-    free = (number for number in count() if number not in taken)
-    return [runs.index(label) if label in runs else next(free) for label in own]
+    known = list(dict.fromkeys([*runs, *own]))
+    return [known.index(label) for label in own]
 
 
 def _draw_lines(figure: Lines, runs: Sequence[str]) -> Drawn:

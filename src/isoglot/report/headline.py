@@ -8,9 +8,6 @@ from isoglot.report.scores import Measure, Scores, lower_is_better, main_measure
 from isoglot.report.stats import Score, margin
 from isoglot.report.table import figure
 
-_LISTED = 8
-"""More languages are counted, not named."""
-
 
 @dataclass(frozen=True)
 class Headline:
@@ -59,16 +56,12 @@ def _line(scores: Scores, measure: Measure, source: str, baseline: str | None) -
     lower = lower_is_better(measure.metric)
     order = sorted(known, key=lambda run: known[run].mean if lower else -known[run].mean)
     over = f"mean of {', '.join(members)}" if len(members) > 1 else members[0]
-    if len(members) > _LISTED:
-        over = f"mean of {len(members)} languages"
     split = "" if measure.split == "test" else f"{measure.split}, "
     metric = f"{metric_name(measure.metric)}, {split}{over}"
     against = baseline if baseline in known else None
     if against is None or against == order[0]:
         against = order[1] if len(order) > 1 else None
     task = measure.task if measure.split == "test" else f"{measure.task} ({measure.split})"
-    if all("-x-" in lang for lang in members):
-        task = f"{measure.task} in derived languages"
     best = known[order[0]]
     if against is None:
         return Headline(task, metric, order[0], best)

@@ -12,7 +12,6 @@ from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from isoglot.report.languages import direction
 from isoglot.report.table import figure
 from isoglot.runs.records import read_records
 
@@ -27,6 +26,8 @@ KEYS: Mapping[LinkClass, tuple[str, str]] = {
     "plain": ("–", "found, no gold links to judge by"),
 }
 """Sign and meaning of each class; signs tell classes apart without colours."""
+_RIGHT_TO_LEFT = frozenset(["ar", "arc", "ckb", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi"])
+"""ISO 639 codes of languages written from right to left."""
 _WORST_FIRST: tuple[LinkClass, ...] = ("error", "missed", "possible", "sure", "plain")
 
 
@@ -175,7 +176,8 @@ def _side(
         coded = " ".join(f"{j}:{kind}" for j, kind in found)
         shown.append(Word(word, coded, next((k for k in _WORST_FIRST if k in kinds), ""), f"{word}: {label}"))
     if language:
-        return Side(name, shown, language, direction(language))
+        code = language.replace("_", "-").partition("-")[0].lower()
+        return Side(name, shown, language, "rtl" if code in _RIGHT_TO_LEFT else "ltr")
     # of the first strong letter: ``dir=auto`` would not look into buttons
     strong = (unicodedata.bidirectional(letter) for letter in "".join(words))
     first = next((kind for kind in strong if kind in ("L", "R", "AL")), "L")

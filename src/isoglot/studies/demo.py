@@ -6,7 +6,7 @@ paper's; the order of the objectives is what may be. ``isoglot study align_mlm/t
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from isoglot.corpus.pool import usable_cores
 from isoglot.errors import ConfigurationError
@@ -16,7 +16,6 @@ from isoglot.runs.reporter import Reporter, Silent
 from isoglot.studies import align_mlm
 from isoglot.studies.align_mlm import SYSTEMS, alignment_of, encoder_of, row_of
 from isoglot.studies.align_mlm_data import derived, language_of
-from isoglot.studies.calls import Call
 from isoglot.studies.catalogue import Study
 from isoglot.studies.engine import Store, do_calls
 from isoglot.studies.lab import Lab
@@ -76,22 +75,14 @@ def demo(lab: Lab) -> None:
     lab.draw("alignments", Figure(type="alignments", name="alignments", panels=ends, options=shown))
 
 
-class Demo(NamedTuple):
-    """What the demo left: its results, a sentence with its derived form, and the page."""
-
-    results: list[Result]
-    example: tuple[str, str]
-    page: Path
-
-
 def run_demo(
     out: str | Path,
     *,
     changes: Mapping[str, Any] | None = None,
     workers: int | None = None,
     progress: Reporter | None = None,
-) -> Demo:
-    """Run the demo, a process a core, and write its report.
+) -> tuple[list[Result], Path]:
+    """Run the demo, a process a core, and write its report: what was measured, and the page.
 
     ``changes`` are sizes in place of the demo's; without ``workers`` it takes a process a core, four at most.
     """
@@ -102,7 +93,6 @@ def run_demo(
     (program,) = build_programs([study], scale="tiny", changes={**SIZES, **(changes or {})})
     if len(program.lab.seeds) > 1:
         raise ConfigurationError("the demo has one seed; give --seed 2, or `isoglot study align_mlm/table3`")
-    copy = derived(program.lab, ORDER)
     inspect_programs([program], store)
     workers = min(workers or usable_cores(), len(SYSTEMS))
     done = do_calls(program.targets(), store.root, workers=workers, progress=report)
@@ -119,14 +109,4 @@ def run_demo(
     title = "isoglot demo: ALIGN-MLM's four objectives"
     render(runs, out=page, options=ReportOptions(title=title, rename=SYSTEMS, baseline=SYSTEMS["mlm"]))
     rows = [row.model_copy(update={"run": SYSTEMS[row.run]}) for row in read(folder)]
-    return Demo(rows, _example(store, copy), page)
-
-
-def _example(store: Store, copy: Call) -> tuple[str, str]:
-    """The first sentence of the text and its derived form."""
-    place = store.folder(copy) / language_of(ORDER) / "text"
-    first, second = (
-        (place / name).read_text(encoding="utf-8").partition("\n")[0]
-        for name in ("original.txt", "derived.txt")
-    )
-    return first, second
+    return rows, page

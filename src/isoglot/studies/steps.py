@@ -32,11 +32,11 @@ class World(Step):
         """Write the world's files."""
         from isoglot.synthetic.write_world import write_world  # noqa: PLC0415
 
-        files, _ = write_world(folder / "world", self.check(), progress=report)
+        write_world(folder / "world", self.check(), progress=report)
         for path in (folder / "world").iterdir():
             path.rename(folder / path.name)
         (folder / "world").rmdir()
-        return {"rows": sum(files.values())}
+        return {}
 
 
 class Text(Step):
@@ -55,11 +55,9 @@ class Text(Step):
         lines = 0
         with (folder / "text.txt").open("w", encoding="utf-8", newline="\n") as file:
             for source in self.sources:
-                before = lines
                 for text in self._texts(source):
                     file.write(f"{text}\n")
                     lines += 1
-                report.note(f"{source['path']}: {lines - before:,} lines")
         if not lines:
             raise ConfigurationError("no line is left; give other sources, or lower min_words")
         return {"lines": lines}
@@ -122,19 +120,18 @@ class Derive(Step):
         from isoglot.derive.derive_corpus import derive_corpus  # noqa: PLC0415
         from isoglot.derive.vocabulary import VocabularyCopy  # noqa: PLC0415
 
-        tokenizer, rows = self.tokenizer, 0
+        tokenizer = self.tokenizer
         for name, given in self.inputs.items():
             place = folder / self.language / name
             summary = derive_corpus([given["path"]], place, self._request(given, tokenizer), progress=report)
             dropped = {k: n for k, n in summary.counts.items() if k != "derived"}
             report.note(f"{name}: {summary.rows:,} rows" + (f" (left out: {dropped})" if dropped else ""))
             _write_sides(place)
-            rows += summary.rows
             if (place / "tokenizer").is_dir():
                 tokenizer = str(place / "tokenizer")
         if tokenizer is None or "trans" not in self.transform:
-            return {"rows": rows}
-        return {"rows": rows, "copied_vocabulary": VocabularyCopy.load(tokenizer).size}
+            return {}
+        return {"copied_vocabulary": VocabularyCopy.load(tokenizer).size}
 
     def _request(self, given: Options, tokenizer: str | None) -> Any:
         own = {k: v for k, v in given.items() if k not in ("path", "options", "rows")}
@@ -193,9 +190,8 @@ class Prepare(Step):
         """Prepare."""
         from isoglot.corpus.prepare import prepare  # noqa: PLC0415 - loads the libraries
 
-        summary = prepare(Source.model_validate(self.source), folder / "corpus", options=self.check())
-        report.note(f"{summary.rows:,} rows of {summary.read:,}")
-        return {"rows": summary.rows}
+        prepare(Source.model_validate(self.source), folder / "corpus", options=self.check())
+        return {}
 
 
 class Align(Step):
@@ -230,7 +226,6 @@ class Gold(Step):
         """Write a file each."""
         from isoglot.corpus.manifest import load_corpus  # noqa: PLC0415 - loads the library
 
-        count = 0
         for name, path in self.corpora.items():
             aligned = load_corpus(path)
             if not len(aligned):
@@ -243,8 +238,7 @@ class Gold(Step):
             ]  # fmt: skip
             text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
             write_text(folder / f"{name}.jsonl", text)
-            count += len(lines)
-        return {"pairs": count}
+        return {}
 
 
 class _Lines:

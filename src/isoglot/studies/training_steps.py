@@ -212,7 +212,7 @@ class Evaluate(Step):
 
 
 class AlignmentScore(Step):
-    """ALIGN-MLM's alignment score of an encoder, and its parts inside and outside the dictionary, in per cent."""
+    """ALIGN-MLM's alignment score of an encoder, in per cent."""
 
     kind: ClassVar[str] = "analyse"
     checkpoint: str
@@ -229,13 +229,7 @@ class AlignmentScore(Step):
 
         options = self.check()
         found = checkpoint_alignment_score(self.checkpoint, vocabulary=self.vocabulary, options=options)
-        values = {
-            "alignment_score": found.total.score,
-            "alignment_trained": found.trained,
-            "alignment_held_out": found.held_out,
-            "alignment_backward": found.total.backward,
-        }
-        return {"values": {name: value for name, value in values.items() if value is not None}}
+        return {"values": {"alignment_score": found.total.score}}
 
 
 class Figure(Step):
