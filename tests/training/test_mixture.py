@@ -105,7 +105,6 @@ def test_selected_rows_and_coins() -> None:
         ({}, {"primary": "a"}, "the streams are"),
         ({"a": stream(3)}, {"primary": "b"}, r"\['a'\]"),
         ({"a": stream(3).select([])}, {"primary": "a"}, "no examples"),
-        ({"a": stream(3).remove_columns("length")}, {"primary": "a", "bucket": 4}, "length"),
     ],
 )
 def test_mistakes(streams: dict[str, Dataset], options: dict[str, object], message: str) -> None:

@@ -34,7 +34,7 @@ from isoglot.runs.folder import (
 )
 from isoglot.runs.lock import occupied
 from isoglot.runs.reporter import Reporter, Silent
-from isoglot.tasks.base import Probe, Task, TrainableTask, check_places
+from isoglot.tasks.base import Task, TrainableTask, check_places
 from isoglot.tasks.language_vectors import attach, chosen_vectors
 
 TASK_FILE = "isoglot_task.json"
@@ -103,10 +103,9 @@ class FineTuning:
     ) -> None:
         """Take the arguments of :func:`finetune`."""
         if not isinstance(task, TrainableTask):
-            kind = (
-                "needs no fine-tuning: run `isoglot evaluate`" if isinstance(task, Probe) else "has no head"
+            raise ConfigurationError(
+                f"task {getattr(task, 'name', task)} has no head to fine-tune: run `isoglot evaluate`"
             )
-            raise ConfigurationError(f"task {getattr(task, 'name', task)} {kind}")
         self.options = train or FinetuneOptions.build()
         self.task: TrainableTask = copy.copy(task)  # the caller's keeps its length
         if self.options.max_length is not None:

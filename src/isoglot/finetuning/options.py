@@ -17,11 +17,7 @@ from isoglot.tasks.facts import Facts
 
 
 class FinetuneOptions(Options):
-    """Settings of fine-tuning.
-
-    ``learning_rate``, ``batch_size`` and ``epochs`` may be lists: then all combinations are tried and the one that
-    does best on the development data is kept.
-    """
+    """Settings of fine-tuning; of several rates, batch sizes or epochs the best combination on dev data is kept."""
 
     learning_rate: Positive | tuple[Positive, ...] = option(
         2e-5, "Peak learning rate; the best of several is kept: 1e-5,2e-5."

@@ -20,7 +20,7 @@ from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import read_json, write_json
 from isoglot.runs.folder import CHECKPOINT, key_of
 from isoglot.runs.lock import occupied
-from isoglot.runs.reporter import Reporter, Silent
+from isoglot.runs.reporter import Reporter
 from isoglot.tasks.base import TrainableTask, check_places
 
 _MEASURED = "measured.jsonl"
@@ -82,16 +82,8 @@ def transfer(
         setting = "zero_shot" if trained_on == source else "supervised"
         place = folder / f"trained-on-{trained_on}"
         with occupied(place):
-            rows = _tested(
-                checkpoint,
-                task,
-                place,
-                trained_on,
-                tested,
-                seed=seed,
-                options=settings,
-                report=progress or Silent(),
-            )
+            asked = FineTuning(checkpoint, task, trained_on, seed, settings.train, place, progress)
+            rows = _tested(asked, task, tested, settings)
         found |= {(setting, row.language): row for row in rows}
     for target in targets:
         zero_shot, supervised = found["zero_shot", target], found["supervised", target]
@@ -107,18 +99,10 @@ def transfer(
 
 
 def _tested(
-    checkpoint: str | Path,
-    task: TrainableTask,
-    folder: Path,
-    trained_on: str,
-    languages: Sequence[str],
-    *,
-    seed: int,
-    options: TransferOptions,
-    report: Reporter,
+    asked: FineTuning, task: TrainableTask, languages: Sequence[str], options: TransferOptions
 ) -> list[Result]:
     """Results of the model trained on a language, by the task's primary metric; from file where they are."""
-    asked = FineTuning(checkpoint, task, trained_on, seed, options.train)
+    folder, report = asked.folder, asked.report
     key = key_of(
         {
             "finetune": key_of(asked.inputs()),
@@ -132,8 +116,15 @@ def _tested(
         report.note(f"{folder}: already done")
         rows = [Result.model_validate(row) for row in done["rows"]]
     else:
+        (language,) = asked.languages
         tuned = finetune(
-            checkpoint, task, language=trained_on, seed=seed, train=options.train, out=folder, progress=report
+            asked.source,
+            task,
+            language=language,
+            seed=asked.seed,
+            train=options.train,
+            out=folder,
+            progress=report,
         )
         measuring = EvaluateOptions(out=folder / _MEASURED)
         every = evaluate(

@@ -92,9 +92,7 @@ class Watcher(TrainerCallback):
             if not np.isfinite(loss):
                 raise TrainingError(f"the loss is {loss} at step {state.global_step}; {LOWER}")
 
-    def on_evaluate(
-        self, args: Any, state: TrainerState, control: Any, metrics: Any = None, **_: Any
-    ) -> None:
+    def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Any = None, **_: Any) -> None:
         """Tell the development score."""
         value = (metrics or {}).get("eval_selection")
         if value is not None:

@@ -24,10 +24,7 @@ _NO_WEIGHTS = ("position_ids", "token_type_ids", "inv_freq")
 
 
 def load_config(checkpoint: str | Path, **settings: Any) -> PreTrainedConfig:
-    """A checkpoint's configuration.
-
-    ``**settings``: ``revision`` of a hub name; any other replaces a value of the file.
-    """
+    """A checkpoint's configuration; ``**settings`` but ``revision`` replace values of the file."""
     place = checkpoint_folder(checkpoint)
     with reading(place, "config.json"), quiet():
         config: PreTrainedConfig = AutoConfig.from_pretrained(str(place), trust_remote_code=False, **settings)

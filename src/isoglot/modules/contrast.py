@@ -146,20 +146,14 @@ def mixed_inputs(
 
 
 def gather_rows(rows: Tensor) -> Tensor:
-    """All ranks' rows in rank order, without gradient; the argument itself outside a process group.
-
-    Ranks may have different numbers of rows (the last batch of an epoch).
-    """
+    """All ranks' rows, as many as each has, in rank order and without gradient."""
     if not _several_ranks():
         return rows.detach()
     return torch.cat(_gather(rows.detach())[0])
 
 
 def gather_rows_with_gradient(rows: Tensor) -> tuple[Tensor, int]:
-    """All ranks' rows and the index of this rank's first, with gradients that reach the rank each row came from.
-
-    Where each rank's loss is a sum over its own items, the gradient of the sum over ranks results.
-    """
+    """All ranks' rows and the index of this rank's first, with gradients that reach the rank each row came from."""
     if not _several_ranks():
         return rows, 0
     gathered, start = _Gather.apply(rows)  # type: ignore[no-untyped-call]

@@ -6,11 +6,7 @@ from isoglot.errors import ConfigurationError
 
 
 def resolve_device(name: str = "auto") -> torch.device:
-    """The device of a name, checked to be there.
-
-    Args:
-        name: ``auto`` (the first CUDA GPU, or the CPU), ``cpu``, ``cuda``, ``cuda:1``, ``mps`` or ``xpu``.
-    """
+    """The device of a name, checked to be there; ``auto`` is the first CUDA GPU, or the CPU."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

@@ -51,10 +51,7 @@ def restarted_positions(document_ids: Tensor) -> Tensor:
 
 
 def require_packable(model: PreTrainedModel) -> None:
-    """Refuse an encoder for which packed rows would be wrong.
-
-    DeBERTa's convolution layer reads across documents whatever the mask.
-    """
+    """Refuse an encoder for which packed rows would be wrong: DeBERTa's convolution reads across documents."""
     config = model.config
     if config.model_type not in PACKABLE:
         raise ConfigurationError(

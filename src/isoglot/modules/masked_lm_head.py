@@ -42,10 +42,7 @@ class HeadTransform(nn.Module):
 
 @dataclass(frozen=True)
 class MaskedLMHead:
-    """A model's masked-LM head by reference: logits = transform(hidden) @ weightᵀ + bias.
-
-    No ``nn.Module``, so that an objective which holds one does not register the model's parameters again.
-    """
+    """A model's masked-LM head by reference, and so no module: logits = transform(hidden) @ weightᵀ + bias."""
 
     transform: nn.Module = field(repr=False)
     # output rows (V, h'), in most models the word embedding table itself

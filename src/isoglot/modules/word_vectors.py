@@ -32,17 +32,15 @@ class WordIndex:
 def word_index(word_ids: Tensor, input_ids: Tensor) -> WordIndex:
     """Index the words of a batch of word and input ids, both (batch, length)."""
     batch, length = word_ids.shape
-    words = int(word_ids.max()) + 1 if word_ids.numel() else 0
-    words = max(words, 1)
+    words = max(1, int(word_ids.max()) + 1 if word_ids.numel() else 0)
     present = word_ids >= 0
     slot = word_ids.clamp(min=0)
     position = torch.arange(length, device=word_ids.device).expand(batch, length)
-    none_first, none_last = torch.full_like(position, length), torch.full_like(position, -1)
     first = position.new_full((batch, words), length).scatter_reduce(
-        1, slot, torch.where(present, position, none_first), "amin"
+        1, slot, torch.where(present, position, length), "amin"
     )
     last = position.new_full((batch, words), -1).scatter_reduce(
-        1, slot, torch.where(present, position, none_last), "amax"
+        1, slot, torch.where(present, position, -1), "amax"
     )
     # Polynomial hash over the position inside the word: order matters, and it needs no loop over words.
     inside = (position - first.gather(1, slot)).clamp(min=0)
@@ -54,10 +52,7 @@ def word_index(word_ids: Tensor, input_ids: Tensor) -> WordIndex:
 
 
 def pool_words(hidden: Tensor, index: WordIndex, *, pooling: Pooling) -> Tensor:
-    """One vector a word: its ``last`` piece's, its ``first`` piece's, or their ``mean``: (batch, words, hidden).
-
-    What stands where a word has no piece is to be masked with :attr:`WordIndex.present`.
-    """
+    """One vector a word: its ``last`` piece's, its ``first`` piece's, or their ``mean``; any where it has no piece."""
     size = hidden.size(-1)
     if pooling in ("last", "first"):
         at = (index.last if pooling == "last" else index.first).clamp(min=0, max=hidden.size(1) - 1)

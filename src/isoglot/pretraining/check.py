@@ -85,10 +85,7 @@ def load_recipe(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Reci
 
 
 def explicit(recipe: Recipe, made: Mapping[Location, Any] | None = None) -> dict[str, Any]:
-    """The recipe with the values that will be used: defaults of views and objectives filled in, what is unset left out.
-
-    ``made``: the views and objectives of a run; stand-ins by default.
-    """
+    """The recipe with the values that will be used, of the views and objectives ``made`` or of stand-ins."""
     values = recipe.model_dump(mode="json", exclude_none=True)
     if made is None:
         document = Document(values=values)
@@ -224,9 +221,8 @@ def _check_train(document: Document) -> None:
         return
     from transformers import TrainingArguments  # noqa: PLC0415 - a second of import that other checks do without
 
-    hints = typing.get_type_hints(TrainingArguments) | {
-        "fsdp": bool | str | None
-    }  # its own hint leaves out true
+    hints = typing.get_type_hints(TrainingArguments)
+    hints["fsdp"] = bool | str | None  # its own leaves out true
     fields = {f.name for f in dataclasses.fields(TrainingArguments) if f.init} - ELSEWHERE.keys()
     for name, value in settings.items():
         location: Location = ("train", name)

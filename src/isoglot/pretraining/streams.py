@@ -89,10 +89,7 @@ def load_tokenizer(
     *,
     kept: Path | None = None,
 ) -> PreTrainedTokenizerFast:
-    """The run's tokenizer: the one named, the model's own, or one trained on the streams' text.
-
-    ``kept``: folder of a checkpoint of this run, whose tokenizer is used instead of training one again.
-    """
+    """The run's tokenizer: the one named, the model's own, the one that a checkpoint ``kept``, or a new one."""
     options = tokenizer_options(recipe)
     if options is not None and kept is not None:
         return read_tokenizer(kept)

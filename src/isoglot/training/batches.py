@@ -55,10 +55,7 @@ def bucket_positions(
     group: int = 1,
     concatenate: bool = False,
 ) -> int:
-    """How many positions make a window of about ``batches`` optimiser steps of ``group`` batches.
-
-    ``concatenate``: whether a position has one example of one stream, rather than one of each.
-    """
+    """Positions of a window of about ``batches`` steps of ``group`` batches; ``concatenate``: of one example each."""
     if options.examples is not None:
         return options.examples * group * max(1, batches)
     costs = [options.costs.get(name, StreamCost()).tokens(values) for name, values in lengths.items()]

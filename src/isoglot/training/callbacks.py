@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from accelerate.utils import gather_object
 from torch import Tensor
-from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import TrainerCallback, TrainerState
 from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
 from isoglot.errors import TrainingError
@@ -48,9 +48,7 @@ class StepHooks(TrainerCallback):
         """Stop before a broken gradient is applied (on a GPU one step later, so as not to wait for it)."""
         self.meter.require_finite(wait=args.device.type != "cuda")
 
-    def on_step_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> TrainerControl:
+    def on_step_end(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> Any:
         """Momentum updates; saving and logging by epochs of the primary stream."""
         kwargs["model"].after_step()
         before, after = (self.batches.epoch_at(s) for s in (state.global_step - 1, state.global_step))

@@ -61,7 +61,7 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         least: int = 1,
         concatenate: bool = False,
     ) -> None:
-        _check(streams, primary, bucket)
+        _check(streams, primary)
         self.streams = {name: stream.with_format("arrow") for name, stream in streams.items()}
         self.primary, self.seed, self.bucket, self.concatenate = primary, seed, bucket, concatenate
         self.sizes = {name: len(stream) for name, stream in streams.items()}
@@ -197,7 +197,7 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         return [{column: values[i] for column, values in table.items()} for i in range(rows.size)]
 
 
-def _check(streams: Mapping[str, datasets.Dataset], primary: str, bucket: int | None) -> None:
+def _check(streams: Mapping[str, datasets.Dataset], primary: str) -> None:
     if primary not in streams:
         raise ConfigurationError(
             f"epochs of stream {primary!r} asked for, the streams are {sorted(streams)}; name one of them"
@@ -207,12 +207,6 @@ def _check(streams: Mapping[str, datasets.Dataset], primary: str, bucket: int | 
         for n, s in streams.items()
         if not len(s)
     ]
-    if bucket is not None:
-        problems += [
-            f"stream {n!r} has no column 'length' to sort by; encode it anew, or set bucket=None"
-            for n, s in streams.items()
-            if "length" not in s.column_names
-        ]
     if problems:
         raise ConfigurationError(problems)
 

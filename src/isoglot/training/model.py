@@ -84,18 +84,13 @@ class AlignmentModel(nn.Module):
         weight = self.weights[name]
         return float(weight(self.step)) if callable(weight) else float(weight)
 
-    def counts(self, batch: Batch) -> dict[str, Tensor | None]:
-        """Each active objective's number of items in a batch, ``None`` where only its forward can tell."""
-        return {name: objective.count(batch) for name, objective in self.active().items()}
-
     def step_counts(
         self, batches: Sequence[Batch], reduce: Callable[[Tensor], Tensor]
     ) -> dict[str, Tensor | None]:
         """Items of a whole optimiser step per active objective, as :meth:`forward` takes them."""
-        found = [self.counts(batch) for batch in batches]
         local: dict[str, Tensor] = {}
-        for name in found[0] if found else ():
-            known = [counts[name] for counts in found]
+        for name, objective in self.active().items() if batches else ():
+            known = [objective.count(batch) for batch in batches]
             parts = [c.detach().reshape(()).float().cpu() for c in known if c is not None]
             if len(parts) == len(known):
                 local[name] = torch.stack(parts).sum()
