@@ -9,7 +9,9 @@ import pytest
 
 from isoglot.derive.alphabet import ALPHABETS, Transliteration
 from isoglot.derive.base import Sentence
+from isoglot.derive.options import TransformOptions
 from isoglot.derive.sharing import draw_shared
+from isoglot.derive.spec import build
 from isoglot.errors import ConfigurationError
 
 LATIN = [
@@ -36,8 +38,8 @@ def test_marks_stay_marks_and_digits_digits() -> None:
 
 def test_overlap_is_exact_and_literal_draws_share_less() -> None:
     words = [f"w{i}" for i in range(1000)]
-    copy = Transliteration.draw(words, overlap=0.25, seed=3)
-    assert sum(copy.word(w) == w for w in words) == 250
+    copy = build("trans", TransformOptions(overlap=0.25, seed=3), words=lambda: words)
+    assert sum(a == b for a, b in zip(copy(Sentence(tuple(words)), key=0).words, words, strict=True)) == 250
     assert len(draw_shared(100_000, overlap=0.25, seed=0, with_replacement=True)) / 1e5 == pytest.approx(
         0.2212, abs=0.005
     )

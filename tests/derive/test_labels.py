@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from isoglot.derive.base import Sentence, compose, moved
 from isoglot.derive.labels import (
     carry_entities,
-    first_match,
     flip_runs,
     make_tags_consistent,
 )
@@ -98,13 +97,6 @@ def test_every_order_gives_valid_iob2_with_the_same_types(tags: list[str], key: 
 def test_neighbouring_entities_stay_apart() -> None:
     assert carry_entities(["B-PER", "B-PER"], [1, 0]) == ["B-PER", "B-PER"]
     assert carry_entities(["I-PER", "O", "I-LOC"], [0, 1, 2]) == ["B-PER", "O", "B-LOC"]
-
-
-def test_first_match_confuses_repeated_words() -> None:
-    words, labels = ["can", "the", "can", "fall"], ["AUX", "DET", "NOUN", "VERB"]
-    found = first_match(words, labels, ["fall", "can", "the", "can"], unmatched="X")
-    assert found == ["VERB", "AUX", "DET", "AUX"]
-    assert first_match(words, labels, ["tin"], unmatched="X") == ["X"]
 
 
 @given(st.integers(1, 8), st.integers(0, 9), st.data())

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import string
 import unicodedata
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 from isoglot.checks import did_you_mean
-from isoglot.derive.base import Derived, Sentence, in_place
-from isoglot.derive.sharing import draw_shared
+from isoglot.derive.base import Derived, Sentence
 from isoglot.errors import ConfigurationError
 
 ALPHABETS: dict[str, tuple[int, int]] = {
@@ -64,21 +63,6 @@ class Transliteration:
         self._table = _table(alphabet)
         self._known: dict[str, str] = {w: w for w in shared}
 
-    @classmethod
-    def draw(
-        cls,
-        vocabulary: Iterable[str],
-        *,
-        overlap: float,
-        seed: int = 0,
-        with_replacement: bool = False,
-        alphabet: str = "armenian",
-    ) -> Transliteration:
-        """One with a part of the word types unchanged: see :func:`isoglot.derive.sharing.draw_shared`."""
-        words = sorted(set(vocabulary))
-        chosen = draw_shared(len(words), overlap=overlap, seed=seed, with_replacement=with_replacement)
-        return cls(alphabet, shared=[words[i] for i in chosen])
-
     def word(self, word: str) -> str:
         """One word in the derived language."""
         known = self._known.get(word)
@@ -91,4 +75,4 @@ class Transliteration:
         del key
         known, word = self._known.get, self.word
         out = [known(w) or word(w) for w in sentence.words]
-        return Derived(tuple(out), in_place(len(out)))
+        return Derived(tuple(out), tuple(range(len(out))))

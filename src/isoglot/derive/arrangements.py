@@ -1,10 +1,9 @@
 """All orders of a head and its dependents, and the features that tell them apart, as sparse matrices."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import permutations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +17,7 @@ _LOW, _HIGH = 3, 5
 _KINDS = ("PRE", "BFR", "BTW", "AFT", "BI")
 
 
-@dataclass(frozen=True)
-class Arrangements:
+class Arrangements(NamedTuple):
     """The n! orders of a group whose head is member 0.
 
     A column of ``counts`` is something an order has or has not: two members in a row, one before the other, both

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 
@@ -58,12 +57,6 @@ class Transform(Protocol):
         """The sentence in the derived language."""
 
 
-@lru_cache(maxsize=4096)
-def in_place(size: int) -> tuple[int, ...]:
-    """The origins of so many words that did not move; the same object each time."""
-    return tuple(range(size))
-
-
 def compose(*transforms: Transform) -> Transform:
     """``compose(a, b)`` is ``T_a ∘ T_b``: b first, then a, with origins traced through every step.
 
@@ -75,10 +68,7 @@ def compose(*transforms: Transform) -> Transform:
         derived = first(sentence, key=key)
         for transform in reversed(later):
             step = transform(moved(sentence, derived), key=key)
-            if step.origin is in_place(len(derived.origin)):
-                derived = Derived(step.words, derived.origin)
-            else:
-                derived = Derived(step.words, tuple([derived.origin[o] for o in step.origin]))
+            derived = Derived(step.words, tuple([derived.origin[o] for o in step.origin]))
         return derived
 
     return composed if later else first

@@ -14,7 +14,7 @@ from isoglot.derive.options import DeriveRequest, TransformOptions
 from isoglot.derive.output import DerivedFolder
 from isoglot.derive.parses import Parses
 from isoglot.derive.rows import Deriver
-from isoglot.derive.sharing import COPY_FILE, gold_lexicon
+from isoglot.derive.sharing import COPY_FILE
 from isoglot.derive.spec import build, drawn_copy, parse_names
 from isoglot.errors import ConfigurationError
 from isoglot.runs.files import refuse_overwriting
@@ -110,23 +110,10 @@ def _write(
         if not output.rows:
             reasons = ", ".join(f"{r} ({n:,})" for r, n in deriver.counts.items()) or "the input is empty"
             raise ConfigurationError(f"nothing could be derived from {names[0]}: {reasons}; give other data")
-        output.finish()
-        lexica = {
-            languages: gold_lexicon(pairs, share=request.lexicon, seed=options.seed)
-            for languages, pairs in output.words.items()
-        }
-        entries = sum(map(len, lexica.values()))
-        if entries:
-            output.save_lexicon(lexica)
+        found = output.finish(share=request.lexicon, seed=options.seed)
         if copy is not None and "trans" in steps:
             copy.save(folder / "tokenizer")
-        return {
-            "rows": output.rows,
-            "pairs": output.pairs,
-            "entries": entries,
-            "language": output.language,
-            "counts": dict(deriver.counts),
-        }
+        return {**found, "counts": dict(deriver.counts)}
 
 
 def _parses(request: DeriveRequest, folder: Path) -> AbstractContextManager[Parses | None]:

@@ -60,17 +60,3 @@ def make_tags_consistent(tags: Sequence[str]) -> list[str]:
             out.append(tag)
             before = ""
     return out
-
-
-def first_match(
-    words: Sequence[str], labels: Sequence[str], derived: Sequence[str], *, unmatched: str
-) -> list[str]:
-    """ALIGN-MLM's way: each derived word gets the label of the first original word of the same form.
-
-    ``derived`` is spelled as in the original; a form that the original does not have is labelled ``unmatched`` (``O``
-    for NER, ``X`` for POS).
-    """
-    first: dict[str, str] = {}
-    for word, label in zip(words, labels, strict=True):
-        first.setdefault(word, label)
-    return [first.get(word, unmatched) for word in derived]

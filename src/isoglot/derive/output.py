@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TextIO
@@ -11,7 +11,7 @@ from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
 from isoglot.corpus.read.sources import Kind, Source
 from isoglot.derive.rows import Image
-from isoglot.derive.sharing import word_pairs
+from isoglot.derive.sharing import gold_lexicon, word_pairs
 
 Languages = tuple[str, str]
 """A language and the one derived from it."""
@@ -23,11 +23,9 @@ class DerivedFolder(ExitStack):
     def __init__(self, folder: Path, kind: str, *, lexicon: bool) -> None:
         super().__init__()
         self.folder, self.kind = folder, kind
-        self.rows = self.pairs = 0
-        self.words: dict[Languages, Counter[tuple[str, str]]] = {}
-        """Of each language the word pairs, for the gold lexicon."""
+        self.rows = 0
         self._lexicon = lexicon
-        self._languages: list[Languages] = []
+        self._words: dict[Languages, Counter[tuple[str, str]]] = {}  # word pairs for the gold lexicon
         self._open: dict[str, TextIO] = {}
 
     def add(self, image: Image) -> None:
@@ -43,8 +41,7 @@ class DerivedFolder(ExitStack):
             self._line("derived.jsonl", json.dumps(image.row, ensure_ascii=False))
         for pair in image.pairs:
             languages = pair["source_language"], pair["target_language"]
-            if languages not in self._languages:
-                self._languages.append(languages)
+            words = self._words.setdefault(languages, Counter())
             row = {
                 "source": pair["source_words"],
                 "target": pair["target_words"],
@@ -52,28 +49,31 @@ class DerivedFolder(ExitStack):
             }
             self._line(self._temporary(languages), json.dumps(row, ensure_ascii=False))
             if self._lexicon:
-                self.words.setdefault(languages, Counter()).update(word_pairs([pair]))
+                words.update(word_pairs([pair]))
 
-    def finish(self) -> None:
-        """Close the files and make the ALIGNED corpus of all sentence pairs."""
+    def finish(self, *, share: float, seed: int) -> dict[str, Any]:
+        """Make the ALIGNED corpus of all sentence pairs, and the gold lexicon; what the manifest says about them.
+
+        The lexicon is written as MUSE does, and as a corpus that recipes read. ``share``: the part of it to draw.
+        """
         self.close()
-        self.pairs = self._prepare(self._languages, "aligned", "jsonl")
-
-    @property
-    def language(self) -> str:
-        """The tags of the derived languages."""
-        return ", ".join(dict.fromkeys(derived for _, derived in self._languages))
-
-    def save_lexicon(self, lexica: Mapping[Languages, Sequence[tuple[str, str]]]) -> None:
-        """Write word pairs as MUSE does, and as a corpus that recipes read."""
+        pairs = self._prepare(self._words, "aligned", "jsonl")
+        lexica = {key: gold_lexicon(words, share=share, seed=seed) for key, words in self._words.items()}
         for languages, lexicon in lexica.items():
             for word, translation in lexicon:
                 for name in ("lexicon.txt", self._temporary(languages)):
                     self._line(name, f"{word}\t{translation}")
         self.close()
-        self._prepare([languages for languages in lexica if lexica[languages]], "lexicon", "lexicon")
+        if held := [languages for languages, lexicon in lexica.items() if lexicon]:
+            self._prepare(held, "lexicon", "lexicon")
+        return {
+            "rows": self.rows,
+            "pairs": pairs,
+            "entries": sum(map(len, lexica.values())),
+            "language": ", ".join(dict.fromkeys(derived for _, derived in self._words)),
+        }
 
-    def _prepare(self, languages: Sequence[Languages], kind: Kind, name: str) -> int:
+    def _prepare(self, languages: Iterable[Languages], kind: Kind, name: str) -> int:
         """Make a corpus of the temporary files of each language; its rows."""
         paths = [self.folder / self._temporary(both) for both in languages]
         sources = [
@@ -92,7 +92,7 @@ class DerivedFolder(ExitStack):
         self._open.clear()
 
     def _temporary(self, languages: Languages) -> str:
-        return f".{self._languages.index(languages)}"
+        return f".{list(self._words).index(languages)}"
 
     def _line(self, name: str, text: str) -> None:
         if name not in self._open:

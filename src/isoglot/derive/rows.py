@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from isoglot.derive.base import Derived, Sentence, Transform, Underivable, moved
-from isoglot.derive.labels import carry_entities, first_match, flip_runs, make_tags_consistent
+from isoglot.derive.labels import carry_entities, flip_runs, make_tags_consistent
 from isoglot.derive.options import DeriverOptions
 from isoglot.derive.order import sentence_bounds
 from isoglot.derive.spans import Passage, moved_answers
@@ -118,8 +118,8 @@ class Deriver:
     def _tags(self, tags: Sequence[str], sentence: Sentence, derived: Derived) -> list[str]:
         entities = any(t[:2] in ("B-", "I-") for t in tags)
         if self.options.labels == "first_match":
-            spelled = [sentence.words[o] for o in derived.origin]
-            carried = first_match(sentence.words, tags, spelled, unmatched="O" if entities else "X")
+            first = dict(zip(reversed(sentence.words), reversed(tags), strict=True))
+            carried = [first[sentence.words[o]] for o in derived.origin]
         elif entities and self.options.repair == "entities":
             return carry_entities(tags, derived.origin)
         else:

@@ -10,6 +10,7 @@ from isoglot.derive.alphabet import Transliteration
 from isoglot.derive.base import Transform, compose
 from isoglot.derive.options import TransformOptions
 from isoglot.derive.order import Inversion, Permutation
+from isoglot.derive.sharing import draw_shared
 from isoglot.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -101,7 +102,10 @@ def _transliteration(
             raise ConfigurationError(
                 f"overlap {options.overlap} of words needs the words to draw from; give words=..., or a tokenizer"
             )
-        return Transliteration.draw(words(), alphabet=options.alphabet, **_sharing(options))
+        types = sorted(set(words()))
+        return Transliteration(
+            options.alphabet, shared=[types[i] for i in draw_shared(len(types), **_sharing(options))]
+        )
     from isoglot.derive.vocabulary import TokenTransliteration  # noqa: PLC0415 - heavy
 
     return TokenTransliteration(vocabulary or drawn_copy(options.tokenizer, options), pieces=pieces)

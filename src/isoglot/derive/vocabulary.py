@@ -15,7 +15,7 @@ from transformers import AddedToken, PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.corpus.encode.pieces import fast_backend
-from isoglot.derive.base import Derived, Sentence, in_place
+from isoglot.derive.base import Derived, Sentence
 from isoglot.derive.shared_pieces import (
     SEPARATOR,
     Spelling,
@@ -237,7 +237,7 @@ class TokenTransliteration:
             # A byte-level tokenizer reads a text's first word without the space that the others have.
             self.prime(words[:1], first=True)
             out[0] = self._known[True][words[0]]
-        return Derived(tuple(out), in_place(len(words)))
+        return Derived(tuple(out), tuple(range(len(words))))
 
 
 def _framing(tokenizer: PreTrainedTokenizerBase) -> set[int]:

@@ -101,12 +101,10 @@ class Grammar(Phrases):
             return Subject(f"{word}/PRON", word not in ("he", "she"), "noun.person")
         pool = self.random.choice(pools)
         if kind == "two":
-            first = self.person_name() if human and self.chance(0.5) else self.common(pool, plural=False)
-            second = (
-                self.person_name()
-                if human and self.chance(0.5)
-                else self.common(pool, plural=self.chance(0.3))
-            )
+            named = human and self.chance(0.5)
+            first = self.person_name() if named else self.common(pool, plural=False)
+            named = human and self.chance(0.5)
+            second = self.person_name() if named else self.common(pool, plural=self.chance(0.3))
             return Subject(f"{first} (conj and {second})", True, pool)
         plural = self.chance(0.35)
         noun = self.common(pool, plural=plural)
@@ -145,8 +143,7 @@ class Grammar(Phrases):
         if pool == "noun.group" and self.chance(0.5):
             return self.organisation()
         plural = self.chance(0.3) and pool != "noun.mass"
-        noun = self.common(pool, plural=plural)
-        noun += self.modifier(pool, plural=plural, depth=depth)
+        noun = self.common(pool, plural=plural) + self.modifier(pool, plural=plural, depth=depth)
         if pool != "noun.mass" and self.chance(0.05):
             noun += f" (conj and {self.common(pool, plural=False)})"
         return noun

@@ -25,17 +25,8 @@ _TAGS = {
     "VERB": "happened met rained remembered talked wrote",
 }
 _TAG = {word: tag for tag, words in _TAGS.items() for word in words.split()}
-_POOL_TAGS = {
-    "noun": "NOUN",
-    "verb": "VERB",
-    "adj": "ADJ",
-    "adv": "ADV",
-    "number": "NUM",
-    "name": "PROPN",
-    "org": "PROPN",
-    "weekday": "PROPN",
-    "month": "PROPN",
-}
+_POOL_TAGS = {"noun": "NOUN", "verb": "VERB", "adj": "ADJ", "adv": "ADV", "number": "NUM"}
+"""Of the words of other pools: PROPN."""
 _ENTITIES = {"name.first": "PER", "name.last": "PER", "name.town": "LOC", "name.country": "LOC", "org.tail": "ORG",
              "org.public": "ORG", "org.body": "ORG"}  # fmt: skip
 """Type of the entity whose head a word of a pool is, unless it is a part of another or says otherwise."""
@@ -92,7 +83,7 @@ def _token(piece: str, variables: dict[str, str]) -> Token:
     if form and name in variables:
         pool = variables[name]
         form, _, entity = form.partition("@")
-        tag = _POOL_TAGS[pool.partition(".")[0]]
+        tag = _POOL_TAGS.get(pool.partition(".")[0], "PROPN")
         return Token(form, list(variables).index(name), tag, entity=entity or _ENTITIES.get(pool, "O"))
     word, _, tag = piece.partition("/")
     return Token(word, upos=tag or _TAG.get(word, "X"))
