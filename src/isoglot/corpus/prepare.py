@@ -21,8 +21,7 @@ from pydantic import Field
 from tokenizers import Tokenizer
 
 from isoglot.columns import ARROW
-from isoglot.corpus.filter.duplicates import hash_texts
-from isoglot.corpus.filter.filters import held_out_key
+from isoglot.corpus.filter.filters import hash_texts, held_out_key
 from isoglot.corpus.filter.scripts import scripts_of
 from isoglot.corpus.manifest import InputFile, Manifest, read_manifest
 from isoglot.corpus.options import PrepareOptions

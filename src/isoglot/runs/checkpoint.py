@@ -16,8 +16,9 @@ def checkpoint_folder(checkpoint: str | Path, *, file: str = "config.json") -> P
     ``file``: what the folder must hold; ``tokenizer`` stands for any file of a tokenizer.
     """
     folder, name = Path(checkpoint).expanduser(), str(checkpoint)
+    patterns = _TOKENIZER_FILES if file == "tokenizer" else (file,)
     for place in (folder, folder / CHECKPOINT):
-        if _holds(place, file):
+        if place.is_dir() and any(any(place.glob(pattern)) for pattern in patterns):
             return place
     if folder.exists() or name.startswith((".", "/", "~")) or name.count("/") > 1:
         held = "tokenizer.json" if file == "tokenizer" else file
@@ -61,8 +62,3 @@ def reason(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = " ".join(lines[: 2 if lines and lines[0].endswith(":") else 1])
     return text.rstrip(".") or type(error).__name__
-
-
-def _holds(folder: Path, file: str) -> bool:
-    patterns = _TOKENIZER_FILES if file == "tokenizer" else (file,)
-    return folder.is_dir() and any(any(folder.glob(pattern)) for pattern in patterns)

@@ -260,8 +260,9 @@ def test_sources(tmp_path: Path) -> None:
         folder.find("de", "test")
     template = DataSource([f"train={tmp_path}/none", f"{tmp_path}/{{language}}_y-{{split}}.tsv#20:80%"])
     assert template.find("de", "test") == [Place(str(tmp_path / "de_y-test.tsv"), 20, 80)]
-    assert not template.has("fr", "test")
-    assert not template.has("de", "train")
+    for language, split in (("fr", "test"), ("de", "train")):
+        with pytest.raises(ConfigurationError, match=f"no {split} data for '{language}'"):
+            template.find(language, split)
     with pytest.raises(ConfigurationError, match="there is no such file"):
         DataSource([str(tmp_path / "nothing")]).find("de", "test")
     for part, wrong in (("#0:3000", "a part is in per cent"), ("#20:120%", "20:120% is empty")):

@@ -1,6 +1,7 @@
 """One batch of a corpus to one batch of a stream, in flat arrays."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -59,14 +60,14 @@ class _Links(NamedTuple):
     rows: _Int
 
 
+@dataclass(frozen=True)
 class BatchEncoder:
     """Encodes batches of one kind of corpus."""
 
-    def __init__(self, kind: Kind, options: EncodeOptions, pieces: PieceEncoder, *, specials: int) -> None:
-        self.kind = kind
-        self.options = options
-        self.pieces = pieces
-        self.specials = specials
+    kind: Kind
+    options: EncodeOptions
+    pieces: PieceEncoder
+    specials: int
 
     def encode(self, columns: Mapping[str, Any], *, first_row: int) -> tuple[dict[str, Any], dict[str, int]]:
         """Stream columns of corpus columns as Arrow arrays, and what was counted."""

@@ -14,9 +14,8 @@ from datasets import Dataset, Features, concatenate_datasets
 from numpy.typing import NDArray
 
 from isoglot.errors import InputError
-from isoglot.runs.folder import make_once
+from isoglot.runs.folder import MANIFEST, make_once
 
-MANIFEST = "manifest.json"
 _READ_ROWS = 10_000
 
 

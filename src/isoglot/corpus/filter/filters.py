@@ -1,8 +1,9 @@
 """Filters of rows, applied to one chunk at a time in the order of :data:`isoglot.corpus.options.FILTERS`."""
 
+import hashlib
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +12,6 @@ import regex
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from isoglot.corpus.filter.duplicates import hash_texts
 from isoglot.corpus.filter.scripts import script_share, scripts_of
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.records import Records
@@ -39,6 +39,15 @@ def held_out_key(text: str) -> str:
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     return _NOT_WORD.sub("", folded) or "".join(folded.split())
+
+
+def hash_texts(texts: Iterable[str], *, salt: str = "") -> NDArray[np.uint64]:
+    """One 64-bit BLAKE2b hash a text, the same on every platform."""
+    key = hashlib.blake2b(salt.encode(), digest_size=16).digest()
+    digests = [
+        hashlib.blake2b(t.encode("utf-8", "surrogatepass"), digest_size=8, key=key).digest() for t in texts
+    ]
+    return np.frombuffer(b"".join(digests), dtype="<u8")
 
 
 def split_flags(flags: str) -> list[str]:

@@ -3,7 +3,7 @@
 import glob
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
@@ -89,7 +89,10 @@ class DataSource:
 
     def find(self, language: str, split: str) -> list[Place]:
         """The places of one language and split."""
-        found = [place for spec in self.of_split(split) for place in self._resolve(spec, language, split)]
+        found = []
+        for part in map(_part, self.of_split(split)):
+            paths = [part.path] if part.on_hub else _paths(part.path, language, split)
+            found += [replace(part, path=path) for path in paths]
         if not found:
             raise ConfigurationError(
                 f"no {split} data for {language!r}: {self.describe() or 'nothing'} given; add --data {split}=PATH"
@@ -106,39 +109,29 @@ class DataSource:
             )
         return found[0]
 
-    def has(self, language: str, split: str) -> bool:
-        """Whether there is something for a language and split."""
-        try:
-            return bool(self.find(language, split))
-        except ConfigurationError:
-            return False
-
     def has_dev(self, language: str) -> bool:
         """Whether there are development data: named as such, or others than the training data."""
-        if not self.has(language, "dev"):
-            return False
+        dev, train = self._held(language, "dev"), self._held(language, "train")
         named = any(spec.startswith("dev=") for spec in self.specs)
-        places = self.find(language, "dev")
-        apart = all(place.divided for place in places) or not self.has(language, "train")
-        return named or apart or places != self.find(language, "train")
+        return bool(dev) and (named or dev != train or all(place.divided for place in dev))
 
-    def _resolve(self, spec: str, language: str, split: str) -> list[Place]:
-        bare, start, stop = _part(spec)
-        if bare == HUB or bare.startswith(f"{HUB}:"):
-            return [Place(bare, start, stop)]
-        return [Place(path, start, stop) for path in _paths(bare, language, split)]
+    def _held(self, language: str, split: str) -> list[Place]:
+        try:
+            return self.find(language, split)
+        except ConfigurationError:
+            return []
 
 
-def _part(spec: str) -> tuple[str, float, float]:
-    """A specification without its part, and the part in per cent."""
+def _part(spec: str) -> Place:
+    """A specification, and the part of it that is taken."""
     part = _PART.search(spec)
     if part is None:
-        return spec, 0.0, 100.0
+        return Place(spec)
     start, stop = float(part[1]), float(part[2])
     if not part[3] or not 0 <= start < stop <= 100:
         wrong = f"the part {start:g}:{stop:g}% is empty" if part[3] else "a part is in per cent"
         raise ConfigurationError(f"{spec}: {wrong}; write for example #0:80%")
-    return spec[: part.start()], start, stop
+    return Place(spec[: part.start()], start, stop)
 
 
 def is_data_set(path: str | Path) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
@@ -133,14 +134,16 @@ def pack_stream(
     return cached_stream("packed", parts, make, cache_dir=cache_dir)
 
 
+@dataclass
 class _Packer:
     """The packing modes; ``counts`` says what was dropped and cut."""
 
-    def __init__(self, options: PackOptions, template: Template, pad: int) -> None:
-        self.options = options
-        self.template = template
-        self.pad = pad
-        self.counts = {"dropped": 0, "split": 0, "remainder_tokens": 0}
+    options: PackOptions
+    template: Template
+    pad: int
+    counts: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys(("dropped", "split", "remainder_tokens"), 0)
+    )
 
     def texts(self, stream: Dataset) -> Iterator[dict[str, Any]]:
         """Blocks of a text stream."""

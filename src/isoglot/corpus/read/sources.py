@@ -3,7 +3,7 @@
 import glob
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
@@ -237,14 +237,10 @@ def _problems(source: Source, kind: Kind) -> list[str]:
         problems.append(f"-: {source.format} cannot be read from standard input; name a file")
     for field in LANGUAGES[kind]:
         tag = getattr(source, field)
-        if not tag:
+        if not tag or not _TAG.fullmatch(tag):
             problems.append(
-                f"{source.path}: {field} is not given; set {field}: en ({LANGUAGE_FLAGS[field]} en)"
-            )
-        elif not _TAG.fullmatch(tag):
-            problems.append(
-                f"{source.path}: {field} {tag!r} given; a code such as en, deu, pt-BR or en-x-trans is needed "
-                f"({LANGUAGE_FLAGS[field]} en)"
+                f"{source.path}: {field} {f'{tag!r} given' if tag else 'is not given'}; a code such as en, deu, pt-BR "
+                f"or en-x-trans is needed: set {field}: en ({LANGUAGE_FLAGS[field]} en)"
             )
     fields = () if kind == "treebank" else (*ROLES[kind], "flags")
     problems += [
@@ -265,14 +261,10 @@ def _problems(source: Source, kind: Kind) -> list[str]:
 
 def _idle(sources: Sequence[Source], kind: Kind) -> Iterator[str]:
     """Options that no input has a use for."""
-    for field in dict.fromkeys(chain.from_iterable(own.options for own in FORMATS.values())):
+    for field, info in Reading.model_fields.items():
         formats = [name for name, own in FORMATS.items() if field in own.options]
-        given = [
-            s
-            for s in sources
-            if getattr(s, field) and getattr(s, field) != Reading.model_fields[field].default
-        ]
-        if given and not any(s.format in formats for s in given):
+        given = [s for s in sources if getattr(s, field) != info.default]
+        if formats and given and not any(s.format in formats for s in given):
             yield f"{given[0].path}: {field} is for {', '.join(formats)}, and this is {given[0].format}: leave it out"
     if kind != "aligned" and any(s.one_based for s in sources):
         yield f"{sources[0].path}: one_based is for word links, and a {kind} corpus has none: leave it out"
