@@ -260,8 +260,8 @@ def test_sources(tmp_path: Path) -> None:
         folder.find("de", "test")
     template = DataSource([f"train={tmp_path}/none", f"{tmp_path}/{{language}}_y-{{split}}.tsv#20:80%"])
     assert template.find("de", "test") == [Place(str(tmp_path / "de_y-test.tsv"), 20, 80)]
-    for language, split in (("fr", "test"), ("de", "train")):
-        with pytest.raises(ConfigurationError, match=f"no {split} data for '{language}'"):
+    for language, split, wrong in (("fr", "test", "no test data for 'fr'"), ("de", "train", "no such file")):
+        with pytest.raises(ConfigurationError, match=wrong):
             template.find(language, split)
     with pytest.raises(ConfigurationError, match="there is no such file"):
         DataSource([str(tmp_path / "nothing")]).find("de", "test")
