@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -70,19 +70,18 @@ def did_you_mean(given: object, known: Iterable[object]) -> str:
     return f"known: {', '.join(names)}" if names else "none is known"
 
 
-def resolve(registry: Mapping[str, Any], name: str, *, kind: str, names: Collection[str] = ()) -> Any:
+def resolve(registry: Mapping[str, Any], name: str, *, kind: str) -> Any:
     """What a name stands for: an entry of a registry, or ``package.module:Name``.
 
     Modules are found where Python finds them, and in the current folder. The registry holds objects, or the
-    ``package.module:Name`` of objects that are imported when asked for; the message calls it a ``kind`` (``view``)
-    and may suggest further ``names``.
+    ``package.module:Name`` of objects that are imported when asked for; the message calls it a ``kind`` (``view``).
     """
     found = registry.get(name, name)
     if not isinstance(found, str):
         return found
     module, colon, attribute = found.partition(":")
     if not colon:
-        hint = did_you_mean(name, {*registry, *names})
+        hint = did_you_mean(name, registry)
         raise ConfigurationError(f"unknown {kind} {name!r}; {hint} (or package.module:Name for your own)")
     here = str(Path.cwd())
     if here not in sys.path:
@@ -154,13 +153,12 @@ def validated(
     values: Mapping[str, Any],
     *,
     what: str = "",
-    owners: Mapping[str, Collection[str]] | None = None,
     called: Callable[[str], str] | None = None,
 ) -> M:
     """A model made from values; those of a model inside it, or of one of a union, may be given flat.
 
-    Messages say ``what`` the values are (``aligner option``), which of the ``owners`` have an option that the model
-    has not, and what an option is ``called``; by default ``what`` and its name.
+    Messages say ``what`` the values are (``aligner option``) and what an option is ``called``; by default ``what`` and
+    its name.
 
     Raises:
         ConfigurationError: All unknown names, each with the closest known one; all bad or missing values.
@@ -169,20 +167,18 @@ def validated(
 
     known: set[str] = set()
     arranged = _arranged(model, values, known)
+    unknown = f"{what} has no such option" if what and called else "unknown key"
+    lacking = f"{what} needs it" if what and called else "missing"
     called = called or f"{what} {{}}".format
-    problems = []
-    for name in (name for name in values if name not in known):
-        having = ", ".join(owner for owner, names in (owners or {}).items() if name in names)
-        reason = f"{what} has no such option ({having}); leave it out"
-        problems.append(
-            f"{called(name)}: {reason if having else f'unknown key; {did_you_mean(name, known)}'}"
-        )
+    problems = [
+        f"{called(name)}: {unknown}; {did_you_mean(name, known)}" for name in values if name not in known
+    ]
     try:
         result = model.model_validate(arranged)
     except ValidationError as error:
         for mistake in mistakes_of(error, known):
             place = [part for part in mistake.location if part in known]
-            reason = f"{what} needs it" if owners and mistake.kind == "missing" else mistake.reason
+            reason = lacking if mistake.kind == "missing" else mistake.reason
             told = called(str(place[-1])) if place else what
             problems.append(f"{told}: {reason}" if told else reason)
     if problems:

@@ -33,7 +33,7 @@ def test_layers_are_scored(gold, encoder):
     for flags, said in (
         (
             (gold, "--base", 1, "--layers", "2", "--model", encoder),
-            "--base: --layers has no such option (scoring a file)",
+            "--base: --layers has no such option",
         ),
         (("--layers", "2", "--model", encoder, "--set", "layer=1"), "--layer: --layers says"),
         ((gold, "--model", encoder, "-m", "argmax"), "--model: scoring a file has no such option"),

@@ -96,7 +96,6 @@ def _align(
             count = write_corpus(links, folder)
         else:
             count = write_lines(links, out, name=request.output, base=request.base, reverse=request.reverse)
-    warn.sum_up()
     return count
 
 

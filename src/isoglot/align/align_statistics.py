@@ -1,13 +1,12 @@
-"""Statistical aligners over files: the text is kept as word numbers, and read again where a format shows its words."""
+"""Statistical aligners over files: the text is kept as word numbers, on disk too where a format shows its words."""
 
 import logging
-import shutil
+import pickle
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
+from typing import IO
 
 import numpy as np
 
@@ -18,7 +17,6 @@ from isoglot.align.options import AlignRequest, Eflomal, Encoder, FastAlign, Hmm
 from isoglot.align.statistical.bitext import Ints, Side, WordNumbers
 from isoglot.align.statistical.eflomal import EflomalAligner
 from isoglot.align.statistical.model import AGREEMENT, StatisticalAligner
-from isoglot.corpus.read.line_files import open_bytes
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
 
@@ -42,11 +40,9 @@ def by_statistics(sources: Sequence[Source], request: AlignRequest, warn: Warn) 
         raise TypeError("an encoder is not a statistical aligner")
     if isinstance(aligner, Eflomal):
         _program(aligner).executable()
-    with ExitStack() as stack:
+    with tempfile.TemporaryFile() as spool:
         shown = request.output not in NUMBERED
-        if shown:
-            sources = stack.enter_context(_readable_twice(sources))
-        source, target, own = _encoded(sources, aligner, request, warn)
+        source, target, own = _encoded(sources, aligner, request, warn, spool if shown else None)
         if isinstance(aligner, Eflomal):
             tables = _program(aligner).align_words(source.sentences(), target.sentences()).windows(own)
         else:
@@ -56,11 +52,9 @@ def by_statistics(sources: Sequence[Source], request: AlignRequest, warn: Warn) 
             tables = learner.fit_align_sides(source, target, keep=keep).windows(own)
             _keep(learner, aligner)
         links = _kept(tables, source.lengths, target.lengths, aligner, shown)
-        if shown:
-            again = read_pairs(sources, mode=request.words, warn=lambda *_: None)
-            yield from zip(again, links, strict=True)
-        else:
-            yield from ((None, found) for found in links)
+        spool.seek(0)
+        for found in links:
+            yield pickle.load(spool) if shown else None, found  # noqa: S301 - our own file
 
 
 def _program(aligner: Eflomal) -> EflomalAligner:
@@ -94,23 +88,32 @@ def _by_loaded(wanted: Saved, sources: Sequence[Source], request: AlignRequest, 
 
 
 def _encoded(
-    sources: Sequence[Source], aligner: FastAlign | Hmm | Eflomal, request: AlignRequest, warn: Warn
+    sources: Sequence[Source],
+    aligner: FastAlign | Hmm | Eflomal,
+    request: AlignRequest,
+    warn: Warn,
+    spool: IO[bytes] | None,
 ) -> tuple[Side, Side, int]:
-    """Both sides as word numbers, those of more training text after the sources', and how many pairs these have."""
+    """Both sides as word numbers, those of more training text after the sources', and how many pairs these have.
+
+    The pairs of the sources are written into ``spool``.
+    """
     lowercase = not isinstance(aligner, Eflomal) and aligner.lowercase
     one, other = WordNumbers(lowercase=lowercase), WordNumbers(lowercase=lowercase)
 
-    def add(sources: Sequence[Source], warn: Warn) -> int:
+    def add(sources: Sequence[Source], warn: Warn, spool: IO[bytes] | None) -> int:
         number = 0
         for number, pair in enumerate(read_pairs(sources, mode=request.words, warn=warn), 1):
             source, target = _usable(pair, number, warn)
             one.add(source)
             other.add(target)
+            if spool is not None:
+                pickle.dump(pair, spool)
         return number
 
-    own, of_more = add(sources, warn), Warnings()
-    add([source for path in aligner.train_on for source in bitext_sources([path], languages=_NONE)], of_more)
-    of_more.sum_up()
+    own = add(sources, warn, spool)
+    more = [source for path in aligner.train_on for source in bitext_sources([path], languages=_NONE)]
+    add(more, Warnings(), None)
     return one.side(), other.side(), own
 
 
@@ -158,49 +161,18 @@ def _keep(aligner: StatisticalAligner, wanted: FastAlign | Hmm | Saved) -> None:
         aligner.model.write_lexicon(wanted.lexicon)
 
 
-@contextmanager
-def _readable_twice(sources: Sequence[Source]) -> Iterator[list[Source]]:
-    """The same sources; those that can only be read once (standard input, a FIFO) are copied to a temporary file."""
-    with tempfile.TemporaryDirectory(prefix="isoglot-align-") as folder:
-
-        def kept(path: str, name: str) -> str:
-            if path != "-" and not Path(path).is_fifo() and not Path(path).is_char_device():
-                return path
-            copy = Path(folder) / name
-            stream, handle = open_bytes(path)
-            with copy.open("wb") as file:
-                shutil.copyfileobj(stream, file)
-            if path != "-":
-                handle.close()
-            return str(copy)
-
-        again = []
-        for number, source in enumerate(sources):
-            changed = {"path": kept(source.path, f"{number}.source")}
-            if source.target_path is not None:
-                changed["target_path"] = kept(source.target_path, f"{number}.target")
-            again.append(source.model_copy(update=changed))
-        yield again
-
-
 class Warnings:
     """Reports what is wrong with pairs: one message per pair, and of very many only the first."""
 
     def __init__(self) -> None:
         self._reported: set[int] = set()
-        self._more = 0
 
     def __call__(self, number: int, message: str) -> None:
         """Report what is wrong with the pair of this 1-based number."""
-        if number in self._reported:
-            return
-        if len(self._reported) == _MOST_WARNINGS:
-            self._more += 1
+        if number in self._reported or len(self._reported) > _MOST_WARNINGS:
             return
         self._reported.add(number)
-        _LOG.warning("pair %d: %s", number, message)
-
-    def sum_up(self) -> None:
-        """Called at the end."""
-        if self._more:
-            _LOG.warning("%d more warnings of this kind; look at the input", self._more)
+        if len(self._reported) > _MOST_WARNINGS:
+            _LOG.warning("there are more warnings of this kind; look at the input")
+        else:
+            _LOG.warning("pair %d: %s", number, message)

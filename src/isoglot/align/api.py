@@ -1,9 +1,8 @@
 """Two sentences in, word links out: the aligners behind one function that remembers what it has loaded."""
 
-import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from isoglot.align.alignment import Alignment, pair_links
 from isoglot.align.embedding.aligner import EmbeddingAligner
 from isoglot.align.embedding.choice import with_kept
-from isoglot.align.embedding.options import METHODS as EMBEDDING_METHODS
 from isoglot.align.embedding.options import EmbeddingOptions
-from isoglot.align.files.pairs import RUNNING_TEXT, looks_running
-from isoglot.align.statistical.methods import METHODS as STATISTICAL_METHODS
+from isoglot.align.options import STATISTICAL
 from isoglot.align.statistical.model import StatisticalAligner
 from isoglot.corpus.encode.words import WordMode, locate_words, split_words
 from isoglot.errors import ConfigurationError
@@ -23,7 +20,6 @@ from isoglot.errors import ConfigurationError
 DEFAULT_MODEL = "bert-base-multilingual-cased"
 """The encoder that is fetched from the hub where no model is named."""
 
-_LOG = logging.getLogger(__name__)
 _CAPACITY = 4
 
 Span = tuple[int, int]
@@ -84,28 +80,21 @@ def align_pair(
     options: dict[str, Any],
 ) -> AlignedPair:
     """Link the words of two sentences; see :func:`isoglot.align.align`."""
-    texts = [side for side in (source, target) if isinstance(side, str)]
-    if words == "whitespace" and any(map(looks_running, texts)):
-        _warn_of_running_text()
     (source_words, source_spans), (target_words, target_spans) = (_cut(s, words) for s in (source, target))
     aligner = _aligner(model, method, tokenizer, options)
-    if texts and isinstance(aligner, StatisticalAligner) and aligner.words not in (None, words):
-        raise ConfigurationError(
-            f"{model} was trained on text cut into {aligner.words} words, {words} given; give words={aligner.words!r}"
-        )
     if isinstance(aligner, EmbeddingAligner):
         found = aligner.align_words(source_words, target_words)
     else:
+        text = isinstance(source, str) or isinstance(target, str)
+        if text and aligner.words not in (None, words):
+            raise ConfigurationError(
+                f"{model} was trained on text cut into {aligner.words} words, {words} given; give "
+                f"words={aligner.words!r}"
+            )
         table = aligner.align_words([source_words], [target_words]).links
         (found,) = pair_links(table, [len(source_words)], [len(target_words)])
     links = found.links, found.probabilities, found.score
     return AlignedPair(source_words, target_words, *links, source_spans, target_spans)
-
-
-@cache
-def _warn_of_running_text() -> None:
-    """Report once per process that words keep their punctuation marks."""
-    _LOG.warning(RUNNING_TEXT)
 
 
 def _cut(side: str | Sequence[str], mode: WordMode) -> tuple[list[str], list[Span]]:
@@ -129,11 +118,10 @@ def _aligner(
 ) -> EmbeddingAligner | StatisticalAligner:
     if isinstance(model, (str, Path)) and (Path(model) / "model.json").is_file():
         return _statistical(Path(model), method, options)
-    if method in (*STATISTICAL_METHODS, "eflomal"):
-        keep = "" if method == "eflomal" else " --save FOLDER` and give model=FOLDER"
+    if method in STATISTICAL:
         raise ConfigurationError(
             f"method {method!r} learns from bitext, not from one pair; align all of it with `isoglot align BITEXT -m "
-            f"{method}{keep or '`'}, or give method='itermax' with an encoder"
+            f"{method}`, give model=FOLDER of an aligner kept by --save FOLDER, or method='itermax' with an encoder"
         )
     wanted = options if method is None else {"method": method, **options}
     if isinstance(model, (str, Path)):
@@ -143,7 +131,7 @@ def _aligner(
     if isinstance(name, PreTrainedModel) or tokenizer is not None:
         return EmbeddingAligner(name, tokenizer=tokenizer, options=chosen)
     try:
-        return _embedding(str(name), _identity(Path(name)), chosen)
+        return _encoder(str(name), _identity(Path(name)), chosen.dtype, chosen.device).with_options(chosen)
     except ConfigurationError as error:
         if model is not None or "cannot be loaded" not in str(error):
             raise
@@ -162,10 +150,9 @@ def _statistical(folder: Path, method: str | None, options: dict[str, Any]) -> S
         )
     aligner = _saved(folder, _identity(folder), **options)
     if method not in (None, aligner.method):
-        known = method in EMBEDDING_METHODS or method in STATISTICAL_METHODS
         raise ConfigurationError(
-            f"method {method!r} given{'' if known else ', which does not exist'}, but {folder} holds a trained "
-            f"{aligner.method} aligner; leave method out, or name an encoder's folder"
+            f"method {method!r} given, but {folder} holds a trained {aligner.method} aligner; leave method out, or "
+            "name an encoder's folder"
         )
     return aligner
 
@@ -180,12 +167,6 @@ def _identity(folder: Path) -> tuple[str, ...]:
 def _saved(folder: Path, identity: tuple[str, ...], **options: Any) -> StatisticalAligner:
     del identity
     return StatisticalAligner.load(folder, **options)
-
-
-@lru_cache(_CAPACITY)
-def _embedding(name: str, identity: tuple[str, ...], options: EmbeddingOptions) -> EmbeddingAligner:
-    """Kept beside the encoder, because a pointer network is read from the disk for each."""
-    return _encoder(name, identity, options.dtype, options.device).with_options(options)
 
 
 @lru_cache(_CAPACITY)

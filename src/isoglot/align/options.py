@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from isoglot.align.embedding.choice import with_kept
-from isoglot.align.embedding.options import METHODS, AnyEmbedding, EmbeddingOptions, Kept
+from isoglot.align.embedding.options import METHODS, AnyEmbedding, Kept
 from isoglot.align.statistical.options import DiagonalOptions, HmmOptions, Symmetrisation, Symmetriser
 from isoglot.checks import did_you_mean, validated
 from isoglot.errors import ConfigurationError
@@ -176,22 +176,13 @@ def aligner_of(**values: Any) -> AnyAligner:
             f"--method: {method!r} given; {did_you_mean(method, _KINDS)} Statistical: {', '.join(STATISTICAL)}; with "
             f"an encoder: {', '.join(METHODS)}"
         )
-    owners = {"a saved model": fields_of(Saved), **{name: _names(name) for name in _KINDS}}
     if "load" in values:
-        return validated(Saved, values, what="a saved model", owners=owners, called=_flag)
+        return validated(Saved, values, what="a saved model", called=_flag)
     kind = _KINDS[method]
     own = {name: value for name, value in values.items() if name != "method"}
     if kind is Encoder:
         own["method"] = method
-    return validated(kind, own, what=f"method {method}", owners=owners, called=_flag)  # type: ignore[return-value]
-
-
-def _names(method: str) -> set[str]:
-    """What the options of a method are called."""
-    if _KINDS[method] is not Encoder:
-        return {*fields_of(_KINDS[method]), "method"}
-    kind = type(EmbeddingOptions.build(method=method))
-    return {*fields_of(kind), *(name for name in Encoder.model_fields if name != "options")}
+    return validated(kind, own, what=f"method {method}", called=_flag)  # type: ignore[return-value]
 
 
 def _flag(name: str) -> str:
@@ -244,11 +235,10 @@ class LayerScoring(Options):
 
 def scoring_of(**given: Any) -> FileScoring | LayerScoring:
     """The way of scoring that options by name describe: layers of an encoder with ``layers``, else a file of links."""
-    owners = {"scoring a file": fields_of(FileScoring), "--layers": fields_of(LayerScoring)}
     values = given
     if "layers" not in values:
-        return validated(FileScoring, values, what="scoring a file", owners=owners, called=_flag)
+        return validated(FileScoring, values, what="scoring a file", called=_flag)
     if "model" in values:
         values = {"method": "itermax", **with_kept(values["model"], values)}
         values = {name: value for name, value in values.items() if name != "layer" or name in given}
-    return validated(LayerScoring, values, what="--layers", owners=owners, called=_flag)
+    return validated(LayerScoring, values, what="--layers", called=_flag)

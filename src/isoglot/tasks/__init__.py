@@ -25,17 +25,6 @@ TASKS: dict[str, str] = {
 }
 """Name of a task to its class."""
 
-ALIASES = {
-    "udpos": "pos",
-    "panx": "ner",
-    "wikiann": "ner",
-    "nli": "xnli",
-    "bli": "lexicon_induction",
-    "retrieval": "tatoeba",
-    "aer": "word_alignment",
-}
-"""Other names of tasks."""
-
 
 @dataclass(frozen=True)
 class TaskOption:
@@ -50,7 +39,7 @@ def build_task(name: str, data: Sequence[str], /, **options: Any) -> Any:
     """A task by name.
 
     Args:
-        name: One of :data:`TASKS` or :data:`ALIASES`, or ``package.module:Name``.
+        name: One of :data:`TASKS`, or ``package.module:Name``.
         data: Where the data are; see :class:`isoglot.corpus.labelled.places.DataSource`.
         **options: Options of the task, see :func:`task_options`.
 
@@ -85,7 +74,7 @@ def build_task(name: str, data: Sequence[str], /, **options: Any) -> Any:
 
 def task_class(name: str) -> Any:
     """The class of a task."""
-    return resolve(TASKS, ALIASES.get(name, name), kind="task", names=ALIASES)
+    return resolve(TASKS, name, kind="task")
 
 
 def is_probe(name: str) -> bool:

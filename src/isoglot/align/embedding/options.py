@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from isoglot.checks import did_you_mean, validated
 from isoglot.errors import ConfigurationError
-from isoglot.options import Options, Precision, fields_of, option
+from isoglot.options import Options, Precision, option
 
 METHODS: dict[str, str] = {
     "argmax": "mutual argmax of the cosine (SimAlign)",
@@ -73,18 +73,9 @@ class EmbeddingOptions(Kept):
             raise ConfigurationError(
                 f"aligner option method: {method!r} given; {did_you_mean(method, METHODS)}"
             )
-        owners = {name: fields_of(_KINDS[name]) for name in METHODS}
         values = {"method": method, **options}
-        return cast(
-            "AnyEmbedding",
-            validated(
-                _KINDS[method],
-                values,
-                what=f"method {method}",
-                owners=owners,
-                called="aligner option {}".format,
-            ),
-        )
+        called = "aligner option {}".format
+        return cast("AnyEmbedding", validated(_KINDS[method], values, what=f"method {method}", called=called))
 
     def resolved_layer(self, layers: int) -> int:
         """The layer in an encoder of so many layers, from the end where it is negative."""

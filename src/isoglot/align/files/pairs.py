@@ -1,7 +1,5 @@
 """Pairs of sentences to align, read so that every input line has its place in the output."""
 
-import logging
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,19 +12,10 @@ from isoglot.corpus.read.readers import READERS, read
 from isoglot.corpus.read.sources import Source, expand, sources_from
 from isoglot.errors import InputError
 
-_LOG = logging.getLogger(__name__)
 Spans = list[tuple[int, int]]
 Warn = Callable[[int, str], None]
 
 _LINE_FORMATS = ("bars", "moses", "tsv")
-RUNNING_TEXT = (
-    "words end in punctuation marks, which stay part of them; for text that is not tokenised use --words unicode "
-    '(words="unicode" in Python)'
-)
-"""Warning where text that is cut at white space looks like running text."""
-_SAMPLE = 1000  # pairs of which running text is told by
-_GLUED_SHARE = 0.3  # of them; abbreviations end some sentences of tokenised text
-_GLUED = re.compile(r"\w[.,;:!?…。，！？।؟]+(?:\s|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +43,7 @@ def read_pairs(sources: Sequence[Source], *, mode: WordMode, warn: Warn) -> Iter
     called with its number. Other formats, and tables with a header, are read strictly. A folder that `isoglot prepare`
     wrote is read in the order of its rows; where it has word links already, its words are kept.
     """
-    number, sample = 0, _SAMPLE if mode == "whitespace" else 0
-    running: list[bool] = []  # of the first pairs, whether they look like running text
+    number = 0
     raw_files(sources)  # every mistake in all of them is told before the first is read
     for given in sources:
         if is_prepared(given.path):
@@ -71,30 +59,13 @@ def read_pairs(sources: Sequence[Source], *, mode: WordMode, warn: Warn) -> Iter
             languages = (source.source_language or "", source.target_language or "")
             for both in texts:
                 number += 1
-                if len(running) < sample:
-                    running.append(any(map(looks_running, both)))
-                    if len(running) == sample:
-                        _warn_of_running_text(running)
                 yield _with_words(both, mode, languages)
-    if len(running) < sample:
-        _warn_of_running_text(running)
 
 
 def raw_files(sources: Sequence[Source]) -> list[Source]:
     """The sources that `isoglot prepare` has not written, with their formats; all their mistakes are told at once."""
     files = [source for source in sources if not is_prepared(source.path)]
     return expand(files, "bitext") if files else []
-
-
-def _warn_of_running_text(sample: list[bool]) -> None:
-    """Warn if text that is cut at white space looks like running text."""
-    if sum(sample) >= max(_GLUED_SHARE * len(sample), 1):
-        _LOG.warning("%s (%d of the first %d pairs)", RUNNING_TEXT, sum(sample), len(sample))
-
-
-def looks_running(text: str) -> bool:
-    """Whether a word ends in a punctuation mark, as in text that is not tokenised."""
-    return _GLUED.search(text) is not None
 
 
 def bitext_sources(

@@ -17,6 +17,8 @@ from isoglot.align.compiled import compiled
 from isoglot.align.statistical.bitext import Side
 
 _PARTS = 2
+WORKERS = 2
+"""Threads: one for each direction, or for each part of the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +52,7 @@ Decoded = tuple[BestWords, BestWords, LinkTable | None]
 
 
 def parts(given: Side, generated: Side) -> list[tuple[int, int]]:
-    """Ranges of sentences with about as many (given word, generated word) entries each.
-
-    Their number does not depend on the workers, so that sums over them do not either.
-    """
+    """Ranges of sentences with about as many (given word, generated word) entries each."""
     entries = np.cumsum(given.lengths * generated.lengths)
     whole = int(entries[-1]) if len(entries) else 0
     cuts = [int(np.searchsorted(entries, whole * k // _PARTS)) for k in range(1, _PARTS)]
@@ -62,7 +61,7 @@ def parts(given: Side, generated: Side) -> list[tuple[int, int]]:
 
 
 def agreeing(
-    source: Side, target: Side, workers: int, run: Callable[[int, int], tuple[npt.NDArray[Any], ...]]
+    source: Side, target: Side, run: Callable[[int, int], tuple[npt.NDArray[Any], ...]]
 ) -> LinkTable:
     """Links whose geometric mean of both directions' posteriors is at least a threshold.
 
@@ -70,7 +69,7 @@ def agreeing(
 
     Source: Liang, Taskar & Klein 2006 (*Alignment by agreement*), §4, posterior decoding.
     """
-    with ThreadPoolExecutor(workers) as pool:
+    with ThreadPoolExecutor(WORKERS) as pool:
         found = list(pool.map(lambda part: run(*part), parts(source, target)))
     sentence, one, other, probability = (np.concatenate(column) for column in zip(*found, strict=True))
     offsets = np.concatenate([[0], np.cumsum(np.bincount(sentence, minlength=len(source)))]).astype(np.int64)

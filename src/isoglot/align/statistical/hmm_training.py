@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from isoglot.align.statistical import ibm2, markov
 from isoglot.align.statistical.bitext import Ints, Side
-from isoglot.align.statistical.decoding import parts
+from isoglot.align.statistical.decoding import WORKERS, parts
 from isoglot.align.statistical.hmm import HmmDirection, Jumps, PrefixPairs, sums
 from isoglot.align.statistical.options import DiagonalOptions, HmmOptions
 from isoglot.align.statistical.pair_table import PairTable
@@ -21,11 +21,9 @@ _LONGEST_JUMP = 60  # jumps of more words count as this one
 _JUMP_ALPHA = 0.5  # added to the count of each jump width
 
 
-def estimate(
-    source: Side, target: Side, options: HmmOptions, workers: int = 2
-) -> tuple[HmmDirection, HmmDirection]:
+def estimate(source: Side, target: Side, options: HmmOptions) -> tuple[HmmDirection, HmmDirection]:
     """Train both directions together."""
-    with ThreadPoolExecutor(workers) as pool:
+    with ThreadPoolExecutor(WORKERS) as pool:
         training = _Training(source, target, options, pool)
         for _ in range(options.iterations):
             training.iterate(pool)

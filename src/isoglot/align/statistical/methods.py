@@ -11,7 +11,7 @@ from safetensors.numpy import load_file
 
 from isoglot.align.statistical import diagonal, ibm2, markov
 from isoglot.align.statistical.bitext import Side, locate_words
-from isoglot.align.statistical.decoding import BestWords, Decoded, agreeing
+from isoglot.align.statistical.decoding import WORKERS, BestWords, Decoded, agreeing
 from isoglot.align.statistical.hmm import HmmDirection
 from isoglot.align.statistical.hmm_training import estimate
 from isoglot.align.statistical.options import DiagonalOptions, HmmOptions
@@ -31,37 +31,36 @@ class FastAlignModel(TranslationModel):
     direction = ibm2.DiagonalDirection
 
     @classmethod
-    def estimate(cls, source: Side, target: Side, options: DiagonalOptions, workers: int) -> Self:
+    def estimate(cls, source: Side, target: Side, options: DiagonalOptions) -> Self:
         """Learn both directions."""
-        both = _both_directions(source, target, options, workers, lambda *found: found[-1])
+        both = _both_directions(source, target, options, lambda *found: found[-1])
         return cls((source.words, target.words), *both)
 
     @classmethod
     def estimate_and_forget(
-        cls, source: Side, target: Side, options: DiagonalOptions, workers: int
+        cls, source: Side, target: Side, options: DiagonalOptions
     ) -> tuple[BestWords, ...]:
         """The best words by a model that is forgotten, one direction after the other."""
-        return _both_directions(source, target, options, workers, _best)
+        return _both_directions(source, target, options, _best)
 
     def decode(
-        self, source: Side, target: Side, options: DiagonalOptions, workers: int, threshold: float | None
+        self, source: Side, target: Side, options: DiagonalOptions, threshold: float | None
     ) -> Decoded:
         """Each direction by its own posteriors."""
         one, other = (_known(side, own) for side, own in zip((source, target), self.words, strict=True))
         models = self.forward, self.reverse
-        with ThreadPoolExecutor(workers) as pool:
+        with ThreadPoolExecutor(WORKERS) as pool:
             ahead, back = pool.map(_best, (one, other), (other, one), (options, options), models)
         if threshold is None:
             return ahead, back, None
         both = (one.flat, other.flat, *(model.compiled for model in models), options.compiled, threshold)
-        return ahead, back, agreeing(source, target, workers, lambda *part: diagonal.agreeing(*both, *part))
+        return ahead, back, agreeing(source, target, lambda *part: diagonal.agreeing(*both, *part))
 
 
 def _both_directions(
     source: Side,
     target: Side,
     options: DiagonalOptions,
-    workers: int,
     then: Callable[[Side, Side, DiagonalOptions, ibm2.DiagonalDirection], T],
 ) -> tuple[T, ...]:
     """What ``then`` makes of the trained forward and reverse model; large ones are trained one at a time."""
@@ -74,7 +73,7 @@ def _both_directions(
         model = ibm2.estimate(given, generated, table, options, reverse=reverse)
         return then(given, generated, options, model)
 
-    with ThreadPoolExecutor(workers if few or len(forward[0]) <= ibm2.MOST_PAIRS else 1) as pool:
+    with ThreadPoolExecutor(WORKERS if few or len(forward[0]) <= ibm2.MOST_PAIRS else 1) as pool:
         return tuple(pool.map(run, (False, True)))
 
 
@@ -100,13 +99,11 @@ class HmmModel(TranslationModel):
     direction = HmmDirection
 
     @classmethod
-    def estimate(cls, source: Side, target: Side, options: HmmOptions, workers: int) -> Self:
+    def estimate(cls, source: Side, target: Side, options: HmmOptions) -> Self:
         """Learn both directions together."""
-        return cls((source.words, target.words), *estimate(source, target, options, workers))
+        return cls((source.words, target.words), *estimate(source, target, options))
 
-    def decode(
-        self, source: Side, target: Side, options: HmmOptions, workers: int, threshold: float | None
-    ) -> Decoded:
+    def decode(self, source: Side, target: Side, options: HmmOptions, threshold: float | None) -> Decoded:
         """Both directions by forward–backward, in one pass over the text."""
         del options
         models: tuple[HmmDirection, HmmDirection] = self.forward, self.reverse
@@ -129,7 +126,7 @@ class HmmModel(TranslationModel):
         def run(*part: int) -> Any:
             return markov.decode(both, part, compiled, tuple(tables), jumps, least, arrays)
 
-        agreed = agreeing(source, target, workers, run)
+        agreed = agreeing(source, target, run)
         return *best, None if threshold is None else agreed
 
 

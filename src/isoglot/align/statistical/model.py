@@ -95,7 +95,6 @@ class StatisticalAligner:
             ``hmm``) or one of :mod:`isoglot.align.symmetrise` (default of ``fast_align``: ``grow-diag-final-and``).
         threshold: of ``agreement``; 0.3 balances precision and recall, 0.5 and more is for precision.
         lowercase: compare words without case.
-        workers: threads; the result does not depend on them.
         words: how the text was cut into words, a note that is saved with the model.
         **options: of the method, for example those of :class:`isoglot.align.statistical.ibm2.DiagonalOptions`.
 
@@ -117,7 +116,6 @@ class StatisticalAligner:
         symmetrisation: Symmetrisation | None = None,
         threshold: float = 0.3,
         lowercase: bool = False,
-        workers: int = 2,
         words: str | None = None,
         **options: Any,
     ) -> None:
@@ -133,7 +131,6 @@ class StatisticalAligner:
         self.symmetrisation = symmetrisation or METHODS[method].symmetrisation
         self.threshold = threshold
         self.lowercase = lowercase
-        self.workers = workers
         self.words = words
         self.options = validated(METHODS[method].options, options, what=f"{method} option")
         self.model: TranslationModel | None = None
@@ -159,7 +156,7 @@ class StatisticalAligner:
         Without ``keep`` the model is not there afterwards, and large ones take less memory.
         """
         if not keep and self.symmetrisation != AGREEMENT:
-            best = METHODS[self.method].estimate_and_forget(source, target, self.options, self.workers)
+            best = METHODS[self.method].estimate_and_forget(source, target, self.options)
             if best is not None:
                 return SentenceAlignments(source, target, best[0], best[1], self.symmetrisation, None)
         self._fit(source, target)
@@ -204,7 +201,7 @@ class StatisticalAligner:
         self._trained().save(path, about=about)
 
     @classmethod
-    def load(cls, path: str | Path, *, workers: int = 2, **changes: Any) -> Self:
+    def load(cls, path: str | Path, **changes: Any) -> Self:
         """Read an aligner that :meth:`save` wrote; ``changes`` are another ``symmetrisation`` or ``threshold``.
 
         Raises:
@@ -212,7 +209,7 @@ class StatisticalAligner:
         """
         model, about = load_model(path)
         options = about.pop("options")
-        aligner = cls(workers=workers, **options, **{**about, **changes})
+        aligner = cls(**options, **{**about, **changes})
         aligner.model = model
         return aligner
 
@@ -233,9 +230,9 @@ class StatisticalAligner:
         return encode(source, lowercase=self.lowercase), encode(target, lowercase=self.lowercase)
 
     def _fit(self, source: Side, target: Side) -> None:
-        self.model = METHODS[self.method].estimate(source, target, self.options, self.workers)
+        self.model = METHODS[self.method].estimate(source, target, self.options)
 
     def _decode(self, source: Side, target: Side) -> SentenceAlignments:
         threshold = self.threshold if self.symmetrisation == AGREEMENT else None
-        found = self._trained().decode(source, target, self.options, self.workers, threshold)
+        found = self._trained().decode(source, target, self.options, threshold)
         return SentenceAlignments(source, target, found[0], found[1], self.symmetrisation, found[2])

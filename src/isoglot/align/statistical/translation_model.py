@@ -35,21 +35,17 @@ class TranslationModel(ABC):
 
     @classmethod
     @abstractmethod
-    def estimate(cls, source: Side, target: Side, options: Any, workers: int) -> Self:
+    def estimate(cls, source: Side, target: Side, options: Any) -> Self:
         """Learn both directions."""
 
     @classmethod
-    def estimate_and_forget(
-        cls, source: Side, target: Side, options: Any, workers: int
-    ) -> tuple[BestWords, ...] | None:
+    def estimate_and_forget(cls, source: Side, target: Side, options: Any) -> tuple[BestWords, ...] | None:
         """The best words by a model that is forgotten; ``None`` where that saves no memory."""
-        del source, target, options, workers
+        del source, target, options
         return None
 
     @abstractmethod
-    def decode(
-        self, source: Side, target: Side, options: Any, workers: int, threshold: float | None
-    ) -> Decoded:
+    def decode(self, source: Side, target: Side, options: Any, threshold: float | None) -> Decoded:
         """A text's best words, and the links that agree; ``threshold`` is theirs, ``None`` if they are not wanted."""
 
     @cached_property
