@@ -11,7 +11,7 @@ from isoglot.align.embedding.aligner import EmbeddingAligner
 from isoglot.align.embedding.choice import with_kept
 from isoglot.align.embedding.layer_error import layer_error
 from isoglot.align.embedding.options import MEASURED, EmbeddingOptions
-from isoglot.align.files.gold import gold_file
+from isoglot.align.files.gold import gold_pairs
 from isoglot.analysis.analyse import Job, asked_layers
 from isoglot.analysis.options import AlignmentsRequest, LayersRequest
 from isoglot.errors import ConfigurationError
@@ -32,7 +32,7 @@ def analyse_layers(job: Job, request: LayersRequest) -> list[Path]:
     names = [_title(path) for path in request.gold]
     if len(set(names)) < len(names):
         raise ConfigurationError(f"gold files of one name given ({', '.join(names)}); rename one")
-    gold = {_title(path): gold_file(path, base=request.base) for path in request.gold}
+    gold = {_title(path): gold_pairs(path, limit=None, base=request.base) for path in request.gold}
     found: dict[str, list[LineSeries]] = {name: [] for name in gold}
     for subject in job.subjects:
         first = EmbeddingAligner(str(subject.source), options=options[request.methods[0]])
@@ -63,7 +63,7 @@ def analyse_layers(job: Job, request: LayersRequest) -> list[Path]:
 
 def analyse_alignments(job: Job, request: AlignmentsRequest) -> list[Path]:
     """Sentence pairs with predicted and gold links, for the report's viewer; a file each checkpoint."""
-    pairs = gold_file(request.gold, sure=False, base=request.base)
+    pairs = gold_pairs(request.gold, sure=False, base=request.base)
     languages = _PAIR.search(Path(request.gold).name)
     count = len(pairs.words) if request.limit is None else min(request.limit, len(pairs.words))
     chosen = {"method": request.method, "layer": request.layer}

@@ -10,7 +10,7 @@ from isoglot.align.alignment import Alignment
 from isoglot.align.embedding.aligner import EmbeddingAligner
 from isoglot.align.embedding.choice import with_kept
 from isoglot.align.embedding.options import MEASURED
-from isoglot.align.files.gold import gold_file
+from isoglot.align.files.gold import gold_pairs
 from isoglot.align.scoring import GoldAlignment, score
 from isoglot.corpus.labelled.places import DataSource, Place
 from isoglot.tasks.base import Predictions
@@ -46,7 +46,7 @@ class WordAlignmentTask:
     def load(self, language: str, split: str) -> Dataset:
         """Rows of ``source_words``, ``target_words``, ``sure`` and ``possible``."""
         path = self.places(language, split)[0].path
-        found = gold_file(path, base=self.base)
+        found = gold_pairs(path, limit=None, base=self.base)
         columns = {
             "source_words": [list(source) for source, _ in found.words],
             "target_words": [list(target) for _, target in found.words],

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from isoglot.align.alignment import LINK_ITEM, link_items
+from isoglot.align.alignment import link_items
 from isoglot.align.scoring import GoldAlignment
 from isoglot.checks import is_number
 from isoglot.corpus.read.line_files import each, numbered_lines
@@ -29,13 +29,7 @@ from isoglot.runs.records import parse_object
 FORMATS: dict[str, int] = {"pharaoh": 0, "talp": 1, "alignv2": 1, "naacl": 1, "jsonl": 0}
 """Format to the number its words count from."""
 
-_SUFFIXES = {
-    ".jsonl": "jsonl",
-    ".talp": "talp",
-    ".alignv2": "alignv2",
-    ".wa": "naacl",
-    ".naacl": "naacl",
-}
+_SUFFIXES = {".jsonl": "jsonl", ".talp": "talp", ".alignv2": "alignv2", ".wa": "naacl"}
 Link = tuple[int, int]
 _MOST_EMPTY = 10_000
 """Sentences without a link for each one with links, before a number counts as a slip."""
@@ -53,9 +47,9 @@ class LinkFile:
     rows: bool = False
 
     def up_to(self, sentences: int) -> LinkFile:
-        """The same, with so many sentences: numbered ones after the last that has a link have none."""
+        """The same, with so many sentences: those after the last that has a link have none."""
         more = sentences - len(self.gold)
-        if not self.rows or more <= 0 or self.ids is None or not all(map(is_number, self.ids)):
+        if not self.rows or self.ids is None or more <= 0:
             return self
         first = int(self.ids[-1]) + 1 if self.ids else 1
         ids = [*self.ids, *(str(first + n) for n in range(more))]
@@ -79,11 +73,10 @@ def read_links(
         base: what the first word is counted as, 0 or 1; by default the format's own.
         reverse: the file has the target side first.
         sentences: for ``alignv2`` and ``naacl``: how many sentences there are, so that those without links keep
-            their place; by default up to the last one named.
+            their place; by default up to the last one that has any.
         like: the gold links of what was found. Of ``jsonl`` the column ``links`` is read, though ``sure`` may stand
-            beside it; sentences of ``alignv2`` and ``naacl`` have its names and order if it is of such a format too.
-            Without it sentences are numbered from 1, from 0 if one is named so, and those that are named otherwise
-            stand as they come.
+            beside it; sentences of ``alignv2`` and ``naacl`` count from the same number if it is of such a format.
+            Without it they count from 1, from 0 if one has that number.
     """
     lines = list(numbered_lines(path))
     name = name or _guess(str(path), lines)
@@ -93,8 +86,8 @@ def read_links(
     if name == "jsonl":
         found = _from_jsonl(str(path), lines, start, predicted=like is not None)
     elif name in ("alignv2", "naacl"):
-        order = like.ids if like is not None and like.rows else None
-        found = _from_rows(str(path), lines, start, sentences, order)
+        first = int(like.ids[0]) if like is not None and like.rows and like.ids else 1
+        found = _from_rows(str(path), lines, start, first, sentences or 0)
     else:
         found = LinkFile(each(lambda text: _from_items(text, start), lines, path))
     if not reverse:
@@ -110,9 +103,7 @@ def _guess(path: str, lines: list[tuple[int, str]]) -> str:
     if first.startswith("{"):
         return "jsonl"
     fields = first.split()
-    if len(fields) in (3, 4, 5) and all(map(is_number, fields[1:3])) and not LINK_ITEM.fullmatch(fields[0]):
-        return "naacl"
-    return "pharaoh"
+    return "naacl" if len(fields) in (3, 4, 5) and all(map(is_number, fields[:3])) else "pharaoh"
 
 
 def _from_items(text: str, start: int) -> GoldAlignment:
@@ -123,44 +114,32 @@ def _from_items(text: str, start: int) -> GoldAlignment:
     return GoldAlignment.of((link for link, sure in items if sure), (link for link, _ in items))
 
 
-def _from_rows(
-    path: str, lines: list[tuple[int, str]], start: int, sentences: int | None, order: list[str] | None
-) -> LinkFile:
-    def parse(text: str) -> tuple[str, bool, Link]:
+def _from_rows(path: str, lines: list[tuple[int, str]], start: int, first: int, sentences: int) -> LinkFile:
+    """The links of all sentences from number ``first``; those without any are not in the file, but they count."""
+
+    def parse(text: str) -> tuple[int, bool, Link]:
         fields = text.split()
         kind = fields[3].upper() if len(fields) > 3 else "S"
-        if len(fields) not in (3, 4, 5) or not all(map(is_number, fields[1:3])) or kind not in ("S", "P"):
+        if len(fields) not in (3, 4, 5) or not all(map(is_number, fields[:3])) or kind not in ("S", "P"):
             raise InputError(
                 f"{text.strip()[:60]!r} given, but a line is `sentence source target [S|P]`; "
                 "correct it, or name the format with --format"
             )
-        name = str(int(fields[0])) if is_number(fields[0]) else fields[0]
-        if order is not None and not is_number(name) and name not in order:
-            raise InputError(
-                f"sentence {name[:60]!r} given, which the gold links do not have; name sentences as they do"
-            )
-        return name, kind == "P", _shifted(int(fields[1]), int(fields[2]), start)
+        return int(fields[0]), kind == "P", _shifted(int(fields[1]), int(fields[2]), start)
 
-    found: dict[str, tuple[set[Link], set[Link]]] = {}
-    for name, possible, link in each(parse, ((n, text) for n, text in lines if text.strip()), path):
-        found.setdefault(name, (set(), set()))[possible].add(link)
-    ids = _sentence_names(path, list(found), sentences, order)
-    return LinkFile([GoldAlignment.of(*found.get(name, ((), ()))) for name in ids], ids, rows=True)
-
-
-def _sentence_names(path: str, found: list[str], sentences: int | None, order: list[str] | None) -> list[str]:
-    """All sentences of a file of rows; those without a link are not in it, but they count."""
-    numbers = [int(name) for name in found if is_number(name)]
-    if len(numbers) < len(found) or (order is not None and not all(map(is_number, order))):
-        return found if order is None else [*order, *(name for name in found if name not in order)]
-    first = min([int(order[0]) if order else 1, *numbers])
-    last = max([first + (sentences or 0) - 1, *numbers])
-    if last - first > _MOST_EMPTY * (len(numbers) + 1):
+    found: dict[int, tuple[set[Link], set[Link]]] = {}
+    for number, possible, link in each(parse, ((n, text) for n, text in lines if text.strip()), path):
+        found.setdefault(number, (set(), set()))[possible].add(link)
+    first = min([first, *found])
+    last = max([first + sentences - 1, *found])
+    if last - first > _MOST_EMPTY * (len(found) + 1):
         raise InputError(
-            f"sentence {max(numbers)} given, but only {len(numbers)} sentences have links; correct its number",
+            f"sentence {last} given, but only {len(found)} sentences have links; correct its number",
             path=path,
         )
-    return [str(number) for number in range(first, last + 1)]
+    numbers = range(first, last + 1)
+    gold = [GoldAlignment.of(*found.get(number, ((), ()))) for number in numbers]
+    return LinkFile(gold, list(map(str, numbers)), rows=True)
 
 
 def _from_jsonl(path: str, lines: list[tuple[int, str]], start: int, *, predicted: bool) -> LinkFile:

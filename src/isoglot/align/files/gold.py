@@ -21,14 +21,18 @@ class GoldPairs:
     ids: Sequence[str] = ()
 
 
-def gold_file(path: str | Path, *, sure: bool = True, **reading: Any) -> GoldPairs:
-    """Sentence pairs and links of a file: JSON lines with ``src``, ``tgt``, ``sure`` and ``possible``.
+def gold_pairs(path: str | Path, *, limit: int | None = 500, sure: bool = True, **reading: Any) -> GoldPairs:
+    """Sentence pairs and links to measure an aligner by.
 
     Args:
-        path: The file.
+        path: JSON lines with ``src``, ``tgt``, ``sure`` and ``possible``; or a folder that ``isoglot align --format
+            corpus`` wrote, whose links then count as sure ones.
+        limit: Pairs to take from such a folder, ``None`` for all.
         sure: Refuse a file without any sure link.
         **reading: ``name`` and ``base`` of :func:`~isoglot.align.files.formats.read_links`.
     """
+    if Path(path).is_dir():
+        return _of_corpus(path, limit)
     found = read_links(path, **reading)
     if found.words is None:
         raise ConfigurationError(
@@ -39,17 +43,7 @@ def gold_file(path: str | Path, *, sure: bool = True, **reading: Any) -> GoldPai
     return GoldPairs(found.words, found.gold, found.ids or ())
 
 
-def gold_pairs(path: str | Path, *, limit: int | None = 500, **reading: Any) -> GoldPairs:
-    """Sentence pairs and links to choose an aligner by.
-
-    Args:
-        path: What :func:`gold_file` reads; or a folder that ``isoglot align --format corpus`` wrote, whose links then
-            count as sure ones.
-        limit: Pairs to take from such a folder, ``None`` for all; of a file all are taken.
-        **reading: As of :func:`gold_file`.
-    """
-    if not Path(path).is_dir():
-        return gold_file(path, **reading)
+def _of_corpus(path: str | Path, limit: int | None) -> GoldPairs:
     corpus = load_corpus(path)
     count = len(corpus) if limit is None else min(limit, len(corpus))
     rows = require(corpus, ALIGNED, role=str(path)).select(range(count))
