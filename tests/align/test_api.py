@@ -158,14 +158,3 @@ def test_help_and_signature_are_those_of_the_function():
     assert "Link the words of two sentences." in page
     assert not {"Any", "import_module"} & set(dir(iso))
     assert {"align", "pretrain", "__version__"} <= set(dir(iso))
-
-
-def test_running_text_is_reported_once(encoder, caplog):
-    api._warn_of_running_text.cache_clear()
-    with caplog.at_level("WARNING", logger="isoglot"):
-        iso.align("The river", "Ta potamo", model=encoder)
-        iso.align("The river.", "Ta potamo.", model=encoder, words="unicode")
-        assert not caplog.records
-        for _ in range(2):
-            iso.align("The river.", "Ta potamo.", model=encoder)
-    assert len(caplog.records) == 1

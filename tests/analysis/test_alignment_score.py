@@ -249,7 +249,7 @@ def test_dictionary_of_training_divides_the_score(
     assert found.total.score * found.total.tokens == pytest.approx(100 * len(seen) + found.held_out * unseen)
     moved = checkpoint_alignment_score(link, copied_from=copy.size, options=ScoreOptions(language_ids=(2, 3)))
     assert moved.total.cosine != pytest.approx(found.total.cosine)
-    with pytest.raises(ConfigurationError, match="ids 0 to 3"):
+    with pytest.raises(ConfigurationError, match="there are 4, counted from 0"):
         checkpoint_alignment_score(link, copied_from=copy.size, options=ScoreOptions(language_ids=(2, 4)))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
-from itertools import islice
+from itertools import tee
 from pathlib import Path
 from typing import Any
 
@@ -106,11 +106,8 @@ def _by_embedding(
     from isoglot.align.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
 
     aligner = EmbeddingAligner(encoder.model, options=encoder.options, warn=warn)
-    pairs, first = read_pairs(sources, mode=request.words, warn=warn), 0
-    while window := list(islice(pairs, aligner.window)):
-        links = aligner.align_pairs((pair.words for pair in window), first=first)
-        yield from zip(window, links, strict=True)
-        first += len(window)
+    pairs, same = tee(read_pairs(sources, mode=request.words, warn=warn))
+    return zip(pairs, aligner.align_pairs(pair.words for pair in same), strict=True)
 
 
 def _shown(found: Found, progress: Any) -> Found:

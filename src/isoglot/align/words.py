@@ -35,16 +35,13 @@ def add_links(
     batch_size: int,
     key: str,
 ) -> Dataset:
-    """Map an alignment function over a bitext, ``batch_size`` pairs at a time.
+    """BITEXT to ALIGNED by an alignment function, ``batch_size`` pairs in memory at a time; other columns are kept.
 
     Args:
-        bitext: with the columns of BITEXT; any others are kept.
+        bitext: with the columns of BITEXT.
         align: words of both sides to the columns ``links`` and, optionally, those of :data:`LINK_COLUMNS`.
-        batch_size: pairs in memory at a time.
+        batch_size: pairs at a time.
         key: names the aligner and all that it has learned; the same key on the same bitext may reuse a cached result.
-
-    Returns:
-        An ALIGNED corpus, rows in the same order.
     """
     require(bitext, BITEXT, role="bitext to align")
 
@@ -52,13 +49,9 @@ def add_links(
         source, target = split_words(batch, "source"), split_words(batch, "target")
         return {"source_words": source, "target_words": target, **align(source, target)}
 
-    kept = {
-        name: kind
-        for name, kind in bitext.features.items()
-        if name not in ALIGNED and name not in LINK_COLUMNS
-    }
     digest = hashlib.blake2b(f"{bitext._fingerprint} {key}".encode(), digest_size=8).hexdigest()
     stale = [name for name in bitext.column_names if name in LINK_COLUMNS or name == "links"]
+    kept = {name: kind for name, kind in bitext.features.items() if name not in stale}
     return bitext.map(
         run,
         batched=True,

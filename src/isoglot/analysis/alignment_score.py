@@ -10,7 +10,7 @@ Source: Tang et al. 2022, §5 and Table 8.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -65,10 +65,6 @@ def alignment_score(
         offsets: vectors added to the source and to the target rows before the cosine: the language embeddings of XLM
             and DICT-MLM, as the paper's code does. Shape: (size,) each.
 
-    Raises:
-        ConfigurationError: not exactly one of ``pairs`` and ``copied_from``, rows that the table lacks, nothing left
-            to compare, or embeddings that are not finite.
-
     Source: Tang et al. 2022, §5.
 
     Example:
@@ -93,10 +89,7 @@ def alignment_score(
     if offsets is not None:
         left, right = left + offsets[0].to(left), right + offsets[1].to(right)
     found = score_vectors(left, right, torch.stack([source_at, target_at], dim=1))
-    return EmbeddingScore(
-        found.score, found.backward, found.cosine, found.tokens, found.candidates,
-        sources[found.asked], found.correct,
-    )  # fmt: skip
+    return replace(found, asked=sources[found.asked])
 
 
 @torch.no_grad()
@@ -132,11 +125,9 @@ def draw(subset: Subset, count: int) -> Tensor:
 
 
 def nearest_both_ways(source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Each vector's nearest one of the other set by cosine; of equally near ones the first.
+    """Each vector's nearest one of the other set by cosine, on the CPU; of equally near ones the first.
 
-    Computed in one pass over blocks of rows, so that the n · m similarities are never held whole.
-
-    ``source`` is (n, size), ``target`` (m, size); the nearest targets (n,) and sources (m,) come back on the CPU.
+    One pass over blocks of rows, so that the n · m similarities are never held whole.
     """
     if not (torch.isfinite(source).all() and torch.isfinite(target).all()):
         raise ConfigurationError(
@@ -169,8 +160,7 @@ def _gold(
         gold = torch.as_tensor(pairs).long().cpu().reshape(-1, 2)
     if len(gold) and (int(gold.max()) >= len(embeddings) or int(gold.min()) < 0):
         raise ConfigurationError(
-            f"alignment score: row {int(gold.max())} asked for, the table has {len(embeddings)}; "
-            + ("give the size of the vocabulary before it was doubled" if pairs is None else "fix the pairs")
+            f"alignment score: row {int(gold.max())} asked for, the table has {len(embeddings)}"
         )
     left_out = torch.tensor(sorted(exclude), dtype=torch.long)
     return gold[~torch.isin(gold[:, 0], left_out)]

@@ -19,6 +19,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import input_embeddings
 from isoglot.objectives.embedding_alignment import lexicon_pairs
 from isoglot.runs.checkpoint import checkpoint_folder
+from isoglot.tasks.language_vectors import read_table
 
 _OBJECTIVES = "objectives.safetensors"
 Pieces = tuple[int, ...]
@@ -45,16 +46,10 @@ def checkpoint_alignment_score(
 ) -> CheckpointScore:
     """The alignment score of a checkpoint's input embeddings.
 
-    Exactly one thing says what belongs together: a vocabulary copy, the size V of a copied vocabulary, or a lexicon.
-    With none of them the copy is looked for beside the tokenizer. Ids that the derived language shares with the
-    original are left out: they are aligned by being the same row.
-
-    Args:
-        checkpoint: a folder, a run's folder, or a hub name.
-        vocabulary: what ``isoglot derive`` wrote to ``tokenizer/``.
-        copied_from: V; special tokens are left out, everything else counts as copied.
-        lexicon: a LEXICON corpus; its target entries are the candidates.
-        options: see :class:`ScoreOptions`.
+    Exactly one thing says what belongs together: a vocabulary copy (what ``isoglot derive`` wrote to ``tokenizer/``),
+    the size V of a copied vocabulary, or a LEXICON corpus, whose target entries are the candidates. With none of them
+    the copy is looked for beside the tokenizer. Ids that the derived language shares with the original, and special
+    tokens, are left out.
 
     Raises:
         ConfigurationError: nothing can be loaded, nothing or several things say what belongs together, or the lexicon
@@ -62,10 +57,8 @@ def checkpoint_alignment_score(
     """
     options = options or ScoreOptions()
     folder = checkpoint_folder(checkpoint)
-    given = [name for name, value in (("vocabulary", vocabulary), ("copied_from", copied_from),
-                                      ("lexicon", lexicon)) if value is not None]  # fmt: skip
-    if len(given) > 1:
-        raise ConfigurationError(f"alignment score: {' and '.join(given)} given; give one of them")
+    if sum(value is not None for value in (vocabulary, copied_from, lexicon)) > 1:
+        raise ConfigurationError("alignment score: give one of vocabulary, copied_from and lexicon")
     model, tokenizer = load_encoder(str(folder), device=options.device)
     table = input_embeddings(model).weight.detach()
     offsets = _language_vectors(folder, options.language_ids)
@@ -157,7 +150,7 @@ def _copied(
                 f"{folder}: nothing says which embeddings belong together; give the vocabulary copy (the tokenizer "
                 "folder that `isoglot derive` wrote), copied_from (the size V of the copied vocabulary), or a lexicon"
             )
-        vocabulary = Path(folder)
+        vocabulary = folder
     copy = vocabulary if isinstance(vocabulary, VocabularyCopy) else VocabularyCopy.load(vocabulary)
     return copy.size, {*copy.original.all_special_ids, *copy.unshifted, *copy.shared}
 
@@ -166,15 +159,10 @@ def _language_vectors(folder: Path | str, ids: tuple[int, int] | None) -> tuple[
     if ids is None:
         return None
     path = Path(folder) / _OBJECTIVES
-    found = None
-    if path.is_file():
-        with safe_open(path, framework="pt") as tensors:
-            if "language_embeddings.weight" in tensors.keys():  # noqa: SIM118
-                found = tensors.get_tensor("language_embeddings.weight")
-    if found is None or max(ids) >= len(found) or min(ids) < 0:
-        held = "there are none" if found is None else f"there are ids 0 to {len(found) - 1}"
+    table = (read_table(path) or (torch.zeros(0, 1),))[0]
+    if not 0 <= min(ids) <= max(ids) < len(table):
         raise ConfigurationError(
-            f"{path}: language embeddings {ids[0]} and {ids[1]} asked for, {held}; leave language_ids out, or give the "
-            "ids of the recipe"
+            f"{path}: language embeddings {ids[0]} and {ids[1]} asked for, there are {len(table)}, counted from 0; "
+            "leave language_ids out, or give the ids of the recipe"
         )
-    return found[ids[0]], found[ids[1]]
+    return table[ids[0]], table[ids[1]]

@@ -28,9 +28,7 @@ def word_vectors(
     layers: Sequence[int],
     progress: Progress | None = None,
 ) -> tuple[dict[int, Tensor], Tensor]:
-    """The mean piece vector of chosen words, each sentence encoded alone.
-
-    ``wanted`` names the words of each sentence whose vectors are kept, in this order; one may come several times.
+    """The mean piece vector of the ``wanted`` words of each sentence, which is encoded alone.
 
     Returns:
         Layer to the vectors of all wanted words in order (float32, CPU, shape (words, hidden)); and whether each word

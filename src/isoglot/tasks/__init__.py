@@ -36,12 +36,7 @@ class TaskOption:
 
 
 def build_task(name: str, data: Sequence[str], /, **options: Any) -> Any:
-    """A task by name.
-
-    Args:
-        name: One of :data:`TASKS`, or ``package.module:Name``.
-        data: Where the data are; see :class:`isoglot.corpus.labelled.places.DataSource`.
-        **options: Options of the task, see :func:`task_options`.
+    """A task by name (:data:`TASKS` or ``package.module:Name``), its data, and options of :func:`task_options`.
 
     Raises:
         ConfigurationError: The task or an option is unknown, or a value does not fit the option's type.

@@ -34,9 +34,6 @@ def code_switch(target: Dataset, pivot: Dataset) -> Dataset:
     Returns:
         Rows of the same schema with :data:`ORIGINAL`, the language of the second half as ``language`` and that of the
         first as :data:`FIRST_LANGUAGE`; copies of an original follow each other.
-
-    Raises:
-        ConfigurationError: data of another kind, originals that cannot be matched, or labels that differ.
     """
     if all(column in target.features for column in SPAN):
         exchanged, schema = "question", SPAN

@@ -45,11 +45,11 @@ def read_vectors(checkpoint: Path | str) -> LanguageVectors | None:
     """The language embeddings of a checkpoint, fine-tuned or of a pre-training run; ``None`` without any."""
     if isinstance(checkpoint, str):
         return None
-    own = _read(checkpoint / _OWN_FILE)
+    own = read_table(checkpoint / _OWN_FILE)
     if own is not None:
         weight, metadata = own
         return LanguageVectors(json.loads(metadata["ids"]), weight)
-    recipe, found = checkpoint.parent / _RECIPE, _read(checkpoint / _OBJECTIVES)
+    recipe, found = checkpoint.parent / _RECIPE, read_table(checkpoint / _OBJECTIVES)
     if found is None or not recipe.is_file():
         return None
     ids: dict[str, int] = {}
@@ -59,11 +59,7 @@ def read_vectors(checkpoint: Path | str) -> LanguageVectors | None:
 
 
 def chosen_vectors(checkpoint: Path | str, ids: Mapping[str, int] | None) -> LanguageVectors | None:
-    """A checkpoint's language embeddings with the ids that are asked for.
-
-    Without ``ids`` they are the checkpoint's own; empty ``ids`` mean no language embeddings. Others serve a derived
-    language that goes by another code in the task's data.
-    """
+    """A checkpoint's language embeddings with the ids that are asked for, by default its own; empty ones mean none."""
     found = None if ids == {} else read_vectors(checkpoint)
     if not ids:
         return found
@@ -74,8 +70,7 @@ def chosen_vectors(checkpoint: Path | str, ids: Mapping[str, int] | None) -> Lan
     last = len(found.weight) - 1
     if wrong := {code: number for code, number in ids.items() if not 0 <= number <= last}:
         raise ConfigurationError(
-            f"language_ids {wrong} given, the checkpoint's language embeddings have ids 0 to {last} "
-            f"({', '.join(f'{code}: {number}' for code, number in found.ids.items())}); give one of them"
+            f"language_ids {wrong} given, the checkpoint's language embeddings have ids 0 to {last}; give one of them"
         )
     return LanguageVectors(dict(ids), found.weight)
 
@@ -125,8 +120,7 @@ def number_rows(rows: EncodedRows, dataset: Dataset, vectors: LanguageVectors | 
     A row is in its example's ``language``. Where the examples have a :data:`FIRST_LANGUAGE`, it holds up to the second
     of two texts: code-switched pairs, and questions in another language than their contexts.
 
-    Returns:
-        The languages without an id; their positions get −1.
+    Returns the languages without an id; their positions get −1.
     """
     if vectors is None:
         return set()
@@ -141,7 +135,8 @@ def number_rows(rows: EncodedRows, dataset: Dataset, vectors: LanguageVectors | 
     return used - set(vectors.ids)
 
 
-def _read(path: Path) -> tuple[Tensor, dict[str, str]] | None:
+def read_table(path: Path) -> tuple[Tensor, dict[str, str]] | None:
+    """The language embeddings in a file of tensors, and what else it says; ``None`` without any."""
     if not path.is_file():
         return None
     try:

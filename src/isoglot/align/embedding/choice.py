@@ -74,14 +74,8 @@ def best_choice(
 ) -> tuple[Choice, list[tuple[Choice, dict[str, float]]]]:
     """The method and layer with the least mean AER over sets of gold links.
 
-    Args:
-        model: The encoder.
-        gold: Name of each set -> :class:`~isoglot.align.files.gold.GoldPairs`.
-        layers: By default all.
-        candidates: Methods to try, as options by name.
-        progress: Called with a label, how many runs are done and how many there are.
-        **options: Of every candidate, such as ``level``; they are part of the choice, but for device and precision,
-            which is single so that the choice does not depend on the processor.
+    ``gold`` maps the name of each set to :class:`~isoglot.align.files.gold.GoldPairs`. ``options`` are of every
+    candidate, such as ``level``, and part of the choice but for device and precision.
 
     Returns:
         The best choice, and every choice with its AER on each set (%), from the best to the worst.

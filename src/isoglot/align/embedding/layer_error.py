@@ -24,14 +24,9 @@ def layer_errors(
     window: int = 128,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[dict[int, AlignmentScore]]:
-    """Score the links of several aligners at each layer; each window of pairs is encoded once for all of them.
+    """Score the links of several aligners of one encoder at each layer, by default all.
 
-    Args:
-        aligners: of one encoder and encoding; their own layers play no part.
-        pairs: counts are summed over all of them.
-        layers: by default all, 0 (embeddings) to the last.
-        window: pairs whose states are held at a time, ``layers`` times.
-        progress: called with the pairs done and in all.
+    Each ``window`` of pairs is encoded once for all aligners, and its states are held ``layers`` times.
     """
     if len(pairs.words) != len(pairs.gold):
         raise ConfigurationError(

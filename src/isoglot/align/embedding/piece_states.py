@@ -7,6 +7,7 @@ most centrally, so nothing is cut off.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -38,8 +39,7 @@ class PieceStates:
     offsets: npt.NDArray[np.int64]  # sentence ``s`` owns the rows ``offsets[s]:offsets[s + 1]``
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(NamedTuple):
     """A run of one sentence's pieces in an encoder input, and the part of it whose states are kept."""
 
     sentence: int
@@ -72,17 +72,11 @@ def layer_states(
     joint: bool = False,
     max_tokens: int | None = None,
 ) -> dict[int, PieceStates]:
-    """The states of several layers from one run of the encoder.
+    """The states of several layers from one run of the encoder, which stops at the last of them.
 
-    Args:
-        model: with a masked-LM head or a bare one.
-        tokenizer: for the special tokens.
-        sentences: their pieces; with ``joint`` every second one is the translation of the one before.
-        layers: hidden states' numbers. Of one layer, those above it are not run.
-        joint: each pair as one sequence, ``[CLS] source [SEP] target [SEP]``, as XLM-Align does; one that is too long
-            for the encoder is cut into windows at the same relative places of both sides. Else each sentence alone,
-            ``[CLS] pieces [SEP]``, as SimAlign and awesome-align do.
-        max_tokens: padded tokens in a batch at most; by default 2048 on a CPU, 32768 elsewhere.
+    Each sentence stands alone, ``[CLS] pieces [SEP]``, as in SimAlign and awesome-align; with ``joint`` each pair of
+    neighbours is one sequence, ``[CLS] source [SEP] target [SEP]``, as in XLM-Align, and one that is too long is cut
+    into windows at the same relative places of both sides.
     """
     longest = max_length(model)
     room = None if longest is None else longest - (3 if joint else 2)

@@ -65,10 +65,10 @@ def read_links(
     sentences: int | None = None,
     like: LinkFile | None = None,
 ) -> LinkFile:
-    """Read links of any format.
+    """Read links of any format; ``-`` is standard input.
 
     Args:
-        path: the file, possibly packed; ``-`` is standard input.
+        path: the file, possibly packed.
         name: the format; by default told from the file's name and first line.
         base: what the first word is counted as, 0 or 1; by default the format's own.
         reverse: the file has the target side first.

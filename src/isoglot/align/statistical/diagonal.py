@@ -105,12 +105,7 @@ def _digamma(x):
 def normalise(counts, table, order, prior, probability):
     """Counts to probabilities, row by row: exp(ψ(c + α) − ψ(Σ(c + α))), or plain shares; clears the counts.
 
-    Args:
-        counts: expected counts of each slot.
-        table: start of each row, generated word of each slot, number of pairs of each row.
-        order: slots in which each row is summed, counted from its first; without any as they stand.
-        prior: whether by variational Bayes, and α.
-        probability: of each slot, to fill in.
+    ``order`` has the slots in which each row is summed, counted from its first; without any they are as they stand.
     """
     start, key, size = table
     bayes, alpha = prior

@@ -42,17 +42,12 @@ def _weights(n, width):
 
 @compiled
 def forward_backward(emission, silent, jumps, moved, started):
-    """Posteriors of one sentence pair.
+    """p(a_j = i | sentence pair), and the log-likelihood.
 
-    Args:
-        emission: p(f_j | e_i); afterwards overwritten. Shape: (generated, given).
-        silent: p(f_j | null); afterwards p(a_j = null | sentence pair). Shape: (generated).
-        jumps: weights by jump width and of the first link, and p0.
-        moved: expected jumps by width are added here.
-        started: expected first links by word are added here.
+    ``emission`` is p(f_j | e_i) and is overwritten; ``silent`` is p(f_j | null) and becomes p(a_j = null | sentence
+    pair). Expected jumps by width are added to ``moved``, first links by word to ``started``.
 
-    Returns:
-        p(a_j = i | sentence pair), shape (generated, given), and the log-likelihood.
+    **Shape**: (generated, given) of the emission and the result, (generated) of ``silent``.
     """
     width, start, p0 = jumps
     m, n = emission.shape
@@ -182,18 +177,11 @@ def _slots(words, others, table):
 
 @compiled
 def visit(sides, part, table, start, directions, jumps, own, sums):
-    """E-step over a range of sentences; leaves each entry's contribution in ``own``.
+    """E-step over the sentences ``part[0]`` to ``part[1]`` − 1; adds to ``sums``.
 
-    Args:
-        sides: ids and offsets of the source and of the target side.
-        part: first sentence and the one after the last.
-        table: of the word pairs, by source word.
-        start: both directions' translation and null tables for the first iteration; empty later.
-        directions: both directions' counts.
-        jumps: both directions' jump weights.
-        own: each sentence's first entry, the contribution of each entry, and that of each token to null in both
-            directions.
-        sums: the counts, which the directions share, and both directions' jumps and starts, which are added to.
+    ``table`` has the word pairs by source word; ``start`` both directions' translation and null tables for the first
+    iteration and is empty later; ``own`` each sentence's first entry, and what each entry and, in both directions, each
+    token of null contributed, which is written anew.
     """
     entries, own_link, own_null = own
     counts, ahead_jumps, back_jumps = sums
@@ -222,10 +210,7 @@ def visit(sides, part, table, start, directions, jumps, own, sums):
 
 @compiled
 def decode(sides, part, table, tables, jumps, threshold, best):
-    """Links of a range of sentences: each direction's best words into ``best``; returns those that agree.
-
-    The arguments are those of :func:`visit`; ``tables`` are both directions' translation and null tables.
-    """
+    """Links of a range of sentences: each direction's best words into ``best``; returns those that agree."""
     found, used = empty_links(1024), 0
     moved, started = np.zeros(len(jumps[0][0])), np.zeros(len(jumps[0][1]))
     for s in filled(sides[0], sides[1], part[0], part[1]):

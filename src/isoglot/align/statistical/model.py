@@ -165,12 +165,8 @@ class StatisticalAligner:
     def align(self, bitext: Dataset, *, batch_size: int = 8192) -> Dataset:
         """Align a BITEXT corpus with the model as it is; ``batch_size`` bounds the memory and changes no result.
 
-        Returns:
-            An ALIGNED corpus with two more columns, ``link_probabilities`` (posterior probability of each link) and
-            ``alignment_score`` (see :class:`SentenceAlignments`).
-
-        Raises:
-            ConfigurationError: not trained, or a column of BITEXT is missing.
+        **Columns** added: ``link_probabilities`` (posterior of each link) and ``alignment_score`` (see
+        :class:`SentenceAlignments`).
         """
         from isoglot.align.words import add_links  # noqa: PLC0415 - `datasets` is slow to import
 

@@ -26,11 +26,8 @@ _BUCKETS = np.array(
 def _map_order(hashes, following, bucket):
     """Leave in ``following`` the list of a map into which elements with these hashes were inserted one by one.
 
-    Args:
-        hashes: one of each element, in the order of insertion.
-        following: room for one more number than there are elements. Afterwards its last one is the number of the list's
-            first element, and ``following[k]`` that of the element after ``k``, −1 at the end.
-        bucket: room for as many numbers as the map has buckets (see :data:`_BUCKETS`).
+    Its last number is that of the list's first element, and ``following[k]`` that of the element after ``k``, −1 at the
+    end. ``bucket`` is room for as many numbers as the map has buckets.
     """
     head = len(following) - 1
     following[head] = -1
