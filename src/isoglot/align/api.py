@@ -130,16 +130,7 @@ def _aligner(
     name = DEFAULT_MODEL if model is None else model
     if isinstance(name, PreTrainedModel) or tokenizer is not None:
         return EmbeddingAligner(name, tokenizer=tokenizer, options=chosen)
-    try:
-        return _encoder(str(name), _identity(Path(name)), chosen.dtype, chosen.device).with_options(chosen)
-    except ConfigurationError as error:
-        if model is not None or "cannot be loaded" not in str(error):
-            raise
-        raise ConfigurationError(
-            f"no model given, and the default one, {name!r}, is not in the cache and cannot be fetched from the hub; "
-            f"an encoder is needed: run `hf download {name}` where there is a network, or name a folder that has one: "
-            "isoglot.align(source, target, model='FOLDER')"
-        ) from error
+    return _encoder(str(name), _identity(Path(name)), chosen.dtype, chosen.device).with_options(chosen)
 
 
 def _statistical(folder: Path, method: str | None, options: dict[str, Any]) -> StatisticalAligner:

@@ -207,18 +207,12 @@ def _of_one_pair(rows: Iterable[dict[str, Any]], path: str) -> Iterator[dict[str
 
 def _check(request: AlignmentRequest) -> None:
     """No setting may be given that plays no part."""
-    problems = []
-    if request.lexicon is None:
-        given = {"induction": request.induction, "single": request.options.single}
-        problems += [
-            f"--{name} given without a lexicon; add --lexicon FILE" for name, on in given.items() if on
-        ]
-    elif request.options.include_special:
-        problems.append("--include-special given, but a lexicon has no special tokens; leave it out")
+    if request.lexicon is None and (request.induction or request.options.single):
+        raise ConfigurationError("--induction and --single are for a lexicon; add --lexicon FILE")
+    if request.lexicon is not None and request.options.include_special:
+        raise ConfigurationError("--include-special: a lexicon has no special tokens; leave it out")
     if request.words is not None and not request.induction:
-        problems.append("--words given, which are the words that --induction translates; add --induction")
-    if problems:
-        raise ConfigurationError(problems)
+        raise ConfigurationError("--words are those that --induction translates; add --induction")
 
 
 def _lexicon(request: AlignmentRequest) -> Dataset:

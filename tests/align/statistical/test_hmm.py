@@ -175,9 +175,9 @@ def test_prefix(word, expected):
 
 
 def test_prefix_classes():
-    classes = PrefixClasses.of(["helper", "helping", "dog"], 4)
-    assert (classes.names, classes.of_word.tolist()) == (("help", "dog"), [0, 0, 1])
-    assert classes.locate(["HELPED", "cat"], 4).tolist() == [0, -1]
+    classes = PrefixClasses(["helper", "helping", "dog"], 4)
+    assert (list(classes.numbers), classes.of_word.tolist()) == (["help", "dog"], [0, 0, 1])
+    assert classes.locate(["HELPED", "cat"]).tolist() == [0, -1]
 
 
 @pytest.mark.parametrize("count", [1, 3, 7])

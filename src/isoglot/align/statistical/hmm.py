@@ -69,24 +69,20 @@ def prefix(word: str, length: int) -> str:
     return (plain or word)[:length]
 
 
-@dataclass(frozen=True, slots=True)
 class PrefixClasses:
-    """Classes of a vocabulary."""
+    """Classes of a vocabulary: its prefixes of some length, numbered in order of appearance."""
 
-    names: tuple[str, ...]
-    of_word: npt.NDArray[np.int64]
+    def __init__(self, words: Sequence[str], length: int) -> None:
+        self.length, self.numbers = length, dict[str, int]()
+        of_word = [self.numbers.setdefault(prefix(word, length), len(self.numbers)) for word in words]
+        self.of_word = np.array(of_word, np.int64)
 
-    @classmethod
-    def of(cls, words: Sequence[str], length: int) -> PrefixClasses:
-        """Number the prefixes of a vocabulary in order of appearance."""
-        numbers: dict[str, int] = {}
-        of_word = [numbers.setdefault(prefix(word, length), len(numbers)) for word in words]
-        return cls(tuple(numbers), np.array(of_word, np.int64))
+    def __len__(self) -> int:
+        return len(self.numbers)
 
-    def locate(self, words: Sequence[str], length: int) -> npt.NDArray[np.int64]:
+    def locate(self, words: Sequence[str]) -> npt.NDArray[np.int64]:
         """Class of each of some other words, −1 where no word here begins like it. Shape: (words)."""
-        numbers = {name: number for number, name in enumerate(self.names)}
-        return np.array([numbers.get(prefix(word, length), -1) for word in words], np.int64)
+        return np.array([self.numbers.get(prefix(word, self.length), -1) for word in words], np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,22 +98,20 @@ class PrefixPairs:
     @classmethod
     def of(cls, words: Vocabularies, pairs: tuple[Words, Words], length: int) -> PrefixPairs:
         """The classes of the pairs of a text by prefixes of ``length`` letters."""
-        given, generated = (PrefixClasses.of(side, length) for side in words)
+        given, generated = (PrefixClasses(side, length) for side in words)
         one, other = given.of_word[pairs[0]], generated.of_word[pairs[1]]
         distinct = np.unique((one << 32) | other)
         first, second = (distinct >> 32).astype(np.int32), (distinct & 0xFFFFFFFF).astype(np.int32)
-        table = PairTable.of_pairs(first, second, len(given.names))
+        table = PairTable.of_pairs(first, second, len(given))
         return cls(given, generated, table, table.slots(one, other), one)
 
     def sums(self, counts: Doubles) -> tuple[Doubles, Doubles]:
         """Expected links of each slot of the table and of each given class, from those of each pair of words."""
-        return sums(self.slots, counts, len(self.table.key)), sums(
-            self.conditions, counts, len(self.given.names)
-        )
+        return sums(self.slots, counts, len(self.table.key)), sums(self.conditions, counts, len(self.given))
 
     def frequencies(self, frequency: Doubles) -> Doubles:
         """Occurrences of each generated class, from those of each generated word."""
-        return sums(self.generated.of_word, frequency, len(self.generated.names))
+        return sums(self.generated.of_word, frequency, len(self.generated))
 
 
 @dataclass(frozen=True)
@@ -169,10 +163,9 @@ class HmmDirection:
         """p_base of each pair of a text."""
         o = self.options
         classes, links, totals = self._classes
-        one = classes.given.locate(new[0], o.prefix_length)
-        other = classes.generated.locate(new[1], o.prefix_length)
+        one, other = classes.given.locate(new[0]), classes.generated.locate(new[1])
         shared = _at(links, classes.table.slots(one[pairs[0]], other[pairs[1]])) + o.alpha
-        shared /= _at(totals, one)[pairs[0]] + o.alpha * len(classes.generated.names)
+        shared /= _at(totals, one)[pairs[0]] + o.alpha * len(classes.generated)
         own = _at(self.frequency, generated)
         whole = _at(classes.frequencies(self.frequency), other)
         share = np.where(own > 0, own / np.maximum(whole, 1.0), 1.0 / (whole + 1.0))

@@ -71,7 +71,7 @@ class _State:
             classes = np.zeros(len(counts))
             classes[slots] = links[self.prefixes.slots]
             class_totals = whole[self.prefixes.given.of_word]
-            class_smooth = o.alpha * len(self.prefixes.generated.names)
+            class_smooth = o.alpha * len(self.prefixes.generated)
         smooth = o.alpha * size + o.strength
         null_total = float(self.null_counts.sum() + o.alpha * size)
         self.compiled = (

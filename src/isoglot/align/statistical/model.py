@@ -22,9 +22,8 @@ import numpy.typing as npt
 from isoglot.align.alignment import LinkTable, windows
 from isoglot.align.statistical.bitext import Side, encode
 from isoglot.align.statistical.decoding import BestWords
-from isoglot.align.statistical.methods import METHODS, load_model
+from isoglot.align.statistical.methods import METHODS, TranslationModel, load_model
 from isoglot.align.statistical.options import Symmetrisation
-from isoglot.align.statistical.translation_model import TranslationModel
 from isoglot.align.symmetrise import check_symmetriser, symmetrise_table
 from isoglot.checks import did_you_mean, validated
 from isoglot.errors import ConfigurationError
