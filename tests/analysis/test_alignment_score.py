@@ -287,5 +287,5 @@ def test_what_says_which_rows_belong_together(copied: tuple[Path, VocabularyCopy
     folder, copy = copied
     with pytest.raises(ConfigurationError, match="nothing says"):
         checkpoint_alignment_score(folder)
-    with pytest.raises(ConfigurationError, match="give one of them"):
+    with pytest.raises(ConfigurationError, match="give one of vocabulary"):
         checkpoint_alignment_score(folder, vocabulary=copy, copied_from=3)

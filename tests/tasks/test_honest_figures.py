@@ -76,7 +76,7 @@ def test_tables_have_the_tags_and_labels_of_the_model(tmp_path: Path) -> None:
     task = build_task("xnli", [pairs])
     assert task.load("en", "test")["label"][:] == ["neutral"]
     task.know(["LABEL_0", "LABEL_1", "LABEL_2"])
-    with pytest.raises(ConfigurationError, match="label 'neutral' given, but the model has LABEL_0"):
+    with pytest.raises(ConfigurationError, match="label 'neutral' is not of the model's id2label, LABEL_0"):
         task.load("en", "test")
 
 
@@ -96,7 +96,7 @@ def test_questions_of_one_id_are_refused_where_they_are_scored() -> None:
            "answers": {"text": ["dog"], "start": [4]}}  # fmt: skip
     data = Dataset.from_list([row, {**row, "context": "the old dog"}], features=SPAN)
     task = build_task("squad", [], max_length=32, stride=4, max_question_length=8)
-    with pytest.raises(ConfigurationError, match="1 ids stand for several questions"):
+    with pytest.raises(ConfigurationError, match="stand for several questions"):
         task.encode(data, tokenizer, model, training=False)
     assert len(task.encode(data, tokenizer, model, training=True)) == 2
 

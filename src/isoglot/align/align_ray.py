@@ -133,8 +133,7 @@ def aligned_by_ray(
     """The pairs of a prepared folder with their links, in order; the parts are removed after the block."""
     if len(paths) != 1 or not is_prepared(paths[0]):
         raise InputError(
-            f"{', '.join(paths)} given, but --engine ray reads one folder of Parquet shards: run `isoglot prepare "
-            f"{' '.join(paths)} --out FOLDER` first, then `isoglot align FOLDER --engine ray`"
+            f"--engine ray reads one prepared folder; run `isoglot prepare {' '.join(paths)} --out FOLDER` first"
         )
     if str(out) == "-":
         raise ConfigurationError(

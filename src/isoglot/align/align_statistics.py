@@ -68,13 +68,11 @@ def _by_loaded(wanted: Saved, sources: Sequence[Source], request: AlignRequest, 
     aligner = StatisticalAligner.load(wanted.load, **wanted.decoding())
     if aligner.words not in (None, request.words):
         raise ConfigurationError(
-            f"{wanted.load} was trained on text cut by --words {aligner.words}, which {request.words} words would not "
-            f"be found in; add --words {aligner.words}"
+            f"{wanted.load} was trained on text cut by --words {aligner.words}; add --words {aligner.words}"
         )
     if wanted.threshold is not None and aligner.symmetrisation != AGREEMENT:
         raise ConfigurationError(
-            f"--set threshold given, but {wanted.load} is read by {aligner.symmetrisation}, which has none; leave "
-            "it out, or add --symmetrise agreement"
+            f"--set threshold: {wanted.load} is read by {aligner.symmetrisation}, which has none; leave it out"
         )
     _keep(aligner, wanted)
     pairs, first = read_pairs(sources, mode=request.words, warn=warn), 0

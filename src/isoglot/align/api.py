@@ -88,8 +88,7 @@ def align_pair(
         text = isinstance(source, str) or isinstance(target, str)
         if text and aligner.words not in (None, words):
             raise ConfigurationError(
-                f"{model} was trained on text cut into {aligner.words} words, {words} given; give "
-                f"words={aligner.words!r}"
+                f"{model} was trained on text cut into {aligner.words} words; give words={aligner.words!r}"
             )
         table = aligner.align_words([source_words], [target_words]).links
         (found,) = pair_links(table, [len(source_words)], [len(target_words)])
@@ -103,8 +102,7 @@ def _cut(side: str | Sequence[str], mode: WordMode) -> tuple[list[str], list[Spa
         return found, locate_words(side, found) or []
     if wrong := [word for word in side if not isinstance(word, str)]:
         raise ConfigurationError(
-            f"{type(wrong[0]).__name__} {wrong[0]!r} given as a word, but a sentence is a string or a list of strings; "
-            "for many sentences use EmbeddingAligner(model).align_pairs(pairs)"
+            f"{wrong[0]!r} given as a word; for many sentences use EmbeddingAligner(model).align_pairs(pairs)"
         )
     words = list(side)
     return words, locate_words(" ".join(words), words) or []
@@ -120,8 +118,8 @@ def _aligner(
         return _statistical(Path(model), method, options)
     if method in STATISTICAL:
         raise ConfigurationError(
-            f"method {method!r} learns from bitext, not from one pair; align all of it with `isoglot align BITEXT -m "
-            f"{method}`, give model=FOLDER of an aligner kept by --save FOLDER, or method='itermax' with an encoder"
+            f"method {method!r} learns from bitext; run `isoglot align BITEXT -m {method}`, or give model=FOLDER "
+            "of an aligner that was kept with --save FOLDER"
         )
     wanted = options if method is None else {"method": method, **options}
     if isinstance(model, (str, Path)):
@@ -136,14 +134,12 @@ def _aligner(
 def _statistical(folder: Path, method: str | None, options: dict[str, Any]) -> StatisticalAligner:
     if unknown := sorted(set(options) - {"symmetrisation"}):
         raise ConfigurationError(
-            f"options {', '.join(unknown)} given, but {folder} holds a statistical aligner, whose other options were "
-            f"set when it was trained; leave them out, or give symmetrisation='intersect'"
+            f"options {', '.join(unknown)} given, but {folder} holds a statistical aligner; leave them out"
         )
     aligner = _saved(folder, _identity(folder), **options)
     if method not in (None, aligner.method):
         raise ConfigurationError(
-            f"method {method!r} given, but {folder} holds a trained {aligner.method} aligner; leave method out, or "
-            "name an encoder's folder"
+            f"method {method!r} given, but {folder} holds a trained {aligner.method} aligner; leave method out"
         )
     return aligner
 

@@ -44,8 +44,7 @@ def score_file(gold: Gold, given: FileScoring) -> ScoreReport:
     reference = reference.up_to(len(read.gold))
     if len(read.gold) != len(reference.gold):
         raise InputError(
-            f"{len(read.gold)} sentences given, but {gold.gold} has {len(reference.gold)}; "
-            "write an empty line for a sentence without links",
+            f"{len(read.gold)} sentences, {gold.gold} has {len(reference.gold)}; one without links is an empty line",
             path=given.links,
         )
     found = [Alignment(g.possible) for g in read.gold]

@@ -92,8 +92,7 @@ def score(alignments: Sequence[Alignment], gold: Sequence[GoldAlignment]) -> Ali
     """
     if len(alignments) != len(gold):
         raise ConfigurationError(
-            f"{len(alignments)} alignments and {len(gold)} gold alignments given, but they must be of the same "
-            "sentences; keep an empty line for a sentence without links"
+            f"{len(alignments)} alignments and {len(gold)} gold alignments given; keep empty lines for empty ones"
         )
     total = AlignmentScore()
     for alignment, own in zip(alignments, gold, strict=True):

@@ -55,8 +55,7 @@ def symmetrise_table(
     check_symmetriser(method)
     if len(forward) != len(reverse):
         raise ConfigurationError(
-            f"{len(forward)} forward and {len(reverse)} reverse alignments given, but they must be of the same "
-            "sentences; align the same file in both directions"
+            f"{len(forward)} forward and {len(reverse)} reverse alignments given; align one file in both directions"
         )
     if method in ("forward", "reverse"):
         return forward if method == "forward" else reverse

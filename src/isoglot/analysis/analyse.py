@@ -198,9 +198,7 @@ def _of_one_pair(rows: Iterable[dict[str, Any]], path: str) -> Iterator[dict[str
         first = first or pair
         if pair != first:
             raise InputError(
-                f"holds rows of {'-'.join(first)} and of {'-'.join(pair)}, and figures are of one pair; "
-                "prepare them apart",
-                path=path,
+                f"holds rows of {'-'.join(first)} and of {'-'.join(pair)}; prepare them apart", path=path
             )
         yield row
 

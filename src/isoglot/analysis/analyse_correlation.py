@@ -41,8 +41,7 @@ def analyse_correlation(
             points += paper_points(task)
         if not points:
             raise ConfigurationError(
-                f"task {task!r} has no run with both an alignment score and a drop; there is "
-                f"{', '.join(ours) or 'none'}"
+                f"task {task!r} has no run with an alignment score and a drop; there is {', '.join(ours) or 'none'}"
             )
         groups = list(dict.fromkeys(point.group for point in points))
         apart = {group: [p for p in points if p.group == group] for group in groups}

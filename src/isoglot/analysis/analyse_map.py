@@ -117,8 +117,7 @@ def _stop_words(
     if wanted == "english":
         if "en" not in languages:
             raise ConfigurationError(
-                f"--stop-words english given, and the corpus is {languages[0]}-{languages[1]}; give frequent:100, a "
-                "file, or the languages with --source-lang and --target-lang"
+                f"--stop-words english given, and the corpus is {'-'.join(languages)}; give frequent:100 or a file"
             )
         english = word_map.english_stop_words()
         source, target = (english if language == "en" else frozenset() for language in languages)

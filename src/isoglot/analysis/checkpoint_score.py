@@ -111,8 +111,7 @@ def _lexicon_score(
     pairs = [(tuple(s), tuple(t)) for s, t in lexicon_pairs(lexicon, tokenizer, single=options.single)]
     if not pairs:
         raise ConfigurationError(
-            "alignment score: no entry of the lexicon can be used (each is unknown to the tokenizer, has equal pieces "
-            "on both sides or, with single, several); give another lexicon"
+            "alignment score: no entry of the lexicon has pieces that differ between its sides; give another one"
         )
     places: tuple[dict[Pieces, int], dict[Pieces, int]] = ({}, {})
     gold = [
@@ -147,8 +146,8 @@ def _copied(
     if vocabulary is None:
         if not (Path(folder) / COPY_FILE).is_file():
             raise ConfigurationError(
-                f"{folder}: nothing says which embeddings belong together; give the vocabulary copy (the tokenizer "
-                "folder that `isoglot derive` wrote), copied_from (the size V of the copied vocabulary), or a lexicon"
+                f"{folder}: nothing says which embeddings belong together; give --vocabulary (the tokenizer folder "
+                "that `isoglot derive` wrote), --copied-from V, or --lexicon FILE"
             )
         vocabulary = folder
     copy = vocabulary if isinstance(vocabulary, VocabularyCopy) else VocabularyCopy.load(vocabulary)

@@ -64,8 +64,7 @@ def frequent_pairs(
             side.add(word)
     if not found:
         raise ConfigurationError(
-            f"{len(counts)} different word links given, and none is left without stop words and words of several "
-            "pieces; give a larger aligned corpus, or fewer stop words"
+            f"of {len(counts)} different word links none is left; give a larger corpus, or fewer stop words"
         )
     return found
 
@@ -151,10 +150,8 @@ def contextual_vectors(
     slots = torch.tensor(which)
     times = torch.bincount(slots, minlength=len(pairs))
     if len(source[layer]) != len(which) or not bool((times > 0).all()):
-        lacking = next((p for p, n in zip(pairs, times.tolist(), strict=True) if not n), pairs[0])
         raise ConfigurationError(
-            f"{lacking[0]!r} and {lacking[1]!r} do not occur linked, or have no piece; give the corpus "
-            "in which the pairs were counted"
+            "a pair does not occur linked, or has no piece; give the corpus it was counted in"
         )
     means = []
     for vectors in (source[layer], target[layer]):

@@ -118,8 +118,7 @@ def load_rows(task: Task, language: str, split: str) -> Dataset:
     found = task.load(language, split)
     if not len(found):
         raise ConfigurationError(
-            f"{task.name}: the {split} data of {language!r} ({task.data.describe()}) have no example; give others, "
-            "or a larger part of them"
+            f"{task.name}: the {split} data of {language!r} ({task.data.describe()}) have no example; give others"
         )
     return found
 

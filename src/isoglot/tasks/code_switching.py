@@ -41,8 +41,7 @@ def code_switch(target: Dataset, pivot: Dataset) -> Dataset:
         exchanged, schema = "first", PAIR
     else:
         raise ConfigurationError(
-            f"columns {', '.join(target.features)} given; code-switching exchanges sentences of pairs or questions: "
-            "use setting translate_train for this task"
+            "code-switching exchanges sentences of pairs or questions; use setting translate_train for this task"
         )
     schema = Features({**schema, FIRST_LANGUAGE: Value("string")})
     columns: dict[str, list[Any]] = {name: [] for name in (*schema, ORIGINAL)}
@@ -107,12 +106,10 @@ def _matched(target: Dataset, pivot: Dataset) -> Sequence[tuple[int, int]]:
                 )
             return found
         raise ConfigurationError(
-            f"no id of the translations ({target['id'][0]!r}, …) is an original's ({pivot['id'][0]!r}, …); give "
-            "translations that keep the ids"
+            f"no id of the translations ({target['id'][0]!r}, …) is an original's ({pivot['id'][0]!r}, …)"
         )
     if len(target) != len(pivot):
         raise ConfigurationError(
-            f"{len(target)} translated examples and {len(pivot)} originals without ids given; give as many of both, "
-            "in the same order, or an id column"
+            f"{len(target)} translated examples and {len(pivot)} originals without ids given; add an id column"
         )
     return [(i, i) for i in range(len(target))]

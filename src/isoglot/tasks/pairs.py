@@ -77,8 +77,7 @@ class PairTask(HeadTask):
         unknown = set(given) - set(spellings) - {NO_LABEL}
         if unknown:
             raise ConfigurationError(
-                f"{self.name}: label {min(unknown)!r} given, but the labels are {', '.join(spellings)}; fix the data "
-                f"({self.data.describe()})"
+                f"{self.name} data ({self.data.describe()}): label {min(unknown)!r} is not of {', '.join(spellings)}"
             )
         missing = {NO_LABEL} & set(given)
         if missing or (
@@ -94,8 +93,7 @@ class PairTask(HeadTask):
         named = [spellings[label] for label in given]
         if self._allowed is not None and (lacking := set(named) - set(self._allowed)):
             raise ConfigurationError(
-                f"{self.name}: label {min(lacking)!r} given, but the model has {', '.join(self._allowed)}; give a "
-                "model with the task's labels, or rename its id2label"
+                f"{self.name}: label {min(lacking)!r} is not of the model's id2label, {', '.join(self._allowed)}"
             )
         if named == given:
             return dataset

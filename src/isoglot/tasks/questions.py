@@ -82,8 +82,7 @@ class QuestionTask(HeadTask):
         """
         if not training and (twice := [name for name, n in Counter(dataset["id"]).items() if n > 1]):
             raise ConfigurationError(
-                f"{self.name}: {len(twice)} ids stand for several questions ({twice[0]!r}, …), whose answers cannot be "
-                "told apart; give each question an id of its own"
+                f"{self.name}: {len(twice)} ids ({twice[0]!r}, …) stand for several questions; give each its own id"
             )
         segments = takes_segments(model, tokenizer)
         inputs: list[dict[str, Any]] = []
@@ -115,9 +114,8 @@ class QuestionTask(HeadTask):
         room = self.max_length - specials - self.max_question_length
         if room <= self.stride:
             raise ConfigurationError(
-                f"max_length {self.max_length} given; with questions of {self.max_question_length} pieces and a stride "
-                f"of {self.stride} more than {self.stride + specials + self.max_question_length} is needed: set "
-                "max_length higher, or stride and max_question_length lower"
+                f"max_length {self.max_length} given; stride and max_question_length need more than "
+                f"{self.stride + specials + self.max_question_length}: set it higher, or them lower"
             )
         questions, lengths = _cut([q.strip() for q in batch["question"]], tokenizer, self.max_question_length)
         shared: dict[int, list[int]] = {}

@@ -104,8 +104,7 @@ class TaggingTask(HeadTask):
         ):
             if training and (unknown := set(tags) - set(names)):
                 raise ConfigurationError(
-                    f"tag {min(unknown)!r} in the training data, the model has {', '.join(names)}; train on data with "
-                    "one set of tags"
+                    f"tag {min(unknown)!r} in the training data is not of the model's, {', '.join(names)}"
                 )
             words = _pieces_by_word(cut.ids, cut.words, len(tags), unknown=tokenizer.unk_token_id)
             for first, kept, last in _windows([len(w) for w in words], room, self.overlap):

@@ -56,8 +56,7 @@ def keep_choice(folder: str | Path, choice: Choice) -> Path:
     place = checkpoint_folder(folder)
     if not isinstance(place, Path):
         raise ConfigurationError(
-            f"{folder}: a choice is kept beside the weights, but this encoder is not in a folder; "
-            f"download it first: `hf download {folder} --local-dir FOLDER`"
+            f"{folder}: is not a folder, where a choice can be kept; `hf download {folder} --local-dir FOLDER`"
         )
     write_json(place / ALIGNER_FILE, choice)
     return place / ALIGNER_FILE

@@ -54,15 +54,13 @@ def load_pointer(source: PreTrainedModel | str | Path, model: PreTrainedModel) -
     path = Path(source) / "objectives.safetensors"
     if not path.is_file():
         raise ConfigurationError(
-            f"{path} does not exist, but method pointer needs the network trained by denoising_word_alignment; "
-            "use a checkpoint of such a run, or another --method"
+            f"{path} does not exist; method pointer needs a checkpoint trained with denoising_word_alignment"
         )
     with safe_open(path, framework="pt") as tensors:
         names = [name for name in tensors.keys() if name.endswith("pointer.query.weight")]  # noqa: SIM118
         if len(names) != 1:
             raise ConfigurationError(
-                f"{path}: {len(names)} pointer networks found, one is needed; "
-                "train with one denoising_word_alignment objective, or use another --method"
+                f"{path}: {len(names)} pointer networks found; train with one denoising_word_alignment objective"
             )
         prefix = names[0].removesuffix("query.weight")
         pointer = Pointer(hidden_size(model))

@@ -122,8 +122,7 @@ def _from_rows(path: str, lines: list[tuple[int, str]], start: int, first: int, 
         kind = fields[3].upper() if len(fields) > 3 else "S"
         if len(fields) not in (3, 4, 5) or not all(map(is_number, fields[:3])) or kind not in ("S", "P"):
             raise InputError(
-                f"{text.strip()[:60]!r} given, but a line is `sentence source target [S|P]`; "
-                "correct it, or name the format with --format"
+                f"{text.strip()[:60]!r} given, but a line is `sentence source target [S|P]`; name the format, or fix it"
             )
         return int(fields[0]), kind == "P", _shifted(int(fields[1]), int(fields[2]), start)
 
@@ -168,8 +167,8 @@ def _from_jsonl(path: str, lines: list[tuple[int, str]], start: int, *, predicte
         for i, j in gold.possible:
             if i >= len(source) or j >= len(target):
                 raise InputError(
-                    f"link {i + start}-{j + start} given, but the sentences have {len(source)} and {len(target)} "
-                    f"words, counted from {start}; correct the line, or give the base that the file counts from"
+                    f"link {i + start}-{j + start} of {len(source)} and {len(target)} words, counted from {start}; "
+                    "correct the line, or give the base that the file counts from"
                 )
         return gold, row.get("id"), (source, target)
 
@@ -182,7 +181,6 @@ def _from_jsonl(path: str, lines: list[tuple[int, str]], start: int, *, predicte
 def _shifted(source: int, target: int, start: int) -> Link:
     if source < start or target < start:
         raise InputError(
-            f"link {source}-{target} given, but words are counted from {start} here; "
-            f"say --base {min(source, target)} if the file counts from {min(source, target)}"
+            f"link {source}-{target} given, but words are counted from {start}; is it --base {min(source, target)}?"
         )
     return source - start, target - start

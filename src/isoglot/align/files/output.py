@@ -89,8 +89,7 @@ def write_corpus(found: Found, out: Path) -> int:
         for number, (languages, run) in enumerate(groupby(found, key=lambda item: item[0].languages)):
             if not all(languages):
                 raise ConfigurationError(
-                    "pairs without languages given, but an ALIGNED corpus names them: "
-                    "give --source-lang and --target-lang"
+                    "an ALIGNED corpus names the languages of its pairs; give --source-lang and --target-lang"
                 )
             path = Path(folder) / f"{number:06d}.jsonl"
             with path.open("w", encoding="utf-8") as file:

@@ -100,15 +100,11 @@ def prepared_manifest(folder: str | Path) -> Manifest:
     manifest = read_manifest(folder)
     if manifest is None:
         raise InputError(
-            "no manifest that can be read, but a folder written to its end by `isoglot prepare` is needed; "
-            f"run `isoglot prepare ... --out {folder}` (again)",
-            path=folder,
+            f"no manifest that can be read; run `isoglot prepare ... --out {folder}` (again)", path=folder
         )
     if manifest.kind not in ("bitext", "aligned"):
         raise InputError(
-            f"a {manifest.kind} corpus given, but only sentence pairs can be aligned; "
-            "prepare one with --kind bitext",
-            path=folder,
+            f"a {manifest.kind} corpus has no sentence pairs; prepare one with --kind bitext", path=folder
         )
     return manifest
 
@@ -195,8 +191,7 @@ def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[tuple[str, st
                 yield fields[columns[0]].strip(), fields[columns[1]].strip()
     if number and not whole:
         raise InputError(
-            f"no line has {separator!r} between two sentences, so there is nothing to align; give the other side as a "
-            "second file (isoglot align SOURCE TARGET), or name the format with --input-format",
+            f"no line has {separator!r} between two sentences; give a second file, or name the --input-format",
             path=source.path,
             line=1,
         )

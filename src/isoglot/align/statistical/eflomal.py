@@ -46,9 +46,8 @@ class EflomalAligner:
         program = shutil.which(self.program)
         if program is None:
             raise ConfigurationError(
-                f"program {self.program!r} given, but it is not installed; type `pip install eflomal` (it needs a "
-                "C compiler), pass program='/path/to/eflomal-align' (--set program=PATH), or use the built-in hmm "
-                "instead: --method hmm, StatisticalAligner('hmm')"
+                f"program {self.program!r} is not installed; type `pip install eflomal`, give --set program=PATH, or "
+                "use the built-in hmm"
             )
         return program
 
@@ -75,8 +74,7 @@ class EflomalAligner:
             paths = [folder / side for side in ("forward", "reverse")]
             if done.returncode or not all(path.exists() for path in paths):
                 raise ConfigurationError(
-                    f"{self.program} ended with code {done.returncode} and said: {done.stderr.strip()[-500:]!r}; it "
-                    "needs two texts of equally many lines; check its installation with `eflomal-align --help`"
+                    f"{self.program} ended with code {done.returncode} and said: {done.stderr.strip()[-500:]!r}"
                 )
             one, other = (path.read_text(encoding="utf-8").splitlines() for path in paths)
         return LinkTable.from_pharaoh(one), LinkTable.from_pharaoh(other)

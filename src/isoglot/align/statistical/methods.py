@@ -232,14 +232,12 @@ def load_model(path: str | Path) -> tuple[TranslationModel, dict[str, Any]]:
     about, vocabulary = read_json(folder / "model.json"), read_json(folder / "vocabulary.json")
     if about is None or vocabulary is None or not (folder / "tables.safetensors").is_file():
         raise InputError(
-            "no complete alignment model; a folder with model.json, vocabulary.json and tables.safetensors is "
-            "needed: write one with StatisticalAligner.save(path) (isoglot align --save)",
+            "no complete alignment model; write one with `isoglot align --save` (StatisticalAligner.save)",
             path=folder,
         )
     if about.pop("format", None) != FORMAT or about.get("method") not in METHODS:
         raise InputError(
-            f"an alignment model of another format or method, but format {FORMAT} and one of "
-            f"{', '.join(METHODS)} are needed; train it again with this version",
+            f"an alignment model of another format than {FORMAT}, or of another method; train it again",
             path=folder / "model.json",
         )
     try:

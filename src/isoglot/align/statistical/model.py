@@ -211,16 +211,14 @@ class StatisticalAligner:
     def _trained(self) -> TranslationModel:
         if self.model is None:
             raise ConfigurationError(
-                f"a {self.method} aligner that has seen no text given, but it must be trained first; "
-                "call aligner.fit(bitext) or StatisticalAligner.load(path)"
+                f"this {self.method} aligner must be trained first: aligner.fit(bitext), or load a saved one"
             )
         return self.model
 
     def _encode(self, source: Sentences, target: Sentences) -> tuple[Side, Side]:
         if len(source) != len(target):
             raise ConfigurationError(
-                f"{len(source)} source and {len(target)} target sentences given, but sentence k of one must translate "
-                "sentence k of the other; check the files for a lost line"
+                f"{len(source)} source and {len(target)} target sentences given; check the files for a lost line"
             )
         return encode(source, lowercase=self.lowercase), encode(target, lowercase=self.lowercase)
 
