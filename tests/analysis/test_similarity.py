@@ -78,7 +78,7 @@ def test_neighbours_against_sorting() -> None:
 def test_neighbours_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     x = normal(50, 4, 3)
     whole = own_neighbours(x, 5)
-    monkeypatch.setattr("isoglot.analysis.similarity._ROWS", 7)
+    monkeypatch.setattr("isoglot.modules.neighbours._BLOCK", 7)
     assert torch.equal(own_neighbours(x, 5), whole)
 
 

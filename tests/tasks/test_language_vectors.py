@@ -15,7 +15,7 @@ from isoglot.finetuning.finetune import finetune
 from isoglot.finetuning.options import EvaluateOptions, FinetuneOptions
 from isoglot.modules.encoder import input_embeddings
 from isoglot.tasks import build_task, language_vectors
-from isoglot.tasks.code_switching import code_switch
+from isoglot.tasks.code_switching import code_switch, numbered
 from isoglot.tasks.features import EncodedRows, RowCollator, predict_rows
 from isoglot.tasks.language_vectors import (
     LanguageVectors,
@@ -84,7 +84,7 @@ def _switched(kind: str, tmp_path: Path) -> tuple[Any, Dataset]:
     task = build_task(kind, [f"{tmp_path}/{{language}}.jsonl"], max_length=20,
                       **({} if kind == "xnli" else {"stride": 2, "max_question_length": 8}))  # fmt: skip
     sides = [task.load(language, "train") for language in ("xx", "en")]
-    return task, code_switch(*sides)
+    return task, code_switch(*numbered(*sides))
 
 
 @pytest.mark.parametrize("family", ["bert", "xlm-roberta"])

@@ -9,12 +9,13 @@ from datasets import Dataset
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isoglot.align.embedding.piece_states import length_batches
 from isoglot.errors import ConfigurationError
 from isoglot.modules.neighbours import gold_ranks, similarity_blocks, unit
 from isoglot.schema import PAIR, SPAN, TAGGED
 from isoglot.tasks import build_task
-from isoglot.tasks.code_switching import ORIGINAL, code_switch
-from isoglot.tasks.features import RowCollator, length_batches
+from isoglot.tasks.code_switching import ORIGINAL, code_switch, numbered
+from isoglot.tasks.features import RowCollator
 from isoglot.tasks.spans import Window, best_answer, maximal_context
 from isoglot.tasks.tagging import TaggingTask, _windows
 from isoglot.testing import tiny_model, tiny_tokenizer
@@ -164,12 +165,12 @@ def test_code_switched_pairs() -> None:
                 "label": labels, "language": [language] * 2}  # fmt: skip
         return Dataset.from_dict(rows, features=PAIR)
 
-    found = code_switch(side("de", ["x", "y"]), side("en", ["x", "y"]))
+    found = code_switch(*numbered(side("de", ["x", "y"]), side("en", ["x", "y"])))
     assert [(r["first"], r["second"], r["label"], r[ORIGINAL]) for r in found] == [
         ("p0de", "h0en", "x", 0), ("p0en", "h0de", "x", 0), ("p1de", "h1en", "y", 1), ("p1en", "h1de", "y", 1),
     ]  # fmt: skip
     with pytest.raises(ConfigurationError, match="labelled"):
-        code_switch(side("de", ["x", "y"]), side("en", ["x", "z"]))
+        code_switch(*numbered(side("de", ["x", "y"]), side("en", ["x", "z"])))
 
 
 def test_code_switched_questions_keep_the_answer_of_their_context(caplog: pytest.LogCaptureFixture) -> None:
@@ -202,7 +203,7 @@ def test_collator_keeps_groups_together_and_pads() -> None:
 
 @given(st.lists(st.integers(1, 50), max_size=40), st.integers(1, 100))
 def test_length_batches_hold_every_row_once(lengths: list[int], most: int) -> None:
-    batches = list(length_batches(np.array(lengths, np.int64), most))
+    batches = list(length_batches(lengths, most))
     assert sorted(i for b in batches for i in b) == list(range(len(lengths)))
     assert all(len(b) == 1 or len(b) * max(lengths[i] for i in b) <= most for b in batches)
 

@@ -19,6 +19,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import refuse_overwriting
 from isoglot.runs.folder import hash_checkpoint, make_once
+from isoglot.runs.reporter import Reporter, Silent
 
 Found = Iterator[tuple[Any, PairLinks]]
 _RECORD = "alignment.json"
@@ -26,10 +27,10 @@ _RECORD = "alignment.json"
 
 
 def align_file(
-    sources: Sequence[Source], out: str | Path, request: AlignRequest, *, progress: Any = None
+    sources: Sequence[Source], out: str | Path, request: AlignRequest, *, progress: Reporter | None = None
 ) -> int:
     """Align bitext files; returns the number of pairs, those that cannot be aligned included."""
-    aligner = request.aligner
+    aligner, progress = request.aligner, progress or Silent()
     reads = [*(path for source in sources for path in source.files()), *getattr(aligner, "train_on", ())]
     reads += [str(path) for name in ("load", "model") if (path := getattr(aligner, name, None)) is not None]
     for written in (out, getattr(aligner, "save", None), getattr(aligner, "lexicon", None)):
@@ -51,7 +52,7 @@ def align_file(
             raise ConfigurationError(
                 f"{path}: is missing, and {out}, which was made with it, is finished; delete {out} to make both again"
             )
-    if not made and progress is not None:
+    if not made:
         progress.note(f"{out}: already made from the same input; nothing to do")
     return int(record["pairs"])
 
@@ -74,7 +75,7 @@ def _align(
     sources: Sequence[Source],
     out: str | Path,
     request: AlignRequest,
-    progress: Any,
+    progress: Reporter,
     folder: Path | None = None,
 ) -> int:
     """Align, and write the links to ``out``, or as a corpus into a folder that is going to have that name."""
@@ -110,8 +111,8 @@ def _by_embedding(
     return zip(pairs, aligner.align_pairs(pair.words for pair in same), strict=True)
 
 
-def _shown(found: Found, progress: Any) -> Found:
+def _shown(found: Found, progress: Reporter) -> Found:
     for done, item in enumerate(found, 1):
-        if progress is not None and done % 512 == 0:
+        if done % 512 == 0:
             progress.progress("aligning", done, 0)
         yield item

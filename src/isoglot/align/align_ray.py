@@ -37,6 +37,7 @@ from isoglot.runs.cluster import connected
 from isoglot.runs.files import whole_path
 from isoglot.runs.folder import begin, hash_checkpoint, state_of
 from isoglot.runs.lock import occupied
+from isoglot.runs.reporter import Reporter
 
 _LOG = logging.getLogger(__name__)
 _SCHEMA = pa.schema(
@@ -128,7 +129,7 @@ class PartAligner:
 
 @contextmanager
 def aligned_by_ray(
-    paths: list[str], out: str | Path, encoder: Encoder, *, words: WordMode, progress: Any = None
+    paths: list[str], out: str | Path, encoder: Encoder, *, words: WordMode, progress: Reporter
 ) -> Iterator[Found]:
     """The pairs of a prepared folder with their links, in order; the parts are removed after the block."""
     if len(paths) != 1 or not is_prepared(paths[0]):
@@ -152,12 +153,11 @@ def aligned_by_ray(
             begin(Path(job.parts), wanted)
         todo = [number for number in range(count) if not job.part(number).is_file()]
         done = (count - len(todo)) * job.part_pairs
-        if progress is not None and done:
+        if done:
             progress.note(f"{count - len(todo)} of {count} parts are there already: {job.parts}")
         for pairs in _run(job, todo, encoder.workers) if todo else ():
             done += pairs
-            if progress is not None:
-                progress.progress("aligning", min(done, total), total)
+            progress.progress("aligning", min(done, total), total)
         yield _read_back(job, count)
         shutil.rmtree(job.parts)
 

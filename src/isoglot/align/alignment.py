@@ -156,19 +156,6 @@ class LinkTable:
             Alignment.from_pharaoh(text, path=path, line=number) for number, text in enumerate(lines, 1)
         )
 
-    @classmethod
-    def joined(cls, tables: Iterable[LinkTable]) -> LinkTable:
-        """The sentences of one table or several, one after the other; all have probabilities or none has."""
-        parts = list(tables)
-        counts = np.concatenate([np.diff(part.offsets) for part in parts])
-        probabilities = [part.probability for part in parts if part.probability is not None]
-        return cls(
-            np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-            np.concatenate([part.source for part in parts]),
-            np.concatenate([part.target for part in parts]),
-            np.concatenate(probabilities) if probabilities else None,
-        )
-
     def rows(self, start: int, stop: int) -> LinkTable:
         """The links of the sentences ``start`` to ``stop`` − 1."""
         first, last = self.offsets[start], self.offsets[stop]

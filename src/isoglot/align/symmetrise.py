@@ -36,16 +36,10 @@ def check_symmetriser(method: str) -> None:
 def symmetrise_table(
     forward: LinkTable, reverse: LinkTable, method: Symmetriser = "grow-diag-final-and"
 ) -> LinkTable:
-    """Symmetrise a corpus.
+    """Symmetrise a corpus; both tables have their links as (source, target).
 
-    Args:
-        forward: Links with at most one source word for each target word (any links are accepted).
-        reverse: Links of the other direction, also as (source, target).
-        method: One of :data:`SYMMETRISERS`; ``forward`` and ``reverse`` return that side as it is.
-
-    Returns:
-        The links. A link's probability is the geometric mean of the two directions' where both have it, half of the one
-        where one has it, so that agreement ranks above any single direction; absent if either side has none.
+    A link's probability is the geometric mean of the two directions' where both have it, half of the one where one has
+    it, so that agreement ranks above any single direction; absent if either side has none.
 
     Example:
         >>> forward, reverse = LinkTable.from_pharaoh(["0-0 1-1 1-2"]), LinkTable.from_pharaoh(["0-0 1-1 2-2"])

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from isoglot.analysis.alignment_score import nearest_both_ways
 from isoglot.errors import ConfigurationError
-from isoglot.modules.neighbours import unit
+from isoglot.modules.neighbours import similarity_blocks, unit
 
 _ROWS = 1024
 
@@ -77,8 +77,7 @@ def own_neighbours(vectors: Tensor, k: int) -> Tensor:
     """Each row's k nearest other rows by cosine, best first. **Shape**: (n, hidden) → (n, k)."""
     normal = unit(vectors)
     found = []
-    for start in range(0, len(normal), _ROWS):
-        block = normal[start : start + _ROWS] @ normal.T
+    for start, block in similarity_blocks(normal, normal):
         rows = torch.arange(len(block))
         block[rows, rows + start] = -torch.inf
         found.append(block.topk(k, dim=1).indices)

@@ -29,7 +29,7 @@ def code_switch(target: Dataset, pivot: Dataset) -> Dataset:
     the English answer and ``(question_en, context_l)`` with the translated one; where either answer is missing both
     copies are dropped.
 
-    Rows belong together by ``id`` where both sides have unique ones, else by their order.
+    Rows belong together by ``id``; see :func:`numbered`.
 
     Returns:
         Rows of the same schema with :data:`ORIGINAL`, the language of the second half as ``language`` and that of the
@@ -63,20 +63,20 @@ def code_switch(target: Dataset, pivot: Dataset) -> Dataset:
 def numbered(target: Dataset, pivot: Dataset) -> tuple[Dataset, Dataset]:
     """Both with an ``id`` by which rows are matched, so that parts of either can be taken away.
 
-    Where ids are not there or not unique, and both are of one length, the order counts.
+    Where ids are not there or not unique, the order counts.
     """
-    if _have_ids(target, pivot) or len(target) != len(pivot):
+    if all("id" in side.features and len(set(side["id"])) == len(side) for side in (target, pivot)):
         return target, pivot
+    if len(target) != len(pivot):
+        raise ConfigurationError(
+            f"{len(target)} translated examples and {len(pivot)} originals without ids given; add an id column"
+        )
     names = [str(i) for i in range(len(target))]
     first, second = (
         side.remove_columns([c for c in side.column_names if c == "id"]).add_column("id", names)
         for side in (target, pivot)
     )
     return first, second
-
-
-def _have_ids(target: Dataset, pivot: Dataset) -> bool:
-    return all("id" in side.features and len(set(side["id"])) == len(side) for side in (target, pivot))
 
 
 def _copies(own: Mapping[str, Any], other: Mapping[str, Any], exchanged: str) -> list[dict[str, Any]]:
@@ -96,20 +96,12 @@ def _copies(own: Mapping[str, Any], other: Mapping[str, Any], exchanged: str) ->
 
 
 def _matched(target: Dataset, pivot: Dataset) -> Sequence[tuple[int, int]]:
-    if _have_ids(target, pivot):
-        places = {name: i for i, name in enumerate(pivot["id"])}
-        found = [(i, places[name]) for i, name in enumerate(target["id"]) if name in places]
-        if found:
-            if lost := len(target) - len(found):
-                _LOG.warning(
-                    "%d of %d translations have no original of their id: left out", lost, len(target)
-                )
-            return found
+    places = {name: i for i, name in enumerate(pivot["id"])}
+    found = [(i, places[name]) for i, name in enumerate(target["id"]) if name in places]
+    if not found:
         raise ConfigurationError(
             f"no id of the translations ({target['id'][0]!r}, …) is an original's ({pivot['id'][0]!r}, …)"
         )
-    if len(target) != len(pivot):
-        raise ConfigurationError(
-            f"{len(target)} translated examples and {len(pivot)} originals without ids given; add an id column"
-        )
-    return [(i, i) for i in range(len(target))]
+    if lost := len(target) - len(found):
+        _LOG.warning("%d of %d translations have no original of their id: left out", lost, len(target))
+    return found

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from isoglot.align.embedding.piece_states import length_batches
 from isoglot.modules.finite import require_finite
 from isoglot.options import Precision
 
@@ -106,25 +107,6 @@ def takes_segments(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -
     return made and getattr(model.config, "type_vocab_size", 0) > 1
 
 
-def length_batches(lengths: NDArray[np.int64], max_tokens: int) -> Iterator[list[int]]:
-    """Rows of like length, at most ``max_tokens`` with padding (a longer single row makes a batch of its own).
-
-    Example:
-        >>> list(length_batches(np.array([2, 9, 3, 3]), 9))
-        [[1], [2, 3, 0]]
-    """
-    batch: list[int] = []
-    width = 0
-    for row in np.argsort(-lengths, kind="stable").tolist():
-        if batch and (len(batch) + 1) * width > max_tokens:
-            yield batch
-            batch = []
-        width = int(lengths[row]) if not batch else width
-        batch.append(row)
-    if batch:
-        yield batch
-
-
 def device_batches(
     inputs: Sequence[Mapping[str, Any]],
     collator: RowCollator,
@@ -134,7 +116,7 @@ def device_batches(
 ) -> Iterator[tuple[list[int], dict[str, Tensor]]]:
     """Batches of inputs of like length on a device: their numbers, and their padded columns."""
     done = 0
-    for batch in length_batches(np.array([len(row["input_ids"]) for row in inputs], np.int64), max_tokens):
+    for batch in length_batches([len(row["input_ids"]) for row in inputs], max_tokens):
         columns = collator([inputs[i] for i in batch])
         yield batch, {name: value.to(device) for name, value in columns.items()}
         done += len(batch)

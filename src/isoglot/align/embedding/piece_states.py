@@ -155,7 +155,7 @@ def _encode(
     size = (int(offsets[-1]), hidden_size(model))
     tables = {layer: torch.empty(size, dtype=model.dtype, device=device) for layer in layers}
     lengths = [sum(p.stop - p.start for p in parts) + len(parts) + 1 for parts in inputs]
-    for batch in _batches(lengths, max_tokens):
+    for batch in length_batches(lengths, max_tokens):
         ids, rows, columns, where = _assemble(
             tokenizer, sentences, [inputs[i] for i in batch], offsets, max(lengths[i] for i in batch)
         )
@@ -172,8 +172,13 @@ def _encode(
     return {layer: PieceStates(table, offsets) for layer, table in tables.items()}
 
 
-def _batches(lengths: list[int], max_tokens: int) -> Iterator[list[int]]:
-    """Inputs in order of length, cut so that count × longest stays in the budget; longest batch first."""
+def length_batches(lengths: list[int], max_tokens: int) -> Iterator[list[int]]:
+    """Rows of like length, at most ``max_tokens`` with padding, the longest first; one at least.
+
+    Example:
+        >>> list(length_batches([2, 9, 3, 3], 9))
+        [[1], [2, 3, 0]]
+    """
     order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
     start = 0
     while start < len(order):

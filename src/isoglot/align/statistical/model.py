@@ -60,7 +60,9 @@ class SentenceAlignments:
     @property
     def links(self) -> LinkTable:
         """The two symmetrised."""
-        return self.agreed if self.agreed is not None else LinkTable.joined(self.windows(len(self.source)))
+        if self.agreed is not None:
+            return self.agreed
+        return symmetrise_table(self.forward, self.reverse, self.symmetrisation)  # type: ignore[arg-type]
 
     @property
     def score(self) -> npt.NDArray[np.float64]:
