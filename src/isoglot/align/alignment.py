@@ -1,9 +1,4 @@
-"""Word alignments: one sentence pair's links, a whole corpus' links as flat arrays, and what an aligner is.
-
-:class:`Alignment` is the readable form, one sentence pair at a time. :class:`LinkTable` holds the links of any number
-of pairs in three arrays; the aligners and symmetrisers compute with it, because a Python object a pair costs more than
-the alignment itself.
-"""
+"""Word alignments: one sentence pair's links, a whole corpus' links as flat arrays, and what an aligner is."""
 
 from __future__ import annotations
 

@@ -3,8 +3,7 @@ r"""ALIGN-MLM's alignment score: how often a token's nearest input embedding in 
 .. math:: \mathrm{score} = \frac{100}{|B|} \sum_{(i, i') \in B} [\arg\max_{j'} \cos(E_i, E_{j'}) = i']
 
 where B pairs each token of one language with its copy or translation and j' runs over the other language's whole
-vocabulary. :func:`alignment_score` takes an embedding table, :func:`score_vectors` any two sets of vectors,
-:func:`isoglot.analysis.checkpoint_score.checkpoint_alignment_score` a checkpoint.
+vocabulary.
 
 Source: Tang et al. 2022, §5 and Table 8.
 """

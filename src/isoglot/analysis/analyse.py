@@ -1,8 +1,7 @@
 """``isoglot analyse``: what analyses start from and what they leave, and the alignment score.
 
 Each analysis writes figures (``OUT/figures/NAME.json``) or rows of results (``OUT/results.jsonl``), which
-``isoglot report OUT`` draws. The other analyses stand beside this module: ``analyse_correlation``, ``analyse_links``
-(AER by layer, word alignments to look at), ``analyse_map``, ``analyse_vectors`` (similarity and geometry by layer).
+``isoglot report OUT`` draws. The other analyses stand beside this module.
 """
 
 from collections import Counter

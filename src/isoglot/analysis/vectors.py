@@ -79,12 +79,9 @@ def linked_vectors(
     layers: Sequence[int],
     progress: Progress | None = None,
 ) -> tuple[dict[int, Tensor], dict[int, Tensor]]:
-    """Contextual vectors of linked words, row ``r`` of both results for link ``r``.
+    """Layer to contextual vectors of the source words of links, and of their target words. Shape: (links, hidden).
 
     A link is ``[source word, target word]``; one whose word has no piece is left out.
-
-    Returns:
-        Layer to vectors of the source words, and of the target words. Shape: (links, hidden).
     """
     sides = []
     for side in (0, 1):

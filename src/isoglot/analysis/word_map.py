@@ -125,11 +125,7 @@ def contextual_vectors(
     *,
     layer: int,
 ) -> tuple[Tensor, Tensor]:
-    """The mean contextual vector of each pair's words over their first hundred linked occurrences.
-
-    Returns:
-        Vectors of the source words and of the target words. Shape: (pairs, hidden).
-    """
+    """The mean contextual vectors of each pair's words over their first hundred linked occurrences: (pairs, hidden)."""
     place = {pair: k for k, pair in enumerate(pairs)}
     left = [_OCCURRENCES] * len(pairs)
     words, links, which = [], [], []

@@ -30,13 +30,10 @@ FIRST_LANGUAGE = "first_language"
 
 
 class EncodedRows(torch.utils.data.Dataset[dict[str, Any]]):
-    """Inputs of an encoder, one a row; an example can have several.
+    """Inputs of an encoder, one a row, and the example that each comes from; an example can have several.
 
-    Args:
-        inputs: model columns of each row: ``input_ids``, perhaps ``token_type_ids`` (arrays), and labels.
-        examples: the example that each row comes from.
-        details: what the task needs to decode a row's output.
-        second: position in each row at which the second of two texts begins; empty where it does not matter.
+    ``details`` are what the task needs to decode a row's output; ``second`` is the position in each row at which the
+    second of two texts begins, empty where it does not matter.
     """
 
     def __init__(
@@ -71,11 +68,7 @@ class EncodedRows(torch.utils.data.Dataset[dict[str, Any]]):
 
 
 class RowCollator:
-    """Pads rows to a batch of tensors; items that are lists of rows are laid flat, so their rows stay in one batch.
-
-    Args:
-        multiple: pad to a multiple of this (8 suits tensor cores).
-    """
+    """Pads rows to a ``multiple``; items that are lists of rows are laid flat, so their rows stay in one batch."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, *, multiple: int = 1) -> None:
         self.fill = {"input_ids": int(tokenizer.pad_token_id or 0), "token_type_ids": 0, "labels": IGNORED,
@@ -135,9 +128,7 @@ def predict_rows(
     precision: Precision = "float32",
     progress: Step | None = None,
 ) -> list[Array]:
-    """Run a model with a head over rows.
-
-    ``reduce`` says what to keep of the logits (a tensor, or a tuple where a head has several), on the device.
+    """Run a model with a head over rows; ``reduce`` says what to keep of the logits (a tuple where a head has several).
 
     Returns:
         One array a row: of shape (length,) or, where ``reduce`` gives several tensors, (tensors, length).

@@ -79,16 +79,9 @@ class PairTask(HeadTask):
             raise ConfigurationError(
                 f"{self.name} data ({self.data.describe()}): label {min(unknown)!r} is not of {', '.join(spellings)}"
             )
-        missing = {NO_LABEL} & set(given)
-        if missing or (
-            self._left_out is not None and self._left_out in {*dataset["first"], *dataset["second"]}
-        ):
-            sides = zip(given, dataset["first"], dataset["second"], strict=True)
-            kept = [
-                i
-                for i, (label, *pair) in enumerate(sides)
-                if label != NO_LABEL and self._left_out not in pair
-            ]
+        sides = enumerate(zip(given, dataset["first"], dataset["second"], strict=True))
+        kept = [i for i, (label, *pair) in sides if label != NO_LABEL and self._left_out not in pair]
+        if len(kept) < len(given):
             dataset, given = dataset.select(kept), [given[i] for i in kept]
         named = [spellings[label] for label in given]
         if self._allowed is not None and (lacking := set(named) - set(self._allowed)):

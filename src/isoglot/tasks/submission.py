@@ -28,7 +28,7 @@ def write(folder: Path, task: Task, language: str, split: str, predictions: Pred
 
 
 def written(folder: Path, task: Task, language: str, split: str) -> bool:
-    """Whether there are predictions already; arguments as for :func:`write`."""
+    """Whether there are predictions already."""
     stem = _stem(folder, task, language, split)
     return any(stem.with_name(f"{stem.name}.{suffix}").is_file() for suffix in ("tsv", "json"))
 

@@ -35,7 +35,7 @@ Scorer = Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
 def build_scorer(options: EmbeddingOptions, pointer: Pointer | None = None) -> Scorer:
     """The scorer of a method.
 
-    What a link's probability is: the similarity ``(cosine + 1) / 2`` for SimAlign's methods; for all others the
+    A link's probability is the similarity ``(cosine + 1) / 2`` for SimAlign's methods; for all others the
     geometric mean of the two directions' normalised weights (softmax, entmax, the rows and columns of a Sinkhorn
     plan, the pointer's attention).
     """
@@ -63,10 +63,7 @@ def build_scorer(options: EmbeddingOptions, pointer: Pointer | None = None) -> S
 
 
 def prepared_states(options: EmbeddingOptions, table: Tensor) -> Tensor:
-    """A table of states as the scorer of a method takes them: float32, of length 1 where the cosine is compared.
-
-    Once for the table, so that not every padded batch does it again. **Shape**: (pieces, hidden).
-    """
+    """A table of states as the scorer of a method takes them: float32, of length 1 where the cosine is compared."""
     table = table.float()
     if getattr(options, "compare", "dot") == "dot":  # a pointer network compares them itself
         return table

@@ -24,12 +24,8 @@ class GoldPairs:
 def gold_pairs(path: str | Path, *, limit: int | None = 500, sure: bool = True, **reading: Any) -> GoldPairs:
     """Sentence pairs and links to measure an aligner by.
 
-    Args:
-        path: JSON lines with ``src``, ``tgt``, ``sure`` and ``possible``; or a folder that ``isoglot align --format
-            corpus`` wrote, whose links then count as sure ones.
-        limit: Pairs to take from such a folder, ``None`` for all.
-        sure: Refuse a file without any sure link.
-        **reading: ``name`` and ``base`` of :func:`~isoglot.align.files.formats.read_links`.
+    They are JSON lines with ``src``, ``tgt``, ``sure`` and ``possible``, read as ``name`` and ``base`` say; or the
+    first ``limit`` pairs of a folder of ``isoglot align --format corpus``, whose links then count as ``sure`` ones.
     """
     if Path(path).is_dir():
         return _of_corpus(path, limit)

@@ -33,9 +33,8 @@ def write_lines(
 ) -> int:
     """Write one line (or, in ``alignv2`` and ``naacl``, one line a link) a pair; ``-`` is standard output.
 
-    The formats are those of :mod:`isoglot.align.files.formats`; ``jsonl`` with words, probabilities and scores;
-    ``offsets`` with character spans ``[source start, end, target start, end]`` in the text as given; ``words`` with
-    the linked words. A file is written beside its place and renamed when it is whole.
+    The formats are those of :mod:`isoglot.align.files.formats`; ``offsets`` with character spans ``[source start, end,
+    target start, end]`` in the text as given; ``words`` with the linked words.
     """
     pairs = 0
     with nullcontext(sys.stdout) if str(out) == "-" else whole_file(out) as file:
@@ -75,9 +74,8 @@ def _text(number: int, pair: Any, found: PairLinks, name: str, base: int | None,
 def write_corpus(found: Found, out: Path) -> int:
     """Write an ALIGNED corpus folder, as ``isoglot prepare`` does; recipes take it with ``kind: aligned``.
 
-    The folder has the columns of :data:`isoglot.schema.ALIGNED` and no others, so probabilities and scores are not
-    kept: links that training should not see are left out before, by ``min_probability`` and ``min_score``.
-    Pairs with an empty side teach nothing and have no row.
+    Probabilities and scores are not kept: links that training should not see are left out before, by
+    ``min_probability`` and ``min_score``. Pairs with an empty side have no row.
     """
     from isoglot.corpus.prepare import prepare  # noqa: PLC0415 - `datasets` is slow to import
 

@@ -39,9 +39,8 @@ def read_pairs(sources: Sequence[Source], *, mode: WordMode, warn: Warn) -> Iter
     """Pairs in the order of the inputs, in bounded memory.
 
     A line of a Moses pair, a TSV or a ``source ||| target`` file that cannot be read (invalid UTF-8, a missing
-    separator) keeps its place: what can be saved of it is aligned, an empty side gets no links, and ``warn`` is
-    called with its number. Other formats, and tables with a header, are read strictly. A folder that `isoglot prepare`
-    wrote is read in the order of its rows; where it has word links already, its words are kept.
+    separator) keeps its place, and ``warn`` is called with its number. Other formats, and tables with a header, are
+    read strictly. Words of a prepared folder that has word links are kept.
     """
     number = 0
     raw_files(sources)  # every mistake in all of them is told before the first is read

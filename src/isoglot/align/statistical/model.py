@@ -1,12 +1,4 @@
-"""Statistical aligners: estimate a model from bitext, align that text or new text, save, load, export a lexicon.
-
-    aligner = StatisticalAligner("hmm", lowercase=True).fit(bitext)
-    aligned = aligner.align(bitext)
-    aligner.save("en-de")
-    StatisticalAligner.load("en-de").align(new_bitext)
-
-A model saved and loaded has the very numbers that it was trained to, so it aligns its training text as before.
-"""
+"""Statistical aligners: estimate a model from bitext, align that text or new text, save, load, export a lexicon."""
 
 from __future__ import annotations
 
