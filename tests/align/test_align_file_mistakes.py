@@ -133,4 +133,4 @@ def test_mistakes_are_named_and_leave_nothing(tmp_path, bitext, gold):
     assert not list(tmp_path.glob(".*tmp"))
     links = tmp_path / "links.txt"
     links.write_text("0-0\n")
-    assert f"but {gold} has {LINES}" in run("score", links, "--gold", gold, fails=InputError)
+    assert f"{gold} has {LINES}" in run("score", links, "--gold", gold, fails=InputError)

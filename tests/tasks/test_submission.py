@@ -22,7 +22,7 @@ def _tags(path: Path) -> list[list[str]]:
 def _scored(task: str, predictions: Path, labels: Path) -> dict[str, float]:
     """A file of predictions against one of labels, scored by the task."""
     language = predictions.stem.partition("-")[2]
-    built = build_task(task, [])
+    built = build_task({"udpos": "pos", "panx": "ner"}.get(task, task), [])
     if task in ("udpos", "panx"):
         gold = Dataset.from_dict({"tags": _tags(labels)})
         return dict(built.score(gold, _tags(predictions), language=language))

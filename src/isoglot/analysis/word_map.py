@@ -146,8 +146,9 @@ def contextual_vectors(
     slots = torch.tensor(which)
     times = torch.bincount(slots, minlength=len(pairs))
     if len(source[layer]) != len(which) or not bool((times > 0).all()):
+        lacking = next((pair for pair, n in zip(pairs, times.tolist(), strict=True) if not n), pairs[0])
         raise ConfigurationError(
-            "a pair does not occur linked, or has no piece; give the corpus it was counted in"
+            f"{lacking} are not linked, or have no piece; give the corpus they were counted in"
         )
     means = []
     for vectors in (source[layer], target[layer]):
