@@ -188,19 +188,6 @@ def _list(names: Sequence[str] | None) -> None:
         typer.echo(fill(f"{study.name:{width}}{study.title}", 80, subsequent_indent=" " * width))
 
 
-_STORY = """\
-Four ways to train an encoder on two languages that share no word and no word order: English of a small made-up
-world, and its copy in other letters with each sentence's words reversed (ALIGN-MLM, Tang et al. 2022).
-  MLM        masked words of either language's text
-  XLM        the same, and of sentence pairs, with language embeddings
-  DICT-MLM   half of the masked words replaced by their translations
-  ALIGN-MLM  embeddings of translations pulled together
-Each is given all there is, every pair and the whole dictionary: the paper's quarter
-(--set dictionary=0.25 --set parallel=0.25) takes longer to spread to the rest. Each is fine-tuned on English
-(zero-shot) and on the derived language (supervised), and tested on the derived one.
-"""
-
-
 class DemoOptions(Options):
     """Size and place of the demo."""
 
@@ -219,8 +206,14 @@ class DemoOptions(Options):
 def demo(options: DemoOptions, running: Reporting) -> None:
     """Train four objectives from scratch and compare what transfers.
 
-    MLM, XLM, DICT-MLM and ALIGN-MLM are trained, measured and written up in a report. Offline and without any data:
-    under five minutes on two cores.
+    MLM, XLM, DICT-MLM and ALIGN-MLM (Tang et al. 2022) learn two languages that share no word and no word order:
+    English of a small made-up world, and its copy in other letters with each sentence's words reversed. Each is
+    fine-tuned on English (zero-shot) and on the copy (supervised), and tested on the copy; a report shows all of it.
+    Offline and without any data: under five minutes on two cores.
+
+    Each is given every sentence pair and the whole dictionary. The paper's quarter takes longer to spread to the rest:
+
+    isoglot demo --set dictionary=0.25 --set parallel=0.25 --out runs/quarter
     """
     from isoglot.studies.demo import run_demo
 
@@ -229,7 +222,6 @@ def demo(options: DemoOptions, running: Reporting) -> None:
         changes |= {"steps": options.steps, "warmup": options.steps // 10}
     changes |= options.settings
     with Console(quiet=running.quiet) as console:
-        console.note(_STORY)
         results, page = run_demo(options.out, changes=changes, workers=options.workers, progress=console)
     print_results(results)
     typer.echo(str(page))

@@ -18,8 +18,6 @@ _LATEX = {
     "Δ": r"$\Delta$",
     "\n": " ", "\r": " ", "\t": " ",
 }  # fmt: skip
-_LAST_LATIN = "\u024f"
-"""Letters up to here are set by LaTeX with ``inputenc``; others need XeLaTeX or LuaLaTeX and a font that has them."""
 
 
 def to_csv(table: Table) -> str:
@@ -46,7 +44,7 @@ def to_csv(table: Table) -> str:
 
 
 def to_latex(table: Table) -> str:
-    """A ``table`` float for LaTeX with the packages ``booktabs`` and ``inputenc`` (UTF-8)."""
+    """A ``table`` float for LaTeX with ``booktabs`` and ``inputenc``; letters beyond Latin need XeLaTeX or LuaLaTeX."""
     count = len(table.columns)
     lines = [r"\begin{table}", r"\centering", f"\\caption{{{_tex(table.title)}. {_tex(table.caption)}}}",
              f"\\label{{tab:{table.id}}}", f"\\begin{{tabular}}{{l{'r' * count}}}", r"\toprule"]  # fmt: skip
@@ -60,10 +58,7 @@ def to_latex(table: Table) -> str:
     lines += [
         f"\\par\\footnotesize $^{{{number}}}$ {_tex(note)}" for number, note in enumerate(table.notes, 1)
     ]
-    text = "\n".join([*lines, r"\end{table}", ""])
-    if any(c > _LAST_LATIN for c in text):
-        text = f"% Holds letters beyond Latin: needs XeLaTeX or LuaLaTeX, and a font that has them.\n{text}"
-    return text
+    return "\n".join([*lines, r"\end{table}", ""])
 
 
 def to_text(table: Table) -> str:

@@ -27,11 +27,6 @@ class Study:
     sizes: Sizes
     about: dict[str, str]  # `ABOUT` of its module: what each scale runs on
 
-    @property
-    def folder(self) -> str:
-        """The folder of its results."""
-        return self.name.replace("/", "_")
-
 
 def builtin_studies() -> dict[str, Study]:
     """The studies that come with isoglot, by name and in natural order."""

@@ -18,7 +18,7 @@ from isoglot.runs.files import make_folder, read_json, write_json
 from isoglot.runs.folder import versions
 from isoglot.runs.lock import locked
 from isoglot.runs.reporter import Reporter, Silent
-from isoglot.studies.calls import Call, Input, Step, resolve
+from isoglot.studies.calls import Call, Step, resolve
 
 MANIFEST = "call.json"
 """A call's manifest, written last."""
@@ -54,11 +54,6 @@ class Store:
         """A number that a finished call measured."""
         found = ((self.manifest(call) or {}).get("values") or {}).get(metric)
         return None if found is None else float(found)
-
-    def changed(self, call: Call) -> list[str]:
-        """Paths of outside that a finished call read and that are another file or model by now."""
-        held: dict[str, str] = (self.manifest(call) or {}).get("outside", {})
-        return [path for path, content in held.items() if Input.of(path).content not in ("", content)]
 
     def usable(self, call: Call) -> bool:
         """Whether a call is finished and other calls can read what it made (weights may have been deleted)."""

@@ -155,8 +155,9 @@ def _changed(targets: Sequence[Call], store: Store) -> dict[str, Call]:
         if call.key not in seen:
             seen.add(call.key)
             waiting += call.needs
-            for path in store.changed(call):
-                found[path] = call
+            read = (store.manifest(call) or {}).get("outside", {})
+            changed = [path for path, held in read.items() if Input.of(path).content not in ("", held)]
+            found |= dict.fromkeys(changed, call)
     return found
 
 
@@ -165,7 +166,7 @@ def write_program(program: Program, store: Store, blocked: Mapping[Call, str]) -
     from isoglot.report.compare import compare  # noqa: PLC0415 - loads scipy
     from isoglot.report.export import to_text  # noqa: PLC0415
 
-    folder = store.root / program.study.folder
+    folder = store.root / program.study.name.replace("/", "_")
     cells = [_cell(program, place, store, blocked) for place in program.places]
     others = [_cell(program, place, store, {}) for place in program.others]
     cells += [cell for cell in others if cell.value is not None]
