@@ -1,7 +1,6 @@
 """XLM-Align's denoising word alignment: point from a masked token to its translation."""
 
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import torch
 from pydantic import Field
@@ -23,8 +22,7 @@ from isoglot.seeding import generator_for
 _UNSELECTED = -100  # label of a position that is not masked
 
 
-@dataclass(frozen=True)
-class Queries:
+class Queries(NamedTuple):
     """Which positions ask, and which in the other sentence are right for each: bool (queries, length), at least one."""
 
     rows: Tensor

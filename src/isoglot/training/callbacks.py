@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 import torch
@@ -74,8 +75,7 @@ class Told(TrainerCallback):
         first, began = self.began
         if logs and "loss" in logs and state.global_step > first:
             done, left = state.global_step - first, state.max_steps - state.global_step
-            hours, rest = divmod(round((time.perf_counter() - began) / done * left), 3600)
-            time_left = f"{hours}:{rest // 60:02d}:{rest % 60:02d}"
+            time_left = timedelta(seconds=round((time.perf_counter() - began) / done * left))
             place = f"step {state.global_step}/{state.max_steps}"
             self.report.note(f"{place} {describe(logs)}  left {time_left}")
 

@@ -44,10 +44,6 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         least: fewest positions of a window, the batches of one optimiser step (ranks times accumulation); an epoch's
             last window joins the one before it where it would have fewer.
         concatenate: whether the streams are shuffled together as one data set.
-
-    Example:
-        >>> mixture = Mixture({"bitext": bitext}, primary="bitext", length=2 * len(bitext), seed=1)  # doctest: +SKIP
-        >>> mixture[0]["bitext"]["source_ids"], mixture[0]["bitext"]["coin"]  # doctest: +SKIP
     """
 
     def __init__(
