@@ -17,14 +17,10 @@ from isoglot.checks import closest
 from isoglot.errors import ConfigurationError
 
 PAPERS: Mapping[str, str] = {
-    "weam": "Yang et al. 2021 (WEAM)",
-    "ppa": "Pan et al. 2021 (post-pretraining alignment)",
-    "align_mlm": "Tang et al. 2022 (ALIGN-MLM)",
-    "xlm_align": "Chi et al. 2021 (XLM-Align)",
-}
-"""Key -> who is cited."""
+    "weam": "WEAM", "ppa": "PPA", "align_mlm": "ALIGN-MLM", "xlm_align": "XLM-Align",
+}  # fmt: skip
+"""Key -> what a text calls it."""
 
-_SHORT = {"weam": "WEAM", "ppa": "PPA", "align_mlm": "ALIGN-MLM", "xlm_align": "XLM-Align"}
 _UNTOLD = ("source", "runs")
 """Attributes of rows that single out none."""
 _ROUNDING = 0.501
@@ -130,7 +126,7 @@ class PaperTable:
     def cited(self) -> str:
         """As a text cites it: ``WEAM, Table 2``."""
         place = f"Table {self.number}" if self.number[0].isdigit() else f"text {self.number}"
-        return f"{_SHORT[self.paper]}, {place}"
+        return f"{PAPERS[self.paper]}, {place}"
 
     def column(self, *labels: str) -> PaperColumn:
         """The one column that has all these labels: its id, or its task, metric, language, quantity and system."""
