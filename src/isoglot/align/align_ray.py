@@ -1,10 +1,7 @@
 """``isoglot align --engine ray``: the parts of a prepared folder aligned by a pool of Ray actors, one encoder each.
 
-A part is a run of consecutive pairs. Its links are written under a temporary name and renamed, so a part that is there
-is whole, and a run that died goes on where it stood. When all parts are there they are read back in order beside the
-pairs, and the writers of the local engine write the output. Parts start at multiples of the windows in which the
-aligner encodes, so every window holds the same pairs as locally and the results are the same to the last bit.
-
+A part is a run of consecutive pairs; a part that is there is whole. A run that died goes on where it stood. Parts
+begin at multiples of the windows in which the aligner encodes, so the links are those of the local engine.
 The folders of corpus, output and model must be at the same place on every machine of the cluster.
 """
 

@@ -3,7 +3,7 @@
 import logging
 import pickle
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import IO
@@ -12,7 +12,7 @@ import numpy as np
 
 from isoglot.align.alignment import MOST_ENTRIES, WINDOW, LinkTable, PairLinks, pair_links
 from isoglot.align.files.output import NUMBERED
-from isoglot.align.files.pairs import RawPair, bitext_sources, read_pairs
+from isoglot.align.files.pairs import RawPair, Warn, bitext_sources, read_pairs
 from isoglot.align.options import AlignRequest, Eflomal, Encoder, FastAlign, Hmm, Saved
 from isoglot.align.statistical.bitext import Ints, Side, WordNumbers
 from isoglot.align.statistical.eflomal import EflomalAligner
@@ -27,7 +27,6 @@ _NONE = ("src", "tgt")
 """Languages of text whose languages play no part."""
 
 Found = Iterator[tuple[RawPair | None, PairLinks]]
-Warn = Callable[[int, str], None]
 
 
 def by_statistics(sources: Sequence[Source], request: AlignRequest, warn: Warn) -> Found:

@@ -59,11 +59,9 @@ class Subject:
     @cached_property
     def hash(self) -> str:
         """Of the weights."""
-        return (
-            hash_checkpoint(self.source)
-            if isinstance(self.source, Path)
-            else str(self.about["pretrained_hash"])
-        )
+        if isinstance(self.source, Path):
+            return hash_checkpoint(self.source)
+        return str(self.about["pretrained_hash"])
 
     def row(self, **values: Any) -> Result:
         """A row of results on this checkpoint."""

@@ -1,8 +1,7 @@
 """Language embeddings beyond pre-training: an encoder that learned with them is fine-tuned and evaluated with them.
 
 XLM and DICT-MLM add a vector of the language to every input position; ALIGN-MLM's authors pass the language ids in
-fine-tuning and evaluation too (Tang et al. 2022; a derived language has its own id). The Hugging Face folder of such an
-encoder has no place for them, so they stand in files of their own beside it.
+fine-tuning and evaluation too (Tang et al. 2022). They stand in files of their own beside the encoder.
 """
 
 import json
@@ -82,12 +81,9 @@ def write_vectors(vectors: LanguageVectors, checkpoint: Path) -> None:
 
 
 def attach(model: PreTrainedModel, vectors: LanguageVectors) -> None:
-    """Have a model take ``language_ids`` and add each language's vector to the word embeddings.
+    """Have a model take ``language_ids`` (batch, length) and add each language's vector to the word embeddings.
 
-    A position in a language that has none (−1) gets the mean of those that are known. The table is trained with the
-    model.
-
-    **Shape**: ``language_ids`` (batch, length).
+    The vectors are trained with the model. A position in a language that has none (−1) gets the mean of the others.
     """
     table = nn.Embedding.from_pretrained(vectors.weight.clone().float(), freeze=False)
     model.add_module(_TABLE, table)

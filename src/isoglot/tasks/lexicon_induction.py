@@ -64,10 +64,7 @@ class LexiconInductionTask:
             for number, line in numbered_lines(path):
                 parts = list(map(str.strip, lexicon_entries(line)))
                 if len(parts) != 2 or not all(parts):
-                    raise InputError(
-                        f"{len(parts)} entries given, a source and a target word are needed; fix the line",
-                        path=path, line=number,
-                    )  # fmt: skip
+                    raise InputError("a line is a source and a target word; fix it", path=path, line=number)
                 rows["source"].append(parts[0])
                 rows["target"].append(parts[1])
         asked = self._asked(rows["source"], Path(path).name, split)

@@ -23,16 +23,10 @@ Pooling = Literal["mean", "cls"]
 
 
 class TextEncoder:
-    """Turns texts into vectors.
+    """Turns texts into vectors, of the first ``max_length`` tokens of each.
 
-    Args:
-        layer: hidden states' number (0 = embeddings, negative from the end), or ``static`` for the mean of the word
-            embeddings alone.
-        pooling: ``mean`` over all pieces without special tokens, or ``cls``: the first position.
-        max_length: tokens of a text at most, with special ones; by default the encoder's limit, at most 512. Of longer
-            ones the beginning is read, and a warning counts them.
-        entries: the texts are dictionary entries, cut as words inside a sentence (with the space before them that a
-            tokenizer may want).
+    They are hidden states of a layer at the first position or the mean over pieces without special tokens; of layer
+    ``static`` the mean word embedding. ``entries`` of a dictionary are cut as words inside a sentence.
     """
 
     def __init__(

@@ -44,11 +44,7 @@ def load_encoder(
 
 
 def load_pointer(source: PreTrainedModel | str | Path, model: PreTrainedModel) -> tuple[Pointer, int | None]:
-    """The pointer network that ``denoising_word_alignment`` left beside the encoder.
-
-    Returns:
-        The network, and the layer whose states it was trained on where the checkpoint says so.
-    """
+    """The pointer network that ``denoising_word_alignment`` left beside an encoder, and its layer where told."""
     if isinstance(source, PreTrainedModel):
         raise ConfigurationError("method pointer reads objectives.safetensors: give the checkpoint's folder")
     path = Path(source) / "objectives.safetensors"

@@ -93,7 +93,7 @@ class Similarity(EmbeddingOptions):
 
 
 class _Growing(Options):
-    """SimAlign's itermax."""
+    """Of itermax, wherever it is used."""
 
     alpha: float = option(0.9, "itermax: discount of half-covered cells.", flags=None, gt=0, le=1)
     passes: int = option(2, "itermax: passes in all.", flags=None, ge=1)

@@ -65,8 +65,6 @@ def agreeing(
 ) -> LinkTable:
     """Links whose geometric mean of both directions' posteriors is at least a threshold.
 
-    A word may have several links or none, which one direction's best links cannot both express.
-
     Source: Liang, Taskar & Klein 2006 (*Alignment by agreement*), §4, posterior decoding.
     """
     with ThreadPoolExecutor(WORKERS) as pool:

@@ -20,13 +20,8 @@ from isoglot.errors import ConfigurationError
 class EflomalAligner:
     """Runs ``eflomal-align`` on a bitext; both directions, then symmetrised here.
 
-    The program samples without a seed, so two runs differ a little. It keeps no model: what is aligned is what it
-    learns from, and it should be some thousand pairs at least.
-
-    Args:
-        symmetrisation: See :mod:`isoglot.align.symmetrise`.
-        program: Name or path of the program.
-        arguments: Further arguments of the program, as one line: ``"--null-prior 0.3"``.
+    The program samples without a seed, so two runs differ a little, and keeps no model. ``arguments`` are further ones
+    of the program, as one line: ``"--null-prior 0.3"``.
     """
 
     def __init__(

@@ -136,7 +136,7 @@ class StatisticalAligner:
 
     def fit_words(self, source: Sentences, target: Sentences) -> Self:
         """Estimate the model from lists of words."""
-        self._fit(*self._encode(source, target))
+        self.model = METHODS[self.method].estimate(*self._encode(source, target), self.options)
         return self
 
     def fit_align_words(self, source: Sentences, target: Sentences) -> SentenceAlignments:
@@ -152,7 +152,7 @@ class StatisticalAligner:
             best = METHODS[self.method].estimate_and_forget(source, target, self.options)
             if best is not None:
                 return SentenceAlignments(source, target, best[0], best[1], self.symmetrisation, None)
-        self._fit(source, target)
+        self.model = METHODS[self.method].estimate(source, target, self.options)
         return self._decode(source, target)
 
     def align(self, bitext: Dataset, *, batch_size: int = 8192) -> Dataset:
@@ -215,9 +215,6 @@ class StatisticalAligner:
                 f"{len(source)} source and {len(target)} target sentences given; check the files for a lost line"
             )
         return encode(source, lowercase=self.lowercase), encode(target, lowercase=self.lowercase)
-
-    def _fit(self, source: Side, target: Side) -> None:
-        self.model = METHODS[self.method].estimate(source, target, self.options)
 
     def _decode(self, source: Side, target: Side) -> SentenceAlignments:
         threshold = self.threshold if self.symmetrisation == AGREEMENT else None
