@@ -1,10 +1,11 @@
 """Options of verbs, declared once: a field of a model is a flag, a recipe key, a line of help and a row in the docs."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic.fields import FieldInfo
 
 Label = Annotated[str, Field(min_length=1)]
@@ -24,10 +25,19 @@ Precision = Literal["float32", "bfloat16", "float16"]
 """Numbers that a forward pass computes in."""
 
 
+def fits(value: Any) -> Any:
+    """The value if whole numbers in it fit into 64 bits, as the functions need that take them; else a ValueError."""
+    for number in value if isinstance(value, tuple | list) else (value,):
+        if isinstance(number, int) and abs(number) > sys.maxsize:
+            raise ValueError(f"a number beyond {sys.maxsize:,} given; use a smaller one")
+    return value
+
+
 class Options(BaseModel):
     """Base of option models: frozen; unknown names and numbers that are not finite are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
+    _fits = field_validator("*")(fits)
 
 
 def option(

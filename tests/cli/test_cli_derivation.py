@@ -203,7 +203,7 @@ WRONG = {
     "qa.json": ('{"data": [\n{"paragraphs": ]}', "qa", r"qa\.json:2"),
     "qa2.json": ('{"data": [{"paragraphs": [{"context": "a"}]}]}', "qa", r"qa2\.json: is not.*no 'qas'"),
     "pairs.tsv": ("a\tb\nc\n", "bitext", r"pairs\.tsv:2"),
-    "tags.jsonl": (FILES["tags.jsonl"] + '{"words": ["a", "b"], "tags": ["X"]}\n', None, r"jsonl: row 2 has 2 words"),
+    "tags.jsonl": (FILES["tags.jsonl"] + '{"words": ["a", "b"], "tags": ["X"]}\n', None, r"jsonl:2: 2 words and 1"),
 }  # fmt: skip
 
 

@@ -168,6 +168,7 @@ def test_text_stands_out_in_both_themes_and_in_print(show: Show, demo_page: Path
             ".scores tr.paper td",
             ".best b",
             ".chart text",
+            ".save",
         ):
             found = driver.find_element(By.CSS_SELECTOR, selector)
             colour = found.value_of_css_property("fill" if selector.startswith(".chart") else "color")
@@ -179,7 +180,7 @@ def test_text_stands_out_in_both_themes_and_in_print(show: Show, demo_page: Path
             )
             assert contrast(colour, background) >= 3, (theme, series)
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": []})
-    assert not any(e.is_displayed() for e in all_of(driver, ".filters, nav"))
+    assert not any(e.is_displayed() for e in all_of(driver, ".downloads, .filters, nav"))
     pdf = base64.b64decode(driver.execute_cdp_cmd("Page.printToPDF", {})["data"])
     assert pdf.startswith(b"%PDF")
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import json
 import re
 from html.parser import HTMLParser
@@ -80,6 +81,17 @@ def test_the_policy_admits_this_pages_script_and_style_alone(page: str) -> None:
 def test_the_headline_comes_first(page: str) -> None:
     assert page.index('class="cards"') < page.index('id="tables"')
     assert "more than chance" in page
+
+
+def test_what_can_be_saved_is_the_table(page: str) -> None:
+    links = [a for tag, a in read(page).elements if tag == "a" and "download" in a]
+    saved = {
+        a["download"]: base64.b64decode((a["href"] or "").partition("base64,")[2]).decode() for a in links
+    }
+    assert len(links) == len(saved) == 2 * page.count('class="downloads screen"')
+    assert saved["all-results.csv"].count("\r\n") == 253
+    assert "weam-seed3" in saved["all-results.csv"]
+    assert saved["weam-table1.tex"].startswith(r"\begin{table}")
 
 
 def test_hostile_texts_stay_texts_everywhere(tmp_path: Path) -> None:

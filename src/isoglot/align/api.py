@@ -128,7 +128,7 @@ def _aligner(
     name = DEFAULT_MODEL if model is None else model
     if isinstance(name, PreTrainedModel) or tokenizer is not None:
         return EmbeddingAligner(name, tokenizer=tokenizer, options=chosen)
-    return _encoder(str(name), _identity(Path(name)), chosen.dtype, chosen.device).with_options(chosen)
+    return _embedding(str(name), _identity(Path(name)), chosen)
 
 
 def _statistical(folder: Path, method: str | None, options: dict[str, Any]) -> StatisticalAligner:
@@ -154,6 +154,12 @@ def _identity(folder: Path) -> tuple[str, ...]:
 def _saved(folder: Path, identity: tuple[str, ...], **options: Any) -> StatisticalAligner:
     del identity
     return StatisticalAligner.load(folder, **options)
+
+
+@lru_cache(_CAPACITY)
+def _embedding(name: str, identity: tuple[str, ...], options: EmbeddingOptions) -> EmbeddingAligner:
+    """Kept beside the encoder, because a pointer network is read from the disk for each."""
+    return _encoder(name, identity, options.dtype, options.device).with_options(options)
 
 
 @lru_cache(_CAPACITY)

@@ -1,7 +1,7 @@
 """What the worker processes of `prepare` do: parse and filter chunks, write shards. Imports little, to start fast."""
 
+import json
 import os
-import pickle
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -84,9 +84,8 @@ def filter_chunk(task: ChunkTask) -> Part:
         raise task.chunk
     settings = _State.settings
     path = Path(settings.folder) / f"part-{task.number:08d}.arrow"
-    noted = path.with_suffix(".pickle")
-    if settings.kept and noted.is_file():  # of an earlier run; its rows may be in a shard already
-        return pickle.loads(noted.read_bytes())  # type: ignore[no-any-return]  # noqa: S301 (our own)
+    if settings.kept and (found := _noted(path)) is not None:
+        return found
     source, kind = settings.sources[task.source], settings.options.kind
     records = READERS[source.format or ""].parse(source, kind, task.chunk)
     read = len(records) + records.incomplete
@@ -103,9 +102,27 @@ def filter_chunk(task: ChunkTask) -> Part:
             writer.write_table(table)
         part.path, part.size = str(path), table.nbytes
     if settings.kept:
-        with whole_file(noted, binary=True) as file:
-            pickle.dump(part, file)
+        _note(path, part)
     return part
+
+
+def _note(path: Path, part: Part) -> None:
+    """Write beside a part, last, what a later run has to know of it."""
+    told = {**vars(part), "flags_seen": sorted(part.flags_seen)}
+    keys = told.pop("keys")
+    with whole_file(path.with_suffix(".npz"), binary=True) as file:
+        np.savez(file, told=json.dumps(told), **({} if keys is None else {"keys": keys}))
+
+
+def _noted(path: Path) -> Part | None:
+    """A part that an earlier run made; its rows may be in a shard already."""
+    place = path.with_suffix(".npz")
+    if not place.is_file():
+        return None
+    with np.load(place) as found:
+        told, keys = json.loads(str(found["told"])), found.get("keys")
+    removed, flags = Counter(told.pop("removed")), frozenset(told.pop("flags_seen"))
+    return Part(**told, removed=removed, flags_seen=flags, keys=keys)
 
 
 def write_shard(group: tuple[Sequence[tuple[str, NDArray[np.int32] | None]], str]) -> tuple[str, int]:

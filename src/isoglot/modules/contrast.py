@@ -146,14 +146,20 @@ def mixed_inputs(
 
 
 def gather_rows(rows: Tensor) -> Tensor:
-    """All ranks' rows, as many as each has, in rank order and without gradient."""
+    """All ranks' rows, as many as each has, in rank order and without gradient.
+
+    **Shape**: (own rows, ...) -> (all rows, ...), with the same trailing axes on every rank.
+    """
     if not _several_ranks():
         return rows.detach()
     return torch.cat(_gather(rows.detach())[0])
 
 
 def gather_rows_with_gradient(rows: Tensor) -> tuple[Tensor, int]:
-    """All ranks' rows and the index of this rank's first, with gradients that reach the rank each row came from."""
+    """All ranks' rows and the index of this rank's first, with gradients that reach the rank each row came from.
+
+    **Shape**: (own rows, ...) -> (all rows, ...).
+    """
     if not _several_ranks():
         return rows, 0
     gathered, start = _Gather.apply(rows)  # type: ignore[no-untyped-call]

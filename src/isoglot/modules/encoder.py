@@ -131,7 +131,10 @@ def encode(
 
 
 def add_language_embeddings(embedded: Tensor, language_ids: Tensor, table: nn.Embedding) -> Tensor:
-    """Input embeddings plus the vector of each position's language: E[x] + L[language(x)] (Conneau and Lample 2019)."""
+    """Input embeddings plus the vector of each position's language: E[x] + L[language(x)] (Conneau and Lample 2019).
+
+    **Shape**: embedded (batch, length, size); language_ids (batch, length); result as embedded.
+    """
     vectors: Tensor = table(language_ids)
     return embedded + vectors.to(embedded.dtype)
 
@@ -144,7 +147,10 @@ def encode_to_layer(
     training: bool,
     language_embeddings: nn.Embedding | None = None,
 ) -> Tensor:
-    """Hidden states of one layer as :func:`encode` gives them, without gradient; with dropout only in ``training``."""
+    """Hidden states of one layer as :func:`encode` gives them, without gradient; with dropout only in ``training``.
+
+    **Shape**: (batch, length, hidden).
+    """
     with torch.no_grad(), nullcontext() if training else dropout_off(model.base_model):
         return encode(model, inputs, layers=(layer,), language_embeddings=language_embeddings)[layer]
 

@@ -31,12 +31,18 @@ def first_argmax(scores: Tensor, dim: int) -> Tensor:
 
 
 def forward_links(similarity: Tensor, mask: Tensor) -> Tensor:
-    """One link for each row, to its best column: {(i, j) : j = argmax_k S_ik} (XLM-Align Eq. 7)."""
+    """One link for each row, to its best column: {(i, j) : j = argmax_k S_ik} (XLM-Align Eq. 7).
+
+    **Shape**: (batch, n, m) -> bool (batch, n, m).
+    """
     return _chosen(similarity.masked_fill(~mask, -torch.inf), dim=2) & mask
 
 
 def backward_links(similarity: Tensor, mask: Tensor) -> Tensor:
-    """One link for each column, to its best row: {(i, j) : i = argmax_k S_kj}."""
+    """One link for each column, to its best row: {(i, j) : i = argmax_k S_kj}.
+
+    **Shape**: (batch, n, m) -> bool (batch, n, m).
+    """
     return _chosen(similarity.masked_fill(~mask, -torch.inf), dim=1) & mask
 
 
@@ -89,7 +95,10 @@ def itermax_links(
 
 
 def max_weight_links(similarity: Tensor, mask: Tensor) -> Tensor:
-    """Maximum-weight matching of maximum cardinality (SimAlign's Match): one assignment problem a pair, by scipy."""
+    """Maximum-weight matching of maximum cardinality (SimAlign's Match): one assignment problem a pair, by scipy.
+
+    **Shape**: (batch, n, m) -> bool (batch, n, m); n and m tokens get min(n, m) links.
+    """
     links = torch.zeros(mask.shape, dtype=torch.bool)
     scores = similarity.detach().double().cpu()
     rows, columns = mask.any(2).cpu(), mask.any(1).cpu()
@@ -102,7 +111,10 @@ def max_weight_links(similarity: Tensor, mask: Tensor) -> Tensor:
 
 
 def softmax_probabilities(similarity: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Row-wise and column-wise softmax in float32 (float64 stays), 0 outside the mask."""
+    """Row-wise and column-wise softmax in float32 (float64 stays), 0 outside the mask.
+
+    **Shape**: (batch, n, m) -> (batch, n, m) summing to 1 over m, and (batch, n, m) summing to 1 over n.
+    """
     scores = similarity if similarity.dtype == torch.float64 else similarity.float()
     scores = scores.masked_fill(~mask, -torch.inf)
     forward, backward = torch.softmax(scores, 2), torch.softmax(scores, 1)

@@ -20,7 +20,10 @@ def hashed_uniform(key: Tensor, *parts: Tensor | int) -> Tensor:
 
 
 def sentence_key(ids: Tensor, mask: Tensor) -> Tensor:
-    """One 32-bit number for each row's real ids and where they stand; padding to the right changes nothing."""
+    """One 32-bit number for each row's real ids and where they stand; padding to the right changes nothing.
+
+    **Shape**: (batch, length) -> int64 (batch,).
+    """
     positions = torch.arange(ids.shape[1], device=ids.device)
     mixed = _mix(_mix(ids.long()) + 0x9E3779B1 * (positions + 1))
     return _mix((mixed * mask).sum(1))

@@ -26,7 +26,10 @@ _Finder = Callable[[Any], _Parts | None]
 
 
 class HeadTransform(nn.Module):
-    """The part of a masked-LM head before the vocabulary: dense, activation, normalisation."""
+    """The part of a masked-LM head before the vocabulary: dense, activation, normalisation.
+
+    **Shape**: (N, hidden) → (N, h'), where h' is the width of the output rows.
+    """
 
     def __init__(self, *layers: Any) -> None:
         super().__init__()
@@ -105,7 +108,10 @@ def start_new_head(model: PreTrainedModel, counts: Tensor) -> bool:
 
 
 class LiteralTransform(nn.Module):
-    """``linear(GELU(W h + b))``: Eq. 3–4 of WEAM, where BERT's own head has a LayerNorm in the place of ``linear``."""
+    """``linear(GELU(W h + b))``: Eq. 3–4 of WEAM, where BERT's own head has a LayerNorm in the place of ``linear``.
+
+    **Shape**: (N, hidden) → (N, hidden).
+    """
 
     def __init__(self, size: int) -> None:
         super().__init__()

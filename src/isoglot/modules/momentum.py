@@ -63,7 +63,10 @@ class KeyQueue(nn.Module):
 
     @torch.no_grad()
     def enqueue(self, keys: Tensor, source_ids: Tensor | None = None) -> None:
-        """Replace the oldest keys; of more keys than the queue holds the last ones stay."""
+        """Replace the oldest keys; of more keys than the queue holds the last ones stay.
+
+        **Shape**: keys (any number, dimension); source_ids (any number,), int64.
+        """
         count = len(keys)
         if self.size == 0 or count == 0:
             return

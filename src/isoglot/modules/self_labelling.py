@@ -120,7 +120,10 @@ def self_label(
 
 
 def corpus_grid(link_ids: Tensor, side_ids: Tensor) -> LinkGrid:
-    """Links that came with the corpus, pairs of positions or −1, on the same grid as :func:`self_label`."""
+    """Links that came with the corpus, pairs of positions or −1, on the same grid as :func:`self_label`.
+
+    **Shape**: link_ids (batch, links, 2), side_ids (batch, length).
+    """
     sides = Sides.of(side_ids)
     i = _inverse(side_ids == 1, link_ids[..., 0])
     j = _inverse(side_ids == 2, link_ids[..., 1])

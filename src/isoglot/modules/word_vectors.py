@@ -52,7 +52,10 @@ def word_index(word_ids: Tensor, input_ids: Tensor) -> WordIndex:
 
 
 def pool_words(hidden: Tensor, index: WordIndex, *, pooling: Pooling) -> Tensor:
-    """One vector a word: its ``last`` piece's, its ``first`` piece's, or their ``mean``; any where it has no piece."""
+    """One vector a word: its ``last`` piece's, its ``first`` piece's, or their ``mean``; any where it has no piece.
+
+    **Shape**: (batch, length, hidden) → (batch, words, hidden).
+    """
     size = hidden.size(-1)
     if pooling in ("last", "first"):
         at = (index.last if pooling == "last" else index.first).clamp(min=0, max=hidden.size(1) - 1)

@@ -193,6 +193,8 @@ def pointer_loss(
 
     Each query's keys are all tokens of the other sentence, masked or not; a query with several targets has its
     probability mass spread uniformly over them, and is right if its best key is any of them.
+
+    **Shape**: hidden (batch, length, hidden), side_ids (batch, length).
     """
     rows, positions = queries.rows, queries.positions
     allowed = side_ids[rows] == 3 - side_ids[rows, positions][:, None]

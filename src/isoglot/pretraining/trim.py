@@ -1,4 +1,8 @@
-"""``isoglot trim``: an encoder without the pieces that given text does not use."""
+"""``isoglot trim``: an encoder without the pieces that given text does not use.
+
+Source: Abdaoui et al. 2020, "Load What You Need"; Ushio et al. 2023, "Efficient Multilingual Language Model Compression
+through Vocabulary Trimming".
+"""
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -24,6 +24,7 @@ Location = tuple[str | int, ...]
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _TYPED_TAGS = ("int", "float", "bool", "null")
 _DEEPEST = 50
+_MOST_VALUES = 50_000
 
 
 @dataclass
@@ -116,6 +117,10 @@ def construct(node: Node, location: Location, file: str, document: Document) -> 
     if len(location) > _DEEPEST:
         raise InputError(
             "an alias (*) stands inside what it refers to; write the values out", path=file, line=line
+        )
+    if len(document.places) > _MOST_VALUES:
+        raise InputError(
+            f"more than {_MOST_VALUES:,} values, aliases (*) counted in full", path=file, line=line
         )
     if isinstance(node, MappingNode):
         return _construct_mapping(node, location, file, document)

@@ -13,11 +13,12 @@ from pydantic import (
     Field,
     PrivateAttr,
     ValidationError,
+    field_validator,
     model_validator,
 )
 
 from isoglot.checks import Mistake, did_you_mean, mistakes_of
-from isoglot.options import Count, NotNegative, Part, Positive, Seed
+from isoglot.options import Count, NotNegative, Part, Positive, Seed, fits
 from isoglot.recipe.document import Document, Location
 
 
@@ -25,6 +26,7 @@ class _Section(BaseModel):
     """A section whose keys are all known here."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    _fits = field_validator("*")(fits)
     one_of: ClassVar[tuple[str, ...]] = ()
 
     @model_validator(mode="after")

@@ -1,6 +1,7 @@
 """A callable's own signature as the schema of its section in a recipe."""
 
 import dataclasses
+import enum
 import inspect
 import json
 import re
@@ -68,7 +69,9 @@ def mismatch(hint: Any, value: Any) -> str | None:
     except (PydanticSchemaGenerationError, PydanticUserError):
         return None
     parts = (hint, *typing.get_args(hint))
-    names = [
+    enums = [part for part in parts if inspect.isclass(part) and issubclass(part, enum.Enum)]
+    names = [member.value for part in enums for member in part]
+    names += [
         name for part in parts if typing.get_origin(part) is typing.Literal for name in typing.get_args(part)
     ]
     if names and isinstance(value, str):

@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -15,7 +15,7 @@ from isoglot import __version__
 from isoglot.report.beside import Place, beside_cells
 from isoglot.report.compare import compare
 from isoglot.report.curves import curve_figures
-from isoglot.report.export import write_tables
+from isoglot.report.export import to_csv, to_latex, write_tables
 from isoglot.report.figure_files import Figure
 from isoglot.report.grid import overview, result_tables
 from isoglot.report.headline import headlines
@@ -113,7 +113,7 @@ def _html(page: dict[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["figure"] = figure
+    environment.filters |= {"figure": figure, "saved": _saved}
     environment.globals["signs"] = KEYS
     style, script = _asset("report.css"), _asset("report.js")
     policy = f"default-src 'none'; style-src '{_sha(style)}'; script-src '{_sha(script)}'; img-src data:"
@@ -162,6 +162,16 @@ def _distinct(tables: Iterable[Table]) -> None:
             table.id = slug([name, str(number)])
             number += 1
         seen.add(table.id)
+
+
+def _saved(table: Table) -> Iterator[tuple[str, str, str]]:
+    """Suffix, name and data URL of each form that a table can be saved in."""
+    for suffix, label, kind, text in (
+        ("csv", "CSV", "text/csv", to_csv(table)),
+        ("tex", "LaTeX", "application/x-tex", to_latex(table)),
+    ):
+        data = base64.b64encode(text.encode()).decode()
+        yield suffix, label, f"data:{kind};charset=utf-8;base64,{data}"
 
 
 def _asset(name: str) -> str:

@@ -20,10 +20,12 @@ class Collator:
     The randomness of an item's view depends on ``(seed, view, item's position)`` alone. So an example's tensors are
     the same whatever batch, worker or rank it lands in, and a resumed run draws the masks it would have drawn.
 
-    Args:     views: view name → (name of the stream it reads, view).     pad_to_multiple_of: round lengths up, 8 for
-    tensor cores or 64 for few compiled shapes.     samples: stream name → an example of it, where items do not all have
-    every stream         (:meth:`isoglot.training.mixture.Mixture.samples`): a view that no item of a batch feeds
-    becomes a batch of no         rows, with the keys that this example gives.
+    Args:
+        views: view name → (name of the stream it reads, view).
+        pad_to_multiple_of: round lengths up, 8 for tensor cores or 64 for few compiled shapes.
+        samples: stream name → an example of it, where items do not all have every stream
+            (:meth:`isoglot.training.mixture.Mixture.samples`): a view that no item of a batch feeds becomes a batch of
+            no rows, with the keys that this example gives.
 
     **Shape**: each tensor (batch, length); link ids (batch, links, 2); one value an example (batch, 1). All int64.
 

@@ -46,6 +46,8 @@ class SynonymTable:
         """One synonym for each id, all of an id's equally likely; the index of its language; and whether there is one.
 
         An id without synonym keeps itself, with language −1.
+
+        **Shape**: (length,) each.
         """
         counts = self.counts.take(ids, mode="clip")
         found = counts > 0

@@ -113,6 +113,8 @@ def mask_tokens(
     All numbers come from one draw of ``3 · length + 1`` uniforms, so the result depends on the generator and the
     arguments alone. With ``whole_word`` a word is a run of equal ``word_ids``, −1 for a token of no word.
 
+    **Shape**: ids, candidates and word_ids (length,).
+
     Source: Devlin et al. 2019, §3.1; ``exact`` as in fairseq's masking, which XLM-Align trains with.
 
     Example:

@@ -21,7 +21,10 @@ class WordPieces(NamedTuple):
 
 
 def index_words(word_ids: NDArray[np.integer], lengths: _Int, word_counts: _Int) -> WordPieces:
-    """Index the pieces of a batch of sentences by word (−1: none), all sentences after one another."""
+    """Index the pieces of a batch of sentences by word (−1: none), all sentences after one another.
+
+    **Shape**: word_ids (pieces,); lengths and word_counts (sentences,).
+    """
     rows = np.concatenate([[0], np.cumsum(word_counts)]).astype(np.int64)
     first = np.cumsum(lengths) - lengths
     local = np.arange(len(word_ids), dtype=np.int64) - np.repeat(first, lengths)

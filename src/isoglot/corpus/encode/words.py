@@ -103,6 +103,8 @@ def word_of_piece(
     A piece that covers the space before its word gets that word, one that covers several words the first of them. For
     many sentences in one call, shift each sentence's offsets past those before. Words are ascending and do not
     overlap; an empty piece has no word.
+
+    **Shape**: pieces (n,), words (m,), result (n,).
     """
     kept = np.flatnonzero(word_ends > word_starts)
     if len(kept) == 0:

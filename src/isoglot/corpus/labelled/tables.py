@@ -153,6 +153,9 @@ def _from_jsonl(path: str, schema: Features, language: str) -> Dataset:
             found[column] = given[name]
         if not all(isinstance(found[name], list) for name in ("words", "tags") if name in found):
             raise InputError("words and tags are lists; correct them")
+        words, tags = (len(found.get(name, ())) for name in ("words", "tags"))
+        if "tags" in found and words != tags:
+            raise InputError(f"{words} words and {tags} tags; one tag for every word is needed")
         return found
 
     rows = each(row, ((number, text) for number, text in numbered_lines(path) if text.strip()), path)
