@@ -24,6 +24,18 @@ def test_a_pair_that_is_too_long_is_reported_and_keeps_its_place(tmp_path, monke
         assert ["pair 2: 4 × 4 words" in record.getMessage() for record in caplog.records] == [True]
 
 
+def test_running_text_is_reported_once(tmp_path, caplog):
+    path = tmp_path / "running.txt"
+    path.write_text("The river. ||| Ta potamo.\nA boat ||| Un skif\n")
+    for words, told in (("whitespace", 1), ("unicode", 0)):
+        caplog.clear()
+        with caplog.at_level("WARNING", logger="isoglot"):
+            run("align", path, "--words", words)
+        found = [record.getMessage() for record in caplog.records]
+        assert len(found) == told
+        assert all("--words unicode" in message and "1 of the first 2 pairs" in message for message in found)
+
+
 def test_a_third_sentence_is_reported_and_a_third_field_of_links_is_not(tmp_path, caplog):
     path = tmp_path / "three.txt"
     path.write_text("a b ||| c d\na b ||| c d ||| e f\nb a ||| d c ||| 0-0 1?1\na ||| c ||| 0-0 ||| x\n")

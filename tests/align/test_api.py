@@ -18,7 +18,7 @@ from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
 
 @pytest.fixture(autouse=True)
 def nothing_loaded():
-    for remembered in (api._encoder, api._saved):
+    for remembered in (api._embedding, api._encoder, api._saved):
         remembered.cache_clear()
 
 
@@ -68,6 +68,8 @@ def test_the_same_encoder_is_loaded_once(encoder, monkeypatch):
     for layer in range(4):
         iso.align(*words, model=encoder, layer=layer)
     assert len(loads) == 2
+    assert api._embedding.cache_info().currsize == api._CAPACITY
+    assert api._embedding.cache_info().hits == 1  # the second call of all is the first again
 
 
 def test_a_new_checkpoint_in_the_folder_is_seen(tmp_path):

@@ -1,5 +1,7 @@
 """Pairs of sentences to align, read so that every input line has its place in the output."""
 
+import logging
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +14,14 @@ from isoglot.corpus.read.readers import READERS, read
 from isoglot.corpus.read.sources import Source, expand, sources_from
 from isoglot.errors import InputError
 
+_LOG = logging.getLogger(__name__)
 Spans = list[tuple[int, int]]
 Warn = Callable[[int, str], None]
 
 _LINE_FORMATS = ("bars", "moses", "tsv")
+_SAMPLE, _GLUED_SHARE = 1000, 0.3
+"""Pairs of which running text is told by, and how many of them: abbreviations end some sentences of tokenised text."""
+_GLUED = re.compile(r"\w[.,;:!?…。，！？।؟]+(?:\s|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +48,8 @@ def read_pairs(sources: Sequence[Source], *, mode: WordMode, warn: Warn) -> Iter
     separator) keeps its place, and ``warn`` is called with its number. Other formats, and tables with a header, are
     read strictly. Words of a prepared folder that has word links are kept.
     """
-    number = 0
+    number, sample = 0, _SAMPLE if mode == "whitespace" else 0
+    running: list[bool] = []  # of the first pairs, whether a word ends in a punctuation mark
     raw_files(sources)  # every mistake in all of them is told before the first is read
     for given in sources:
         if is_prepared(given.path):
@@ -58,13 +65,30 @@ def read_pairs(sources: Sequence[Source], *, mode: WordMode, warn: Warn) -> Iter
             languages = (source.source_language or "", source.target_language or "")
             for both in texts:
                 number += 1
+                if len(running) < sample:
+                    running.append(any(map(_GLUED.search, both)))
+                    if len(running) == sample:
+                        _warn_of_running_text(running)
                 yield _with_words(both, mode, languages)
+    if len(running) < sample:
+        _warn_of_running_text(running)
 
 
 def raw_files(sources: Sequence[Source]) -> list[Source]:
     """The sources that `isoglot prepare` has not written, with their formats; all their mistakes are told at once."""
     files = [source for source in sources if not is_prepared(source.path)]
     return expand(files, "bitext") if files else []
+
+
+def _warn_of_running_text(sample: list[bool]) -> None:
+    """Warn if text that is cut at white space looks like running text."""
+    if sum(sample) >= max(_GLUED_SHARE * len(sample), 1):
+        _LOG.warning(
+            "words end in punctuation marks, which stay part of them; for text that is not tokenised use "
+            "--words unicode (%d of the first %d pairs)",
+            sum(sample),
+            len(sample),
+        )
 
 
 def bitext_sources(
