@@ -139,7 +139,14 @@ def mistakes_of(error: ValidationError, known: Iterable[str] = ()) -> list[Mista
         mistake = Mistake(place, item["type"], _reason(item, list(known)), item["input"])
         found.setdefault(place, []).append(mistake)
     inside = {place[:end] for place in found for end in range(len(place))}
-    return [_one(branches) for place, branches in found.items() if place not in inside]
+    several = {
+        place
+        for place, (first, *more) in found.items()
+        if more
+        or first.kind == "too_short"  # its items are what is wrong
+        or (isinstance(first.given, dict) and first.kind.endswith("_type"))
+    }
+    return [_one(branches) for place, branches in found.items() if place not in inside & several]
 
 
 _BRANCH = re.compile(
@@ -178,7 +185,9 @@ def validated(
     except ValidationError as error:
         for mistake in mistakes_of(error, known):
             place = [part for part in mistake.location if part in known]
-            reason = lacking if mistake.kind == "missing" else mistake.reason
+            reason = (
+                lacking if mistake.kind == "missing" and mistake.location[-1] in known else mistake.reason
+            )
             told = called(str(place[-1])) if place else what
             problems.append(f"{told}: {reason}" if told else reason)
     if problems:

@@ -68,7 +68,7 @@ def test_a_fifo_is_no_input_file(isoglot: Isoglot, tmp_path: Path) -> None:
     result = isoglot("prepare", tmp_path / "fifo.tsv", *made)
     assert (
         result.returncode == 2
-        and "is a pipe or a device" in result.stderr
+        and "is not a regular file" in result.stderr
         and not (tmp_path / "out").exists()
     )
 

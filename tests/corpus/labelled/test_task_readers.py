@@ -118,7 +118,7 @@ def test_tokens_marked_with_another_language(tmp_path: Path) -> None:
         ({"words": ["a", None], "tags": ["O", "O"]}, "a null stands in column 'words'"),
         ({"words": ["a"], "tags": ["O"], "language": None}, "a null stands in column 'language'"),
         ({"words": None, "tags": None}, "words and tags are lists|a null stands in column 'words'"),
-        ({"words": ["a", "b"], "tags": ["O"]}, "row 1 has 2 words and 1 tags"),
+        ({"words": ["a", "b"], "tags": ["O"]}, "jsonl:1: 2 words and 1 tags|row 1 has 2 words and 1 tags"),
     ],
 )
 @pytest.mark.parametrize("parquet", [False, True])
@@ -245,7 +245,7 @@ def test_tables_of_a_schema(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="'first'"):
         read_table(str(tmp_path / "disk"), PAIR, language="en", split="test", role="data")
     path = _file(tmp_path, "b.jsonl", '{"words": ["a"], "tags": ["X"]}\n{"words": ["a"], "tags": []}\n')
-    with pytest.raises(InputError, match=r"row 2 has 1 words and 0 tags"):
+    with pytest.raises(InputError, match=r"jsonl:2: 1 words and 0 tags"):
         read_table(str(path), TAGGED, language="en", split="test", role="data")
 
 
