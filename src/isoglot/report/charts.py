@@ -88,8 +88,10 @@ def _draw_lines(figure: Lines, runs: Sequence[str]) -> Drawn:
     labels = list(dict.fromkeys(series.label or "other" for series in figure.series))
     rows = [row for line, series in enumerate(figure.series) for row in _line_rows(line, series, figure)]
     look = _look(labels, series_numbers(labels, runs), lines=True)
-    whole = figure.kind == "layers" or all(float(row["x"]).is_integer() for row in rows)
-    x_axis = alt.Axis(tickMinStep=1, labelExpr=_THOUSANDS) if whole else alt.Axis()
+    whole = sorted({row["x"] for row in rows}) if all(float(row["x"]).is_integer() for row in rows) else []
+    x_axis = alt.Axis(labelExpr=_THOUSANDS) if whole else alt.Axis()
+    if 0 < len(whole) <= _FEW:  # no ticks between layers
+        x_axis = alt.Axis(labelExpr=_THOUSANDS, values=whole, format="d")
     x = _axis("x", figure.x_label, [row["x"] for row in rows], nice=figure.kind != "layers").axis(x_axis)
     y, low = (
         _axis(name, figure.y_label, [row[end] for row in rows for end in ("low", "high")])

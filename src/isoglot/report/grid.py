@@ -132,8 +132,9 @@ def _together(measures: Sequence[Measure]) -> list[list[Measure]]:
         elif measure not in main:
             key = _FURTHER
         groups.setdefault((*own, key), []).append(measure)
-    order = [*_QUANTITY_NAMES]
-    return [sorted(g, key=lambda m: (order.index(m.quantity), m.common_metric)) for g in groups.values()]
+    order, tasks = [*_QUANTITY_NAMES], list(dict.fromkeys(key[:2] for key in groups))
+    found = sorted(groups, key=lambda key: (tasks.index(key[:2]), key[2] == _FURTHER))
+    return [sorted(groups[k], key=lambda m: (order.index(m.quantity), m.common_metric)) for k in found]
 
 
 def _language_slots(
