@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -131,7 +132,12 @@ def test_without_a_network_the_default_model_says_what_to_type(tmp_path):
         "try:\n    isoglot.align('das ist', 'this is')\n"
         "except isoglot.ConfigurationError as error:\n    print(json.dumps(str(error)))\n"
     )
-    environment = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path), "PATH": ""}
+    environment = {
+        "HF_HUB_OFFLINE": "1",
+        "HF_HOME": str(tmp_path),
+        "PATH": "",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
     run = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
     )
