@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import glob
+import hashlib
 import os
 import time
 from collections import Counter
@@ -15,11 +15,12 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.sources import Kind, Source
 from isoglot.errors import InputError
-from isoglot.runs.disk import full_disk_named
-from isoglot.runs.files import digest_of, is_stream, write_text
+from isoglot.runs.disk import disk_problem
+from isoglot.runs.files import digest_of, is_stream, whole_path, write_text
 
 if TYPE_CHECKING:
     import datasets
+    import pyarrow as pa
 
 MANIFEST = "manifest.json"
 _LAYOUT = 1
@@ -153,8 +154,11 @@ def read_manifest(folder: str | Path) -> Manifest | None:
 def load_corpus(path: str | Path) -> datasets.Dataset:
     """Open a folder that :func:`isoglot.corpus.prepare` wrote.
 
-    The shards are unpacked once into a memory-mapped file, in ``.cache`` beside them or, if the folder cannot be
-    written, in the data-set cache: the size of the corpus does not matter.
+    The shards are unpacked once into an Arrow file beside them (in the data-set cache if the folder cannot be
+    written), which is memory-mapped: the size of the corpus does not matter.
+
+    Args:
+        path: the folder.
 
     Returns:
         A plain data set, checked against its schema.
@@ -166,7 +170,6 @@ def load_corpus(path: str | Path) -> datasets.Dataset:
         >>> corpus = load_corpus("data/en-de")  # doctest: +SKIP
     """
     import datasets  # noqa: PLC0415 - slow to import
-    from datasets.exceptions import DatasetGenerationError  # noqa: PLC0415
 
     from isoglot.schema import SCHEMAS, require  # noqa: PLC0415
 
@@ -182,15 +185,42 @@ def load_corpus(path: str | Path) -> datasets.Dataset:
     if missing:
         raise InputError(f"{missing[0]} is missing; run `isoglot prepare --overwrite` again", path=folder)
     features = SCHEMAS[manifest.kind]
+    cache = _unpacked(folder, manifest, features)
+    return require(datasets.Dataset.from_file(str(cache)), features, role=f"corpus {folder}")
+
+
+def _unpacked(folder: Path, manifest: Manifest, features: datasets.Features) -> Path:
+    """The Arrow file of a prepared folder, made if it is not there."""
+    import datasets  # noqa: PLC0415 - slow to import
+    import pyarrow as pa  # noqa: PLC0415
+
+    name = hashlib.blake2b(manifest.model_dump_json().encode(), digest_size=8).hexdigest()
+    places = [folder / ".cache", Path(datasets.config.HF_DATASETS_CACHE) / "isoglot"]
+    for place in places:
+        if (place / f"{name}.arrow").exists():
+            return place / f"{name}.arrow"
+    place = next(p for p in places if os.access(next(q for q in (p, *p.parents) if q.exists()), os.W_OK))
+    with (
+        whole_path(place / f"{name}.arrow") as file,
+        pa.OSFile(str(file), "wb") as sink,
+        pa.ipc.new_stream(sink, features.arrow_schema) as writer,
+    ):
+        for shard in manifest.shards:
+            _copy_batches(folder / shard, writer, features.arrow_schema)
+    return place / f"{name}.arrow"
+
+
+def _copy_batches(shard: Path, writer: Any, schema: pa.Schema) -> None:
+    import pyarrow as pa  # noqa: PLC0415 - slow to import
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
     try:
-        with full_disk_named(folder):
-            corpus = datasets.Dataset.from_parquet(
-                [glob.escape(str(folder / name)) for name in manifest.shards],
-                features=features,
-                cache_dir=str(folder / ".cache") if os.access(folder, os.W_OK) else None,
-            )
-    except (DatasetGenerationError, OSError) as error:
+        with pq.ParquetFile(shard) as file:
+            for batch in file.iter_batches(8192):
+                writer.write_batch(batch.cast(schema))
+    except (pa.ArrowInvalid, OSError) as error:
+        if disk_problem(error) is not None:
+            raise
         raise InputError(
-            f"cannot be read ({error}); run `isoglot prepare --overwrite` again", path=folder
+            f"cannot be read ({error}); run `isoglot prepare --overwrite` again", path=shard
         ) from error
-    return require(corpus, features, role=f"corpus {folder}")
