@@ -51,7 +51,7 @@ def test_the_gap_is_supervised_minus_zero_shot_and_one_source_model_serves_all(
     assert folders == [f"trained-on-{language}" for language in languages]
     assert {row.seed for row in rows} == {1} and {row.split for row in rows} == {"dev"}
     assert not list(out.rglob("*.safetensors")), "weights are deleted"
-    monkeypatch.setattr("isoglot.finetuning.transfer.finetune", None)
+    monkeypatch.setattr("isoglot.finetuning.finetune.FineTuning.run", None)
     assert transfer(tmp_path / "model", world, languages=languages, options=settings, out=out) == rows
     assert len(read(out / "results.jsonl")) == 6, "done once"
     material = gather([out])

@@ -5,6 +5,7 @@ import hashlib
 import shutil
 from collections.abc import Mapping
 from contextlib import nullcontext
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -70,22 +71,7 @@ def finetune(
         ConfigurationError: a task without a head, no data, another run in ``out``, or settings that do not fit.
         InputError: data that cannot be read.
     """
-    run = FineTuning(checkpoint, task, language, seed, train, Path(out), progress)
-    existed, main = run.folder.exists(), run.ranks.is_main_process
-    with occupied(run.folder) if main else nullcontext():
-        inputs = run.inputs()
-        state = state_of(run.folder, {"inputs": inputs}, what="fine-tuning run", resume=resume)
-        run.ranks.wait_for_everyone()  # all have looked before one writes
-        weights = run.folder / CHECKPOINT / "config.json"  # which may have been deleted
-        if state == "finished" and weights.is_file():
-            run.report.note(f"{run.folder}: already done")
-            return run.folder / CHECKPOINT
-        try:
-            return run.train(inputs)
-        except BaseException:
-            if main and not run.begun():
-                clear(run.folder, existed=existed)  # nothing was trained: leave nothing behind
-            raise
+    return FineTuning(checkpoint, task, language, seed, train, Path(out), progress).run(resume=resume)
 
 
 class FineTuning:
@@ -116,6 +102,25 @@ class FineTuning:
         check_places(task, [(code, "train") for code in (*self.languages, *self.options.originals)])
         self.source, self.seed, self.folder = checkpoint_folder(checkpoint), seed, out
 
+    def run(self, *, resume: bool = True) -> Path:
+        """The checkpoint, trained unless it is there already."""
+        existed, main = self.folder.exists(), self.ranks.is_main_process
+        with occupied(self.folder) if main else nullcontext():
+            inputs = self.inputs
+            state = state_of(self.folder, {"inputs": inputs}, what="fine-tuning run", resume=resume)
+            self.ranks.wait_for_everyone()  # all have looked before one writes
+            weights = self.folder / CHECKPOINT / "config.json"  # which may have been deleted
+            if state == "finished" and weights.is_file():
+                self.report.note(f"{self.folder}: already done")
+                return self.folder / CHECKPOINT
+            try:
+                return self.train(inputs)
+            except BaseException:
+                if main and not self.begun():
+                    clear(self.folder, existed=existed)  # nothing was trained: leave nothing behind
+                raise
+
+    @cached_property
     def inputs(self) -> dict[str, Any]:
         """Everything that the result depends on."""
         options = self.options

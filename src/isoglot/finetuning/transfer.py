@@ -12,7 +12,7 @@ from pathlib import Path
 
 from isoglot.errors import ConfigurationError
 from isoglot.finetuning.evaluate import evaluate, require_one_process
-from isoglot.finetuning.finetune import FineTuning, finetune, origin
+from isoglot.finetuning.finetune import FineTuning, origin
 from isoglot.finetuning.inputs import identify
 from isoglot.finetuning.options import EvaluateOptions, FinetuneOptions
 from isoglot.results import FILE_NAME, Result, append
@@ -105,7 +105,7 @@ def _tested(
     folder, report = asked.folder, asked.report
     key = key_of(
         {
-            "finetune": key_of(asked.inputs()),
+            "finetune": key_of(asked.inputs),
             "tested": [identify(task, code, options.split) for code in languages],
             "languages": list(languages),
             "split": options.split,
@@ -116,16 +116,7 @@ def _tested(
         report.note(f"{folder}: already done")
         rows = [Result.model_validate(row) for row in done["rows"]]
     else:
-        (language,) = asked.languages
-        tuned = finetune(
-            asked.source,
-            task,
-            language=language,
-            seed=asked.seed,
-            train=options.train,
-            out=folder,
-            progress=report,
-        )
+        tuned = asked.run()
         measuring = EvaluateOptions(out=folder / _MEASURED)
         every = evaluate(
             tuned, task, languages=languages, split=options.split, options=measuring, progress=report
