@@ -137,9 +137,9 @@ class SelfTraining(Objective):
             "compare": self.compare,
             "temperature": self.temperature,
         }
-        return options | (
-            {"min_probability": _LIKELY} if self.compare == "cosine" else {"threshold": self.threshold}
-        )
+        if self.compare == "cosine":
+            return {**options, "min_probability": _LIKELY, "word_weights": True}
+        return {**options, "threshold": self.threshold}
 
     def _count(self, links: Tensor) -> Tensor:
         if self.loss == "probability":

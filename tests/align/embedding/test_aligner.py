@@ -10,7 +10,7 @@ import torch
 
 from isoglot.align.embedding.aligner import EmbeddingAligner
 from isoglot.align.embedding.options import METHODS, EmbeddingOptions
-from isoglot.align.embedding.scores import build_scorer
+from isoglot.align.embedding.scores import Side, build_scorer, word_weights
 from isoglot.errors import ConfigurationError
 from isoglot.modules.pointer import Pointer
 from isoglot.testing import FAMILIES, tiny_aligned, tiny_model, tiny_tokenizer
@@ -219,7 +219,7 @@ def test_pointer_is_read_from_the_checkpoint(tmp_path, model, tokenizer, pairs):
 def test_a_method_has_no_options_of_others(method):
     changed = {
         "compare": "dot", "distortion": 0.7, "threshold": 0.4, "iterations": 5, "mu": 0.3, "order": "paper",
-        "links": "union", "alpha": 0.3, "passes": 1,
+        "links": "union", "alpha": 0.3, "passes": 1, "word_weights": True,
     }  # fmt: skip
     refused = []
     for name, value in changed.items():
@@ -233,7 +233,7 @@ def test_a_method_has_no_options_of_others(method):
             assert told in str(error)
         else:
             assert getattr(options, name) == value
-    known = {"argmax": 2, "match": 2, "forward": 2, "backward": 2, "itermax": 4, "softmax": 3, "entmax": 3}
+    known = {"argmax": 2, "match": 2, "forward": 2, "backward": 2, "itermax": 4, "softmax": 4, "entmax": 4}
     assert len(changed) - len(refused) == {**known, "ot": 6, "pointer": 1}[method]
     if method in ("ot", "pointer"):
         assert EmbeddingOptions.build(method=method, links="itermax", alpha=0.3, passes=3).passes == 3
@@ -244,13 +244,67 @@ def test_itermax_of_dot_products_takes_none_that_is_negative():
     similarity = torch.tensor([[5.0, -1.0, -1.0], [-1.0, 4.0, -2.0], [-3.0, -2.0, -1.0]])
     scorer = build_scorer(EmbeddingOptions.build(method="itermax", compare="dot"))
     mask = torch.ones(1, 3, dtype=torch.bool)
-    links, probability = scorer(similarity[None], torch.eye(3)[None], mask, mask)
+    words = torch.arange(3)[None]
+    links, probability = scorer(Side(similarity[None], mask, words), Side(torch.eye(3)[None], mask, words))
     assert links[0].nonzero().tolist() == [
         [0, 0],
         [1, 1],
         [2, 2],
     ]  # discounted as it is, (0, 2) would bar (2, 2)
     assert (probability[0] > 0).all()
+
+
+def test_word_weights_add_up_over_the_other_words_pieces_and_are_averaged_over_the_own():
+    generator = torch.Generator().manual_seed(3)
+    forward, backward = torch.rand(2, 2, 5, 4, generator=generator)
+    source = torch.tensor([[0, 0, 1, 3, -1], [0, 1, 1, 1, 2]])  # word 2 of the first has no piece
+    target = torch.tensor([[0, 1, 1, -1], [2, 2, 0, 1]])
+    found = word_weights(forward, backward, source, target)
+    for b in range(2):
+        for i in range(5):
+            for j in range(4):
+                w, v = source[b, i].item(), target[b, j].item()
+                own = [k for k in range(5) if source[b, k] == w and w >= 0]
+                other = [k for k in range(4) if target[b, k] == v and v >= 0]
+                cells = [(k, m) for k in own for m in other]
+                for matrix, result, count in (
+                    (forward, found[0], len(own)),
+                    (backward, found[1], len(other)),
+                ):
+                    naive = sum(matrix[b, k, m].item() for k, m in cells) / max(1, count)
+                    assert result[b, i, j].item() == pytest.approx(naive, rel=1e-5)
+
+
+def test_word_weights_are_those_of_whole_words(model, tokenizer, pairs):
+    how = {
+        "method": "softmax",
+        "threshold": 1e-3,
+        "temperature": 0.5,
+        "word_weights": True,
+        "dtype": "float32",
+    }
+    of_pieces = 0
+    for (source, target), found in zip(
+        pairs, aligner(model, tokenizer, **how).align_pairs(pairs), strict=True
+    ):
+        (x, w), (y, v) = (naive_states(model, tokenizer, words, 2) for words in (source, target))
+        weights = np.exp(x @ y.T / 0.5 - (x @ y.T / 0.5).max())
+        rows, columns = weights / weights.sum(1, keepdims=True), weights / weights.sum(0, keepdims=True)
+        expected = {}
+        for i, j in itertools.product(set(w), set(v)):
+            cells = [(k, m) for k in range(len(w)) for m in range(len(v)) if (w[k], v[m]) == (i, j)]
+            forward = sum(rows[cell] for cell in cells) / w.count(i)
+            backward = sum(columns[cell] for cell in cells) / v.count(j)
+            if min(forward, backward) > 1e-3:
+                expected[i, j] = np.sqrt(forward * backward)
+        of_pieces += len(w) > len(set(w))
+        assert dict(zip(found.links, found.probabilities, strict=True)) == pytest.approx(expected, rel=1e-3)
+    assert of_pieces  # words of several pieces are among them
+    vectors = [
+        list(aligner(model, tokenizer, level="word", **{**how, "word_weights": w}).align_pairs(pairs))
+        for w in (0, 1)
+    ]
+    assert vectors[0] == vectors[1]  # a mean vector is one piece
 
 
 def test_mistakes_are_named(model, tokenizer):

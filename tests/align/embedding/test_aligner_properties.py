@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from isoglot.align.embedding.aligner import EmbeddingAligner
 from isoglot.align.embedding.options import METHODS, EmbeddingOptions
-from isoglot.align.embedding.scores import build_scorer
+from isoglot.align.embedding.scores import Side, build_scorer
 from isoglot.modules.self_labelling import self_label
 from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
 
@@ -88,7 +88,8 @@ def test_optimal_transport_reads_the_plan_that_self_labelling_reads(order, links
     side_ids = torch.tensor([0, *[1] * 5, 0, *[2] * 5, 0]).expand(20, -1)
     options = EmbeddingOptions.build(method="ot", order=order, links=links)
     mask = torch.ones(20, 5, dtype=torch.bool)
-    found, _ = build_scorer(options)(states[:, 1:6], states[:, 7:12], mask, mask)
+    words = torch.arange(5).expand(20, 5)
+    found, _ = build_scorer(options)(Side(states[:, 1:6], mask, words), Side(states[:, 7:12], mask, words))
     own = self_label(states, side_ids, order=order, filtering=links).links
     assert torch.equal(found, own)
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import torch
 from datasets import Dataset
-from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.align.alignment import MOST_ENTRIES, LinkTable, PairLinks, pair_links
@@ -21,7 +20,7 @@ from isoglot.align.embedding.loading import load_encoder, load_pointer
 from isoglot.align.embedding.memory import return_free_memory
 from isoglot.align.embedding.options import EmbeddingOptions
 from isoglot.align.embedding.piece_states import Pieces, PieceStates, cut_words, layer_states, word_states
-from isoglot.align.embedding.scores import Scorer, build_scorer, prepared_states
+from isoglot.align.embedding.scores import Scorer, Side, build_scorer, prepared_states
 from isoglot.align.words import add_links
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import layer_number, num_layers
@@ -189,11 +188,10 @@ class EmbeddingAligner:
         none = np.zeros(0, np.int64)
         found: list[tuple[np.ndarray[Any, Any], ...]] = [(none, none, none, np.zeros(0, np.float32))]
         for batch in _matrix_batches(lengths[0::2], lengths[1::2], cells):
-            source, source_mask = _gather(states, 2 * batch)
-            target, target_mask = _gather(states, 2 * batch + 1)
-            links, probability = self._scorer(source, target, source_mask, target_mask)
+            source, target = (_gather(states, words, 2 * batch + side) for side in (0, 1))
+            links, probability = self._scorer(source, target)
             require_finite(
-                probability[pair_mask(source_mask, target_mask)], f"link scores of {self.options.method}"
+                probability[pair_mask(source.mask, target.mask)], f"link scores of {self.options.method}"
             )
             at = links.nonzero()
             values = probability[at[:, 0], at[:, 1], at[:, 2]].float().cpu().numpy()
@@ -241,14 +239,15 @@ def _matrix_batches(
         start = stop
 
 
-def _gather(states: PieceStates, sentences: np.ndarray[Any, Any]) -> tuple[Tensor, Tensor]:
-    """The states of some sentences, padded: (batch, longest, hidden) and its mask."""
+def _gather(states: PieceStates, words: np.ndarray[Any, Any], sentences: np.ndarray[Any, Any]) -> Side:
+    """The states and words of some sentences, padded to the longest."""
     starts, lengths = states.offsets[sentences], np.diff(states.offsets)[sentences]
     column = np.arange(lengths.max())
     mask = column[None] < lengths[:, None]
     rows = np.where(mask, starts[:, None] + column[None], 0)
-    device = states.table.device
-    return states.table[torch.from_numpy(rows).to(device)], torch.from_numpy(mask).to(device)
+    of_word = np.where(mask, words[rows], -1)
+    place, real, word = (torch.from_numpy(a).to(states.table.device) for a in (rows, mask, of_word))
+    return Side(states.table[place], real, word)
 
 
 def _merge(

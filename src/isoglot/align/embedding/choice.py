@@ -18,7 +18,8 @@ CANDIDATES: tuple[Choice, ...] = (
     {"method": "argmax"},
     {"method": "itermax"},
     *(
-        {"method": "softmax", "compare": "cosine", "temperature": 0.05, "min_probability": least}
+        {"method": "softmax", "compare": "cosine", "temperature": 0.05, "min_probability": least, **weights}
+        for weights in ({}, {"word_weights": True})
         for least in (0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
     ),
 )

@@ -116,6 +116,11 @@ class Threshold(Similarity):
     temperature: float = option(
         1.0, "Divides what is compared; self_training's with compare=cosine.", flags=None, gt=0
     )
+    word_weights: bool = option(
+        False,
+        "Link words by the weights of all their pieces: what a word's average piece gives to the pieces of the other.",
+        flags=None,
+    )
 
 
 class _TwoDirections(_Growing):

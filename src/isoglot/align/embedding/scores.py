@@ -1,6 +1,7 @@
 """From the states of two sentences to links and their probabilities, one function a kind of method, all batched."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -28,8 +29,20 @@ from isoglot.modules.extraction import (
 from isoglot.modules.pointer import Pointer, pointer_alignment
 from isoglot.modules.sinkhorn import sinkhorn
 
-Scorer = Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
-"""Source and target states (of :func:`prepared_states`) and masks in; links and probabilities (batch, n, m) out."""
+
+class Side(NamedTuple):
+    """One side of a batch of pairs, padded to n pieces."""
+
+    states: Tensor
+    """(batch, n, hidden), of :func:`prepared_states`."""
+    mask: Tensor
+    """(batch, n)."""
+    words: Tensor
+    """(batch, n): the word of each piece, negative where it belongs to none."""
+
+
+Scorer = Callable[[Side, Side], tuple[Tensor, Tensor]]
+"""Source and target in; links and probabilities (batch, n, m) out."""
 
 
 def build_scorer(options: EmbeddingOptions, pointer: Pointer | None = None) -> Scorer:
@@ -40,23 +53,21 @@ def build_scorer(options: EmbeddingOptions, pointer: Pointer | None = None) -> S
     plan, the pointer's attention).
     """
 
-    def score(
-        source: Tensor, target: Tensor, source_mask: Tensor, target_mask: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        mask = pair_mask(source_mask, target_mask)
+    def score(source: Side, target: Side) -> tuple[Tensor, Tensor]:
+        mask = pair_mask(source.mask, target.mask)
         if pointer is not None and isinstance(options, PointerNetwork):
-            both = pointer_alignment(pointer, source, target, source_mask, target_mask)
+            both = pointer_alignment(pointer, source.states, target.states, source.mask, target.mask)
             return _by_pointer(options, *both, mask)
         if not isinstance(options, Similarity):
             raise TypeError(f"{type(options).__name__} is not the options of a method")
-        similarity = source @ target.transpose(1, 2)
+        similarity = source.states @ target.states.transpose(1, 2)
         if options.compare == "cosine":
             similarity = similarity.add_(1.0).div_(2.0)
         similarity = distort(similarity, mask, ratio=options.distortion)
         if isinstance(options, Transport):
             return _by_sinkhorn(options, similarity, mask)
         if isinstance(options, Threshold):
-            return _by_threshold(options, similarity, mask)
+            return _by_threshold(options, similarity, mask, (source.words, target.words))
         return _by_similarity(options, similarity, mask)
 
     return score
@@ -82,7 +93,9 @@ def _by_similarity(options: Similarity, similarity: Tensor, mask: Tensor) -> tup
     return links, similarity.clamp(0.0, 1.0)
 
 
-def _by_threshold(options: Threshold, similarity: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+def _by_threshold(
+    options: Threshold, similarity: Tensor, mask: Tensor, words: tuple[Tensor, Tensor]
+) -> tuple[Tensor, Tensor]:
     # A cosine is compared as (cosine + 1) / 2, whose softmax at half the temperature is the cosine's.
     scale = options.temperature / (2.0 if options.compare == "cosine" else 1.0)
     similarity = similarity / scale
@@ -92,8 +105,32 @@ def _by_threshold(options: Threshold, similarity: Tensor, mask: Tensor) -> tuple
     else:
         forward, backward = (entmax15(similarity, dim=dim, mask=mask) for dim in (2, 1))
         threshold = options.threshold or 0.0
+    if options.word_weights:
+        forward, backward = word_weights(forward, backward, *words)
     links = (forward > threshold) & (backward > threshold) & mask
     return links, (forward * backward).sqrt()
+
+
+def word_weights(
+    forward: Tensor, backward: Tensor, source_words: Tensor, target_words: Tensor
+) -> tuple[Tensor, Tensor]:
+    r"""The weights of pieces as weights of their words, in the place of each of their pieces.
+
+    .. math:: P_{wv} = \frac{1}{|w|} \sum_{i \in w} \sum_{j \in v} P_{ij}, \qquad
+        Q_{wv} = \frac{1}{|v|} \sum_{i \in w} \sum_{j \in v} Q_{ij}
+
+    The softmax over pieces divides a word's weight among its pieces, so that no single one of a word of many pieces
+    may look likely. A row of P still adds up to 1 over the words of the other side.
+
+    **Shape**: forward P and backward Q (batch, n, m), words (batch, n) and (batch, m) -> P and Q (batch, n, m).
+    """
+    same = []
+    for words in (source_words, target_words):
+        real = (words[:, :, None] == words[:, None, :]) & (words >= 0)[:, :, None]
+        same.append(real.to(forward.dtype))
+    source, target = same
+    means = [s / s.sum(2, keepdim=True).clamp(min=1.0) for s in same]
+    return means[0] @ forward @ target, source @ backward @ means[1]
 
 
 def _by_sinkhorn(options: Transport, similarity: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
