@@ -222,11 +222,12 @@ def tune(
             console.note(f"{name}: {len(found.words):,} pairs")
         asked: dict[str, Any] = {"layers": layer_numbers(layers), "progress": console.progress}
         best, tried = best_choice(encoder, pairs, **more.beside(asked))
+    place = keep_choice(encoder, best)  # before the table, whose reader may leave
     typer.echo("mean AER  layer  method")
     for choice, errors in tried[:5]:
         rest = " ".join(f"{k}={v}" for k, v in choice.items() if k not in ("layer", "method"))
         typer.echo(f"{fmean(errors.values()):8.2f}  {choice['layer']:5d}  {choice['method']} {rest}".rstrip())
-    typer.echo(str(keep_choice(encoder, best)))
+    typer.echo(str(place))
 
 
 def _print_layers(rows: Sequence[tuple[int, AlignmentScore]], as_json: bool) -> None:

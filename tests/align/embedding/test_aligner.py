@@ -256,7 +256,7 @@ def test_itermax_of_dot_products_takes_none_that_is_negative():
 
 def test_word_weights_add_up_over_the_other_words_pieces_and_are_averaged_over_the_own():
     generator = torch.Generator().manual_seed(3)
-    forward, backward = torch.rand(2, 2, 5, 4, generator=generator)
+    forward, backward = torch.rand(2, 2, 5, 4, generator=generator) / 20  # of no more than 1 in all
     source = torch.tensor([[0, 0, 1, 3, -1], [0, 1, 1, 1, 2]])  # word 2 of the first has no piece
     target = torch.tensor([[0, 1, 1, -1], [2, 2, 0, 1]])
     found = word_weights(forward, backward, source, target)

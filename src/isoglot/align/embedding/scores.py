@@ -120,7 +120,7 @@ def word_weights(
         Q_{wv} = \frac{1}{|v|} \sum_{i \in w} \sum_{j \in v} Q_{ij}
 
     The softmax over pieces divides a word's weight among its pieces, so that no single one of a word of many pieces
-    may look likely. A row of P still adds up to 1 over the words of the other side.
+    may look likely. P of a word still adds up to 1 over the words of the other side.
 
     **Shape**: forward P and backward Q (batch, n, m), words (batch, n) and (batch, m) -> P and Q (batch, n, m).
     """
@@ -130,7 +130,8 @@ def word_weights(
         same.append(real.to(forward.dtype))
     source, target = same
     means = [s / s.sum(2, keepdim=True).clamp(min=1.0) for s in same]
-    return means[0] @ forward @ target, source @ backward @ means[1]
+    found = means[0] @ forward @ target, source @ backward @ means[1]
+    return found[0].clamp(max=1.0), found[1].clamp(max=1.0)  # rounding
 
 
 def _by_sinkhorn(options: Transport, similarity: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
