@@ -4,8 +4,8 @@
 #   ISOGLOT_DATA=... ISOGLOT_ENCODER=... ISOGLOT_RUNS=runs benchmarks/real_encoder.sh [SEED...]
 #
 # First round: the HMM teaches. Second round, with two seeds or more: the average of the first round's encoders teaches
-# the encoder as it was at first. Twenty minutes of one core for one seed and round. Finished steps are skipped. Nothing
-# of wordalign/ but XL-WA's dev sets is used to choose anything.
+# the encoder as it was at first, and the average of that goes on with its own links. Twenty minutes of one core for one
+# seed and round. Finished steps are skipped. Nothing of wordalign/ but XL-WA's dev sets is used to choose anything.
 set -euo pipefail
 data=$ISOGLOT_DATA runs=$ISOGLOT_RUNS gold=$ISOGLOT_DATA/wordalign
 for l in de es fr hi ro zh; do
@@ -61,3 +61,6 @@ for seed in "${seeds[@]}"; do
   measure "$runs/second/aligner-$seed/checkpoint"
 done
 average "$runs/second"
+ISOGLOT_RUNS=$runs/second isoglot pretrain small/aligner_six --set model.path="$runs/second/average" --set objectives.links.labels=self \
+  --set steps=150 --set train.learning_rate=5e-5 --out "$runs/second/own"
+measure "$runs/second/own/checkpoint"
