@@ -13,17 +13,21 @@ from pathlib import Path
 
 from safetensors.torch import load_file, save_file
 
+from isoglot.runs.files import whole_folder
+
 WEIGHTS = "model.safetensors"
 
 
 def main() -> None:
     out, *encoders = map(Path, sys.argv[1:])
+    if out.exists():
+        sys.exit(f"{out}: exists; name another folder")
     weights = [load_file(encoder / WEIGHTS) for encoder in encoders]
     mean = {name: sum(w[name].float() for w in weights) / len(weights) for name in weights[0]}
     mean = {name: value.to(weights[0][name].dtype) for name, value in mean.items()}
-    # Without weights at first: a copy that is cut short is no encoder, and not the first one by another name.
-    shutil.copytree(encoders[0], out, ignore=shutil.ignore_patterns(WEIGHTS))
-    save_file(mean, out / WEIGHTS, metadata={"format": "pt"})
+    with whole_folder(out) as place:
+        shutil.copytree(encoders[0], place, ignore=shutil.ignore_patterns(WEIGHTS), dirs_exist_ok=True)
+        save_file(mean, place / WEIGHTS, metadata={"format": "pt"})
 
 
 if __name__ == "__main__":

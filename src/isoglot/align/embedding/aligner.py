@@ -193,13 +193,9 @@ class EmbeddingAligner:
             require_finite(
                 probability[pair_mask(source.mask, target.mask)], f"link scores of {self.options.method}"
             )
-            at = links.nonzero()
-            values = probability[at[:, 0], at[:, 1], at[:, 2]].float().cpu().numpy()
-            b, i, j = at.cpu().numpy().T
-            rows = batch[b]
-            source_words = words[states.offsets[2 * rows] + i]
-            target_words = words[states.offsets[2 * rows + 1] + j]
-            found.append((rows, source_words, target_words, values))
+            b, i, j = links.nonzero().T
+            linked = source.words[b, i], target.words[b, j], probability[b, i, j].float()
+            found.append((batch[b.cpu().numpy()], *(part.cpu().numpy() for part in linked)))
         sentence, source_word, target_word, value = (
             np.concatenate(part) for part in zip(*found, strict=True)
         )

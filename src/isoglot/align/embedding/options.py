@@ -118,7 +118,7 @@ class Threshold(Similarity):
     )
     word_weights: bool = option(
         False,
-        "Link words by the weights of all their pieces: what a word's average piece gives to the pieces of the other.",
+        "Sum the weights over the pieces of the other word and average them over the own before links are chosen.",
         flags=None,
     )
 
