@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.ndimage import binary_propagation
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.extraction import (
@@ -19,6 +20,7 @@ from isoglot.modules.extraction import (
     forward_links,
     intersection_links,
     itermax_links,
+    joined_links,
     max_weight_links,
     pair_mask,
     softmax_probabilities,
@@ -376,3 +378,24 @@ def test_entries_outside_the_support_are_exactly_zero_however_far_a_row_is_padde
         exact = entmax15(x.double(), dim=2, mask=torch.ones_like(x, dtype=torch.bool))
         assert torch.equal(alone > 1e-5, exact > 1e-5)
         assert not ((alone > 0) & (exact == 0)).any()
+
+
+@given(st.integers(0, 2**31), st.integers(0, 3), st.integers(0, 9), st.integers(0, 9), st.floats(0.05, 0.95))
+@settings(max_examples=60, deadline=None)
+def test_joined_links_grow_from_the_sure_ones_as_in_scipy(
+    seed: int, batch: int, n: int, m: int, share: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    links, sure = rng.random((batch, n, m)) < share, rng.random((batch, n, m)) < 0.2
+    found = joined_links(torch.from_numpy(links), torch.from_numpy(sure))
+    for b in range(batch):
+        expected = binary_propagation(links[b] & sure[b], structure=np.ones((3, 3)), mask=links[b])
+        assert (found[b].numpy() == expected).all()
+
+
+def test_joined_links_follow_a_chain_to_its_end() -> None:
+    links = torch.eye(40, dtype=torch.bool)[None]
+    sure = torch.zeros_like(links)
+    assert not joined_links(links, sure).any()
+    sure[0, 0, 0] = True
+    assert joined_links(links, sure).equal(links)

@@ -199,7 +199,7 @@ def test_the_aligner_gets_the_objectives_own_links(model):
     cosine = SelfTraining(model, layer=1, compare="cosine", temperature=0.05).aligner_options()
     assert {**cosine, "min_probability": 0.0} == {
         "method": "softmax", "layer": 1, "compare": "cosine", "temperature": 0.05, "min_probability": 0.0,
-        "word_weights": True,
+        "word_weights": True, "alone": 0.5,
     }  # fmt: skip
-    assert EmbeddingOptions.build(**cosine).min_probability > 0
+    assert 0 < EmbeddingOptions.build(**cosine).min_probability < cosine["alone"]
     assert EmbeddingOptions.build(**SelfTraining(model, threshold=0.01).aligner_options()).threshold == 0.01

@@ -110,6 +110,27 @@ def max_weight_links(similarity: Tensor, mask: Tensor) -> Tensor:
     return links.to(mask.device) & mask
 
 
+def joined_links(links: Tensor, sure: Tensor) -> Tensor:
+    """Of ``links`` those that are ``sure`` and, next to one that is kept, any other: hysteresis, as in Canny's edges.
+
+    A word that is written as several in the other language has links side by side, each with a part of its weight;
+    a link that is as weak and has no neighbour is rather a mistake.
+
+    **Shape**: bool (batch, n, m) -> bool (batch, n, m). A cell has eight neighbours; ``sure`` cells that are no links
+    take no part.
+    """
+    kept = links & sure
+    if not kept.numel():
+        return kept
+    while True:
+        # Float, as no device pools booleans.
+        near = torch.nn.functional.max_pool2d(kept.float()[:, None], 3, stride=1, padding=1)[:, 0] > 0
+        grown = near & links
+        if torch.equal(grown, kept):
+            return kept
+        kept = grown
+
+
 def softmax_probabilities(similarity: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     """Row-wise and column-wise softmax in float32 (float64 stays), 0 outside the mask.
 

@@ -16,7 +16,7 @@ from isoglot.options import NotNegative, Positive
 from isoglot.recipe.signatures import require_options
 
 _LIKELY = 0.4
-"""Least probability of a link, the best of 0.2, 0.25, ... 0.45 on XL-WA's development sets."""
+"""Least probability of a label, the best of 0.2, 0.25, ... 0.45 on XL-WA's development sets."""
 Loss = Literal["probability", "likelihood"]
 Compare = Literal["dot", "cosine"]
 
@@ -130,7 +130,7 @@ class SelfTraining(Objective):
         self.step += 1
 
     def aligner_options(self) -> Mapping[str, Any]:
-        """The links whose probability was trained; for the cosine those that are likely in both directions."""
+        """The links whose probability was trained; for the cosine the likely ones and what stands beside them."""
         options = {
             "method": "softmax",
             "layer": self.layer,
@@ -138,7 +138,7 @@ class SelfTraining(Objective):
             "temperature": self.temperature,
         }
         if self.compare == "cosine":
-            return {**options, "min_probability": _LIKELY, "word_weights": True}
+            return {**options, "min_probability": 0.2, "alone": 0.5, "word_weights": True}
         return {**options, "threshold": self.threshold}
 
     def _count(self, links: Tensor) -> Tensor:

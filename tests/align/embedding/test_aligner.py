@@ -219,7 +219,7 @@ def test_pointer_is_read_from_the_checkpoint(tmp_path, model, tokenizer, pairs):
 def test_a_method_has_no_options_of_others(method):
     changed = {
         "compare": "dot", "distortion": 0.7, "threshold": 0.4, "iterations": 5, "mu": 0.3, "order": "paper",
-        "links": "union", "alpha": 0.3, "passes": 1, "word_weights": True,
+        "links": "union", "alpha": 0.3, "passes": 1, "word_weights": True, "alone": 0.6,
     }  # fmt: skip
     refused = []
     for name, value in changed.items():
@@ -233,7 +233,7 @@ def test_a_method_has_no_options_of_others(method):
             assert told in str(error)
         else:
             assert getattr(options, name) == value
-    known = {"argmax": 2, "match": 2, "forward": 2, "backward": 2, "itermax": 4, "softmax": 4, "entmax": 4}
+    known = {"argmax": 2, "match": 2, "forward": 2, "backward": 2, "itermax": 4, "softmax": 5, "entmax": 5}
     assert len(changed) - len(refused) == {**known, "ot": 6, "pointer": 1}[method]
     if method in ("ot", "pointer"):
         assert EmbeddingOptions.build(method=method, links="itermax", alpha=0.3, passes=3).passes == 3
@@ -305,6 +305,41 @@ def test_word_weights_are_those_of_whole_words(model, tokenizer, pairs):
         for w in (0, 1)
     ]
     assert vectors[0] == vectors[1]  # a mean vector is one piece
+
+
+@pytest.mark.parametrize("method", ["softmax", "entmax"])
+@pytest.mark.parametrize("weights", [False, True])
+def test_unlikely_links_stay_beside_kept_ones_only(model, tokenizer, pairs, method, weights):
+    how = {
+        "method": method,
+        "compare": "cosine",
+        "temperature": 0.3,
+        "word_weights": weights,
+        "dtype": "float32",
+    }
+    how["level"] = "word"  # a piece a word: the links below are the cells of the matrix
+    every = list(aligner(model, tokenizer, **how).align_pairs(pairs))
+    values = np.concatenate([found.probabilities for found in every])
+    least, alone = (float(np.quantile(values, share)) for share in (0.3, 0.8))
+    kept = list(aligner(model, tokenizer, **how, min_probability=least, alone=alone).align_pairs(pairs))
+    grown = 0
+    for all_links, found in zip(every, kept, strict=True):
+        weak = {
+            pair: p for pair, p in zip(all_links.links, all_links.probabilities, strict=True) if p >= least
+        }
+        expected = {pair for pair, p in weak.items() if p >= alone}
+        grown -= len(expected)
+        while beside := {
+            (i, j)
+            for i, j in weak.keys() - expected
+            if any(max(abs(i - k), abs(j - m)) == 1 for k, m in expected)
+        }:
+            expected |= beside
+        grown += len(expected)
+        assert found.links == sorted(expected)
+        assert found.probabilities == [weak[pair] for pair in found.links]
+    assert grown
+    assert sum(len(found.links) for found in kept) < (values >= least).sum()
 
 
 def test_mistakes_are_named(model, tokenizer):

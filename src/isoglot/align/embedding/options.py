@@ -121,6 +121,13 @@ class Threshold(Similarity):
         "Sum the weights over the pieces of the other word and average them over the own before links are chosen.",
         flags=None,
     )
+    alone: float | None = option(
+        None,
+        "Keep links below this probability only beside a kept one; min_probability stays the least of all.",
+        flags=None,
+        gt=0,
+        le=1,
+    )
 
 
 class _TwoDirections(_Growing):

@@ -21,6 +21,7 @@ from isoglot.modules.extraction import (
     forward_links,
     intersection_links,
     itermax_links,
+    joined_links,
     max_weight_links,
     pair_mask,
     softmax_probabilities,
@@ -108,7 +109,10 @@ def _by_threshold(
     if options.word_weights:
         forward, backward = word_weights(forward, backward, *words)
     links = (forward > threshold) & (backward > threshold) & mask
-    return links, (forward * backward).sqrt()
+    probability = (forward * backward).sqrt()
+    if options.alone is not None:
+        links = joined_links(links & (probability >= options.min_probability), probability >= options.alone)
+    return links, probability
 
 
 def word_weights(
