@@ -42,7 +42,7 @@ class Result(BaseModel):
         value: as the metric defines it (a share of 1 or of 100).
         seed: Seed of the run, where it has one.
         examples: how many examples the number rests on.
-        checkpoint_hash: of the weights that were measured.
+        checkpoint_hash: of the weights, configuration and tokenizer that were measured.
         recipe_hash: of the recipe that made them (:attr:`isoglot.recipe.sections.Recipe.hash`).
         options: options of the task and of the evaluation that differ from their defaults and change the figure
             (``{"layer": 3}``), sorted by name. Rows that differ in them are different measurements.

@@ -114,12 +114,25 @@ def test_clearing_keeps_a_folder_that_was_there(tmp_path: Path) -> None:
         assert (tmp_path / "run").exists() is existed
 
 
-def test_a_checkpoints_hash_is_that_of_its_weights(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        "model.safetensors", "config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+        "vocab.txt", "merges.txt", "sentencepiece.bpe.model",
+    ],
+)  # fmt: skip
+def test_a_checkpoints_hash_is_that_of_all_it_is_read_from(tmp_path: Path, name: str) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"weights")
+    (tmp_path / name).write_bytes(b"one")
     first = run_folder.hash_checkpoint(tmp_path)
-    (tmp_path / "README.md").write_text("a card")
+    for other in (
+        "README.md",
+        "aligner.json",
+        "isoglot_task.json",
+    ):  # a card, and what says how the checkpoint is used
+        (tmp_path / other).write_text("{}")
     assert run_folder.hash_checkpoint(tmp_path) == first
-    (tmp_path / "model.safetensors").write_bytes(b"Weights")
+    (tmp_path / name).write_bytes(b"two")
     assert run_folder.hash_checkpoint(tmp_path) != first
 
 

@@ -21,7 +21,7 @@ from isoglot.modules.checkpoint import require_room_for
 from isoglot.modules.devices import resolve_device
 from isoglot.results import Result, append, held
 from isoglot.runs.checkpoint import checkpoint_folder
-from isoglot.runs.files import digest_of, is_stream, read_json
+from isoglot.runs.files import is_stream, read_json
 from isoglot.runs.folder import hash_checkpoint, key_of
 from isoglot.runs.lock import locked
 from isoglot.runs.reporter import Reporter, Silent
@@ -33,8 +33,6 @@ from isoglot.tasks.language_vectors import attach, attached, chosen_vectors, num
 
 _OWN = {"language_ids", "precision"}
 """Options of an evaluation that change its figures."""
-_READ = ("*.json", "*.txt", "*.model")
-"""Files of a checkpoint that change its figures: configuration (with the names of labels) and tokenizer."""
 
 
 def evaluate(
@@ -99,8 +97,6 @@ class _Measure:
         self.hash = (
             hash_checkpoint(source) if isinstance(source, Path) else str(self.about["pretrained_hash"])
         )
-        files = sorted(f for suffix in _READ for f in source.glob(suffix)) if isinstance(source, Path) else []
-        self._files = digest_of([f for f in files if f.name != TASK_FILE], size=8, named=True)
         self.run = options.run or str(self.about["run"])
         trained_with = self.about.get("options", {}) if isinstance(task, TrainableTask) else {}
         inherited = {
@@ -242,7 +238,7 @@ class _Measure:
         return [self.run, self.task.name, language, split, self.hash, self._changed]
 
     def _key(self, language: str, split: str) -> str:
-        made_of = key_of(
+        return key_of(
             {
                 "run": self.run,
                 "checkpoint": self.hash,
@@ -254,7 +250,6 @@ class _Measure:
                 "data": identify(self.task, language, split),
             }
         )
-        return f"{made_of}+{self._files}"
 
     def _kept(self, language: str, split: str, rows: list[Result]) -> list[Result]:
         """Add rows to the file, unless another process has measured the same in the meantime."""

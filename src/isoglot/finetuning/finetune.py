@@ -106,15 +106,14 @@ class FineTuning:
         """The checkpoint, trained unless it is there already."""
         existed, main = self.folder.exists(), self.ranks.is_main_process
         with occupied(self.folder) if main else nullcontext():
-            inputs = self.inputs
-            state = state_of(self.folder, {"inputs": inputs}, what="fine-tuning run", resume=resume)
+            state = state_of(self.folder, {"inputs": self.inputs}, what="fine-tuning run", resume=resume)
             self.ranks.wait_for_everyone()  # all have looked before one writes
             weights = self.folder / CHECKPOINT / "config.json"  # which may have been deleted
             if state == "finished" and weights.is_file():
                 self.report.note(f"{self.folder}: already done")
                 return self.folder / CHECKPOINT
             try:
-                return self.train(inputs)
+                return self.train()
             except BaseException:
                 if main and not self.begun():
                     clear(self.folder, existed=existed)  # nothing was trained: leave nothing behind
@@ -141,8 +140,9 @@ class FineTuning:
         """Whether there is anything to go on with."""
         return any(self.folder.glob("**/checkpoint*/*.safetensors"))
 
-    def train(self, inputs: Mapping[str, Any]) -> Path:
+    def train(self) -> Path:
         """Train, and write the manifest last."""
+        inputs = self.inputs
         about = {**origin(self.source), **({} if self.options.run is None else {"run": self.options.run})}
         card = {
             **about,

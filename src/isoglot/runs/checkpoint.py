@@ -5,9 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from isoglot.errors import ConfigurationError, IsoglotError
-from isoglot.runs.folder import CHECKPOINT
-
-_TOKENIZER_FILES = ("tokenizer*.json", "vocab.*", "*.model")
+from isoglot.runs.folder import CHECKPOINT, TOKENIZER_FILES
 
 
 def checkpoint_folder(checkpoint: str | Path, *, file: str = "config.json") -> Path | str:
@@ -16,7 +14,7 @@ def checkpoint_folder(checkpoint: str | Path, *, file: str = "config.json") -> P
     ``file``: what the folder must hold; ``tokenizer`` stands for any file of a tokenizer.
     """
     folder, name = Path(checkpoint).expanduser(), str(checkpoint)
-    patterns = _TOKENIZER_FILES if file == "tokenizer" else (file,)
+    patterns = TOKENIZER_FILES if file == "tokenizer" else (file,)
     for place in (folder, folder / CHECKPOINT):
         if place.is_dir() and any(any(place.glob(pattern)) for pattern in patterns):
             return place

@@ -19,6 +19,11 @@ from isoglot.runs.lock import locked
 MANIFEST = "manifest.json"
 CHECKPOINT = "checkpoint"
 RUN = "run.json"
+TOKENIZER_FILES = (
+    "tokenizer*.json", "vocab.*", "merges.txt", "*.model", "added_tokens.json", "special_tokens_map.json",
+)  # fmt: skip
+"""Patterns of the files that a tokenizer is read from."""
+_CHECKPOINT_FILES = ("*.safetensors", "config.json", *TOKENIZER_FILES)
 _LOCK = ".run.lock"
 _SHOWN = 8
 _PACKAGES = ("isoglot", "torch", "transformers", "accelerate", "datasets", "tokenizers", "pyarrow", "numpy")
@@ -148,10 +153,11 @@ def clear(out: Path, *, existed: bool) -> None:
 
 
 def hash_checkpoint(folder: Path | str) -> str:
-    """16 hexadecimal digits of a checkpoint's weights; of one on the hub its name."""
+    """16 hexadecimal digits of a checkpoint's weights, configuration and tokenizer; of one on the hub its name."""
     if isinstance(folder, str):
         return folder
-    return digest_of(sorted(folder.glob("*.safetensors")), size=8, named=True)
+    files = {file for pattern in _CHECKPOINT_FILES for file in folder.glob(pattern)}
+    return digest_of(sorted(files), size=8, named=True)
 
 
 def _differences(held: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
