@@ -73,7 +73,16 @@ def test_alignment_by_lexicon_leaves_rows_once(world: Path, tmp_path: Path) -> N
     assert len(score.checkpoint_hash) == 16
     drawn = request.model_copy(update={"options": ScoreOptions(subset=Subset(share=0.5), device="cpu")})
     others = analyse_alignment(Job([world / "after"], out=tmp_path / "drawn"), drawn)
-    assert (score.options, others[0].options) == ({}, {"subset": {"share": 0.5}}), "two measurements"
+    named = score.options["lexicon"]
+    assert named.startswith("lexicon.txt ")
+    assert others[0].options == {"subset": {"share": 0.5}, "lexicon": named}, "two measurements"
+    same_name = tmp_path / "other" / "lexicon.txt"
+    same_name.parent.mkdir()
+    same_name.write_text("".join((world / "lexicon.txt").read_text().splitlines(keepends=True)[:-2]))
+    shorter = request.model_copy(update={"lexicon": str(same_name), "words": None, "induction": False})
+    again = analyse_alignment(Job([world / "after"], out=tmp_path), shorter)
+    assert again[0].options["lexicon"] != named
+    assert read(tmp_path / "results.jsonl") == rows + again, "another lexicon is another measurement"
     induced = {
         (r.language, r.metric): r.value for r in rows if r.task == "lexicon_induction" and r.run == "after"
     }

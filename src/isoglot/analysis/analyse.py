@@ -32,7 +32,7 @@ from isoglot.report.figure_files import Figure
 from isoglot.results import FILE_NAME, Result, append
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import read_json, write_text
-from isoglot.runs.folder import MANIFEST, RUN, hash_checkpoint
+from isoglot.runs.folder import MANIFEST, RUN, hash_checkpoint, key_of
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.schema import LEXICON
 from isoglot.tasks.lexicon_induction import LexiconInductionTask
@@ -58,7 +58,7 @@ class Subject:
 
     @cached_property
     def hash(self) -> str:
-        """Of the weights."""
+        """Of the checkpoint."""
         if isinstance(self.source, Path):
             return hash_checkpoint(self.source)
         return str(self.about["pretrained_hash"])
@@ -132,6 +132,12 @@ def analyse_alignment(job: Job, request: AlignmentRequest) -> list[Result]:
     """
     _check(request)
     lexicon = None if request.lexicon is None else _lexicon(request)
+    # By content as well: two lexicons of a pair of languages are two measurements.
+    named = (
+        {}
+        if lexicon is None
+        else {"lexicon": f"{Path(str(request.lexicon)).name} {key_of(lexicon.to_list())[:8]}"}
+    )
     rows: list[Result] = []
     for number, subject in enumerate(job.subjects, 1):
         vocabulary = request.vocabulary
@@ -145,9 +151,9 @@ def analyse_alignment(job: Job, request: AlignmentRequest) -> list[Result]:
             options=request.options,
         )
         language = request.name or _language(vocabulary, lexicon)
-        rows += _score_rows(subject, found, language, request.options)
+        rows += _score_rows(subject, found, language, request.options, named)
         if request.induction and lexicon is not None:
-            rows += _induction(subject, request, lexicon)
+            rows += _induction(subject, request, lexicon, named)
         job.report.progress("checkpoints", number, len(job.subjects))
     append(job.out / FILE_NAME, rows, only_new=True)
     return rows
@@ -233,9 +239,10 @@ def _language(vocabulary: str | None, lexicon: Dataset | None) -> str:
 
 
 def _score_rows(
-    subject: Subject, found: CheckpointScore, language: str, options: ScoreOptions
+    subject: Subject, found: CheckpointScore, language: str, options: ScoreOptions, named: Mapping[str, str]
 ) -> list[Result]:
-    total, changed = found.total, options.model_dump(exclude={"device"}, exclude_defaults=True)
+    total = found.total
+    changed = {**options.model_dump(exclude={"device"}, exclude_defaults=True), **named}
     values: dict[str, tuple[float | None, int]] = {
         "alignment_score": (total.score, total.tokens),
         "alignment_backward": (total.backward, total.candidates),
@@ -252,7 +259,9 @@ def _score_rows(
     ]
 
 
-def _induction(subject: Subject, request: AlignmentRequest, lexicon: Dataset) -> list[Result]:
+def _induction(
+    subject: Subject, request: AlignmentRequest, lexicon: Dataset, named: Mapping[str, str]
+) -> list[Result]:
     """MUSE's precisions with static embeddings, from the source language to the target language and back."""
     source, target = lexicon[0]["source_language"], lexicon[0]["target_language"]
     path = str(request.lexicon)
@@ -273,7 +282,7 @@ def _induction(subject: Subject, request: AlignmentRequest, lexicon: Dataset) ->
                 metric=m,
                 value=v,
                 examples=len(nearest),
-                options=changed_options(task, {}),
+                options={**changed_options(task, {}), **named},
             )
             for m, v in scores.items()
         ]
