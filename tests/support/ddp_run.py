@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -56,6 +57,7 @@ def worker(rank: int, folder: str, port: int, batch: dict[str, int], settings: d
     torch.set_num_threads(1)
     result = trained(Path(folder) / "two", batch, **settings)
     torch.save(result, Path(folder) / f"rank{rank}.pt")
+    gc.collect()  # a DDP model that outlives its gloo group can hang the process's end (pytorch issue 56297)
     torch.distributed.destroy_process_group()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 from pathlib import Path
@@ -90,6 +91,8 @@ def main() -> None:
         result = run(folder / name, **settings)
         if torch.distributed.get_rank() == 0:
             torch.save(result, folder / f"{name}.pt")
+    # A DDP model that outlives its gloo group can hang the process's end (pytorch issue 56297).
+    gc.collect()
     torch.distributed.destroy_process_group()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -71,6 +72,9 @@ def main() -> None:
     trainer.train(resume_from_checkpoint=True)
     torch.save(remembered(trainer), out / f"final{trainer.args.process_index}.pt")
     if torch.distributed.is_initialized():
+        # A DDP model that outlives its gloo group can hang the process's end (pytorch issue 56297).
+        del trainer
+        gc.collect()
         torch.distributed.destroy_process_group()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -31,6 +32,9 @@ def main() -> None:
         torch.save(weights(trainer.model), folder / "final.tmp")
         (folder / "final.tmp").rename(folder / "final.pt")
     if torch.distributed.is_initialized():
+        # A DDP model that outlives its gloo group can hang the process's end (pytorch issue 56297).
+        del trainer
+        gc.collect()
         torch.distributed.destroy_process_group()
 
 

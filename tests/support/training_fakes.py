@@ -14,6 +14,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerFast, TrainingArguments
 
+from isoglot.modules.contrast import gather_rows
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
 from isoglot.objectives.embedding_alignment import EmbeddingAlignment
@@ -90,8 +91,8 @@ class Queue(Objective):
         keys = self.head(encodings.last(self.view)[:, 0]).float()
         total = (keys - self.queue.mean(dim=0)).square().sum() + 0.1 * keys.sum()
         if self.training:
-            with torch.no_grad():
-                self.queue.copy_(torch.cat([keys.detach(), self.queue])[: len(self.queue)])
+            with torch.no_grad():  # the keys of all ranks, as in the product: else each has another queue
+                self.queue.copy_(torch.cat([gather_rows(keys.detach()), self.queue])[: len(self.queue)])
         count = torch.tensor(len(keys), device=total.device)
         return ObjectiveOutput(total, count, {"size": keys.detach().norm()})
 

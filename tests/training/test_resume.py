@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import os
 import random
-import signal
 import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import torch
 from training_fakes import contrast_model, differing, make_model, make_trainer, weights
@@ -91,9 +92,14 @@ def launch(folder: Path, settings: Path, ranks: int) -> subprocess.Popen[bytes]:
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill -9 the process with its loader workers and ranks (its own session)."""
-    os.killpg(process.pid, signal.SIGKILL)
+    """Kill -9 the process with its loader workers and ranks (torchrun gives each rank a session of its own)."""
+    everyone = [*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)]
+    for one in everyone:
+        with suppress(psutil.NoSuchProcess):
+            one.kill()
     process.wait()
+    _, alive = psutil.wait_procs(everyone[:-1], timeout=60)
+    assert [one for one in alive if one.status() != psutil.STATUS_ZOMBIE] == []
 
 
 def tail(folder: Path) -> str:
