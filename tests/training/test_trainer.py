@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,24 @@ def test_token_budget_and_max_steps(tmp_path: Path) -> None:
     assert trainer.batches.steps == 5 and len(trainer.get_train_dataloader()) == 5
     trainer.train()
     assert trainer.state.global_step == 5
+
+
+def test_loader_processes_of_several_ranks_on_cpus_are_no_forks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = next(iter(make_trainer(tmp_path / "none").get_train_dataloader()))
+    trainer = make_trainer(tmp_path / "some", dataloader_num_workers=1)
+    forked = trainer.get_train_dataloader().multiprocessing_context
+    monkeypatch.setattr(type(trainer.args), "world_size", property(lambda _: 2))
+    loader = trainer.get_train_dataloader()
+    if sys.platform == "linux":
+        assert forked is None
+        assert loader.multiprocessing_context.get_start_method() == "forkserver"
+    batch = next(iter(loader))
+    assert batch.keys() == alone.keys()
+    for view, tensors in batch.items():
+        for name, value in tensors.items():
+            assert torch.equal(value, alone[view][name]), (view, name)
 
 
 def test_saving_by_epoch_of_the_primary_stream(tmp_path: Path) -> None:

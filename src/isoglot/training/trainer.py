@@ -1,5 +1,6 @@
 """Hugging Face's Trainer, taught about alignment models, runs without epochs of its own and complete checkpoints."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -86,12 +87,15 @@ class AlignmentTrainer(CheckpointingTrainer):
     def get_train_dataloader(self) -> DataLoader[Any]:
         """The rank's own batches, not to be divided among ranks again."""
         workers = self.args.dataloader_num_workers
+        # Ranks on CPUs run threads of gloo, and a fork while one of them holds a lock leaves the child waiting for it.
+        threaded = self.args.world_size > 1 and self.args.device.type == "cpu" and sys.platform == "linux"
         return DataLoader(
             self.mixture,
             batch_sampler=self.batches,  # type: ignore[arg-type]
             collate_fn=self.data_collator,
             num_workers=workers,
             prefetch_factor=self.args.dataloader_prefetch_factor if workers else None,
+            multiprocessing_context="forkserver" if workers and threaded else None,
             pin_memory=self.args.dataloader_pin_memory and self.args.device.type == "cuda",
             generator=torch.Generator(),  # else starting the workers would draw from the global one
         )
