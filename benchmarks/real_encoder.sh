@@ -64,5 +64,3 @@ average "$runs/second"
 ISOGLOT_RUNS=$runs/second isoglot pretrain small/aligner_six --set model.path="$runs/second/average" --set objectives.links.labels=self \
   --set steps=150 --set train.learning_rate=5e-5 --out "$runs/second/own"
 measure "$runs/second/own/checkpoint"
-[ -d "$runs/second/last" ] || python "$(dirname "$0")/average.py" "$runs/second/last" "$runs/second/average" "$runs/second/own/checkpoint"
-measure "$runs/second/last"

@@ -3,7 +3,7 @@
 #
 #   ISOGLOT_DATA=... ISOGLOT_ENCODER=... ISOGLOT_RUNS=runs benchmarks/real_systems.sh
 #
-# After benchmarks/real_encoder.sh, whose aligned pairs it reads. About nine hours of one core.
+# After benchmarks/real_encoder.sh, whose aligned pairs it reads. About seven hours of one core.
 set -euo pipefail
 data=$ISOGLOT_DATA runs=$ISOGLOT_RUNS here=$(dirname "$0")
 isoglot trim "$ISOGLOT_ENCODER" --text "$data"/parallel/*.tsv.gz --text "$data"/text/* --out "$runs/trimmed"
@@ -16,8 +16,7 @@ measure() {
     --data "$data/lexicon/muse.{language}.txt" --out "$runs/real_systems.jsonl"
 }
 measure "$runs/trimmed" encoder
-systems=(mlm tlm weam ppa in_batch xlm_align align_mlm word_l2 self_training combined links_and_contrast
-  xlm_align_no_dwa xlm_align_no_tlm ppa_no_tlm ppa_mlm)   # the last four: what the parts of two systems are worth
+systems=(mlm tlm weam ppa in_batch xlm_align align_mlm word_l2 self_training combined links_and_contrast)
 for name in "${systems[@]}"; do
   isoglot pretrain "$here/real_systems/$name.yaml" --out "$runs/real-$name"
   measure "$runs/real-$name" "$name"

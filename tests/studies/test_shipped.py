@@ -273,7 +273,7 @@ def test_a_tokenizer_that_needs_another_package_leaves_its_rows_out(monkeypatch:
 def test_real_systems_share_encoder_pairs_and_steps_and_are_chosen_on_other_links() -> None:
     sections = {c.name: c.step.sections for c in calls_of("real/transfer", "paper", Pretrain)}
     of_links = {c.name for c in calls_of("real/word_alignment", "paper", Pretrain)}
-    assert len(sections) == 12 and of_links < set(sections)
+    assert len(sections) == 13 and of_links < set(sections)
     for shared in ("model", "batch", "steps", "train"):
         assert len({json.dumps(own[shared]) for own in sections.values()}) == 1
     assert len({json.dumps(own["streams"]["bitext"]) for own in sections.values()}) == 1

@@ -73,6 +73,7 @@ _CONTRAST = {
         "mask_duplicates": "same_source_id",
     }
 }
+_IN_BATCH = {"contrast": {"type": "in_batch_contrast", "view": "sentences", "pooling": "mean"}}
 _CAO = {
     "words": {"type": "contextual_alignment", "view": "sentences"},
     "anchor": {"type": "anchor", "view": "sentences"},
@@ -103,8 +104,9 @@ _SYSTEMS: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
     "align_mlm": (_SIDES, {**_MLM, **_DICTIONARY}),
     "self_training": ({"sentences": _SENTENCES}, _LINKS),
     "combined": ({"pair": _PAIR, "sentences": _SENTENCES}, {**_TLM, **_WEAM, **_LINKS}),
+    "links_and_contrast": ({"sentences": _SENTENCES}, {**_LINKS, **_IN_BATCH}),
 }
-_NOTHING_NEW = ("word_l2", "self_training")
+_NOTHING_NEW = ("word_l2", "self_training", "links_and_contrast")
 """Systems without a layer of their own, which could not be trained beside a frozen encoder."""
 
 
