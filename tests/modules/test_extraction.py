@@ -382,9 +382,7 @@ def test_entries_outside_the_support_are_exactly_zero_however_far_a_row_is_padde
 
 @given(st.integers(0, 2**31), st.integers(0, 3), st.integers(0, 9), st.integers(0, 9), st.floats(0.05, 0.95))
 @settings(max_examples=60, deadline=None)
-def test_joined_links_grow_from_the_sure_ones_as_in_scipy(
-    seed: int, batch: int, n: int, m: int, share: float
-) -> None:
+def test_joined_links_grow_as_in_scipy(seed: int, batch: int, n: int, m: int, share: float) -> None:
     rng = np.random.default_rng(seed)
     links, sure = rng.random((batch, n, m)) < share, rng.random((batch, n, m)) < 0.2
     found = joined_links(torch.from_numpy(links), torch.from_numpy(sure))

@@ -125,11 +125,8 @@ def test_a_checkpoints_hash_is_that_of_all_it_is_read_from(tmp_path: Path, name:
     (tmp_path / "model.safetensors").write_bytes(b"weights")
     (tmp_path / name).write_bytes(b"one")
     first = run_folder.hash_checkpoint(tmp_path)
-    for other in (
-        "README.md",
-        "aligner.json",
-        "isoglot_task.json",
-    ):  # a card, and what says how the checkpoint is used
+    # A card, and what says how the checkpoint is used.
+    for other in ("README.md", "aligner.json", "isoglot_task.json"):
         (tmp_path / other).write_text("{}")
     assert run_folder.hash_checkpoint(tmp_path) == first
     (tmp_path / name).write_bytes(b"two")
