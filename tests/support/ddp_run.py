@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import torch
 import torch.multiprocessing as mp
-from training_fakes import make_model, make_trainer
+from training_fakes import leave_ranks, make_model, make_trainer
 from transformers import TrainerCallback
 
 from isoglot.training.batches import BatchOptions
@@ -57,8 +56,7 @@ def worker(rank: int, folder: str, port: int, batch: dict[str, int], settings: d
     torch.set_num_threads(1)
     result = trained(Path(folder) / "two", batch, **settings)
     torch.save(result, Path(folder) / f"rank{rank}.pt")
-    gc.collect()  # a DDP model that outlives its gloo group can hang the process's end (pytorch issue 56297)
-    torch.distributed.destroy_process_group()
+    leave_ranks()
 
 
 def two_ranks(folder: Path, port: int, batch: dict[str, int], settings: dict[str, Any]) -> list[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import sys
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import torch
 from torch.distributed.tensor import DTensor
-from training_fakes import make_trainer, tokenizer
+from training_fakes import leave_ranks, make_trainer, tokenizer
 from transformers import PreTrainedModel, TrainerCallback
 
 from isoglot.objectives.base import Objective
@@ -91,9 +90,7 @@ def main() -> None:
         result = run(folder / name, **settings)
         if torch.distributed.get_rank() == 0:
             torch.save(result, folder / f"{name}.pt")
-    # A DDP model that outlives its gloo group can hang the process's end (pytorch issue 56297).
-    gc.collect()
-    torch.distributed.destroy_process_group()
+    leave_ranks()
 
 
 if __name__ == "__main__":

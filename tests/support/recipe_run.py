@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import sys
@@ -12,6 +11,7 @@ from typing import Any
 import torch
 from recipe_world import smaller
 from torch import Tensor
+from training_fakes import leave_ranks
 from transformers import TrainerCallback
 
 from isoglot.pretraining.build import build_model
@@ -71,11 +71,8 @@ def main() -> None:
     trainer = make(Path(settings["world"]), out, *STATEFUL, stop=settings.get("stop"))
     trainer.train(resume_from_checkpoint=True)
     torch.save(remembered(trainer), out / f"final{trainer.args.process_index}.pt")
-    if torch.distributed.is_initialized():
-        # A DDP model that outlives its gloo group can hang the process's end (pytorch issue 56297).
-        del trainer
-        gc.collect()
-        torch.distributed.destroy_process_group()
+    del trainer
+    leave_ranks()
 
 
 if __name__ == "__main__":

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import sys
 from pathlib import Path
 
 import torch
-from training_fakes import make_trainer, weights
+from training_fakes import leave_ranks, make_trainer, weights
 
 
 def main() -> None:
@@ -31,11 +30,8 @@ def main() -> None:
     if trainer.is_world_process_zero():
         torch.save(weights(trainer.model), folder / "final.tmp")
         (folder / "final.tmp").rename(folder / "final.pt")
-    if torch.distributed.is_initialized():
-        # A DDP model that outlives its gloo group can hang the process's end (pytorch issue 56297).
-        del trainer
-        gc.collect()
-        torch.distributed.destroy_process_group()
+    del trainer
+    leave_ranks()
 
 
 if __name__ == "__main__":
