@@ -10,31 +10,19 @@ import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.support.reading import PAIR, rows, write
 
 from isoglot.corpus.read import line_files as streams
 from isoglot.corpus.read.readers import READERS, read
 from isoglot.corpus.read.sources import Source, resolve_format, sources_from
 from isoglot.errors import ConfigurationError, InputError
 
-PAIR = {"source_language": "en", "target_language": "de"}
-LANGUAGES = {"source_language": "en", "target_language": "de"}
-
-
-def rows(path, kind="bitext", **fields):
-    tags = PAIR if kind not in ("text", "treebank") else {"language": "en"}
-    return list(read(Source(path=str(path), **{**tags, **fields}), kind=kind))
-
-
-def write(folder: Path, name: str, text: str) -> str:
-    (folder / name).write_text(text, encoding="utf-8")
-    return str(folder / name)
-
 
 def test_moses(tmp_path):
     en, de = write(tmp_path, "a.en", "one\ntwo\n"), write(tmp_path, "a.de", "eins\nzwei")
     assert rows(en, target_path=de) == [
-        {"source": "one", "target": "eins", **LANGUAGES},
-        {"source": "two", "target": "zwei", **LANGUAGES},
+        {"source": "one", "target": "eins", **PAIR},
+        {"source": "two", "target": "zwei", **PAIR},
     ]
 
 
@@ -223,103 +211,6 @@ def test_lexicon(tmp_path):
     ]
     with pytest.raises(InputError, match=r"b\.txt:2: 3 entries"):
         rows(write(tmp_path, "b.txt", "a b\na b c\n"), "lexicon")
-
-
-CONLLU = """# text = don't go
-1-2\tdon't\t_\t_\t_\t_\t_\t_\t_\t_
-1\tdo\tdo\tAUX\t_\t_\t3\taux\t_\t_
-2\tn't\tnot\tPART\t_\t_\t3\tadvmod\t_\t_
-3\tgo\tgo\tVERB\t_\t_\t0\troot\t_\t_
-3.1\tgone\t_\t_\t_\t_\t_\t_\t_\t_
-
-# next
-1\tYes\tyes\tINTJ\t_\t_\t0\troot\t_\t_
-"""
-
-
-def test_conllu(tmp_path):
-    assert rows(write(tmp_path, "a.conllu", CONLLU), "treebank") == [
-        {
-            "words": ["do", "n't", "go"],
-            "upos": ["AUX", "PART", "VERB"],
-            "heads": [3, 3, 0],
-            "deprels": ["aux", "advmod", "root"],
-            "language": "en",
-        },
-        {"words": ["Yes"], "upos": ["INTJ"], "heads": [0], "deprels": ["root"], "language": "en"},
-    ]
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("3\tgo\tgo\tVERB", "3\tgo\tVERB", "5: 9 columns"),
-        ("_\t3\tadvmod", "_\tx\tadvmod", "4: head 'x' is not 0 or a word"),
-        ("_\t3\tadvmod", "_\t9\tadvmod", "4: head '9' is not 0 or a word of the sentence of 3"),
-        ("1\tYes", "2\tYes", "8: the words are not numbered"),
-        ("1\tYes", "a\tYes", "9: 'a' is not a number"),
-    ],
-)
-def test_conllu_mistakes(tmp_path, old, new, message):
-    with pytest.raises(InputError, match=f"a.conllu:{message}"):
-        rows(write(tmp_path, "a.conllu", CONLLU.replace(old, new)), "treebank")
-
-
-def test_aligned_three_ways(tmp_path):
-    pairs = write(tmp_path, "a.txt", "a b ||| c\nd ||| e f\n")
-    links = write(tmp_path, "a.links", "1-0 0-0 1-0\n\n")
-    beside = rows(pairs, "aligned", links_path=links)
-    assert beside[0] == {
-        "source": "a b",
-        "target": "c",
-        "source_words": ["a", "b"],
-        "target_words": ["c"],
-        "links": [[0, 0], [1, 0]],
-        **LANGUAGES,
-    }
-    assert beside[1]["links"] == []
-    inside = write(tmp_path, "b.txt", "a b ||| c ||| 0-0 1-0\nd ||| e f |||\n")
-    assert rows(inside, "aligned", format="bars") == beside
-    moses = rows(
-        write(tmp_path, "c.en", "a b\nd\n"),
-        "aligned",
-        target_path=write(tmp_path, "c.de", "c\ne f\n"),
-        links_path=links,
-    )
-    assert moses == beside
-    gold = {"src": ["a", "b"], "tgt": ["c"], "sure": [[0, 0], [1, 0]], "possible": []}
-    assert rows(write(tmp_path, "d.jsonl", json.dumps(gold)), "aligned") == beside[:1]
-
-
-def test_gold_links_count_from_one_and_possible_ones_are_left_out(tmp_path):
-    pairs, links = write(tmp_path, "a.txt", "a b ||| c d\n"), write(tmp_path, "g", "1-1 2p2 2?1\n")
-    assert rows(pairs, "aligned", links_path=links, one_based=True)[0]["links"] == [[0, 0]]
-
-
-@pytest.mark.parametrize(
-    ("links", "message"),
-    [
-        (
-            "0-0\n0-1\n",
-            "links:2: word link 0-1 .* outside the sentence of 1 source and 1 target words; .* one_based",
-        ),
-        ("0-0\n0:x\n", "links:2: word link '0:x' cannot be read"),
-        ("0-0\n", "links:2: no line here"),
-    ],
-)
-def test_aligned_mistakes(tmp_path, links, message):
-    pairs = write(tmp_path, "a.txt", "a ||| b\na ||| b\n")
-    with pytest.raises(InputError, match=message):
-        rows(pairs, "aligned", links_path=write(tmp_path, "links", links))
-    with pytest.raises(InputError, match=r"x\.txt:1: 1 fields, and 3 are needed"):
-        rows(write(tmp_path, "x.txt", "a b\n"), "aligned", format="bars")
-
-
-@pytest.mark.parametrize("links", [None, 5, [[0.9, 0]], [[0, 0, 1]]])
-def test_links_that_are_no_pairs_of_numbers(tmp_path, links):
-    path = write(tmp_path, "a.jsonl", json.dumps({"source": "a", "target": "b", "links": links}))
-    with pytest.raises(InputError, match=r"a\.jsonl:1: (the links are|word link)"):
-        rows(path, "aligned")
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv"])

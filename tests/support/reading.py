@@ -1,0 +1,21 @@
+"""Small files and what the readers make of them."""
+
+from pathlib import Path
+from typing import Any
+
+from isoglot.corpus.read.readers import read
+from isoglot.corpus.read.sources import Source
+
+PAIR = {"source_language": "en", "target_language": "de"}
+
+
+def rows(path: str | Path, kind: str = "bitext", **fields: Any) -> list[dict[str, Any]]:
+    """All rows of a file, as English or as English and German."""
+    tags = PAIR if kind not in ("text", "treebank") else {"language": "en"}
+    return list(read(Source(path=str(path), **{**tags, **fields}), kind=kind))
+
+
+def write(folder: Path, name: str, text: str) -> str:
+    """The path of a new file."""
+    (folder / name).write_text(text, encoding="utf-8")
+    return str(folder / name)
