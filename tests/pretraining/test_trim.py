@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 from typer.testing import CliRunner
 
@@ -20,6 +21,7 @@ from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.pretraining.trim import trim
 from isoglot.pretraining.trim_options import TrimRequest
+from isoglot.tasks.language_vectors import read_vectors
 from isoglot.testing import FAMILIES, tiny_bitext, tiny_model, tiny_tokenizer
 
 TEXTS = list(tiny_bitext(6)["source"])
@@ -32,10 +34,13 @@ def corpus(tmp_path: Path) -> str:
     return str(path)
 
 
-def saved(folder: Path, family: str, *, head: bool = True) -> Path:
+def saved(folder: Path, family: str, *, head: bool = True, tied: bool = True) -> Path:
     """A tiny encoder with a head bias that is not zero, and a tokenizer of many pieces."""
     tokenizer = tiny_tokenizer(family, vocab_size=400)
     model = tiny_model(family, tokenizer=tokenizer)
+    if not tied:
+        model.config.tie_word_embeddings = False
+        model = AutoModelForMaskedLM.from_config(model.config)
     with torch.no_grad():
         for name, value in model.named_parameters():
             if name.endswith("bias"):
@@ -45,9 +50,10 @@ def saved(folder: Path, family: str, *, head: bool = True) -> Path:
     return folder
 
 
+@pytest.mark.parametrize("tied", [True, False])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_states_and_logits_stay(family: str, tmp_path: Path, corpus: str) -> None:
-    source = saved(tmp_path / "encoder", family)
+def test_states_and_logits_stay(family: str, tied: bool, tmp_path: Path, corpus: str) -> None:
+    source = saved(tmp_path / "encoder", family, tied=tied)
     done = trim(source, tmp_path / "out", TrimRequest(text=(corpus,)))
     old, new = (AutoModelForMaskedLM.from_pretrained(p).eval() for p in (source, done.path))
     before, after = (AutoTokenizer.from_pretrained(p) for p in (source, done.path))
@@ -96,6 +102,7 @@ def test_files_beside_the_weights_are_copied_and_those_of_the_old_vocabulary_are
     for name in (
         "README.md",
         "1_Pooling/config.json",
+        "1_Pooling/model.safetensors",
         "vocab.txt",
         "pytorch_model.bin",
         "sentencepiece.bpe.model",
@@ -103,7 +110,7 @@ def test_files_beside_the_weights_are_copied_and_those_of_the_old_vocabulary_are
         (source / name).write_text("{}", encoding="utf-8")
     out = trim(source, tmp_path / "out", TrimRequest(text=(corpus,))).path
     assert (out / "README.md").read_text(encoding="utf-8") == "{}"
-    assert (out / "1_Pooling" / "config.json").exists()
+    assert {p.name for p in (out / "1_Pooling").iterdir()} == {"config.json", "model.safetensors"}
     assert not {"vocab.txt", "pytorch_model.bin", "sentencepiece.bpe.model"} & {p.name for p in out.iterdir()}
 
 
@@ -199,3 +206,28 @@ def test_a_real_encoder_keeps_its_states(tmp_path: Path) -> None:
         with torch.no_grad():
             one, other = old(**ids).last_hidden_state, new(**small).last_hidden_state
         torch.testing.assert_close(other, one, rtol=0, atol=1e-6)
+
+
+def test_pointer_and_language_embeddings_stay_and_numbers_of_pieces_do_not(
+    tmp_path: Path, corpus: str
+) -> None:
+    source = saved(tmp_path / "run" / "checkpoint", "bert")
+    kept = {
+        "objectives.words.pointer.query.weight": torch.ones(2, 2),
+        "objectives.words.pointer_layer": torch.tensor(3),
+        "language_embeddings.weight": torch.arange(64.0).reshape(2, 32),
+    }
+    save_file(
+        {**kept, "objectives.dictionary.source_pieces": torch.ones(4, 1)}, source / "objectives.safetensors"
+    )
+    recipe = "views: {pair: {type: masked_pair, stream: bitext, language_ids: {en: 0, xx: 1}}}\n"
+    (tmp_path / "run" / "recipe.yaml").write_text(recipe, encoding="utf-8")
+    out = trim(source, tmp_path / "out", TrimRequest(text=(corpus,))).path
+    vectors = read_vectors(out)
+    assert vectors is not None and vectors.ids == {"en": 0, "xx": 1}
+    torch.testing.assert_close(vectors.weight, kept.pop("language_embeddings.weight"))
+    found = load_file(out / "objectives.safetensors")
+    assert found.keys() == kept.keys() and all(torch.equal(found[name], kept[name]) for name in kept)
+    # And of a fine-tuned one, which has them in a file of their own.
+    again = trim(out, tmp_path / "again", TrimRequest(text=(corpus,))).path
+    assert read_vectors(again) is not None

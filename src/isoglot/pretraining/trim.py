@@ -4,6 +4,8 @@ Source: Abdaoui et al. 2020, "Load What You Need"; Ushio et al. 2023, "Efficient
 through Vocabulary Trimming".
 """
 
+import copy
+import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -23,21 +25,32 @@ from isoglot.corpus.manifest import InputFile, load_corpus
 from isoglot.corpus.read.line_files import LineFile, Meter, decode_lines
 from isoglot.errors import ConfigurationError
 from isoglot.modules.checkpoint import quiet, weight_files
-from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.load import masked_lm_config
-from isoglot.modules.masked_lm_head import masked_lm_head
 from isoglot.pretraining.trim_options import TrimRequest
 from isoglot.runs.checkpoint import checkpoint_folder, reading
 from isoglot.runs.files import refuse_overwriting
 from isoglot.runs.folder import hash_checkpoint, make_once
 from isoglot.runs.records import parse_json
+from isoglot.tasks.language_vectors import read_vectors, write_vectors
+from isoglot.training.checkpoints import OBJECTIVES
 
 _MANIFEST = "trim.json"
 _LEFT_BEHIND = (
-    *("*.safetensors", "*.safetensors.index.json", "*.bin", "*.pt", "*.h5", "*.msgpack", "*.ot", "*.onnx*"),
-    *("vocab.*", "merges.txt", "*.model", "added_tokens.json", "checkpoint-*", "*.partial"),
+    *("model*.safetensors*", "objectives.safetensors", "*.bin", "*.pt", "*.h5", "*.msgpack", "*.ot"),
+    *(
+        "*onnx*",
+        "openvino",
+        "vocab.*",
+        "merges.txt",
+        "*.model",
+        "added_tokens.json",
+        "checkpoint-*",
+        "*.partial",
+    ),
 )
-"""Files of a checkpoint that hold the whole vocabulary, beside those that are written anew."""
+"""What of a checkpoint's own folder holds the whole vocabulary, beside the files that are written anew."""
+_POINTER = re.compile(r"(^|\.)(pointer\.(query|key)\.(weight|bias)|pointer_layer)$")
+"""Tensors of ``objectives.safetensors`` that an aligner reads; those that hold numbers of pieces are left out."""
 
 
 class Trimmed(NamedTuple):
@@ -97,7 +110,7 @@ def _write(place: str | Path, folder: Path, request: TrimRequest, progress: Any)
             f"{place}: holds no {SAFE_WEIGHTS_NAME}; convert the weights: "
             "AutoModelForMaskedLM.from_pretrained(...).save_pretrained(FOLDER)"
         )
-    tables, special = _vocabulary_tensors(config), _special_ids(config)
+    axes, special = _vocabulary_axes(config), _special_ids(config)
     backend = fast_backend(tokenizer)
     usage = count_pieces(backend, _texts(request.text, "count", progress))
     kept = chosen_pieces(
@@ -107,11 +120,18 @@ def _write(place: str | Path, folder: Path, request: TrimRequest, progress: Any)
     held_out = _texts(request.held_out, "held-out", progress) if request.held_out else None
     differences = None if held_out is None else cut_differences(backend, trimmed, held_out)
     if isinstance(place, Path):
-        shutil.copytree(place, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*_LEFT_BEHIND))
+        own = shutil.ignore_patterns(*_LEFT_BEHIND)
+        shutil.copytree(
+            place,
+            folder,
+            dirs_exist_ok=True,
+            ignore=lambda at, names: own(at, names) if at == str(place) else [],
+        )
+        _copy_objectives(place, folder)
     with quiet():
         tokenizer.save_pretrained(str(folder))
     trimmed.save(str(folder / "tokenizer.json"))
-    parameters = _save_weights(files, folder / SAFE_WEIGHTS_NAME, tables, torch.from_numpy(kept))
+    parameters = _save_weights(files, folder / SAFE_WEIGHTS_NAME, axes, torch.from_numpy(kept))
     number = {int(old): new for new, old in enumerate(kept)}
     for name, value in special.items():
         setattr(config, name, number.get(value, value))  # one outside the vocabulary stays what it is: unused
@@ -126,33 +146,62 @@ def _special_ids(config: PreTrainedConfig) -> dict[str, int]:
     return {k: v for k, v in config.to_dict().items() if k.endswith("_token_id") and isinstance(v, int)}
 
 
-def _vocabulary_tensors(config: PreTrainedConfig) -> Callable[[str], bool]:
-    """Whether a tensor, named with or without the encoder's prefix, has one row per entry of the vocabulary."""
-    with torch.device("meta"), quiet():
-        model = AutoModelForMaskedLM.from_config(config)
-    head, prefix = masked_lm_head(model), f"{model.base_model_prefix}."
-    own = {id(tensor) for tensor in (input_embeddings(model).weight, head.weight, head.bias)}
-    names = {n.removeprefix(prefix) for n, t in model.state_dict(keep_vars=True).items() if id(t) in own}
-    return lambda name: name.removeprefix(prefix) in names
+def _vocabulary_axes(config: PreTrainedConfig) -> Callable[[str], int | None]:
+    """The axis of a tensor, named with or without the encoder's prefix, that has one place per vocabulary entry.
+
+    It is the one whose size changes when the vocabulary does: of word embeddings, of a head's rows and bias, and of
+    what else a family has.
+    """
+    shapes: list[dict[str, torch.Size]] = []
+    for size in (config.vocab_size, config.vocab_size + 1):
+        sized = copy.deepcopy(config)
+        sized.vocab_size = size
+        with torch.device("meta"), quiet():
+            model = AutoModelForMaskedLM.from_config(sized)
+        prefix = f"{model.base_model_prefix}."
+        shapes.append({n.removeprefix(prefix): tensor.shape for n, tensor in model.state_dict().items()})
+    axes = {
+        name: axis
+        for name, shape in shapes[0].items()
+        for axis, (size, other) in enumerate(zip(shape, shapes[1][name], strict=True))
+        if size != other
+    }
+    return lambda name: axes.get(name.removeprefix(prefix))
 
 
 def _save_weights(
-    files: Sequence[Path], out: Path, tables: Callable[[str], bool], kept: Tensor
+    files: Sequence[Path], out: Path, axes: Callable[[str], int | None], kept: Tensor
 ) -> tuple[int, int]:
-    """Write the weights with the kept rows; numbers in them before and after."""
+    """Write the weights with the kept entries; numbers in them before and after."""
     before, weights = 0, {}
     for path in files:
         with reading(path.parent, path.name), safe_open(path, framework="pt") as tensors:
             for name in tensors.keys():  # noqa: SIM118 - not a mapping
                 tensor = tensors.get_tensor(name)
                 before += tensor.numel()
-                if tables(name) and len(tensor) <= int(kept.max()):
-                    raise ConfigurationError(
-                        f"{path}: {name} has {len(tensor)} rows, and the tokenizer has an entry {int(kept.max())}"
-                    )
-                weights[name] = tensor[kept] if tables(name) else tensor
+                if (axis := axes(name)) is not None:
+                    if tensor.shape[axis] <= int(kept.max()):
+                        raise ConfigurationError(
+                            f"{path}: {name} has {tensor.shape[axis]} rows, and the tokenizer has an entry "
+                            f"{int(kept.max())}"
+                        )
+                    tensor = tensor.index_select(axis, kept)
+                weights[name] = tensor
     save_file(weights, out, metadata={"format": "pt"})
     return before, sum(tensor.numel() for tensor in weights.values())
+
+
+def _copy_objectives(place: Path, folder: Path) -> None:
+    """Write what aligners and evaluations read of a pre-training run's objectives: pointer, language embeddings."""
+    vectors, path = read_vectors(place), place / OBJECTIVES
+    if vectors is not None:
+        write_vectors(vectors, folder)
+    if not path.is_file():
+        return
+    with reading(place, OBJECTIVES), safe_open(path, framework="pt") as tensors:
+        found = {n: tensors.get_tensor(n) for n in tensors.keys() if _POINTER.search(n)}  # noqa: SIM118
+    if found:
+        save_file(found, folder / OBJECTIVES)
 
 
 def _texts(paths: Iterable[str], label: str, progress: Any) -> Iterator[str]:
