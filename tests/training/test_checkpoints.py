@@ -96,6 +96,16 @@ def test_resume_after_damage_ends_with_the_same_weights(run: Path, finished: tup
     assert checkpoints.newest(checkpoints.checkpoints_in(run)) == run / "checkpoint-9"  # written anew
 
 
+def test_what_a_killed_save_left_is_not_part_of_the_next_one(tmp_path: Path) -> None:
+    left = checkpoints.staging(tmp_path) / "checkpoint-9" / "rng_state_1.pth"
+    left.parent.mkdir(parents=True)
+    left.write_bytes(b"of another rank")
+    make_trainer(tmp_path, epochs=1, examples=72).train()
+    assert (tmp_path / "checkpoint-9").is_dir()
+    assert not (tmp_path / "checkpoint-9" / left.name).exists()
+    assert not checkpoints.staging(tmp_path).exists()
+
+
 def test_resume_of_nothing_starts_and_of_a_broken_one_does_not(
     tmp_path: Path, run: Path, caplog: pytest.LogCaptureFixture, finished: tuple[Path, Any]
 ) -> None:

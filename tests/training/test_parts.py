@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.optim.lr_scheduler import ReduceLROnPlateau
 from training_fakes import make_model, make_trainer, tokenizer, weights
 from transformers import AlbertConfig, AlbertForMaskedLM, TrainerCallback
 
@@ -16,7 +17,7 @@ from isoglot.objectives.masked_lm import MaskedLM
 from isoglot.recipe.sections import PartsSection
 from isoglot.testing import FAMILIES, tiny_model
 from isoglot.training.model import AlignmentModel
-from isoglot.training.parts import part_rates
+from isoglot.training.parts import part_rates, warm_up_late
 from isoglot.training.trainer import AlignmentTrainer
 
 PREFIXES = {
@@ -157,3 +158,22 @@ def test_layers_that_share_their_weights_cannot_decay() -> None:
     assert {rate for _, rate in part_rates(aligned, PartsSection(encoder=2)).values()} == {1.0, 2.0}
     with pytest.raises(ConfigurationError, match=r"layer_decay: the layers of this albert"):
         part_rates(aligned, PartsSection(layer_decay=0.9))
+
+
+def test_what_never_had_a_gradient_stays_without_after_the_thaw(tmp_path: Path) -> None:
+    model = make_model()
+    fixed = model.model.base_model.encoder.layer[0].output.dense.bias
+    fixed.requires_grad_(False)
+    parts = PartsSection(freeze_encoder_steps=2, embeddings=0)
+    trainer = trainer_with(tmp_path, parts, model=model)
+    before = weights(model)
+    trainer.train()
+    assert moved(before, trainer) == set(PREFIXES) - {"embeddings"}
+    still = {id(fixed), *(id(p) for p in model.model.base_model.embeddings.parameters())}
+    assert all(p.requires_grad == (id(p) not in still) for p in model.model.base_model.parameters())
+
+
+def test_a_schedule_that_cannot_warm_up_late_is_refused() -> None:
+    schedule = ReduceLROnPlateau(torch.optim.SGD([torch.zeros(1, requires_grad=True)]))
+    with pytest.raises(ConfigurationError, match=r"cannot warm up late with this train\.lr_scheduler_type"):
+        warm_up_late(schedule, PartsSection(freeze_encoder_steps=2), 3)

@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 
 def staging(output: str | Path) -> Path:
-    """The folder that unfinished checkpoints are written into; what a killed run left there is overwritten."""
+    """The folder that unfinished checkpoints are written into; the next save clears what a killed run left there."""
     return Path(output) / _STAGING
 
 

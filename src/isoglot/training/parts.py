@@ -72,8 +72,13 @@ def split_groups(optimizer: torch.optim.Optimizer, model: AlignmentModel, parts:
 
 def warm_up_late(scheduler: LRScheduler, parts: PartsSection, warmup: int) -> None:
     """Let the encoder's rate, once it is trained, grow over as many steps as the run's did at its start."""
-    if not (parts.freeze_encoder_steps and warmup and isinstance(scheduler, LambdaLR)):
+    if not (parts.freeze_encoder_steps and warmup):
         return
+    if not isinstance(scheduler, LambdaLR):
+        raise ConfigurationError(
+            "parts.freeze_encoder_steps: the encoder's rate cannot warm up late with this train.lr_scheduler_type; "
+            "take linear, cosine or constant_with_warmup"
+        )
 
     def late(schedule: Any) -> Any:
         def rate(step: int) -> float:
@@ -93,12 +98,15 @@ class FreezeFirst(TrainerCallback):
 
     def __init__(self, model: AlignmentModel, parts: PartsSection) -> None:
         self.model, self.parts = model, parts
+        # Others have no gradient ever, such as tables of sines.
+        self.trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
         self.encoder: list[nn.Parameter] = []
 
     def on_train_begin(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
         """Find the parameters, which wrapping the model may have replaced."""
         rates = part_rates(self.model, self.parts)
-        self.encoder = [parameter for parameter, (encoder, rate) in rates.items() if encoder and rate]
+        trained = {parameter for name, parameter in self.model.named_parameters() if name in self.trained}
+        self.encoder = [p for p, (encoder, rate) in rates.items() if encoder and rate and p in trained]
 
     def on_step_begin(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
         """Freeze or thaw by the step's number alone, so that a resumed run does the same."""

@@ -1,5 +1,6 @@
 """A Trainer whose checkpoints are complete or not there, and which resumes from the newest of them."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,9 @@ class StagedTrainer(Trainer):
         self.require_finite()
         name, best = f"checkpoint-{self.state.global_step}", self.state.best_global_step
         self._staging = checkpoints.staging(self.folder)
+        if self.args.should_save:  # what a killed run left must not become part of this one
+            shutil.rmtree(self._staging, ignore_errors=True)
+        self.accelerator.wait_for_everyone()
         super()._save_checkpoint(model, trial)
         if best is not None:  # the library took the place it is written into for its name
             self.state.best_model_checkpoint = str(self.folder / f"checkpoint-{best}")
