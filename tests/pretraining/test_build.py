@@ -18,6 +18,8 @@ from isoglot.pretraining.streams import cache_folder, load_tokenizer, prepared
 from isoglot.recipe.sections import ViewSection
 from isoglot.runs.reporter import Silent
 from isoglot.testing import FAMILIES, tiny_model, tiny_tokenizer
+from isoglot.training.checkpoints import save_objectives
+from isoglot.training.export import export_encoder
 from isoglot.views import VIEWS
 
 
@@ -92,6 +94,26 @@ def test_language_tables_cover_the_highest_number(tiny_recipe: Path) -> None:
     )
     assert table.num_embeddings == 4 and table.embedding_dim == 32
     assert torch.equal(table.weight, again.weight) and not torch.equal(table.weight, other.weight)
+
+
+def test_language_embeddings_of_the_run_that_is_continued_are_its_own(
+    tiny_recipe: Path, tmp_path: Path
+) -> None:
+    first, _, tokenizer = built(tiny_recipe, "views.pair.language_ids={en: 2, xx: 3}")
+    old = first.model.language_embeddings.weight.detach()
+    checkpoint = tmp_path / "run" / "checkpoint"
+    export_encoder(first.model, checkpoint, card={}, tokenizer=tokenizer)
+    save_objectives(first.model, checkpoint)
+    (tmp_path / "run" / "recipe.yaml").write_text("views: {pair: {language_ids: {en: 2, xx: 3}}}\n")
+    continued = [
+        f"model={{path: {checkpoint}}}",
+        "tokenizer=null",
+        "views.pair.language_ids={xx: 0, zz: 1, en: 2}",
+    ]
+    new, fresh = (
+        built(tiny_recipe, *given)[0].model.language_embeddings.weight for given in (continued, continued[2:])
+    )
+    torch.testing.assert_close(new, torch.stack([old[3], fresh[1], old[2]]))
 
 
 def test_weights_and_costs(tiny_recipe: Path) -> None:

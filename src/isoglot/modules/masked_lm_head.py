@@ -93,7 +93,8 @@ def start_new_head(model: PreTrainedModel, counts: Tensor) -> bool:
     """
     head, new = masked_lm_head(model), new_weights(model)
     own = {id(parameter) for name, parameter in model.named_parameters(remove_duplicate=False) if name in new}
-    if not all(id(parameter) in own for parameter in head.transform.parameters()):
+    parameters = [*head.transform.parameters(), *([] if head.bias is None else [head.bias])]
+    if not parameters or not all(id(parameter) in own for parameter in parameters):
         return False
     for layer in head.transform.modules():
         if isinstance(layer, nn.Linear) and layer.in_features == layer.out_features:

@@ -21,7 +21,9 @@ from isoglot.pretraining.constructors import constructor, make_view
 from isoglot.pretraining.streams import TEXT_COLUMNS
 from isoglot.recipe.document import Location
 from isoglot.recipe.sections import Recipe
+from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.seeding import seed_for
+from isoglot.tasks.language_vectors import read_vectors
 from isoglot.training.batches import BatchOptions, StreamCost
 from isoglot.training.model import AlignmentModel, Weight
 from isoglot.views.base import View
@@ -156,7 +158,10 @@ def _objectives(
 
 
 def _language_table(recipe: Recipe, encoder: PreTrainedModel) -> nn.Embedding | None:
-    """Language embeddings, normal with deviation 0.02, where a view or a packed stream numbers the languages."""
+    """Language embeddings where a view or a packed stream numbers the languages.
+
+    They are those of the run that is continued, for the languages it knew; new ones are normal with deviation 0.02.
+    """
     given = [v.options.get("language_ids") for v in recipe.views.values()]
     given += [(s.pack or {}).get("language_ids") for s in recipe.streams.values()]
     numbers = [int(i) for ids in given if isinstance(ids, Mapping) for i in ids.values()]
@@ -169,6 +174,11 @@ def _language_table(recipe: Recipe, encoder: PreTrainedModel) -> nn.Embedding | 
     generator = torch.Generator().manual_seed(seed_for(recipe.seed, "language embeddings"))
     with torch.no_grad():
         table.weight.normal_(0.0, 0.02, generator=generator)
+        known = None if recipe.model.path is None else read_vectors(checkpoint_folder(recipe.model.path))
+        if known is not None and known.weight.shape[1] == table.embedding_dim:
+            for code, number in ((c, n) for ids in given if isinstance(ids, Mapping) for c, n in ids.items()):
+                if str(code) in known.ids:
+                    table.weight[int(number)] = known.weight[known.ids[str(code)]]
     return table
 
 
