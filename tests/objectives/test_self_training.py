@@ -77,7 +77,9 @@ def test_loss_equals_loops(model, compare, loss, consistency):
     for row, links in enumerate(LINKS):
         p, q, places = directions(encodings, row, layer=1, compare=compare, temperature=temperature)
         n, m = len(places["query"]), len(places["key"])
-        agreement += sum(p[cell] * q[cell] for cell in p) / min(n, m)
+        linked = len({i for i, _ in links}) + len({j for _, j in links})
+        weight = 1 if loss == "probability" else linked
+        agreement += weight * sum(p[cell] * q[cell] for cell in p) / min(n, m)
         if loss == "probability":
             total -= sum(p[link] / n + q[link] / m for link in links)
             count += 1
@@ -90,7 +92,7 @@ def test_loss_equals_loops(model, compare, loss, consistency):
             if any(link[1] == j for link in links):
                 total -= math.log(sum(q[link] for link in links if link[1] == j))
                 count += 1
-    total -= consistency * agreement * count / len(LINKS)
+    total -= consistency * agreement
     assert output.total.item() == pytest.approx(total, rel=1e-4)
     assert int(output.count) == count == int(objective.count(batch))
 
@@ -180,6 +182,7 @@ def test_an_unlikely_link_has_a_finite_loss(model):
         ({"self_after_step": 3}, "self_after_step"),
         ({"temperature": 0.0}, "temperature"),
         ({"threshold": 1.0}, "threshold"),
+        ({"threshold": 0.1, "compare": "cosine"}, "only compare: dot"),
         ({"consistency": -1.0}, "consistency"),
     ],
 )
@@ -203,3 +206,32 @@ def test_the_aligner_gets_the_objectives_own_links(model):
     }  # fmt: skip
     assert 0 < EmbeddingOptions.build(**cosine).min_probability < cosine["alone"]
     assert EmbeddingOptions.build(**SelfTraining(model, threshold=0.01).aligner_options()).threshold == 0.01
+
+
+@pytest.mark.parametrize("loss", ["probability", "likelihood"])
+def test_the_loss_of_a_batch_is_that_of_its_parts(model, loss):
+    objective = SelfTraining(model, labels="corpus", loss=loss, temperature=5.0, consistency=1.0)
+    batch = make_batch()
+    parts = [
+        {"sentences": {k: v[n : n + 1] for k, v in batch["sentences"].items()}} for n in range(len(LINKS))
+    ]
+    whole, *single = (objective(Encodings(model, b), b) for b in (batch, *parts))
+    torch.testing.assert_close(whole.total, sum(one.total for one in single), rtol=1e-4, atol=1e-5)
+    assert int(whole.count) == sum(int(one.count) for one in single)
+
+
+def test_without_options_labels_are_awesome_aligns(model):
+    """Dot products at two thirds of the depth, links above 0.001 in both directions."""
+    objective, batch = SelfTraining(model), make_batch()
+    encodings = Encodings(model, batch)
+    output = objective(encodings, batch)
+    assert objective.layer == 2
+    mask = (SIDES["query"] > 0)[:, :, None] & (SIDES["key"] > 0)[:, None]
+    query, key = (encodings.layer("sentences", 2, clean=True, side=side) for side in ("query", "key"))
+    scores = (query @ key.transpose(1, 2)).masked_fill(~mask, -1e9)
+    forward, backward = scores.softmax(2).where(mask, 0.0), scores.softmax(1).where(mask, 0.0)
+    links = (forward > 1e-3) & (backward > 1e-3)
+    assert links.any()
+    assert output.metrics["links_per_pair"] == links.sum() / 2
+    expected = ((forward + backward) * links).sum() / (2 * links.sum())
+    torch.testing.assert_close(output.metrics["probability"], expected.detach(), rtol=1e-4, atol=1e-5)

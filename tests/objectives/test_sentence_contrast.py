@@ -13,7 +13,7 @@ from sentence_pairs import make_batch
 from torch import nn
 
 from isoglot.errors import ConfigurationError
-from isoglot.modules.encoder import encode
+from isoglot.modules.encoder import encode, layer_modules
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives.in_batch_contrast import InBatchContrast
 from isoglot.objectives.sentence_contrast import SentenceContrast
@@ -218,6 +218,16 @@ def test_mixup_halves_the_batch_and_counts_so():
     assert int(objective(Encodings(model, single), single).count) == 1 == int(objective.count(single))
     output.total.backward()
     assert model.base_model.get_input_embeddings().weight.grad.abs().sum() > 0
+
+
+def test_mixed_sentences_are_encoded_up_to_the_layer_that_is_read():
+    model, batch = quiet_model(), make_batch(5)
+    runs = [0] * len(layer_modules(model))
+    for number, layer in enumerate(layer_modules(model)):
+        layer.register_forward_hook(lambda *_, number=number: runs.__setitem__(number, runs[number] + 1))
+    objective = SentenceContrast(model, layer=1, mixup=True, momentum=0.5, **SMALL)
+    objective(Encodings(model, batch, top=1), batch)
+    assert runs[0] > 0 and not any(runs[1:])
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -20,7 +20,7 @@ class ContextualAlignment(Objective):
     encoded separately. The pair of the sentences' first tokens ([CLS]) and that of their last ([SEP]) count as links.
 
     Args:
-        model: encoder with its masked-LM head (unused but for its class: the states come from the encodings).
+        model: encoder with its masked-LM head; not read, the states come from the encodings.
         view: a ``sentence_pair`` view with links.
         pooling: a word's vector: ``last`` piece (default), ``first`` or ``mean``.
         one_to_one: leave out words with several links.

@@ -8,6 +8,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from isoglot.errors import ConfigurationError
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.extraction import pair_mask, softmax_probabilities
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput, chosen_layer
@@ -42,10 +43,11 @@ class SelfTraining(Objective):
         self_after_step: Number of optimizer steps with corpus links, for ``corpus_then_self``.
         compare: ``dot`` product (awesome-align) or ``cosine`` (SimAlign, and the default of ``isoglot align``).
         temperature: τ; 1 in awesome-align. The cosine needs a small one, such as 0.05.
-        threshold: Least probability, in both directions, of a link that ``dot`` self-labels (0.001 in awesome-align);
-            with ``cosine`` the geometric mean of both has to exceed 0.4.
+        threshold: For ``dot``, the least probability, in both directions, of a link that is self-labelled; 0.001 (as in
+            awesome-align) by default. With ``cosine`` the geometric mean of both has to exceed 0.4.
         loss: ``probability`` (awesome-align) or ``likelihood``.
-        consistency: β; 0 leaves the consistency objective out, awesome-align's option has 1.
+        consistency: β; 0 leaves the consistency objective out, awesome-align's option has 1. With ``likelihood`` a
+            pair's consistency counts once for each of its linked pieces.
 
     **Batch**: ``query_`` and ``key_`` encoder inputs and ``side_ids``; ``link_ids`` for corpus links.
 
@@ -66,7 +68,7 @@ class SelfTraining(Objective):
         self_after_step: int | None = None,
         compare: Compare = "dot",
         temperature: Positive = 1.0,
-        threshold: Annotated[float, Field(gt=0, lt=1)] = 1e-3,
+        threshold: Annotated[float, Field(gt=0, lt=1)] | None = None,
         loss: Loss = "probability",
         consistency: NotNegative = 0.0,
     ) -> None:
@@ -81,9 +83,14 @@ class SelfTraining(Objective):
             consistency=consistency,
         )
         require_step(labels, self_after_step)
+        if threshold is not None and compare == "cosine":
+            raise ConfigurationError(
+                f"threshold {threshold} given, but only compare: dot has one; leave it out"
+            )
         self.view, self.labels, self.self_after_step = view, labels, self_after_step
         self.layer = self.top_layer = chosen_layer(model, layer, share=2 / 3)
-        self.compare, self.temperature, self.threshold = compare, temperature, threshold
+        self.compare, self.temperature = compare, temperature
+        self.threshold = 1e-3 if threshold is None else threshold
         self.loss, self.consistency = loss, consistency
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
 
@@ -105,19 +112,19 @@ class SelfTraining(Objective):
             total = sum(
                 -mass[has].clamp(min=smallest).log().sum() for mass, has in zip(masses, linked, strict=True)
             )
-        count = self._count(links)
         if self.consistency:
             shorter = torch.minimum(_lengths(mask, 2), _lengths(mask, 1))
-            agreement = ((forward * backward).sum((1, 2)) / shorter).sum()
-            # The consistency of a pair weighs as much as the rest of its loss, whatever that is divided by.
-            total = total - self.consistency * agreement * (count / max(1, len(mask)))
+            agreement = (forward * backward).sum((1, 2)) / shorter
+            if self.loss == "likelihood":  # whose pairs weigh as much as they have linked pieces
+                agreement = agreement * sum(has.sum(1) for has in linked)
+            total = total - self.consistency * agreement.sum()
         found = links.sum()
         metrics = {
             "probability": sum(m.detach().sum() for m in masses) / (2 * found.clamp(min=1)),
             "links_per_pair": found.float() / max(1, len(mask)),
         }
         items: dict[str, Tensor | int] = {"probability": found, "links_per_pair": len(mask)}
-        return ObjectiveOutput(torch.as_tensor(total), count, metrics, items)
+        return ObjectiveOutput(torch.as_tensor(total), self._count(links), metrics, items)
 
     def count(self, batch: Batch) -> Tensor | None:
         """Pairs, or linked pieces where the links are known before the forward."""

@@ -224,5 +224,8 @@ class SentenceContrast(Objective):
             mixed = mixed_inputs(inputs, swap, padding_id=padding_id, longest=longest)
             tensors |= {f"{side}_{name}": tensor for name, tensor in mixed.items()}
         return Encodings(
-            encodings.model, {self.view: tensors}, language_embeddings=encodings.language_embeddings
+            encodings.model,
+            {self.view: tensors},
+            language_embeddings=encodings.language_embeddings,
+            top=self.top_layer,
         )
