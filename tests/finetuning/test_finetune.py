@@ -82,6 +82,10 @@ def test_pos_from_training_to_results(encoder: Path, tmp_path: Path) -> None:
     assert [len(s.split()) for s in predicted] == [
         len(s.split("\n")) for s in test.read_text().strip().split("\n\n")
     ]
+    named = FinetuneOptions.build(**settings.model_dump(exclude_unset=True), run="better")
+    (tmp_path / "moved.tsv").write_text(text)
+    finetune(encoder, build_task("pos", moved), language="en", seed=3, train=named, out=out)
+    assert evaluate(out, build_task("pos", data), languages=["xx"])[0].run == "better"
     with pytest.raises(ConfigurationError, match="fine-tuned for pos"):
         evaluate(out, build_task("ner", data), languages=["xx"])
     with pytest.raises(ConfigurationError, match="run `isoglot finetune"):

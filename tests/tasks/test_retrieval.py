@@ -8,7 +8,7 @@ import pytest
 import torch
 from datasets import Dataset
 
-from isoglot.errors import InputError
+from isoglot.errors import ConfigurationError, InputError
 from isoglot.tasks import build_task, retrieval
 
 
@@ -40,3 +40,23 @@ def test_shares_are_right_to_the_digit(monkeypatch: pytest.MonkeyPatch) -> None:
     scores, nearest = task.measure("any", sentences, language="de")
     assert scores["accuracy"] == pytest.approx(81.3, abs=1e-12) and len(nearest) == 1000
     assert scores["reverse_csls_mrr"] == pytest.approx(81.3 + 18.7 / 2, abs=1e-12)
+
+
+def test_a_dictionary_of_the_other_direction_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "en-de.txt").write_text("house\tHaus\n")
+    task = build_task("lexicon_induction", [str(tmp_path / "en-de.txt")], words="0:0")
+    assert task.load("en-de", "test")["target"][:] == ["Haus"]
+    with pytest.raises(InputError, match=r"is named as en-de, and de-en is asked for"):
+        task.load("de-en", "test")
+    with pytest.raises(ConfigurationError, match="a pair such as en-de"):
+        task.load("en", "test")
+
+
+def test_words_are_counted_in_the_whole_dictionary(tmp_path: Path) -> None:
+    whole = "".join(f"a{n}\tb{n}\n" for n in range(6))
+    (tmp_path / "en-xx.txt").write_text(whole)
+    (tmp_path / "en-xx.5000-6500.txt").write_text("a5\tb5\n")
+    load = lambda **how: build_task("lexicon_induction", [str(tmp_path)], **how).load("en-xx", "test")  # noqa: E731
+    assert load()["source"][:] == ["a5"]
+    chosen = load(words="0:2")
+    assert [s for s, asked in zip(chosen["source"], chosen["asked"], strict=True) if asked] == ["a0", "a1"]

@@ -111,6 +111,8 @@ class FineTuning:
             weights = self.folder / CHECKPOINT / "config.json"  # which may have been deleted
             if state == "finished" and weights.is_file():
                 self.report.note(f"{self.folder}: already done")
+                if main:
+                    self._rename()
                 return self.folder / CHECKPOINT
             try:
                 return self.train()
@@ -135,6 +137,13 @@ class FineTuning:
             "dev": [identify(self.task, code, "dev") for code in own_dev],
             "ranks": self.ranks.num_processes,
         }
+
+    def _rename(self) -> None:
+        """Give a finished run the name that is asked for now; nothing else depends on it."""
+        file, name = self.folder / CHECKPOINT / TASK_FILE, self.options.run
+        card = read_json(file)
+        if card is not None and name is not None and card.get("run") != name:
+            write_json(file, {**card, "run": name})
 
     def begun(self) -> bool:
         """Whether there is anything to go on with."""

@@ -54,6 +54,8 @@ class LexiconInductionTask:
     def load(self, language: str, split: str) -> Dataset:
         """LEXICON rows of the whole file, with a column ``asked``: whether a row's source word is to be translated."""
         source, _, target = language.partition("-")
+        if not target:
+            raise ConfigurationError(f"{self.name}: language {language!r} given; it is a pair such as en-de")
         rows: dict[str, list[str]] = {"source": [], "target": []}
         path = self._place(language, split)
         if is_table(path):
@@ -61,6 +63,11 @@ class LexiconInductionTask:
             table = in_languages(table, source, target, path)
             rows = {side: list(table[side]) for side in rows}
         else:
+            if _names(path, target, source) and not _names(path, source, target):
+                raise InputError(
+                    f"is named as {target}-{source}, and {language} is asked for; name that direction's dictionary",
+                    path=path,
+                )
             for number, line in numbered_lines(path):
                 parts = list(map(str.strip, lexicon_entries(line)))
                 if len(parts) != 2 or not all(parts):
@@ -115,12 +122,8 @@ class LexiconInductionTask:
         source, _, target = language.partition("-")
         specs = self.data.of_split(split)
         if len(specs) == 1 and Path(specs[0]).is_dir() and not is_data_set(specs[0]):
-            found = [
-                p
-                for p in sorted(Path(specs[0]).iterdir())
-                if re.search(rf"(?<![a-z]){source}-{target}(?![a-z])", p.name)
-            ]
-            wanted = _MUSE_RANGES.get(split)
+            found = [p for p in sorted(Path(specs[0]).iterdir()) if _names(p, source, target)]
+            wanted = _MUSE_RANGES.get(split) if self.words is None else None
             sliced = [p for p in found if (m := _RANGE.search(p.name)) and (int(m[1]), int(m[2])) == wanted]
             whole = [p for p in found if not _RANGE.search(p.name)]
             if best := sliced or whole:
@@ -147,3 +150,8 @@ class LexiconInductionTask:
                 path=name,
             )
         return asked
+
+
+def _names(path: str | Path, source: str, target: str) -> bool:
+    """Whether a file is named as a dictionary from one language to another."""
+    return re.search(rf"(?<![a-z]){source}-{target}(?![a-z])", Path(path).name) is not None

@@ -20,6 +20,8 @@ from isoglot.tasks.features import RowCollator, Step, device_batches
 
 _LOG = logging.getLogger(__name__)
 Pooling = Literal["mean", "cls"]
+_LEAST_LENGTH = 3
+"""Tokens: [CLS], one piece, [SEP]."""
 
 
 class TextEncoder:
@@ -47,6 +49,8 @@ class TextEncoder:
             )
         self.pooling = pooling
         self.written = PieceEncoder(self.tokenizer, shared=True).inside if entries else list
+        if max_length is not None and max_length < _LEAST_LENGTH:
+            raise ConfigurationError(f"max_length {max_length} given; it is {_LEAST_LENGTH} or more tokens")
         self.longest = min(max_length or 512, encoder_length(self.model) or 10**9)
 
     @torch.inference_mode()

@@ -46,7 +46,9 @@ class WordAlignmentTask:
     def load(self, language: str, split: str) -> Dataset:
         """Rows of ``source_words``, ``target_words``, ``sure`` and ``possible``."""
         path = self.places(language, split)[0].path
-        found = gold_pairs(path, limit=None, base=self.base)
+        source, _, target = language.partition("-")
+        languages = (source, target) if target else None
+        found = gold_pairs(path, limit=None, languages=languages, base=self.base)
         columns = {
             "source_words": [list(source) for source, _ in found.words],
             "target_words": [list(target) for _, target in found.words],

@@ -7,6 +7,7 @@ from typing import Any
 
 from isoglot.align.files.formats import read_links
 from isoglot.align.scoring import GoldAlignment, require_sure
+from isoglot.corpus.labelled.tables import in_languages
 from isoglot.corpus.manifest import load_corpus
 from isoglot.errors import ConfigurationError
 from isoglot.schema import ALIGNED, require
@@ -21,14 +22,26 @@ class GoldPairs:
     ids: Sequence[str] = ()
 
 
-def gold_pairs(path: str | Path, *, limit: int | None = 500, sure: bool = True, **reading: Any) -> GoldPairs:
+def gold_pairs(
+    path: str | Path,
+    *,
+    limit: int | None = 500,
+    sure: bool = True,
+    languages: tuple[str, str] | None = None,
+    **reading: Any,
+) -> GoldPairs:
     """Sentence pairs and links to measure an aligner by.
 
     They are JSON lines with ``src``, ``tgt``, ``sure`` and ``possible``, read as ``name`` and ``base`` say; or the
-    first ``limit`` pairs of a folder of ``isoglot align --format corpus``, whose links then count as ``sure`` ones.
+    first ``limit`` pairs of a folder of ``isoglot align --format corpus``, whose links then count as ``sure`` ones;
+    with ``languages`` of those from the one to the other.
     """
     if Path(path).is_dir():
-        return _of_corpus(path, limit)
+        if given := sorted(name for name, value in reading.items() if value is not None):
+            raise ConfigurationError(
+                f"{path}: is a folder, whose links need no {' or '.join(given)} to be read; leave it out"
+            )
+        return _of_corpus(path, limit, languages)
     found = read_links(path, **reading)
     if found.words is None:
         raise ConfigurationError(
@@ -39,10 +52,11 @@ def gold_pairs(path: str | Path, *, limit: int | None = 500, sure: bool = True, 
     return GoldPairs(found.words, found.gold, found.ids or ())
 
 
-def _of_corpus(path: str | Path, limit: int | None) -> GoldPairs:
-    corpus = load_corpus(path)
-    count = len(corpus) if limit is None else min(limit, len(corpus))
-    rows = require(corpus, ALIGNED, role=str(path)).select(range(count))
+def _of_corpus(path: str | Path, limit: int | None, languages: tuple[str, str] | None) -> GoldPairs:
+    corpus = require(load_corpus(path), ALIGNED, role=str(path))
+    if languages is not None:
+        corpus = in_languages(corpus, *languages, str(path))
+    rows = corpus.select(range(len(corpus) if limit is None else min(limit, len(corpus))))
     words = list(zip(rows["source_words"], rows["target_words"], strict=True))
     gold = [GoldAlignment.of(links, []) for links in rows["links"]]
     require_sure(gold, path)
