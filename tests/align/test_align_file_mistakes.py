@@ -62,6 +62,14 @@ def test_an_output_that_is_an_input_is_refused(tmp_path, bitext):
     assert bitext.read_bytes() == more.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    "flags", [("-o", "a", "--lexicon", "a"), ("-o", "m/x", "--save", "m"), ("-o", "m", "--lexicon", "m/x")]
+)
+def test_outputs_of_which_one_would_destroy_another_are_refused(tmp_path, bitext, flags):
+    placed = [tmp_path / flag if number % 2 else flag for number, flag in enumerate(flags)]
+    assert "one would be written over the other" in run("align", bitext, *placed, fails=ConfigurationError)
+
+
 def test_a_folder_of_something_else_is_refused_before_any_work(tmp_path, bitext, monkeypatch):
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").touch()

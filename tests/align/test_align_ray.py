@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from isoglot.align import align_ray
 from isoglot.align.align_file import align_file
 from isoglot.align.align_ray import PartAligner, RayJob
+from isoglot.align.embedding.options import METHODS, EmbeddingOptions
 from isoglot.align.options import AlignRequest, aligner_of
 from isoglot.cli import app
 from isoglot.corpus.options import PrepareOptions
@@ -236,3 +237,9 @@ def test_a_run_that_loses_its_workers_or_its_driver_goes_on(corpus, encoder, tmp
     assert process.wait() == 0
     assert out.read_text(encoding="utf-8") == expected
     assert not parts.exists()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_actor_gets_every_methods_options(method):
+    options = EmbeddingOptions.build(method=method, layer=1)
+    assert EmbeddingOptions.build(**options.model_dump()) == options

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
-from itertools import tee
+from itertools import permutations, tee
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +33,10 @@ def align_file(
     aligner, progress = request.aligner, progress or Silent()
     reads = [*(path for source in sources for path in source.files()), *getattr(aligner, "train_on", ())]
     reads += [str(path) for name in ("load", "model") if (path := getattr(aligner, name, None)) is not None]
-    for written in (out, getattr(aligner, "save", None), getattr(aligner, "lexicon", None)):
-        if written is not None:
-            refuse_overwriting(written, reads)
+    writes = [path for path in (out, *(getattr(aligner, name, None) for name in ("save", "lexicon"))) if path]
+    for written in writes:
+        refuse_overwriting(written, reads)
+    _require_apart([Path(written) for written in writes if str(written) != "-"])
     if request.output != "corpus":
         return _align(sources, out, request, progress)
     wanted = {
@@ -55,6 +56,14 @@ def align_file(
     if not made:
         progress.note(f"{out}: already made from the same input; nothing to do")
     return int(record["pairs"])
+
+
+def _require_apart(outputs: Sequence[Path]) -> None:
+    """Refuse outputs of which one would be written over another or into it."""
+    places = [path.resolve() for path in outputs]
+    for (one, other), (first, second) in zip(permutations(places, 2), permutations(outputs, 2), strict=True):
+        if one == other or one in other.parents:
+            raise ConfigurationError(f"{first} and {second}: one would be written over the other; move one")
 
 
 def _read_by(sources: Sequence[Source], aligner: AnyAligner) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from isoglot.align.options import STATISTICAL
 from isoglot.align.statistical.model import StatisticalAligner
 from isoglot.corpus.encode.words import WordMode, locate_words, split_words
 from isoglot.errors import ConfigurationError
+from isoglot.runs.checkpoint import checkpoint_folder
 
 DEFAULT_MODEL = "bert-base-multilingual-cased"
 """The encoder that is fetched from the hub where no model is named."""
@@ -128,7 +129,8 @@ def _aligner(
     name = DEFAULT_MODEL if model is None else model
     if isinstance(name, PreTrainedModel) or tokenizer is not None:
         return EmbeddingAligner(name, tokenizer=tokenizer, options=chosen)
-    return _embedding(str(name), _identity(Path(name)), chosen)
+    place = checkpoint_folder(name)
+    return _embedding(str(name), _identity(place) if isinstance(place, Path) else (), chosen)
 
 
 def _statistical(folder: Path, method: str | None, options: dict[str, Any]) -> StatisticalAligner:

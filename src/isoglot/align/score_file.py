@@ -81,7 +81,7 @@ def diagnose(alignments: Sequence[Alignment], gold: Sequence[GoldAlignment]) -> 
     """A hint where another reading of the links scores far better, else None.
 
     Tried are links shifted by one both ways (a 0-based file read as 1-based, or the reverse), the two sides
-    exchanged, and both.
+    exchanged, and both; and sentences shifted by one.
     """
     bases = {-1: ["they count from 1 (--base 1)"], 0: [], 1: ["the gold file counts from 1 (--gold-base 1)"]}
     sides = {False: [], True: ["their sides are exchanged (--reverse)"]}
@@ -90,7 +90,9 @@ def diagnose(alignments: Sequence[Alignment], gold: Sequence[GoldAlignment]) -> 
         turned = [a.transpose() for a in alignments] if exchanged else alignments
         read = [Alignment(frozenset((i + shift, j + shift) for i, j in a.links)) for a in turned]
         errors[" and ".join(bases[shift] + sides[exchanged])] = score(read, gold).aer
-    given = errors.pop("")
+    given, none = errors.pop(""), Alignment(frozenset())
+    errors["their sentences are numbered one too high"] = score([*alignments[1:], none], gold).aer
+    errors["their sentences are numbered one too low"] = score([none, *alignments[:-1]], gold).aer
     reading, best = min(errors.items(), key=lambda item: item[1])
     if best > given - _DROP:
         return None

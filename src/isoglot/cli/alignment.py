@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from isoglot.align.embedding.choice import best_choice, keep_choice
+from isoglot.align.embedding.choice import best_choice, choice_file, keep_choice
 from isoglot.align.embedding.options import METHODS
 from isoglot.align.options import (
     STATISTICAL,
@@ -40,8 +40,9 @@ class Settings(Options):
 
     settings: dict[str, Any] = option(
         {},
-        "Another option of the method: --set level=word; repeatable: encode=joint, distortion=0.5, threshold=0.1, "
-        "links=itermax, iterations=2, program=PATH.",
+        "Another option of the method: --set level=word; repeatable. Of an encoder's methods: encode=joint; of argmax, "
+        "itermax and match distortion=0.5; of softmax threshold=0.1; of ot iterations=2, links=itermax. Of eflomal "
+        "program=PATH.",
         flags=["--set"],
         metavar="KEY=VALUE",
     )
@@ -51,6 +52,17 @@ class Settings(Options):
         if twice := sorted(set(self.settings) & set(given)):
             raise ConfigurationError(f"--set {twice[0]}: {twice[0]} has a flag, which is read; leave it out")
         return {**given, **self.settings}
+
+
+class Tuning(Options):
+    """What every way to link that is tried has in common."""
+
+    settings: dict[str, Any] = option(
+        {},
+        "An option of all methods that are tried: --set level=word; repeatable: encode=joint, device=cuda.",
+        flags=["--set"],
+        metavar="KEY=VALUE",
+    )
 
 
 class Method(Options):
@@ -199,7 +211,7 @@ def tune(
             "corpus`, whose links then stand in for gold ones.",
         ),
     ],
-    more: Settings,
+    more: Tuning,
     running: Running,
     layers: Annotated[str, typer.Option(help="all, or numbers such as 6,7,8.")] = "all",
 ) -> None:
@@ -216,12 +228,14 @@ def tune(
     from isoglot.align.files.gold import gold_pairs
     from isoglot.align.score_file import layer_numbers
 
+    choice_file(encoder)  # told before anything is computed, if there is none
     pairs = {name: gold_pairs(name) for name in gold}
     with Console(quiet=running.quiet) as console:
         for name, found in pairs.items():
             console.note(f"{name}: {len(found.words):,} pairs")
-        asked: dict[str, Any] = {"layers": layer_numbers(layers), "progress": console.progress}
-        best, tried = best_choice(encoder, pairs, **more.beside(asked))
+        best, tried = best_choice(
+            encoder, pairs, layers=layer_numbers(layers), progress=console.progress, options=more.settings
+        )
     place = keep_choice(encoder, best)  # before the table, whose reader may leave
     typer.echo("mean AER  layer  method")
     for choice, errors in tried[:5]:

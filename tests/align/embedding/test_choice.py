@@ -20,11 +20,12 @@ from isoglot.align.embedding.choice import (
     kept_choice,
     with_kept,
 )
-from isoglot.align.files.gold import gold_pairs
+from isoglot.align.files.gold import GoldPairs, gold_pairs
 from isoglot.align.options import aligner_of, scoring_of
+from isoglot.align.scoring import GoldAlignment
 from isoglot.cli import app
 from isoglot.corpus.labelled.places import DataSource
-from isoglot.errors import ConfigurationError
+from isoglot.errors import ConfigurationError, InputError
 from isoglot.finetuning.evaluate import EvaluateOptions, evaluate
 from isoglot.objectives.self_training import SelfTraining
 from isoglot.tasks.word_alignment import WordAlignmentTask
@@ -96,7 +97,7 @@ def test_tune_keeps_the_choice_and_align_uses_it(encoder, gold, tmp_path):
 
 def test_the_choice_holds_the_options_that_it_was_made_with(encoder, gold):
     how = {"dtype": "float32", "level": "word", "encode": "joint"}
-    best, tried = best_choice(encoder, {"dev": gold_pairs(gold)}, **how)
+    best, tried = best_choice(encoder, {"dev": gold_pairs(gold)}, options=how)
     assert (best["level"], best["encode"]) == ("word", "joint")
     assert "dtype" not in best
     keep_choice(encoder, best)
@@ -157,6 +158,7 @@ def test_what_is_given_goes_before_what_is_kept(encoder):
     assert with_kept(encoder, {"temperature": 0.2}) == {**SOFTMAX, "temperature": 0.2}
     assert with_kept(encoder, {"method": "softmax"}) == SOFTMAX
     assert with_kept(encoder, {"method": "argmax"}) == {"method": "argmax", "layer": 1}
+    assert with_kept(encoder, {"method": "pointer"}) == {"method": "pointer"}, "it has a layer of its own"
     assert aligner_of(model=str(encoder), layer=0).options.layer == 0
     layers = scoring_of(layers="all", model=str(encoder)).options
     assert (layers.method, layers.layer) == ("softmax", None)
@@ -175,7 +177,8 @@ def test_a_broken_file_is_named(encoder):
 
 
 @pytest.mark.parametrize(
-    "choice", ['{"method": "argmax", "treshold": 1}', '{"method": "argmax", "layer": "x"}']
+    "choice",
+    ['{"method": "argmax", "treshold": 1}', '{"method": "argmax", "layer": "x"}', '{"method": ["layer"]}'],
 )
 def test_a_wrong_option_in_the_file_is_named_with_it(encoder, choice):
     (encoder / ALIGNER_FILE).write_text(choice, encoding="utf-8")
@@ -197,7 +200,7 @@ def test_every_candidate_reads_the_same_states(encoder, gold, monkeypatch):
         return encode(self, *args, **kwargs)
 
     monkeypatch.setattr(EmbeddingAligner, "encode", counted)
-    best_choice(encoder, {"dev": gold_pairs(gold)}, dtype="float32")
+    best_choice(encoder, {"dev": gold_pairs(gold)}, options={"dtype": "float32"})
     assert len(calls) == 1
 
 
@@ -225,6 +228,11 @@ def test_statistical_links_stand_in_for_gold_ones(tmp_path, encoder):
     pairs = gold_pairs(folder, limit=4)
     assert pairs.words == [*WORDS, *WORDS]
     assert all(gold.sure == gold.possible for gold in pairs.gold)
+    assert gold_pairs(folder, limit=4, languages=("src", "tgt")) == pairs
+    with pytest.raises(InputError, match="holds no row from 'en' to 'de'; the pairs there are src-tgt"):
+        WordAlignmentTask(DataSource([str(folder)])).load("en-de", "test")
+    with pytest.raises(ConfigurationError, match="is a folder, whose links need no base"):
+        gold_pairs(folder, base=1)
 
 
 @pytest.mark.parametrize("temperature", [0.05, 0.5])
@@ -261,3 +269,28 @@ def test_a_task_measures_against_sure_links_of_a_file(tmp_path):
     possible.write_text(json.dumps({"src": ["a"], "tgt": ["b"], "sure": [], "possible": [[0, 0]]}) + "\n")
     with pytest.raises(ConfigurationError, match=r"en-xx\.jsonl: has no sure link to measure against"):
         WordAlignmentTask(DataSource([str(possible)])).load("en-xx", "test")
+
+
+def test_candidates_that_encode_otherwise_are_measured_as_they_encode(encoder, tmp_path):
+    found = list(EmbeddingAligner(encoder, method="ot", layer=2, dtype="float32").align_pairs(LONG))
+    gold = GoldPairs(LONG, [GoldAlignment.of(links.links, []) for links in found])
+    best, tried = best_choice(
+        encoder,
+        {"dev": gold},
+        candidates=[{"method": "argmax"}, {"method": "ot"}],
+        options={"dtype": "float32"},
+    )
+    assert (best["method"], best["layer"]) == ("ot", 2)
+    assert tried[0][1]["dev"] == 0 < tried[1][1]["dev"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(["some/hub-name"], "is not a folder"), (["ENCODER", "--set", "model=2"], "model")],
+)
+def test_tune_refuses_before_it_computes(encoder, gold, monkeypatch, arguments, message):
+    monkeypatch.setattr("isoglot.align.embedding.layer_error.layer_errors", None)
+    named = [str(encoder) if word == "ENCODER" else word for word in arguments]
+    result = CliRunner().invoke(app, ["tune", *named, "-g", str(gold)])
+    assert isinstance(result.exception, ConfigurationError) and message in str(result.exception)
+    assert not (encoder / ALIGNER_FILE).exists()

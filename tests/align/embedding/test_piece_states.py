@@ -3,13 +3,15 @@ from __future__ import annotations
 import itertools
 
 import pytest
+import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
-from isoglot.align.embedding.piece_states import cut_words
+from isoglot.align.embedding.piece_states import cut_words, layer_states
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.corpus.encode.tokenizer import train_tokenizer
-from isoglot.testing import FAMILIES, tiny_text, tiny_tokenizer
+from isoglot.errors import ConfigurationError
+from isoglot.testing import FAMILIES, tiny_model, tiny_text, tiny_tokenizer
 
 SENTENCES = [
     ["日本", "a", "Übung", "the", "日"],
@@ -64,3 +66,24 @@ def test_every_piece_belongs_to_the_word_that_it_writes(name: str, located: bool
         assert not spare or ("" in words and set(spare) <= {"Ġ", "▁"}), spare
         assert alone <= set(found)
         assert [w for w in found if w >= 0] == sorted(w for w in found if w >= 0)
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_a_tokenizer_of_other_marks_is_used_with_them(joint: bool) -> None:
+    """As EuroBERT's, which has a beginning and an end of text, and no padding."""
+    usual = tiny_tokenizer("roberta")
+    core = Tokenizer.from_str(usual.backend_tokenizer.to_str())
+    marks = {"bos_token": "<s>", "eos_token": "</s>", "mask_token": "<mask>"}
+    other = PreTrainedTokenizerFast(tokenizer_object=core, **marks)
+    model = tiny_model("roberta", tokenizer=usual)
+    sentences = [["the", "river"], ["ta", "potamo", "velha"]]
+    states = [
+        layer_states(model, t, cut_words(t, sentences), layers=[2], joint=joint)[2] for t in (usual, other)
+    ]
+    torch.testing.assert_close(states[1].table, states[0].table)
+
+
+def test_a_tokenizer_without_marks_is_refused() -> None:
+    tokenizer = byte_level(True, True, True)
+    with pytest.raises(ConfigurationError, match="0 specials before a sentence and 0 behind"):
+        layer_states(tiny_model("roberta"), tokenizer, cut_words(tokenizer, [["the"]]), layers=[1])

@@ -105,6 +105,8 @@ def test_packed_files_and_words(tmp_path):
         ("naacl", ["1 2 S"], r"file\.txt:1: '1 2 S' given"),
         ("alignv2", ["1 2 3 X"], r"file\.txt:1: "),
         ("jsonl", ['{"sure": [[0]]}'], r"file\.txt:1: not of the form"),
+        ("jsonl", ['{"sure": [[0.5, 1]]}'], r"file\.txt:1: not of the form"),
+        ("jsonl", ['{"src": [1], "tgt": ["a"], "sure": []}'], r"file\.txt:1: a word is not a string"),
         ("jsonl", ['{"gold": []}'], r"file\.txt:1: columns \['gold'\] given"),
         ("jsonl", ["[1]"], r"file\.txt:1: is a JSON list"),
     ],
@@ -159,3 +161,10 @@ def test_links_outside_the_sentence_are_an_error(tmp_path):
             read_links(path)
     path.write_text('{"src": ["a", "b"], "tgt": ["c"], "sure": [[2, 1]]}\n')
     assert read_links(path, base=1).gold[0].sure == {(1, 0)}
+
+
+@pytest.mark.parametrize(("shift", "hint"), [(1, "one too high"), (-1, "one too low")])
+def test_sentences_of_another_number_are_diagnosed(shift, hint):
+    gold = [GoldAlignment.of([(i, (i * n) % 7) for i in range(7)]) for n in range(1, 6)]
+    moved = [gold[(number - shift) % len(gold)].sure for number in range(len(gold))]
+    assert hint in diagnose([Alignment(links) for links in moved], gold)

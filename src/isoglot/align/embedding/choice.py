@@ -45,22 +45,31 @@ def kept_choice(model: str | Path) -> Choice:
 
 
 def with_kept(model: str | Path, options: Mapping[str, Any]) -> Choice:
-    """Options for an encoder: those given, then those that it keeps; of another method only the layer is taken."""
+    """Options for an encoder: those given, then those that it keeps.
+
+    For another method only the layer is taken, and nothing for a pointer network, which reads the layer it was
+    trained on.
+    """
     kept = kept_choice(model)
-    if options.get("method", kept.get("method")) != kept.get("method"):
-        kept = {name: value for name, value in kept.items() if name == "layer"}
+    if (method := options.get("method", kept.get("method"))) != kept.get("method"):
+        kept = {name: value for name, value in kept.items() if name == "layer" and method != "pointer"}
     return {**kept, **options}
 
 
-def keep_choice(folder: str | Path, choice: Choice) -> Path:
-    """Write a choice beside an encoder's weights."""
-    place = checkpoint_folder(folder)
+def choice_file(model: str | Path) -> Path:
+    """Where a choice is kept beside an encoder's weights."""
+    place = checkpoint_folder(model)
     if not isinstance(place, Path):
         raise ConfigurationError(
-            f"{folder}: is not a folder, where a choice can be kept; `hf download {folder} --local-dir FOLDER`"
+            f"{model}: is not a folder, where a choice can be kept; `hf download {model} --local-dir FOLDER`"
         )
-    write_json(place / ALIGNER_FILE, choice)
     return place / ALIGNER_FILE
+
+
+def keep_choice(model: str | Path, choice: Choice) -> Path:
+    """Write a choice beside an encoder's weights."""
+    write_json(file := choice_file(model), choice)
+    return file
 
 
 def best_choice(
@@ -70,7 +79,7 @@ def best_choice(
     layers: Sequence[int] | None = None,
     candidates: Sequence[Choice] = CANDIDATES,
     progress: Callable[[str, int, int], None] | None = None,
-    **options: Any,
+    options: Mapping[str, Any] | None = None,
 ) -> tuple[Choice, list[tuple[Choice, dict[str, float]]]]:
     """The method and layer with the least mean AER over sets of gold links.
 
@@ -83,10 +92,10 @@ def best_choice(
     from isoglot.align.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
     from isoglot.align.embedding.layer_error import layer_errors  # noqa: PLC0415
 
-    if given := sorted({"layer", *(name for one in candidates for name in one)} & set(options)):
+    if given := sorted({"layer", *(name for one in candidates for name in one)} & set(options or {})):
         raise ConfigurationError(f"{', '.join(given)} given, but that is what is chosen here; leave it out")
-    options = {**MEASURED, **options}
-    encoder = EmbeddingAligner(model, **options)
+    options = {**MEASURED, **(options or {})}
+    encoder = EmbeddingAligner(model, options=EmbeddingOptions.build(**options))
     aligners = [encoder.with_options(EmbeddingOptions.build(**one, **options)) for one in candidates]
     kept = {name: value for name, value in options.items() if name not in _WHERE}
     errors = {}

@@ -26,7 +26,8 @@ def layer_errors(
 ) -> list[dict[int, AlignmentScore]]:
     """Score the links of several aligners of one encoder at each layer, by default all.
 
-    Each ``window`` of pairs is encoded once for all aligners, and its states are held ``layers`` times.
+    Each ``window`` of pairs is encoded once for all aligners that encode alike, and its states are held ``layers``
+    times.
     """
     if len(pairs.words) != len(pairs.gold):
         raise ConfigurationError(
@@ -36,12 +37,14 @@ def layer_errors(
     totals = [dict.fromkeys(wanted, AlignmentScore()) for _ in aligners]
     for start in range(0, len(pairs.words), window):
         words = pairs.words[start : start + window]
-        states, pieces = aligners[0].encode(words, wanted, first=start)
         gold = pairs.gold[start : start + window]
-        for aligner, total in zip(aligners, totals, strict=True):
-            for layer, table in aligner.extract(states, pieces).items():
-                found = [Alignment(frozenset(links.links)) for links in aligner.pair_links(table, words)]
-                total[layer] += score(found, gold)
+        for how in dict.fromkeys(aligner.options.encode for aligner in aligners):
+            alike = [(a, total) for a, total in zip(aligners, totals, strict=True) if a.options.encode == how]
+            states, pieces = alike[0][0].encode(words, wanted, first=start)
+            for aligner, total in alike:
+                for layer, table in aligner.extract(states, pieces).items():
+                    found = [Alignment(frozenset(links.links)) for links in aligner.pair_links(table, words)]
+                    total[layer] += score(found, gold)
         if progress is not None:
             progress(min(start + window, len(pairs.words)), len(pairs.words))
     return totals

@@ -47,7 +47,7 @@ def load_pointer(source: PreTrainedModel | str | Path, model: PreTrainedModel) -
     """The pointer network that ``denoising_word_alignment`` left beside an encoder, and its layer where told."""
     if isinstance(source, PreTrainedModel):
         raise ConfigurationError("method pointer reads objectives.safetensors: give the checkpoint's folder")
-    path = Path(source) / "objectives.safetensors"
+    path = Path(checkpoint_folder(source)) / "objectives.safetensors"
     if not path.is_file():
         raise ConfigurationError(
             f"{path} does not exist; method pointer needs a checkpoint trained with denoising_word_alignment"

@@ -69,7 +69,7 @@ class EmbeddingOptions(Kept):
     @staticmethod
     def build(*, method: str = "itermax", **options: Any) -> AnyEmbedding:
         """Options by name, as the model of the method."""
-        if method not in METHODS:
+        if not isinstance(method, str) or method not in METHODS:
             raise ConfigurationError(
                 f"aligner option method: {method!r} given; {did_you_mean(method, METHODS)}"
             )
@@ -140,7 +140,9 @@ class _TwoDirections(_Growing):
 
     @model_validator(mode="after")
     def _grows(self) -> _TwoDirections:
-        if self.links != "itermax" and (unread := {"alpha", "passes"} & self.model_fields_set):
+        fields = _Growing.model_fields
+        unread = {name for name in fields if getattr(self, name) != fields[name].default}
+        if self.links != "itermax" and unread:
             raise ValueError(f"{', '.join(sorted(unread))}: only links=itermax has them; leave it out")
         return self
 

@@ -16,6 +16,8 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.pieces import PieceEncoder
+from isoglot.corpus.encode.templates import single_template
+from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import dropout_off, encode, hidden_size, max_length
 from isoglot.modules.finite import require_finite
 
@@ -195,18 +197,33 @@ def _assemble(
     width: int,
 ) -> tuple[Tensor, npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Padded ids; row and column of each state that is kept, and its place in the table."""
-    ids = np.full((len(inputs), width), tokenizer.pad_token_id, np.int64)
+    opening, closing = _marks(tokenizer)
+    # Without a padding token any id will do: padding is masked.
+    ids = np.full((len(inputs), width), tokenizer.pad_token_id or 0, np.int64)
     rows, columns, where = [], [], []
     for row, parts in enumerate(inputs):
-        ids[row, 0] = tokenizer.cls_token_id
+        ids[row, 0] = opening
         column = 1
         for part in parts:
             size = part.stop - part.start
             ids[row, column : column + size] = sentences[part.sentence].ids[part.start : part.stop]
-            ids[row, column + size] = tokenizer.sep_token_id
+            ids[row, column + size] = closing
             kept = np.arange(part.keep_from, part.keep_to)
             rows.append(np.full(len(kept), row))
             columns.append(kept - part.start + column)
             where.append(kept + offsets[part.sentence])
             column += size + 1
     return torch.from_numpy(ids), np.concatenate(rows), np.concatenate(columns), np.concatenate(where)
+
+
+def _marks(tokenizer: PreTrainedTokenizerBase) -> tuple[int, int]:
+    """[CLS] and [SEP], or the one special that the tokenizer puts before a sentence and the one behind it."""
+    if tokenizer.cls_token_id is not None and tokenizer.sep_token_id is not None:
+        return tokenizer.cls_token_id, tokenizer.sep_token_id
+    template = single_template(tokenizer)
+    if len(template.prefix) != 1 or len(template.suffix) != 1:
+        raise ConfigurationError(
+            f"the tokenizer puts {len(template.prefix)} specials before a sentence and {len(template.suffix)} behind "
+            "it, and one of each is needed; set its cls_token and sep_token"
+        )
+    return int(template.prefix[0]), int(template.suffix[0])

@@ -15,6 +15,7 @@ ones. ``base`` overrides where a file counts from; ``reverse`` exchanges its sid
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import index
 from pathlib import Path
 from typing import Any
 
@@ -150,9 +151,9 @@ def _from_jsonl(path: str, lines: list[tuple[int, str]], start: int, *, predicte
         if predicted and "links" in row:
             row = {name: value for name, value in row.items() if name not in ("sure", "possible")}
         try:
-            sure = [(int(i), int(j)) for i, j in row.get("sure", row.get("links", []))]
-            possible = [(int(i), int(j)) for i, j in row.get("possible", [])]
-        except (ValueError, TypeError, OverflowError) as error:
+            sure = [(index(i), index(j)) for i, j in row.get("sure", row.get("links", []))]
+            possible = [(index(i), index(j)) for i, j in row.get("possible", [])]
+        except (ValueError, TypeError) as error:
             raise InputError(
                 f'not of the form {{"sure": [[0, 0]], "possible": []}} or {{"links": [[0, 0]]}}: {error}'
             ) from error
@@ -164,6 +165,8 @@ def _from_jsonl(path: str, lines: list[tuple[int, str]], start: int, *, predicte
         )
         if not (isinstance(source, list) and isinstance(target, list)):
             return gold, row.get("id"), None
+        if not all(isinstance(word, str) for word in (*source, *target)):
+            raise InputError("a word is not a string; put it in quotes")
         for i, j in gold.possible:
             if i >= len(source) or j >= len(target):
                 raise InputError(
