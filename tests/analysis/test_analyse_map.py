@@ -64,7 +64,7 @@ def test_a_map_reads_its_corpus_row_by_row(
 
 def test_stop_words_of_each_kind(world: Path, tmp_path: Path) -> None:
     own = tmp_path / "stop.txt"
-    own.write_text("The\nriver\n")
+    own.write_text("\ufeffThe\nriver\n", encoding="utf-8")
     notes = {}
     for wanted in ("frequent:3", "none", str(own), "english"):
         request = MapRequest(

@@ -64,11 +64,16 @@ def analyse_layers(job: Job, request: LayersRequest) -> list[Path]:
 def analyse_alignments(job: Job, request: AlignmentsRequest) -> list[Path]:
     """Sentence pairs with predicted and gold links, for the report's viewer; a file each checkpoint."""
     pairs = gold_pairs(request.gold, sure=False, base=request.base)
-    languages = _PAIR.search(Path(request.gold).name)
+    languages = ([None, *_PAIR.finditer(Path(request.gold).name)])[-1]
     count = len(pairs.words) if request.limit is None else min(request.limit, len(pairs.words))
     chosen = {"method": request.method, "layer": request.layer}
     given = {**request.settings, **{name: value for name, value in chosen.items() if value is not None}}
-    for subject in job.subjects:
+    files = [re.sub(r"[^\w.+-]+", "-", subject.label).strip("-") or "checkpoint" for subject in job.subjects]
+    if len(set(files)) < len(files):
+        raise ConfigurationError(
+            f"checkpoints whose files would have one name ({', '.join(files)}); label them"
+        )
+    for name, subject in zip(files, job.subjects, strict=True):
         aligner = EmbeddingAligner(str(subject.source), **with_kept(subject.source, given))
         rows = []
         for number, links in enumerate(aligner.align_pairs(pairs.words[:count])):
@@ -86,7 +91,6 @@ def analyse_alignments(job: Job, request: AlignmentsRequest) -> list[Path]:
             rows.append(row)
             job.report.progress(subject.label, number + 1, count)
         rows = [row for row in rows if row["src"] and row["tgt"]]  # the viewer shows no empty side
-        name = re.sub(r"[^\w.+-]+", "-", subject.label).strip("-") or "checkpoint"
         job.write(
             f"{request.name}_{name}.jsonl", "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
         )

@@ -14,6 +14,7 @@ from isoglot.analysis.analyse import Job, asked_layers, corpus_rows
 from isoglot.analysis.options import MapRequest
 from isoglot.checks import is_number
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
+from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.derive.sharing import word_pairs
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.report.figure_files import EmbeddingMap, MapPanel, MapPoint
@@ -133,5 +134,5 @@ def _stop_words(
         raise ConfigurationError(
             f"--stop-words {wanted!r} given; it is auto, english, frequent:100, none, or a file with a word a line"
         )
-    listed = {line.strip().lower() for line in path.read_text(encoding="utf-8").splitlines()} - {""}
+    listed = {line.strip().lower() for _, line in numbered_lines(path)} - {""}
     return (listed, listed), f"without the {len(listed)} stop words of {path.name}"

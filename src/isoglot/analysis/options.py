@@ -46,7 +46,7 @@ class AlignmentRequest(Options):
         None, "Derived language: `tokenizer` folder that `isoglot derive` wrote; by default the recipe's."
     )
     copied_from: int | None = option(
-        None, "Or the size V of a vocabulary whose copy stands at id + V: 40000."
+        None, "Or the size V of a vocabulary whose copy stands at id + V: 40000.", ge=1
     )
     lexicon: str | None = option(
         None, "Natural languages: dictionary, `source target` per line (MUSE), or a prepared folder."
