@@ -6,6 +6,7 @@
 # After benchmarks/real_systems.sh, whose trimmed encoder, pairs and runs it reads. About four hours of one core.
 set -euo pipefail
 source "$(dirname "$0")/real_measures.sh"
+systems=$runs/real_ablations.jsonl transfer=$runs/real_ablations.jsonl
 ablate() {   # a name, a recipe, what of it is replaced
   local name=$1 recipe=$2 options=() item
   for item in "${@:3}"; do options+=(--set "$item"); done

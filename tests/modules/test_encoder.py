@@ -145,6 +145,11 @@ def test_inputs_beyond_the_position_table_are_an_error(build_model, tokens):
     with pytest.raises(ConfigurationError, match=r"9 tokens given, the encoder has 8 positions; set"):
         encode(model, tokens(model, lengths=(9,)), layers=(4,))
     assert max_length(build_model("modernbert")) is None
+    xlm = XLMConfig(vocab_size=60, emb_dim=16, n_layers=2, n_heads=2, max_position_embeddings=10)
+    model = XLMWithLMHeadModel(xlm)
+    assert max_length(model) == 10
+    with pytest.raises(ConfigurationError, match="11 tokens given"):
+        encode(model, tokens(model, lengths=(11,)), layers=(2,))
 
 
 def test_layers_count_from_the_end(family, build_model, tokens):

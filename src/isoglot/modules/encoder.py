@@ -271,9 +271,12 @@ def _positions(
 
 
 def _position_table(model: PreTrainedModel) -> nn.Embedding | None:
-    embeddings = getattr(model.base_model, "embeddings", None)
-    table = getattr(embeddings, "position_embeddings", None)
-    return table if isinstance(table, nn.Embedding) else None
+    base = model.base_model
+    for owner in (getattr(base, "embeddings", None), base):  # XLM has it beside the word embeddings
+        table = getattr(owner, "position_embeddings", None)
+        if isinstance(table, nn.Embedding):
+            return table
+    return None
 
 
 def _position_offset(table: nn.Embedding) -> int:
