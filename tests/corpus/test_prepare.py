@@ -334,3 +334,11 @@ def test_an_input_is_recorded_by_its_content_and_a_stream_is_always_new(tmp_path
     assert InputFile.recorded(str(path)) != before
     for stream in ("-", "/dev/null"):
         assert InputFile.recorded(stream) != InputFile.recorded(stream)
+
+
+def test_a_folder_keeps_its_hash_when_it_is_opened(tmp_path):
+    prepare(tsv(tmp_path, ["a\tb"]), tmp_path / "out")
+    before = InputFile.recorded(str(tmp_path / "out"))
+    assert len(load_corpus(tmp_path / "out")) == 1
+    assert list((tmp_path / "out").glob(".*")), "it is opened by a file beside it"
+    assert InputFile.recorded(str(tmp_path / "out")) == before

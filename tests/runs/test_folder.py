@@ -53,6 +53,16 @@ def test_the_message_names_what_differs(tmp_path: Path) -> None:
     assert state(tmp_path, other, overwrite=True) == "new"
 
 
+def test_the_order_of_inputs_counts_and_how_often_each_is_read(tmp_path: Path) -> None:
+    one, other = {"path": "a.txt", "column": 1}, {"path": "b.txt", "column": 1}
+    run_folder.begin(tmp_path, {"sources": [one, other]})
+    again = {**one, "column": 2}
+    for sources in ([other, one], [one], [one, other, other], [one, again, other]):
+        with pytest.raises(ConfigurationError, match=r"different: sources\."):
+            state(tmp_path, {"sources": sources})
+    assert state(tmp_path, {"sources": [one, other]}) == "unfinished"
+
+
 def test_a_hash_is_explained_by_values(tmp_path: Path) -> None:
     run_folder.begin(tmp_path, {"hash": "a", "values": {"seed": 1, "train": {"steps": 2}}})
     values = {"seed": 1, "train": {"steps": 3}}

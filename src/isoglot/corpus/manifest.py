@@ -41,7 +41,7 @@ class InputFile(BaseModel):
         """A file, or the files of a folder, as they are now, without the hash; a stream is always new."""
         if path == "-" or is_stream(Path(path)):
             return cls(path=path, modified=time.time_ns())
-        found = [f.stat() for f in _files(path)]
+        found = [f.stat() for f in files_of(path)]
         if not found:
             return cls(path=path)
         return cls(path=path, size=sum(s.st_size for s in found), modified=max(s.st_mtime_ns for s in found))
@@ -130,14 +130,19 @@ class Manifest(BaseModel):
 
 def hash_file(path: str) -> str:
     """BLAKE2b of the content of a file, or of all files of a folder in the order of their names, 128 bits."""
-    return digest_of(_files(path), size=16)
+    return digest_of(files_of(path), size=16)
 
 
-def _files(path: str) -> list[Path]:
-    """The files that a path stands for; none for standard input and data-set names."""
-    if Path(path).is_dir():
-        return sorted(f for f in Path(path).rglob("*") if f.is_file())
-    return [Path(path)] if Path(path).is_file() else []
+def files_of(path: str | Path) -> list[Path]:
+    """The files that a path stands for; none for standard input and data-set names.
+
+    Hidden ones of a folder do not count: opening a corpus leaves some there.
+    """
+    folder = Path(path)
+    if folder.is_dir():
+        found = (f for f in folder.rglob("*") if f.is_file())
+        return sorted(f for f in found if not any(p.startswith(".") for p in f.relative_to(folder).parts))
+    return [folder] if folder.is_file() else []
 
 
 def read_manifest(folder: str | Path) -> Manifest | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.corpus.labelled.places import Place
-from isoglot.corpus.manifest import hash_file
+from isoglot.corpus.manifest import files_of, hash_file
 from isoglot.tasks.base import Task, places_of
 from isoglot.tasks.facts import Facts
 
@@ -61,7 +61,7 @@ def _content(place: Place) -> str:
     path = Path(place.path)
     if place.on_hub or not path.exists():
         return place.path
-    files = sorted(f for f in path.rglob("*") if f.is_file()) if path.is_dir() else [path]
+    files = files_of(path)
     stats = [f.stat() for f in files]
     return _hash(
         place.path, tuple((str(f), s.st_size, s.st_mtime_ns) for f, s in zip(files, stats, strict=True))

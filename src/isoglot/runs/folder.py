@@ -161,18 +161,28 @@ def hash_checkpoint(folder: Path | str) -> str:
 
 
 def _differences(held: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
-    """Dotted names of the wanted values that are not held."""
-    old, new = _flat({name: held.get(name) for name in wanted}), _flat(json.loads(_canonical(wanted)))
-    return sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
+    """Dotted names of the wanted values that are not held.
+
+    Input files go by their paths; where these do not differ, by their numbers, since their order counts, and so do
+    several from one path.
+    """
+    pair = {name: held.get(name) for name in wanted}, json.loads(_canonical(wanted))
+    for by_path in (True, False):
+        old, new = (_flat(values, by_path=by_path) for values in pair)
+        if names := sorted(name for name in {*old, *new} if old.get(name) != new.get(name)):
+            return names
+    return []
 
 
-def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
+def _flat(value: Any, prefix: str = "", *, by_path: bool) -> dict[str, Any]:
     inner = value
-    if isinstance(value, list):  # an input file goes by its path, anything else by its number
-        inner = {v.get("path", i) if isinstance(v, Mapping) else i: v for i, v in enumerate(value)}
+    if isinstance(value, list):
+        inner = {
+            v.get("path", i) if by_path and isinstance(v, Mapping) else i: v for i, v in enumerate(value)
+        }
     if not isinstance(inner, Mapping) or not inner:
         return {prefix: value}
-    flat = [_flat(v, f"{prefix}.{k}" if prefix else str(k)) for k, v in inner.items()]
+    flat = [_flat(v, f"{prefix}.{k}" if prefix else str(k), by_path=by_path) for k, v in inner.items()]
     return {name: leaf for part in flat for name, leaf in part.items()}
 
 
