@@ -40,7 +40,7 @@ class PrepareOptions(Options):
     )
     held_out_files: tuple[str, ...] = option(
         (),
-        "Drop rows with a sentence of this file on either side (case and punctuation ignored).",
+        "Drop rows with a side, or a line of a document, that is a line of this file (case and punctuation ignored).",
         flags=["--held-out"],
         group=_FILTERS,
     )

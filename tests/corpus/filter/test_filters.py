@@ -117,6 +117,13 @@ def test_held_out_sentences_match_lightly():
     assert outcome.removed == {"held_out": 4}
 
 
+def test_a_document_with_a_held_out_line_goes():
+    rows = [("one\nHello, world!\ntwo", "x"), ("one\ntwo", "x\ny"), ("Hello world two", "x")]
+    kept, outcome = apply(pairs(*rows), held_out=["hello world", "one two"], clean_whitespace=False)
+    assert kept == rows[2:]
+    assert outcome.removed == {"held_out": 2}
+
+
 def test_held_out_flags():
     records = pairs(*[(str(i), "x") for i in range(4)], flags=["", "ntrex", "ntrex,laser_tatoeba", "ntrex2"])
     kept, outcome = apply(records, held_out_flags=("ntrex",))
@@ -153,6 +160,7 @@ def test_scripts_of_languages():
     assert scripts_of("zh-Hant") == scripts_of("zho") == ("Han",)
     np.testing.assert_equal(script_share(["Дa"], ("Cyrl",)), [0.5])
     assert scripts_of("cmn") == ("Han",)
+    assert scripts_of("en-x-perm") == ("Latin",), "a transformation, not Old Permic"
     assert scripts_of("tlh", {"tlh": ["Latin"]}) == ("Latin",)
     with pytest.raises(ConfigurationError, match=r"scripts: \{tlh: \[Latin\]\}"):
         scripts_of("tlh")

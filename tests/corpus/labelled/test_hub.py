@@ -151,3 +151,22 @@ def test_a_row_with_a_hole_is_refused(monkeypatch: pytest.MonkeyPatch, row: tupl
     monkeypatch.setitem(_HUB, place, _rows(dict(_HUB[place].features), ("a", "b", 0), row))
     with pytest.raises(InputError, match="row 2 of the hub data set has no"):
         build_task("xnli", ["hub"]).load("de", "test")
+
+
+def test_rows_of_other_languages_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = {"premise": _TEXT, "hypothesis": _TEXT, "label": _labels("entailment"), "language": _TEXT}
+    mixed = _rows(columns, ("a", "b", 0, "de"), ("c", "d", 0, "fra"))
+    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: mixed)
+    found = build_task("xnli", ["hub:me/all"]).load("fr", "test")
+    assert (found["first"][:], found["language"][:]) == (["c"], ["fr"])
+    with pytest.raises(InputError, match="holds no row in 'es'; the languages there are de, fra"):
+        build_task("xnli", ["hub:me/all"]).load("es", "test")
+
+
+def test_sentences_of_another_pivot_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = {"source_sentence": _TEXT, "target_sentence": _TEXT, "source_lang": _TEXT, "target_lang": _TEXT}
+    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: _rows(columns, ("x", "y", "deu", "eng")))
+    task = build_task("tatoeba", ["hub:"])
+    assert task.load("de", "test")["source"][:] == ["x"]
+    with pytest.raises(InputError, match="holds no row from 'de' to 'fr'"):
+        task.load("de-fr", "test")

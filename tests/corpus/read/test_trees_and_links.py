@@ -102,3 +102,12 @@ def test_links_that_are_no_pairs_of_numbers(tmp_path, links):
     path = write(tmp_path, "a.jsonl", json.dumps({"source": "a", "target": "b", "links": links}))
     with pytest.raises(InputError, match=r"a\.jsonl:1: (the links are|word link)"):
         rows(path, "aligned")
+
+
+def test_aligned_rows_keep_the_words_that_their_links_count(tmp_path):
+    """A text may be cut otherwise at its blanks: French writes 10 000 as one word."""
+    row = {"source": "10 000 francs", "target": "10,000 francs", "links": [[0, 0], [1, 1]],
+           "source_words": ["10 000", "francs"], "target_words": ["10,000", "francs"]}  # fmt: skip
+    (found,) = rows(write(tmp_path, "a.jsonl", json.dumps(row)), "aligned")
+    assert (found["source_words"], found["target_words"]) == (row["source_words"], row["target_words"])
+    assert found["links"] == row["links"]

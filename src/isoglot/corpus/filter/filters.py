@@ -5,6 +5,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -130,9 +131,11 @@ class Filters:
             )
         if self._held_out is not None:
             for side in texts:
-                hashes = hash_texts(map(held_out_key, side))
+                parts = [[text, *text.split("\n")] if "\n" in text else [text] for text in side]
+                hashes = hash_texts(map(held_out_key, chain.from_iterable(parts)))
                 places = np.minimum(np.searchsorted(self._held_out, hashes), len(self._held_out) - 1)
-                passed &= self._held_out[places] != hashes
+                row = np.repeat(np.arange(len(parts)), [len(own) for own in parts])
+                passed[row[self._held_out[places] == hashes]] = False
         return passed
 
     def _right_script(self, texts: list[list[str]], languages: Sequence[str]) -> Mask:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import takewhile
 
 import numpy as np
 import regex
@@ -65,7 +66,9 @@ def scripts_of(language: str, extra: Mapping[str, Sequence[str]] | None = None) 
     for name in (language, tag, tag.split("-")[0]):
         if extra and name in extra:
             return tuple(extra[name])
-    for part in tag.split("-")[1:]:
+    for part in takewhile(
+        lambda part: part != "x", tag.split("-")[1:]
+    ):  # what follows x is nobody's but ours
         if len(part) == 4 and part.isalpha():
             return _SUBTAGS.get(part, (part.title(),))
     base = next((code for code in codes(tag.split("-")[0]) if code in LANGUAGE_SCRIPTS), None)

@@ -13,7 +13,7 @@ from datasets import ClassLabel, Dataset, Features, Value
 
 from isoglot.corpus.labelled.places import Place, split_names
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.languages import codes, name_of, script_codes
+from isoglot.languages import codes, name_of, same_language, script_codes
 from isoglot.runs.checkpoint import reason
 
 NO_LABEL = "-"
@@ -52,6 +52,14 @@ def read_hub(place: Place, spec: HubSpec, schema: Features, *, language: str, sp
     name, config = _named(place)
     template = config or (None if name else spec.config)
     rows = _load(name, spec, template and list(_filled(template, language)), split)
+    if "language" in schema and "language" in rows.features:
+        tags = _values(rows, "language")
+        rows = rows.select([i for i, tag in enumerate(tags) if same_language(str(tag), language)])
+        if not len(rows):
+            raise InputError(
+                f"holds no row in {language!r}; the languages there are {', '.join(sorted({*map(str, tags)}))}",
+                path=name or spec.name,
+            )
     columns: dict[str, Any] = {}
     for column in schema:
         if column == "language":

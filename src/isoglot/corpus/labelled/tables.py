@@ -100,6 +100,9 @@ def _check_cells(dataset: Dataset, schema: Features, path: str) -> None:
 def _check_answers(dataset: Dataset, path: str) -> None:
     """Answers stand where their starts say, or nowhere (a negative start)."""
     for name, context, answers in zip(dataset["id"], dataset["context"], dataset["answers"], strict=True):
+        parts = [answers and answers[name] for name in ("text", "start")]
+        if None in parts or any(None in part for part in parts):
+            raise InputError(f"a null stands in the answers of question {name!r}; fill it in", path=path)
         if len(answers["text"]) != len(answers["start"]):
             raise InputError(
                 f"question {name!r} has {len(answers['text'])} answers and {len(answers['start'])} starts; correct it",
@@ -140,6 +143,17 @@ def _open(path: str, split: str) -> Dataset:
     )
 
 
+def _answers(given: Any) -> dict[str, list[Any]]:
+    """Answers as lists of texts and starts; Hugging Face's ``answer_start`` is accepted."""
+    named = given if isinstance(given, dict) else {}
+    text, start = named.get("text"), named.get("start", named.get("answer_start"))
+    if not (isinstance(text, list) and isinstance(start, list)) or not (
+        all(isinstance(one, str) for one in text) and all(isinstance(one, int) for one in start)
+    ):
+        raise InputError('answers are {"text": ["..."], "start": [0]}; correct them')
+    return {"text": text, "start": start}
+
+
 def _from_jsonl(path: str, schema: Features, language: str) -> Dataset:
     def row(text: str) -> dict[str, Any]:
         given = {"language": language, **parse_object(text)}
@@ -151,6 +165,8 @@ def _from_jsonl(path: str, schema: Features, language: str) -> Dataset:
                     f"fields {', '.join(sorted(given))} given, but {column!r} is needed too; add it"
                 )
             found[column] = given[name]
+        if "answers" in found:
+            found["answers"] = _answers(found["answers"])
         if not all(isinstance(found[name], list) for name in ("words", "tags") if name in found):
             raise InputError("words and tags are lists; correct them")
         words, tags = (len(found.get(name, ())) for name in ("words", "tags"))

@@ -197,7 +197,7 @@ def plan_columns(
     """
     plan: dict[str, int | str] = {}
     for position, role in enumerate(ROLES[kind]):
-        usual = [] if names is None else _usual_names(role, source)
+        usual = [] if names is None else _usual_names(role, source, kind)
         known = [c for c in usual if c.split(".")[0] in (names or ())]
         plan[role] = source.columns.get(role, position if names is None else (known or usual)[0])
     if "flags" in source.columns:
@@ -230,7 +230,7 @@ def _set(*roles: str) -> str:
     return f"set columns: {{{keys}}} ({flags})"
 
 
-def _usual_names(role: str, source: Source) -> list[str]:
+def _usual_names(role: str, source: Source, kind: Kind) -> list[str]:
     if role == "text":
         names = ["text", "sentence", "content", source.language]
     elif role == "links":
@@ -239,4 +239,6 @@ def _usual_names(role: str, source: Source) -> list[str]:
         language = source.source_language if role == "source" else source.target_language
         short = {"source": "src", "target": "tgt"}[role]
         names = [role, short, f"{role}_words", language, f"translation.{language}"]
+        if kind == "aligned":  # links count words, which a text cut at blanks need not have
+            names.insert(0, names.pop(2))
     return [name for name in names if name]

@@ -68,6 +68,12 @@ class _Units:
                 path=self._path,
                 line=error.lineno,
             ) from error
+        except (LookupError, ValueError) as error:
+            raise InputError(
+                f"its encoding cannot be read ({error}); convert it: iconv -t utf-8, and say so in its first line",
+                path=self._path,
+                line=1,
+            ) from error
 
     def pop(self) -> Chunk:
         """The next pairs, and the units passed over before."""
