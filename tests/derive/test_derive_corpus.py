@@ -22,7 +22,7 @@ from isoglot.derive.order_fit import fit_order_models
 from isoglot.derive.order_model import OrderModel
 from isoglot.derive.vocabulary import VocabularyCopy
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.testing import tiny_bitext
+from isoglot.testing import tiny_bitext, tiny_tokenizer
 
 CONLLU = """\
 1\tthe\t_\tDET\t_\t_\t2\tdet\t_\t_
@@ -69,6 +69,16 @@ def test_text_with_everything_beside_it(text: Path) -> None:
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["request"]["transform"] == "trans+inv"
     assert manifest["counts"] == {"derived": 62}
+
+
+def test_another_tokenizer_in_its_place_is_another_corpus(text: Path) -> None:
+    folder = text.parent / "tokenizer"
+    tiny_tokenizer("bert").save_pretrained(folder)
+    run(text, "trans", tokenizer=str(folder))
+    assert run(text, "trans", tokenizer=str(folder)).skipped
+    tiny_tokenizer("bert", vocab_size=120).save_pretrained(folder)
+    with pytest.raises(ConfigurationError, match="holds another derived corpus"):
+        run(text, "trans", tokenizer=str(folder))
 
 
 def test_a_tokenizer_that_is_not_there_is_named(text: Path) -> None:

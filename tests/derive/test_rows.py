@@ -169,3 +169,14 @@ def test_order_of_composition() -> None:
     assert build("trans+inv")(sentence, key=0).words == expected
     # The other way round the final mark is in the new script, which inversion does not know.
     assert build("inv+trans")(sentence, key=0).words != expected
+
+
+def test_both_sides_of_a_pair_are_permuted_each_for_itself() -> None:
+    row = {
+        "source": "a b c d e f g h",
+        "target": "A B C D E F G H",
+        "source_language": "en",
+        "target_language": "de",
+    }
+    found = image("bitext", row, "perm", side="both").row
+    assert found["source"].upper() != found["target"]

@@ -78,10 +78,11 @@ class Deriver:
 
     def _bitext(self, row: Row, key: int) -> Image:
         out, pairs = dict(row), []
-        for side in ("source", "target") if self.options.side == "both" else (self.options.side,):
+        both = self.options.side == "both"
+        for number, side in enumerate(("source", "target") if both else (self.options.side,)):
             words = row.get(f"{side}_words")
             sentence = self._read(row[side]) if words is None else Sentence(tuple(words))
-            derived = self.transform(sentence, key=key)
+            derived = self.transform(sentence, key=2 * key + number if both else key)
             pair = self._pair_of(sentence, derived, row[f"{side}_language"])
             out |= {side: pair["target"], f"{side}_language": pair["target_language"]}
             if words is not None:
