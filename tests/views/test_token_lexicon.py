@@ -114,3 +114,11 @@ def test_copied_vocabulary():
 def test_copied_vocabulary_of_specials_alone():
     with pytest.raises(ConfigurationError, match="empty lexicon"):
         copied_lexicon(3, special=[0, 1, 2])
+
+
+def test_a_language_may_be_written_with_three_letters():
+    tokenizer = tiny_tokenizer("bert", vocab_size=600)
+    first, second = tiny_lexicon()["source"][:2]
+    lexicon = token_lexicon(rows((first, second), languages=("eng", "deu")), tokenizer)
+    assert lexicon.table("en") is lexicon.table("eng") is not None
+    assert lexicon.table("de") is not None and lexicon.table("fr") is None

@@ -53,7 +53,8 @@ class RetrievalTask:
         places = self.places(language, split)
         first, hub = places[0], self.hub
         if first.on_hub and isinstance(hub, HubSpec):
-            return read_hub(first, hub, BITEXT, language=own, split=split)
+            found = read_hub(first, hub, BITEXT, language=own, split=split)
+            return in_languages(found, own, pivot, first.path, turn=True)
         if first.on_hub and isinstance(hub, HubSides):
             sides = read_hub_sides(first, hub, languages=(own, pivot), split=split)
         elif len(places) == 1:

@@ -13,6 +13,7 @@ from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.templates import IntArray
 from isoglot.errors import ConfigurationError
+from isoglot.languages import two_letters
 from isoglot.schema import LEXICON, require
 from isoglot.seeding import generator_for
 
@@ -67,7 +68,7 @@ class TokenLexicon:
 
     def table(self, language: str | None) -> SynonymTable | None:
         """The table for text of a language; ``None`` where the lexicon has nothing for it."""
-        return self.tables.get(None, self.tables.get(language))
+        return self.tables.get(None, self.tables.get(language and two_letters(language)))
 
 
 def token_lexicon(
@@ -99,8 +100,8 @@ def token_lexicon(
     entries: dict[str, list[Entry]] = {}
     for i in _sample(len(rows), share, seed):
         a, b, x, y = rows[i]
-        entries.setdefault(x, []).append((a, b, number[y]))
-        entries.setdefault(y, []).append((b, a, number[x]))
+        entries.setdefault(two_letters(x), []).append((a, b, number[y]))
+        entries.setdefault(two_letters(y), []).append((b, a, number[x]))
     tables: dict[str | None, SynonymTable] = {
         language: SynonymTable.from_entries(found) for language, found in entries.items()
     }
