@@ -11,7 +11,7 @@ from study_steps import Add
 
 from isoglot.errors import ConfigurationError
 from isoglot.results import read, read_cells
-from isoglot.studies.calls import Value, mean
+from isoglot.studies.calls import Told, Value, mean
 from isoglot.studies.catalogue import Study, find_studies
 from isoglot.studies.engine import Store, do_calls
 from isoglot.studies.lab import Lab, Place
@@ -237,3 +237,40 @@ class _Notes:
 
     def progress(self, label: str, done: int, total: int) -> None:
         """Not looked at."""
+
+
+def test_rows_of_analyses_say_what_was_measured(tmp_path: Path) -> None:
+    log = str(tmp_path / "log")
+    (tmp_path / "log").touch()
+
+    def table(lab: Lab) -> None:
+        for number, pair in enumerate(("de-en", "en-fr")):
+            step = Add(log=log, number=number, label="hmm")
+            told = Told("word_alignment", pair, "aer")
+            value = lab.analyse(f"hmm {pair}", step, "sum", told=told)
+            lab.cell("mine", row="hmm", column=pair, value=value)
+        layer = lab.analyse("layer", Add(log=log, number=9), "sum", told=Told())
+        lab.cell("mine", row="hmm", column="layer", value=layer)
+
+    made = Study("mine/pairs", "Pairs.", table, {"seeds": ([1], [1], [1])}, {"tiny": "Made up."})
+    (program,) = build_programs([made], scale="tiny", changes={})
+    store = Store(tmp_path / "out")
+    do_calls(program.targets(), store.root)
+    _, folder = write_program(program, store, {})
+    assert [(r.run, r.task, r.language, r.metric, r.value) for r in read(folder)] == [
+        ("hmm", "word_alignment", "de-en", "aer", 0),
+        ("hmm", "word_alignment", "en-fr", "aer", 1),
+    ]
+    (empty,) = build_programs([made], scale="tiny", changes={"seeds": [7]})
+    write_program(empty, Store(tmp_path / "new"), {})
+    old = tmp_path / "new" / "mine_pairs" / "results.jsonl"
+    old.write_text((folder / "results.jsonl").read_text(encoding="utf-8"), encoding="utf-8")
+    write_program(empty, Store(tmp_path / "new"), {})
+    assert not old.exists(), "results of other sizes are not this study's"
+
+
+def test_seeds_are_those_of_ablations_too() -> None:
+    sizes = {"seeds": ([1], [1], [1]), "ablation_seeds": ([4], [4], [4])}
+    assert Lab(sizes, changes={"seeds": [2, 3]}).size["ablation_seeds"] == [2, 3]
+    assert Lab(sizes, changes={"seeds": [2, 3], "ablation_seeds": [1]}).size["ablation_seeds"] == [1]
+    assert Lab(sizes).size["ablation_seeds"] == [4]

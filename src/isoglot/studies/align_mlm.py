@@ -10,8 +10,9 @@ from functools import partial
 from itertools import product
 from typing import Any
 
+from isoglot.analysis.options import ALIGNMENT
 from isoglot.studies.align_mlm_data import authors, derived, language_of, task_of
-from isoglot.studies.calls import Call, Value, mean, spearman
+from isoglot.studies.calls import Call, Told, Value, mean, spearman
 from isoglot.studies.lab import Lab
 from isoglot.studies.steps import Pairs
 from isoglot.studies.training_steps import AlignmentScore
@@ -222,7 +223,8 @@ def alignment_of(lab: Lab, system: str, order: str, seed: int) -> Value:
         | ({"language_ids": [2, 3]} if system in WITH_LANGUAGE_IDS else {}),
         label=encoder.step.label,
     )
-    return lab.analyse(f"{encoder.name} alignment", step, "alignment_score")
+    told = Told(ALIGNMENT, language_of(order), "alignment_score")
+    return lab.analyse(f"{encoder.name} alignment", step, "alignment_score", told=told)
 
 
 def encoder_of(lab: Lab, system: str, order: str, seed: int, **values: float) -> Call:

@@ -133,6 +133,14 @@ class Unavailable:
     reason: str
 
 
+class Told(NamedTuple):
+    """What a row of results says of a number that an analysis measured; without a task there is no row."""
+
+    task: str = ""
+    language: str = ""
+    metric: str = ""
+
+
 class Value:
     """A number that is known once its calls are done; values can be subtracted, averaged and correlated.
 
@@ -140,6 +148,7 @@ class Value:
         call: the call that measures ``metric``.
         parts: the values that it is made of instead, by ``make``.
         unavailable: why there will be no number.
+        told: of an analysis, what a row of results says of it; by default its kind of step and its metric.
     """
 
     def __init__(
@@ -150,8 +159,9 @@ class Value:
         parts: Sequence[Value] = (),
         make: Callable[[list[float]], float | None] = fmean,
         unavailable: str = "",
+        told: Told | None = None,
     ) -> None:
-        self.call, self.metric, self.parts, self.make = call, metric, tuple(parts), make
+        self.call, self.metric, self.parts, self.make, self.told = call, metric, tuple(parts), make, told
         reasons = (unavailable, *(part.unavailable for part in self.parts))
         self.unavailable: str = next(filter(None, reasons), "")
 
@@ -161,10 +171,14 @@ class Value:
     def __neg__(self) -> Value:
         return Value(parts=[self], make=lambda numbers: -numbers[0])
 
+    def leaves(self) -> list[Value]:
+        """The values that calls measure, of which it is made."""
+        own = [] if self.call is None else [self]
+        return own + [leaf for part in self.parts for leaf in part.leaves()]
+
     def reads(self) -> list[tuple[Call, str]]:
         """Every number that it is made of: a call and a metric."""
-        own = [] if self.call is None else [(self.call, self.metric)]
-        return own + [read for part in self.parts for read in part.reads()]
+        return [(leaf.call, leaf.metric) for leaf in self.leaves() if leaf.call is not None]
 
     def known(self, find: Callable[[Call, str], float | None]) -> float | None:
         """The number, from what the calls measured; ``None`` while one is missing."""

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from isoglot.checks import did_you_mean
 from isoglot.errors import ConfigurationError
-from isoglot.studies.calls import TOKEN, Call, Step, Unavailable, Value, mean
+from isoglot.studies.calls import TOKEN, Call, Step, Told, Unavailable, Value, mean
 from isoglot.studies.training_steps import Evaluate, Finetune, Pretrain, TaskData
 
 Scale = Literal["tiny", "small", "paper"]
@@ -111,7 +111,10 @@ class Lab:
             _check_seeds(name, (changes or {})[name])
         self.scale = scale
         number = SCALES.index(scale)
-        self.size = {name: values[number] for name, values in sizes.items()} | dict(changes or {})
+        changes = dict(changes or {})
+        if "seeds" in changes:  # of all that has seeds of its own too, such as ablations
+            changes = {name: changes["seeds"] for name in sizes if name.endswith("_seeds")} | changes
+        self.size = {name: values[number] for name, values in sizes.items()} | changes
         own = {
             n: (self.size[n], v[-1])
             for n, v in sizes.items()
@@ -187,9 +190,9 @@ class Lab:
         spoken = ",".join(languages) if len(languages) <= _NAMED else f"{len(languages)} languages"
         return Scores(self.make(f"{model.name} {task.kind} in {spoken}", step), languages)
 
-    def analyse(self, name: str, step: Step, metric: str) -> Value:
-        """A number that an analysis measures."""
-        return Value(self.make(name, step), metric)
+    def analyse(self, name: str, step: Step, metric: str, *, told: Told | None = None) -> Value:
+        """A number that an analysis measures; ``told``: what a row of results says of it."""
+        return Value(self.make(name, step), metric, told=told)
 
     def cell(
         self,

@@ -174,10 +174,11 @@ def write_program(program: Program, store: Store, blocked: Mapping[Call, str]) -
     tables = compare(cells)
     text = "\n".join(to_text(table) for table in tables)
     write_text(folder / "table.txt", f"{program.study.title}\n{program.caption()}\n\n{text}")
-    results = list(_results(program, store))
-    if results:
-        lines = dict.fromkeys(f"{row.model_dump_json()}\n" for row in results)
+    lines = dict.fromkeys(f"{row.model_dump_json()}\n" for row in _results(program, store))
+    if lines:
         write_text(folder / FILE_NAME, "".join(lines))
+    else:  # those of another scale or size are not this study's
+        (folder / FILE_NAME).unlink(missing_ok=True)
     for drawing in program.drawings:
         _draw(drawing, store, folder / "figures")
     return tables, folder
@@ -194,14 +195,22 @@ def _cell(program: Program, place: Place, store: Store, blocked: Mapping[Call, s
 
 
 def _results(program: Program, store: Store) -> Iterator[Result]:
-    """One row a cell of a task or analysis; a mean over languages or models has the language ``mean``."""
+    """One row a cell of a task or analysis; a mean over languages or models has the language ``mean``.
+
+    A number that is no result, such as a layer, has none.
+    """
     for place in (*program.places, *program.others):
-        reads = list(place.value.reads())
+        reads, tolds = place.value.reads(), [leaf.told for leaf in place.value.leaves()]
         number = None if place.value.unavailable else place.value.known(store.value)
         if number is None or place.value.correlates:
             continue
+        if any(told is not None and not told.task for told in tolds):
+            continue
         manifests = [store.manifest(call) or {} for call, _ in reads]
-        names = [(language, metric) for _, name in reads for language, _, metric in [name.rpartition("/")]]
+        names = [
+            told[1:] if told else (name.rpartition("/")[0], name.rpartition("/")[2])
+            for (_, name), told in zip(reads, tolds, strict=True)
+        ]
         rows = [
             row
             for (language, metric), manifest in zip(names, manifests, strict=True)
@@ -213,7 +222,7 @@ def _results(program: Program, store: Store) -> Iterator[Result]:
         quantity = _QUANTITIES.get(place.column[-1].rpartition(".")[2], "")
         yield Result(
             run=_run(reads[0][0], by_metric=bool(quantity)),
-            task=first.get("task") or reads[0][0].step.kind,
+            task=first.get("task") or (tolds[0].task if tolds[0] else reads[0][0].step.kind),
             language=languages[0] if len(languages) == 1 else "mean",
             split=first.get("split", "test"),
             metric=(names[0][1] or first["metric"]) + quantity,
@@ -243,6 +252,8 @@ def _draw(drawing: Drawing, store: Store, folder: Path) -> None:
     content = _filled(drawing.content, store)
     if all(inner for inner in content.values() if isinstance(inner, list)):
         write_json(folder / f"{drawing.name}.json", content)
+    else:
+        (folder / f"{drawing.name}.json").unlink(missing_ok=True)
 
 
 def _filled(tree: Any, store: Store) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 from isoglot.studies import languages
 from isoglot.studies.alignment_steps import BestLinks, StatisticalAlignment
-from isoglot.studies.calls import Call, Unavailable, Value, mean
+from isoglot.studies.calls import Call, Told, Unavailable, Value, mean
 from isoglot.studies.lab import External, Lab, Scores, Task
 from isoglot.studies.languages import DATA, world
 from isoglot.studies.steps import Align, Prepare
@@ -117,7 +117,7 @@ def word_alignment(lab: Lab) -> None:
         for column, path in test.items():
             value = _statistical(lab, method, column, path)
             lab.cell("real/word_alignment", row=method, column=column, value=value)
-        found = [_statistical(lab, method, column, path) for column, path in dev.items()]
+        found = [_statistical(lab, method, column, path, told=False) for column, path in dev.items()]
         lab.cell("real/word_alignment", row=method, column="dev", value=mean(found))
     systems = "encoder mlm tlm weam xlm_align ppa word_l2 self_training combined"
     for system in systems.split():
@@ -127,7 +127,8 @@ def word_alignment(lab: Lab) -> None:
                 checkpoint=lab.checkpoint(encoder), dev=dev, test=test, methods=_METHODS, label=system
             )
             for column in (*test, "dev", "layer"):
-                value = lab.analyse(f"links of {encoder.name}", step, column)
+                told = Told("word_alignment", column, "aer") if column in test else Told()
+                value = lab.analyse(f"links of {encoder.name}", step, column, told=told)
                 lab.cell("real/word_alignment", row=system, column=column, value=value, seed=seed)
 
 
@@ -233,7 +234,7 @@ def _gold(lab: Lab) -> tuple[dict[str, str], dict[str, str]]:
     return {pair: f"{links}/{pair}.xlwa.dev.jsonl" for pair in _XLWA}, test
 
 
-def _statistical(lab: Lab, method: str, pair: str, gold: str) -> Value:
+def _statistical(lab: Lab, method: str, pair: str, gold: str, *, told: bool = True) -> Value:
     """AER of a statistical aligner that learns from the gold sentences and all pairs of their languages."""
     language = next(code for code in pair.split("-") if code != "en")
     train, known = None, lab.scale != "tiny" and language in _LANGUAGES
@@ -243,7 +244,8 @@ def _statistical(lab: Lab, method: str, pair: str, gold: str) -> Value:
     step = StatisticalAlignment(
         gold=gold, method=method, train=train, reverse=pair in _REVERSED and known, label=method
     )
-    return lab.analyse(f"{method} {pair}", step, "aer")
+    row = Told("word_alignment", pair, "aer") if told else Told()
+    return lab.analyse(f"{method} {pair}", step, "aer", told=row)
 
 
 def _tasks(lab: Lab) -> dict[str, Task]:

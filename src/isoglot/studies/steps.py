@@ -84,11 +84,17 @@ class Tokenizer(Step):
     text: Annotated[list[str], Field(min_length=1)]
     options: Options
 
+    def check(self) -> Any:
+        """The options."""
+        from isoglot.corpus.encode.tokenizer import TokenizerOptions  # noqa: PLC0415 - loads the library
+
+        return validated(TokenizerOptions, self.options, what="tokenizer option")
+
     def run(self, folder: Path, report: Reporter) -> Facts:
         """Train and save."""
-        from isoglot.corpus.encode.tokenizer import TokenizerOptions, train_tokenizer  # noqa: PLC0415
+        from isoglot.corpus.encode.tokenizer import train_tokenizer  # noqa: PLC0415 - loads the library
 
-        tokenizer = train_tokenizer(_Lines(self.text), TokenizerOptions.model_validate(self.options))
+        tokenizer = train_tokenizer(_Lines(self.text), self.check())
         tokenizer.save_pretrained(str(folder))
         return {"size": len(tokenizer)}
 

@@ -12,7 +12,7 @@ from typing import Any
 from isoglot.report.papers import PaperColumn, PaperRow, paper_table
 from isoglot.studies import languages
 from isoglot.studies.alignment_steps import StatisticalAlignment
-from isoglot.studies.calls import Call, Unavailable, Value
+from isoglot.studies.calls import Call, Told, Unavailable, Value
 from isoglot.studies.lab import External, Handle, Lab, Task
 from isoglot.studies.languages import ABSENT, CHECKPOINTS, CORPORA, DATA, METRICS, aligned, gold_links
 from isoglot.studies.training_steps import Figure
@@ -152,7 +152,7 @@ def _error_rate(lab: Lab, row: PaperRow, column: PaperColumn, seed: int) -> Valu
         path = f"{CORPORA}/wordalign/train.{pair}.tsv"
         train = lab.at(None, None, {"path": path, "source_language": "xx", "target_language": "yy"})
         step = StatisticalAlignment(gold=_gold(lab, pair), train=train, label="fast_align")
-        return lab.analyse(f"fast_align {pair}", step, "aer")
+        return lab.analyse(f"fast_align {pair}", step, "aer", told=Told("word_alignment", pair, "aer"))
     method = str(row.attributes["aligner"]).removeprefix("simalign_")
     options = {"method": method, "layer": lab.at(3, 3, 8)}  # Table 2: layer 8; of 4 layers the third
     task = Task("word_alignment", [_gold(lab, "{language}")], list(pairs.values()), options=options)
@@ -234,6 +234,8 @@ def _continued(lab: Lab, system: str, seed: int, *, short: bool = False, **chang
     }
     recipe = "mlm" if system == "xlmr_continued_mlm" else system
     run = " ".join([system, *(f"{k}={v}" for k, v in own.items() if v != _USUAL[k])])
+    if size[f"{kind}steps"] != size["steps"]:
+        run += f" {size[f'{kind}steps']} steps"
     return languages.continued(
         lab, run, recipe, languages.start(lab, XLMR), sections, seed=lab.at(seed, seed, 1)
     )
