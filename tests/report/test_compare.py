@@ -114,6 +114,14 @@ def test_means_are_over_what_both_have_per_seed() -> None:
     assert table.notes[mean.note - 1] == "Means over en, es, de, the columns measured."
 
 
+def test_two_figures_of_one_language_are_no_average() -> None:
+    figures = {name: cell("weam", name, 40.0, table="weam:Table1") for name in ("de.em", "de.f1", "es.em")}
+    (alone,) = compare([figures["de.em"], figures["de.f1"]])
+    assert not any("avg" in f"{column.group} {column.label}" for column in alone.columns)
+    (two,) = compare(list(figures.values()))
+    assert any("avg" in f"{column.group} {column.label}" for column in two.columns)
+
+
 def test_a_wrong_mean_of_the_paper_is_recomputed_and_flagged() -> None:
     (table,) = compare(c for c in printed(paper_table("weam:1")) if "mBERT+WEAM" in c.row[-1])
     theirs = rows_of(table, "paper")[0]

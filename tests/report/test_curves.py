@@ -29,6 +29,14 @@ def test_the_checkpoint_that_got_furthest_is_read_and_cut_off_ones_are_not(tmp_p
     assert curves["eval_f1"].steps == (2, 3)
 
 
+def test_states_of_another_form_are_passed_over(tmp_path: Path) -> None:
+    state(tmp_path, 3, [{"step": None, "loss": 1.0}, *({"step": s, "loss": 1.0 * s} for s in (1, 2))])
+    (tmp_path / "checkpoint-9").mkdir()
+    (tmp_path / "checkpoint-9" / "trainer_state.json").write_text('{"global_step": 9, "log_history": null}')
+    (curve,) = read_curves(tmp_path, "other")
+    assert curve.steps == (1, 2)
+
+
 def test_values_that_are_not_finite_are_left_out(tmp_path: Path) -> None:
     state(
         tmp_path, 3, [{"step": 1, "loss": 2.0}, {"step": 2, "loss": float("nan")}, {"step": 3, "loss": 1.0}]

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from isoglot.report.grid import overview, result_tables
-from isoglot.report.scores import collect
+from isoglot.report.grid import _caption, overview, result_tables
+from isoglot.report.scores import Measure, collect
 from isoglot.report.table import Row, Table
 from isoglot.results import Result
 
@@ -47,6 +47,12 @@ def test_the_best_is_bold_with_ties_and_the_lowest_where_lower_is_better() -> No
     )
     assert [row.cells[0].best for row in aer.rows] == [True, False]
     assert not table_of(results("a", {"en": 82.0})).rows[0].cells[0].best  # alone, nothing to be best of
+
+
+def test_captions_name_what_is_better_low() -> None:
+    rows = [*results("a", {"de": 2.0}, metric="perplexity"), *results("a", {"de": 40.0}, metric="mrr")]
+    measures = [Measure("xnli", "test", name) for name in ("perplexity", "mrr")]
+    assert "higher is better, but lower in perplexity" in _caption(measures, collect(rows))
 
 
 def test_supervised_and_zero_shot_stand_under_their_transformation() -> None:

@@ -199,6 +199,14 @@ def test_a_file_of_results_alone_does(tmp_path: Path) -> None:
     assert 'id="tables"' in page and 'id="curves"' not in page
 
 
+def test_results_are_not_replaced_by_a_page(tmp_path: Path) -> None:
+    folder = write_run(tmp_path, "tlm", 1)
+    before = (folder / "results.jsonl").read_bytes()
+    with pytest.raises(ConfigurationError, match="holds results, which a page would destroy"):
+        render([folder], out=folder / "results.jsonl")
+    assert (folder / "results.jsonl").read_bytes() == before
+
+
 def test_what_is_missing_is_named_and_nothing_is_left(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for runs, message in (

@@ -126,10 +126,12 @@ def test_bilingual_models_in_one_row_english_as_their_mean() -> None:
         row("w-es", "en", 84),
         row("w-es", "es", 75),
         row("mlm", "de", 60),
+        row("w-de", "en-de", 20),
+        row("w-es", "es-en", 30),
     ]
     scores = collect(rows, [Combination.parse("weam=de:w-de,es:w-es")])
-    values = {lang: scores.mean(XNLI, "weam", [lang]).mean for lang in ("en", "de", "es")}
-    assert values == {"en": 82, "de": 70, "es": 75}
+    values = {lang: scores.mean(XNLI, "weam", [lang]).mean for lang in ("en", "de", "es", "en-de", "es-en")}
+    assert values == {"en": 82, "de": 70, "es": 75, "en-de": 20, "es-en": 30}
     assert scores.runs == ["weam", "mlm"]
 
 

@@ -30,6 +30,11 @@ def test_links_are_sure_possible_wrong_or_missed(tmp_path: Path) -> None:
     assert found == pytest.approx((200 / 3, 50, 100 * (1 - (1 + 2) / (3 + 2))))
 
 
+def test_without_a_link_every_sure_one_is_missed(tmp_path: Path) -> None:
+    (sentence,) = read_alignments(write(tmp_path / "a.jsonl", {**PAIR, "links": []}))
+    assert quality([sentence]) == (0, 0, 100)
+
+
 def test_without_gold_links_nothing_is_judged(tmp_path: Path) -> None:
     sentences = read_alignments(write(tmp_path / "a.jsonl", {"src": ["a"], "tgt": ["x"], "links": [[0, 0]]}))
     assert sentences[0].classes == {(0, 0): "plain"}

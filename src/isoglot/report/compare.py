@@ -138,7 +138,8 @@ def _average(paper: PaperTable, line: _Line, column: PaperColumn) -> None:
     there = {name: values for name, values in line.values.items() if name in plain}
     printed = {name for name, value in line.row.values.items() if isinstance(value, int | float)}
     shared = {name: values for name, values in there.items() if name in printed} or there
-    if len(shared) < 2:
+    apart = {(c.task, c.language) for c in paper.columns if c.id in shared}
+    if len(apart) < 2:  # EM and F1 of one language are no average
         return
     seeds: Sequence[int | None] = sorted(
         {seed for values in shared.values() for seed in values if seed is not None}

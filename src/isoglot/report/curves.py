@@ -33,16 +33,18 @@ def read_curves(folder: Path, label: str) -> list[Curve]:
     another checkpoint has most of it.
     """
     best: Mapping[str, Any] = {}
+    furthest = 0
     for path in sorted([folder / _STATE, *folder.glob(f"checkpoint-*/{_STATE}")]):
         state = read_json(path) or {}  # none there, or its writer was killed
-        if len(state.get("log_history", ())) and state.get("global_step", 0) >= best.get("global_step", 0):
-            best = state
+        steps = state.get("global_step")
+        if isinstance(steps, int) and isinstance(state.get("log_history"), list) and steps >= furthest:
+            best, furthest = state, steps
     found: dict[str, dict[float, float]] = defaultdict(dict)
     for entry in best.get("log_history", ()):
         for name, value in entry.items():
             if name in _SKIPPED or isinstance(value, bool) or not isinstance(value, int | float):
                 continue
-            if math.isfinite(value) and "step" in entry:
+            if math.isfinite(value) and isinstance(entry.get("step"), int | float):
                 found[name][float(entry["step"])] = float(value)
     return [_thinned(label, name, points) for name, points in found.items() if len(points) > 1]
 

@@ -108,7 +108,9 @@ def _caption(measures: Sequence[Measure], scores: Scores, names: str = "") -> st
     directions = list(dict.fromkeys(lower_is_better(m.metric) for m in measures))
     better = "lower is better" if directions == [True] else "higher is better"
     if len(directions) > 1:
-        better = "higher is better, but lower in Δ = SUP − ZS"
+        low = list(dict.fromkeys(metric_name(m.metric) for m in measures if lower_is_better(m.metric)))
+        of_gap = all(m.quantity for m in measures)
+        better = f"higher is better, but lower in {'Δ = SUP − ZS' if of_gap else ' and '.join(low)}"
     shares = [percentage(m) for m in measures]
     scale = ", in percent" if all(shares) else ", shares in percent" if any(shares) else ""
     several = any(len(seeds) > 1 for langs in values for seeds in langs.values())

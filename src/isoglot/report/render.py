@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from isoglot import __version__
+from isoglot.errors import ConfigurationError
 from isoglot.report.beside import Place, beside_cells
 from isoglot.report.compare import compare
 from isoglot.report.curves import curve_figures
@@ -41,6 +42,8 @@ def render(runs: Sequence[str | Path], *, out: str | Path, options: ReportOption
     """
     options = options or ReportOptions()
     refuse_overwriting(out, [run for run in runs if Path(run).is_file()])
+    if Path(out).suffix in (".json", ".jsonl") and Path(out).exists():
+        raise ConfigurationError(f"{out}: holds results, which a page would destroy; name it report.html")
     material, scores = _gathered(runs, options)
     scores.runs.sort(key=lambda run: run != options.baseline)
     page = _page(material, scores, options)

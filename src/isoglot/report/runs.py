@@ -166,7 +166,7 @@ def _infos(
             encoder=next(iter(encoders)) if len(encoders) == 1 else "",
             folder=", ".join(dict.fromkeys(str(record["folder"]) for record in told if record.get("folder"))),
             seeds=tuple(sorted({row.seed for row in own if row.seed is not None})),
-            versions=told[0].get("versions", {}),
+            versions=versions if isinstance(versions := told[0].get("versions"), Mapping) else {},
             examples=len(own),
         )
     return infos

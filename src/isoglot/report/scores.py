@@ -14,7 +14,7 @@ from isoglot.report.stats import Score
 from isoglot.results import SHARES, Result
 
 _DEFAULT = object()
-_LOWER = ("aer", "loss", "perplexity", "error", "delta", "drop")
+_LOWER = ("aer", "loss", "perplexity", "error", "hours", "delta", "drop")
 _FIRST = ("aer", "f1", "accuracy", "em", "mrr", "csls_precision_at_1")
 _QUANTITIES = {"_zero_shot": "zs", "_supervised": "sup", "_delta": "delta"}
 _SAME_METRIC = {"acc": "accuracy", "exact_match": "em", "chunk_f1": "f1", "pos_chunk_f1": "f1"}
@@ -269,7 +269,10 @@ def _combine(scores: Scores, combination: Combination) -> None:
     for runs in scores.values.values():
         together: dict[str, dict[int | None, tuple[float, int]]] = {}
         for language in dict.fromkeys(lang for run in members for lang in runs.get(run, {})):
-            own = combination.models.get(language)
+            # A pair of languages is the model's that is of one of them.
+            own = next(
+                (m for part in (language, *language.split("-")) if (m := combination.models.get(part))), None
+            )
             pooled: dict[int | None, list[tuple[float, int]]] = defaultdict(list)
             for run in [own] if own else members:
                 for seed, value in runs.get(run, {}).get(language, {}).items():

@@ -97,15 +97,15 @@ def read_alignments(path: str | Path) -> list[AlignedPair]:
 def quality(pairs: Sequence[AlignedPair]) -> tuple[float, float, float] | None:
     """Precision, recall and AER (Och and Ney 2003) in percent, over the pairs that have gold links.
 
-    ``None`` where none has, or nothing could be counted.
+    ``None`` where none has a sure one; without a predicted link the precision is 0.
     """
     kinds = Counter(kind for pair in pairs for kind in pair.classes.values())
     right, sure = kinds["sure"] + kinds["possible"], kinds["sure"] + kinds["missed"]
     found = right + kinds["error"]
-    if not found or not sure:
+    if not sure:
         return None
     aer = 1 - (kinds["sure"] + right) / (found + sure)
-    return 100 * right / found, 100 * kinds["sure"] / sure, 100 * aer
+    return 100 * right / max(1, found), 100 * kinds["sure"] / sure, 100 * aer
 
 
 class Word(NamedTuple):
