@@ -67,6 +67,19 @@ def test_points_of_a_study_are_means_over_seeds_of_one_run_and_language() -> Non
             study_points(part)
 
 
+def test_a_drop_belongs_to_the_score_of_its_own_pre_training() -> None:
+    """Pre-training seeds 1 to 3, each fine-tuned with seed 1."""
+    rows = []
+    for seed in (1, 2, 3):
+        own = {"recipe_hash": f"recipe{seed}"}
+        rows.append(result("mlm", "alignment_score", 10.0 * seed, seed=seed, task="a", **own))
+        rows.append(result("mlm", "f1_delta", 7.0 - seed, seed=1, **own))
+    (point,) = study_points(rows)["pos"]
+    assert (point.x, point.y) == (20.0, 5.0)
+    each = study_points(rows, each_seed=True)["pos"]
+    assert [(p.x, p.y) for p in each] == [(10.0, 6.0), (20.0, 5.0), (30.0, 4.0)]
+
+
 @pytest.mark.parametrize("other", [{"split": "dev"}, {"options": {"subset": {"share": 0.4}}}])
 @pytest.mark.parametrize("metric", ["alignment_score", "f1_delta"])
 def test_figures_measured_in_two_ways_are_no_point(metric: str, other: dict[str, Any]) -> None:

@@ -18,7 +18,7 @@ from transformers import PreTrainedModel
 from isoglot.align.files.pairs import bitext_sources
 from isoglot.align.score_file import layer_numbers
 from isoglot.analysis.checkpoint_score import CheckpointScore, checkpoint_alignment_score
-from isoglot.analysis.options import AlignmentRequest, ScoreOptions
+from isoglot.analysis.options import ALIGNMENT, AlignmentRequest, ScoreOptions
 from isoglot.corpus.labelled.places import DataSource
 from isoglot.corpus.manifest import load_corpus, read_manifest
 from isoglot.corpus.read.readers import read
@@ -36,9 +36,6 @@ from isoglot.runs.folder import MANIFEST, RUN, hash_checkpoint, key_of
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.schema import LEXICON
 from isoglot.tasks.lexicon_induction import LexiconInductionTask
-
-ALIGNMENT = "embedding_alignment"
-"""Task of the alignment score's rows; their metrics are ``alignment_score`` and what follows from it."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """``isoglot analyse correlation``: does alignment go with transfer? (ALIGN-MLM, §5 and Fig. 3)."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
@@ -17,6 +17,9 @@ from isoglot.results import Result, read
 _SCORE, _DELTA = "alignment_score", "_delta"
 _PAPER_TASKS = ("xnli", "ner", "pos")
 _PAPER = "align_mlm"
+_RUN = "run "
+"""Before a run's name, where hashes of recipes stand too."""
+_Seeds = dict[int | None, float]
 _OURS, _THEIRS = "ours", PAPERS[_PAPER]
 
 
@@ -55,44 +58,45 @@ def analyse_correlation(
 def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str, list[ScatterPoint]]:
     """The points of a study's own results, by task.
 
-    A drop belongs to the alignment score of the same run (or of the run of the same recipe) and language; where a run
-    has one alignment score only, its language does not matter.
+    A drop belongs to the alignment score of the same recipe (whose hash covers the seed of pre-training), else to that
+    of the same run, and language; where a run has one alignment score only, its language does not matter. Seeds of a
+    run are one point, their mean, or with ``each_seed`` one each.
     """
-    scores: dict[tuple[str, str], dict[int | None, float]] = defaultdict(dict)
-    drops: dict[tuple[str, str, str, str], dict[int | None, float]] = defaultdict(dict)
-    recipes: dict[str, str] = {}
+    scores: dict[str, dict[str, _Seeds]] = defaultdict(lambda: defaultdict(dict))
+    drops: dict[tuple[str, str, str], dict[str, _Seeds]] = defaultdict(lambda: defaultdict(dict))
     rows = [row for row in rows if row.metric == _SCORE or row.metric.endswith(_DELTA)]
     _require_one_way(rows)
     for row in rows:
         label = run_label(row)
-        if row.metric == _SCORE:
-            scores[label, row.language][row.seed] = row.value
-            if row.recipe_hash:
-                recipes[row.recipe_hash] = label
-        else:
-            drops[row.task, label, row.language, row.recipe_hash][row.seed] = row.value
+        if row.metric != _SCORE:
+            drops[row.task, label, row.language][row.recipe_hash][row.seed] = row.value
+            continue
+        for key in (_RUN + label, row.recipe_hash):
+            if key:
+                scores[key][row.language][row.seed] = row.value
     if not scores or not drops:
         lacking = f"{_SCORE} (isoglot analyse alignment)" if not scores else "drops (isoglot transfer)"
         raise ConfigurationError(f"the results have no {lacking}; both are needed to correlate them")
     found: dict[str, list[ScatterPoint]] = defaultdict(list)
-    for (task, label, language, recipe), values in drops.items():
-        own = _matching(scores, label, language) or _matching(scores, recipes.get(recipe, ""), language)
-        if own is None:
-            continue
-        name = f"{label}, {language}"
-        if each_seed:
+    for (task, label, language), recipes in drops.items():
+        pairs: list[tuple[float, float, int | None]] = []
+        for recipe, values in recipes.items():
+            of_recipe = _matching(scores.get(recipe), language)
+            own = of_recipe or _matching(scores.get(_RUN + label), language) or {}
             # Seeds of pre-training and of fine-tuning need not be the same numbers.
-            for seed, drop in values.items():
-                told = name if seed is None else f"{name}, seed {seed}"
-                x = own.get(seed, fmean(own.values()))
-                found[task].append(ScatterPoint(x=x, y=drop, label=told, group=_OURS))
-        else:
-            x, y = fmean(own.values()), fmean(values.values())
-            found[task].append(ScatterPoint(x=x, y=y, label=name, group=_OURS))
+            known = {} if of_recipe else own
+            pairs += [(known.get(s, fmean(own.values())), drop, s) for s, drop in values.items() if own]
+        name = f"{label}, {language}"
+        if pairs and not each_seed:
+            pairs = [(fmean(x for x, _, _ in pairs), fmean(y for _, y, _ in pairs), None)]
+        for x, drop, seed in pairs:
+            told = name if seed is None else f"{name}, seed {seed}"
+            found[task].append(ScatterPoint(x=x, y=drop, label=told, group=_OURS))
     if not any(found.values()):
+        runs = sorted(key.removeprefix(_RUN) for key in scores if key.startswith(_RUN))
         raise ConfigurationError(
             f"no drop belongs to an alignment score: drops are of {', '.join(sorted({k[1] for k in drops}))}, "
-            f"scores of {', '.join(sorted({k[0] for k in scores}))}; give both the same run name (--label)"
+            f"scores of {', '.join(runs)}; give both the same run name (--label)"
         )
     return dict(found)
 
@@ -122,12 +126,10 @@ def paper_points(task: str) -> list[ScatterPoint]:
     return points
 
 
-def _matching(
-    scores: dict[tuple[str, str], dict[int | None, float]], label: str, language: str
-) -> dict[int | None, float] | None:
-    own = {lang: values for (run, lang), values in scores.items() if run == label}
-    if language in own:
-        return own[language]
+def _matching(own: Mapping[str, _Seeds] | None, language: str) -> _Seeds | None:
+    """The scores of a run in a language; of its only pair with the language, or its only ones."""
+    if not own or language in own:
+        return own[language] if own else None
     named = [
         values
         for pair, values in own.items()

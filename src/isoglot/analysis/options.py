@@ -16,6 +16,9 @@ _LAYERS = "`all`, or numbers such as 0,4,8,-1: 0 = embeddings, negative from the
 _SETTINGS = "Another option of the aligner, as for `isoglot align`: --set level=word; repeatable."
 _BASE = "The gold file counts words from 0 or 1."
 
+ALIGNMENT = "embedding_alignment"
+"""Task of the alignment score's rows; their metrics are ``alignment_score`` and what follows from it."""
+
 
 class Subset(Options):
     """A part of the pairs that is drawn before they are scored, as the paper's code does."""
