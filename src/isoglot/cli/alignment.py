@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from isoglot.align.embedding.choice import best_choice, choice_file, keep_choice
+from isoglot.align.embedding.choice import CANDIDATES, best_choice, choice_file, keep_choice
 from isoglot.align.embedding.options import METHODS
 from isoglot.align.options import (
     STATISTICAL,
@@ -54,7 +54,7 @@ class Settings(Options):
         return {**given, **self.settings}
 
 
-class Tuning(Options):
+class Tuning(Settings):
     """What every way to link that is tried has in common."""
 
     settings: dict[str, Any] = option(
@@ -233,9 +233,8 @@ def tune(
     with Console(quiet=running.quiet) as console:
         for name, found in pairs.items():
             console.note(f"{name}: {len(found.words):,} pairs")
-        best, tried = best_choice(
-            encoder, pairs, layers=layer_numbers(layers), progress=console.progress, options=more.settings
-        )
+        asked = {"model": encoder, "gold": pairs, "layers": layer_numbers(layers), "candidates": CANDIDATES}
+        best, tried = best_choice(**more.beside({**asked, "progress": console.progress}))
     place = keep_choice(encoder, best)  # before the table, whose reader may leave
     typer.echo("mean AER  layer  method")
     for choice, errors in tried[:5]:

@@ -97,7 +97,7 @@ def test_tune_keeps_the_choice_and_align_uses_it(encoder, gold, tmp_path):
 
 def test_the_choice_holds_the_options_that_it_was_made_with(encoder, gold):
     how = {"dtype": "float32", "level": "word", "encode": "joint"}
-    best, tried = best_choice(encoder, {"dev": gold_pairs(gold)}, options=how)
+    best, tried = best_choice(encoder, {"dev": gold_pairs(gold)}, **how)
     assert (best["level"], best["encode"]) == ("word", "joint")
     assert "dtype" not in best
     keep_choice(encoder, best)
@@ -200,7 +200,7 @@ def test_every_candidate_reads_the_same_states(encoder, gold, monkeypatch):
         return encode(self, *args, **kwargs)
 
     monkeypatch.setattr(EmbeddingAligner, "encode", counted)
-    best_choice(encoder, {"dev": gold_pairs(gold)}, options={"dtype": "float32"})
+    best_choice(encoder, {"dev": gold_pairs(gold)}, dtype="float32")
     assert len(calls) == 1
 
 
@@ -278,7 +278,7 @@ def test_candidates_that_encode_otherwise_are_measured_as_they_encode(encoder, t
         encoder,
         {"dev": gold},
         candidates=[{"method": "argmax"}, {"method": "ot"}],
-        options={"dtype": "float32"},
+        dtype="float32",
     )
     assert (best["method"], best["layer"]) == ("ot", 2)
     assert tried[0][1]["dev"] == 0 < tried[1][1]["dev"]

@@ -79,7 +79,7 @@ def best_choice(
     layers: Sequence[int] | None = None,
     candidates: Sequence[Choice] = CANDIDATES,
     progress: Callable[[str, int, int], None] | None = None,
-    options: Mapping[str, Any] | None = None,
+    **options: Any,
 ) -> tuple[Choice, list[tuple[Choice, dict[str, float]]]]:
     """The method and layer with the least mean AER over sets of gold links.
 
@@ -92,9 +92,9 @@ def best_choice(
     from isoglot.align.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
     from isoglot.align.embedding.layer_error import layer_errors  # noqa: PLC0415
 
-    if given := sorted({"layer", *(name for one in candidates for name in one)} & set(options or {})):
+    if given := sorted({"layer", *(name for one in candidates for name in one)} & set(options)):
         raise ConfigurationError(f"{', '.join(given)} given, but that is what is chosen here; leave it out")
-    options = {**MEASURED, **(options or {})}
+    options = {**MEASURED, **options}
     encoder = EmbeddingAligner(model, options=EmbeddingOptions.build(**options))
     aligners = [encoder.with_options(EmbeddingOptions.build(**one, **options)) for one in candidates]
     kept = {name: value for name, value in options.items() if name not in _WHERE}
