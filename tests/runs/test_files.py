@@ -139,6 +139,34 @@ def test_a_folder_takes_its_place_when_it_is_whole(tmp_path: Path) -> None:
     assert stat.S_IMODE(target.stat().st_mode) == 0o750
 
 
+def test_a_folder_outlives_a_writer_that_is_killed_between_its_renames(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    with whole_folder(out) as folder:
+        (folder / "a").write_text("old")
+    rename, done = Path.rename, []
+
+    def killed(self: Path, target: Path) -> Path:
+        done.append(target)
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", killed)
+    with pytest.raises(KeyboardInterrupt), whole_folder(out) as folder:
+        (folder / "a").write_text("new")
+    monkeypatch.undo()
+    assert not out.exists()
+    with pytest.raises(RuntimeError), whole_folder(out):
+        raise RuntimeError
+    assert (out / "a").read_text() == "old"
+    with whole_folder(out) as folder:
+        (folder / "a").write_text("newer")
+    assert (out / "a").read_text() == "newer"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
 def test_a_linked_folder_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")

@@ -107,6 +107,8 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
     if target.exists() and not target.is_dir():
         raise ConfigurationError(f"{path}: is a file, and a folder is to be written; choose another name")
     make_folder(target.parent)
+    if not target.exists() and _replaced(target).exists():
+        _replaced(target).rename(target)  # its writer was killed between two renames
     with _beside(target, path) as place:
         place.mkdir()
         yield place
@@ -236,12 +238,19 @@ def _left_behind(path: Path, process: int, machine: str) -> bool:
     return time.time() - latest > _ANOTHER_MACHINE
 
 
+def _replaced(target: Path) -> Path:
+    """Where a folder waits while its successor takes its name; no other writer's clearing touches it."""
+    return target.with_name(f".{target.name}.replaced{_SUFFIX}")
+
+
 def _exchange(place: Path, target: Path) -> None:
     """Give a finished folder its name; what was there goes only then."""
     if not target.exists() or not any(target.iterdir()):
         place.replace(target)
         return
-    old = _temporary(target)
+    old = _replaced(target)
+    if old.exists():
+        shutil.rmtree(old)  # of a writer that was killed after its two renames
     target.rename(old)
     try:
         place.rename(target)
