@@ -90,7 +90,7 @@ FORWARDS = {
     "ppa": (2, 0),
     "ppa_mlm": (3, 0),
     "in_batch": (3, 0),
-    "xlco": (3, 0),  # text, pair, mixed queries
+    "xlco": (2, 1),  # text, pair; mixed queries to the layer that is contrasted
     "word_l2": (2, 0),
     "cao2020": (2, 0),
     "ppa_no_moco": (1, 0),
