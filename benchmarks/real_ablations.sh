@@ -22,6 +22,7 @@ ablate xlm_align_no_dwa xlm_align "$words=null"
 ablate xlm_align_no_tlm xlm_align objectives.masked_lm=null
 
 measures="retrieval word_alignment"
+ablate xlm_align_again xlm_align   # how much the processor alone makes
 for layer in 8 12; do ablate "xlm_align_label_layer_$layer" xlm_align "$words.label_layer=$layer"; done
 for layer in 8 10; do ablate "xlm_align_layer_$layer" xlm_align "$words.layer=$layer"; done
 ablate xlm_align_union xlm_align "$words.filtering=union"
