@@ -128,8 +128,10 @@ def paper_points(task: str) -> list[ScatterPoint]:
 
 def _matching(own: Mapping[str, _Seeds] | None, language: str) -> _Seeds | None:
     """The scores of a run in a language; of its only pair with the language, or its only ones."""
-    if not own or language in own:
-        return own[language] if own else None
+    if not own:
+        return None
+    if language in own:
+        return own[language]
     named = [
         values
         for pair, values in own.items()

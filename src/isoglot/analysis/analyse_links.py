@@ -64,7 +64,7 @@ def analyse_layers(job: Job, request: LayersRequest) -> list[Path]:
 def analyse_alignments(job: Job, request: AlignmentsRequest) -> list[Path]:
     """Sentence pairs with predicted and gold links, for the report's viewer; a file each checkpoint."""
     pairs = gold_pairs(request.gold, sure=False, base=request.base)
-    languages = ([None, *_PAIR.finditer(Path(request.gold).name)])[-1]
+    languages = next(reversed(list(_PAIR.finditer(Path(request.gold).name))), None)  # the last two: dev-en-fr
     count = len(pairs.words) if request.limit is None else min(request.limit, len(pairs.words))
     chosen = {"method": request.method, "layer": request.layer}
     given = {**request.settings, **{name: value for name, value in chosen.items() if value is not None}}

@@ -66,9 +66,8 @@ def scripts_of(language: str, extra: Mapping[str, Sequence[str]] | None = None) 
     for name in (language, tag, tag.split("-")[0]):
         if extra and name in extra:
             return tuple(extra[name])
-    for part in takewhile(
-        lambda part: part != "x", tag.split("-")[1:]
-    ):  # what follows x is nobody's but ours
+    # What follows an x is private: en-x-perm is a permutation, not Old Permic.
+    for part in takewhile(lambda part: part != "x", tag.split("-")[1:]):
         if len(part) == 4 and part.isalpha():
             return _SUBTAGS.get(part, (part.title(),))
     base = next((code for code in codes(tag.split("-")[0]) if code in LANGUAGE_SCRIPTS), None)

@@ -238,7 +238,7 @@ def _usual_names(role: str, source: Source, kind: Kind) -> list[str]:
     else:
         language = source.source_language if role == "source" else source.target_language
         short = {"source": "src", "target": "tgt"}[role]
-        names = [role, short, f"{role}_words", language, f"translation.{language}"]
-        if kind == "aligned":  # links count words, which a text cut at blanks need not have
-            names.insert(0, names.pop(2))
+        names = [role, short, language, f"translation.{language}"]
+        # Links count words, which a text cut at blanks need not have.
+        names.insert(0 if kind == "aligned" else 2, f"{role}_words")
     return [name for name in names if name]
