@@ -12,7 +12,7 @@ from isoglot.corpus.labelled.questions import NOT_FOUND, read_questions
 from isoglot.corpus.labelled.tables import read_table
 from isoglot.corpus.labelled.tags import read_tags
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.schema import PAIR, TAGGED
+from isoglot.schema import PAIR, SPAN, TAGGED
 from isoglot.tasks import build_task
 from isoglot.tasks.base import take_part
 
@@ -345,3 +345,16 @@ def test_answers_of_a_table_stand_where_they_say(
     path = _file(tmp_path, "q.jsonl", json.dumps(row) + "\n")
     with pytest.raises(InputError, match=message):
         build_task("xquad", [str(path)]).load("en", "test")
+
+
+@pytest.mark.parametrize("answers", [{}, [], {"text": ["b"], "start": [None]}, {"text": None, "start": [0]}])
+def test_answers_of_another_form_are_told_with_their_line(tmp_path: Path, answers: object) -> None:
+    row = {"id": "1", "question": "q?", "context": "abc"}
+    good = {**row, "answers": {"text": ["b"], "answer_start": [1]}}
+    path = tmp_path / "en.jsonl"
+    path.write_text(f"{json.dumps(good)}\n{json.dumps({**row, 'answers': answers})}\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"en\.jsonl:2: answers are"):
+        read_table(str(path), SPAN, language="en", split="test", role="data")
+    path.write_text(f"{json.dumps(good)}\n", encoding="utf-8")
+    (found,) = read_table(str(path), SPAN, language="en", split="test", role="data")
+    assert found["answers"] == {"text": ["b"], "start": [1]}

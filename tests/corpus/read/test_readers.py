@@ -328,3 +328,10 @@ def test_json_that_python_cannot_hold(tmp_path, value):
     )
     with pytest.raises(InputError, match=r"a.jsonl:2: is not valid JSON"):
         list(read(Source(path=str(path), source_language="en", target_language="de")))
+
+
+@pytest.mark.parametrize("encoding", ["gb2312", "klingon"])
+def test_an_encoding_that_the_parser_has_not_is_told(tmp_path, encoding):
+    path = write(tmp_path, "a.tmx", TMX.replace("UTF-8", encoding))
+    with pytest.raises(InputError, match=r"a\.tmx:1: .*iconv"):
+        rows(path)
