@@ -60,9 +60,8 @@ def align_file(
 
 def _require_apart(outputs: Sequence[Path]) -> None:
     """Refuse outputs of which one would be written over another or into it."""
-    places = [path.resolve() for path in outputs]
-    for (one, other), (first, second) in zip(permutations(places, 2), permutations(outputs, 2), strict=True):
-        if one == other or one in other.parents:
+    for first, second in permutations(outputs, 2):
+        if second.resolve().is_relative_to(first.resolve()):
             raise ConfigurationError(f"{first} and {second}: one would be written over the other; move one")
 
 

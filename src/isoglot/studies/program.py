@@ -208,7 +208,7 @@ def _results(program: Program, store: Store) -> Iterator[Result]:
             continue
         manifests = [store.manifest(call) or {} for call, _ in reads]
         names = [
-            told[1:] if told else (name.rpartition("/")[0], name.rpartition("/")[2])
+            told[1:] if told else name.rpartition("/")[::2]
             for (_, name), told in zip(reads, tolds, strict=True)
         ]
         rows = [

@@ -38,13 +38,14 @@ def layer_errors(
     for start in range(0, len(pairs.words), window):
         words = pairs.words[start : start + window]
         gold = pairs.gold[start : start + window]
-        for how in dict.fromkeys(aligner.options.encode for aligner in aligners):
-            alike = [(a, total) for a, total in zip(aligners, totals, strict=True) if a.options.encode == how]
-            states, pieces = alike[0][0].encode(words, wanted, first=start)
-            for aligner, total in alike:
-                for layer, table in aligner.extract(states, pieces).items():
-                    found = [Alignment(frozenset(links.links)) for links in aligner.pair_links(table, words)]
-                    total[layer] += score(found, gold)
+        encoded: dict[str, Any] = {}
+        for aligner, total in zip(aligners, totals, strict=True):
+            how = aligner.options.encode
+            if how not in encoded:
+                encoded[how] = aligner.encode(words, wanted, first=start)
+            for layer, table in aligner.extract(*encoded[how]).items():
+                found = [Alignment(frozenset(links.links)) for links in aligner.pair_links(table, words)]
+                total[layer] += score(found, gold)
         if progress is not None:
             progress(min(start + window, len(pairs.words)), len(pairs.words))
     return totals
