@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pyarrow.parquet as pq
 import pytest
+from reading import PAIR, texts
 
 from isoglot.corpus.manifest import InputFile, load_corpus, read_manifest
 from isoglot.corpus.options import PrepareOptions
@@ -20,16 +21,10 @@ from isoglot.corpus.read.sources import Source
 from isoglot.corpus.shards import sampling_targets
 from isoglot.errors import ConfigurationError, InputError
 
-PAIR = {"source_language": "en", "target_language": "de"}
-
 
 def tsv(folder: Path, lines, name="a.tsv", **fields) -> Source:
     (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return Source(path=str(folder / name), **{**PAIR, **fields})
-
-
-def texts(out):
-    return [(r["source"], r["target"]) for r in load_corpus(out)]
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import os
 import unicodedata
 
 import pytest
+from reading import PAIR, texts
 
 from isoglot.corpus.manifest import load_corpus
 from isoglot.corpus.options import PrepareOptions
@@ -12,12 +13,7 @@ from isoglot.corpus.prepare import prepare
 from isoglot.corpus.read.sources import Source
 
 DATA = os.environ.get("ISOGLOT_DATA")
-PAIR = {"source_language": "en", "target_language": "de"}
 pytestmark = pytest.mark.skipif(DATA is None, reason="ISOGLOT_DATA is not set")
-
-
-def _texts(out):
-    return [(r["source"], r["target"]) for r in load_corpus(out)]
 
 
 @pytest.mark.parametrize(
@@ -36,7 +32,7 @@ def test_real_bitext_without_what_is_held_out(tmp_path, language, count):
 
     expected = [r for r in rows if "laser_tatoeba" not in r[3].split(",") and r[0].strip() and r[1].strip()]
     assert summary.read == count == len(rows)
-    assert _texts(tmp_path / "out") == [(cleaned(r[0]), cleaned(r[1])) for r in expected]
+    assert texts(tmp_path / "out") == [(cleaned(r[0]), cleaned(r[1])) for r in expected]
 
 
 def test_real_bitext_by_ppas_lengths(tmp_path):
@@ -63,7 +59,7 @@ def test_real_bitext_by_ppas_lengths(tmp_path):
         n, m = (len(tokenizer.encode(" ".join(x.split()), add_special_tokens=False)) for x in (s, t))
         expected += min(n, m) >= 10 and n + m + 3 <= 128
     assert 0 < summary.rows == expected < len(rows)
-    pairs = [len(tokenizer.encode(s, t)) for s, t in _texts(tmp_path / "out")]
+    pairs = [len(tokenizer.encode(s, t)) for s, t in texts(tmp_path / "out")]
     assert max(pairs) <= 128
 
 

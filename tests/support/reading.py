@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from isoglot.corpus.manifest import load_corpus
 from isoglot.corpus.read.readers import read
 from isoglot.corpus.read.sources import Source
 
@@ -19,3 +20,8 @@ def write(folder: Path, name: str, text: str) -> str:
     """The path of a new file."""
     (folder / name).write_text(text, encoding="utf-8")
     return str(folder / name)
+
+
+def texts(out: Path) -> list[tuple[str, str]]:
+    """The pairs of a prepared folder."""
+    return [(row["source"], row["target"]) for row in load_corpus(out)]

@@ -10,7 +10,7 @@ import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.support.reading import PAIR, rows, write
+from reading import PAIR, rows, write
 
 from isoglot.corpus.read import line_files as streams
 from isoglot.corpus.read.readers import READERS, read

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.support.reading import PAIR, rows, write
+from reading import PAIR, rows, write
 
 from isoglot.errors import InputError
 
