@@ -74,7 +74,9 @@ def test_forward_backward_equals_the_sum_over_paths(width, length, seed, limit):
     jumps = Jumps(random.random(2 * limit + 1) + 0.01, random.random(limit + 1) + 0.01, 0.3)
     moved, started = np.zeros(2 * limit + 1), np.zeros(limit + 1)
     silent = null.copy()
-    found, likelihood = markov.forward_backward(emission.copy(), silent, jumps.compiled, moved, started)
+    found, likelihood = markov.forward_backward(
+        emission.copy(), silent, jumps, markov.JumpCounts(moved, started)
+    )
     links, nulls, jumped, began, total = enumerate_paths(emission, null, jumps)
     assert found == pytest.approx(links, abs=1e-12)
     assert silent == pytest.approx(nulls, abs=1e-12)
@@ -149,9 +151,9 @@ def test_an_entry_does_not_confirm_itself(length, turned):
         )
         at = slice(*(a if turned else b))
         if turned:
-            emission, silent = markov._predict(*pair[::-1], here.T, own[s].T, nulls[at], state.compiled)
+            emission, silent = markov._predict(*pair[::-1], here.T, own[s].T, nulls[at], state.predictive)
         else:
-            emission, silent = markov._predict(*pair, here, own[s], nulls[at], state.compiled)
+            emission, silent = markov._predict(*pair, here, own[s], nulls[at], state.predictive)
         for value in (emission if turned else emission.T).ravel():
             assert value == pytest.approx(next(expected_links), rel=1e-9)
         for k, (f, mine) in enumerate(zip(generated[at], nulls[at], strict=True)):

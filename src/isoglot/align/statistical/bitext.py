@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,13 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.int64]
 Vocabularies = tuple[Sequence[str], Sequence[str]]
 """The words of the given and of the generated side of a direction."""
+
+
+class FlatSide(NamedTuple):
+    """One side of a bitext, as the compiled loops take it."""
+
+    ids: npt.NDArray[np.int32]
+    offsets: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +36,9 @@ class Side:
         return len(self.offsets) - 1
 
     @property
-    def flat(self) -> tuple[npt.NDArray[np.int32], Ints]:
+    def flat(self) -> FlatSide:
         """``ids`` and ``offsets``, as the compiled loops take a side."""
-        return self.ids, self.offsets
+        return FlatSide(self.ids, self.offsets)
 
     @property
     def lengths(self) -> Ints:

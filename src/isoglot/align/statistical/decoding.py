@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +20,7 @@ WORKERS = 2
 """Threads: one for each direction, or for each part of the text."""
 
 
-@dataclass(frozen=True, slots=True)
-class BestWords:
+class BestWords(NamedTuple):
     """One direction's best given word of each generated word."""
 
     word: npt.NDArray[np.int32]  # its place in the sentence, −1 for null. Shape: (generated tokens)
@@ -113,18 +111,18 @@ def _sorted_links(word, probability, given_offsets, generated_offsets, reverse):
 
 
 @compiled
-def best_words(posterior, null, best, probability):
-    """Each generated word's most probable given word, unless null is at least as probable.
+def best_words(posterior, null, best, first):
+    """Each generated word's most probable given word, unless null is at least as probable, into ``best``.
 
-    ``posterior`` has a row for each generated word.
+    ``posterior`` has a row for each generated word, of which ``first`` is the first one's place in the text.
     """
     for j in range(len(null)):
         top, at = null[j], -1
         for i in range(posterior.shape[1]):
             if posterior[j, i] > top:
                 top, at = posterior[j, i], i
-        best[j] = at
-        probability[j] = min(top, 1.0)
+        best.word[first + j] = at
+        best.probability[first + j] = min(top, 1.0)
 
 
 @compiled
@@ -162,11 +160,18 @@ def agree(sentence, ahead, back, threshold, found, used):
 
 
 @compiled
+def cut(found, used):
+    """What :func:`agree` has filled."""
+    sentences, sources, targets, values = found
+    return sentences[:used], sources[:used], targets[:used], values[:used]
+
+
+@compiled
 def filled(given, generated, first, last):
     """The numbers of the sentence pairs from ``first`` to ``last`` − 1 that have both sides."""
     numbers, count = np.empty(last - first, np.int64), 0
     for s in range(first, last):
-        if given[1][s] < given[1][s + 1] and generated[1][s] < generated[1][s + 1]:
+        if given.offsets[s] < given.offsets[s + 1] and generated.offsets[s] < generated.offsets[s + 1]:
             numbers[count] = s
             count += 1
     return numbers[:count]
@@ -175,5 +180,5 @@ def filled(given, generated, first, last):
 @compiled
 def sides_of(given, generated, s):
     """Where both sides of a sentence pair begin in the flat arrays, and their words."""
-    a, b = given[1][s], generated[1][s]
-    return a, b, given[0][a : given[1][s + 1]], generated[0][b : generated[1][s + 1]]
+    a, b = given.offsets[s], generated.offsets[s]
+    return a, b, given.ids[a : given.offsets[s + 1]], generated.ids[b : generated.offsets[s + 1]]

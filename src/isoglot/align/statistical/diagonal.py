@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from isoglot.align.compiled import compiled
-from isoglot.align.statistical.decoding import agree, empty_links, filled, sides_of
+from isoglot.align.statistical.decoding import agree, cut, empty_links, filled, sides_of
 from isoglot.align.statistical.pair_table import EMPTY, find
 
 _BUFFER = 10_000  # sentences whose sums the program adds up before it adds them to the total
@@ -107,8 +107,8 @@ def normalise(counts, table, order, prior, probability):
 
     ``order`` has the slots in which each row is summed, counted from its first; without any they are as they stand.
     """
-    start, key, size = table
     bayes, alpha = prior
+    size = table.size
     longest = np.int64(0)
     for count in size:
         longest = max(longest, count)
@@ -117,11 +117,11 @@ def normalise(counts, table, order, prior, probability):
     for row in range(len(size)):
         if len(order):
             for k in range(size[row]):
-                slots[k] = start[row] + order[done + k]
+                slots[k] = table.start[row] + order[done + k]
         else:
             filled = 0
-            for place in range(start[row], start[row + 1]):
-                if key[place] != EMPTY:
+            for place in range(table.start[row], table.start[row + 1]):
+                if table.key[place] != EMPTY:
                     slots[filled] = place
                     filled += 1
         done += size[row]
@@ -180,23 +180,21 @@ def _joint(words, others, table, model, options, prior, slots):
     ``slots`` of the links, negative where they are not known yet, are looked up and filled in.
     **Shape**: (n, m), (m), (m).
     """
-    start, key = table
-    translation, null, _ = model
     favour, use_null, p0 = options
     n, m = len(words), len(others)
     joint = np.empty((n, m))
     silent, total = np.zeros(m), np.zeros(m)
     for j in range(m):
         if use_null:
-            known = null[others[j]] if others[j] >= 0 else 1e-9
+            known = model.null[others[j]] if others[j] >= 0 else 1e-9
             silent[j] = total[j] = known * (p0 if favour else 1.0 / (n + use_null))
     for i in range(n):
         for j in range(m):
             slot = slots[i, j]
             if slot < 0 and words[i] >= 0 and others[j] >= 0:
-                slot = find(start, key, words[i], others[j])
+                slot = find(table.start, table.key, words[i], others[j])
                 slots[i, j] = slot
-            joint[i, j] = (translation[slot] if slot >= 0 else 1e-9) * prior[i, j]
+            joint[i, j] = (model.translation[slot] if slot >= 0 else 1e-9) * prior[i, j]
             total[j] += joint[i, j]
     return joint, silent, total
 
@@ -215,14 +213,14 @@ def expectations(given, generated, table, model, options, counts, null_counts, f
     """
     feature = part = 0.0
     buffer, room, used = 0, _room(), 0
-    for s in filled(given, generated, 0, len(given[1]) - 1):
+    for s in filled(given, generated, 0, len(given.offsets) - 1):
         _, _, words, others = sides_of(given, generated, s)
         if s // _BUFFER != buffer:
             buffer = s // _BUFFER
             feature += part
             part = 0.0
         n, m = len(words), len(others)
-        prior, features = _positions(n, m, model[2], options, room)
+        prior, features = _positions(n, m, model.tension, options, room)
         if used + n * m <= len(found):
             slots = found[used : used + n * m].reshape((n, m))
             used += n * m
@@ -231,7 +229,7 @@ def expectations(given, generated, table, model, options, counts, null_counts, f
         joint, silent, total = _joint(words, others, table, model, options, prior, slots)
         for j in range(m):
             whole = total[j]
-            if options[1]:
+            if options.use_null:
                 null_counts[others[j]] += silent[j] / whole
             for i in range(n):
                 p = joint[i, j] / whole
@@ -241,21 +239,21 @@ def expectations(given, generated, table, model, options, counts, null_counts, f
 
 
 @compiled
-def decode(given, generated, table, model, options, best, probability, scores):
+def decode(given, generated, table, model, options, best):
     """Each generated word's best given word, −1 for null; null wins ties, then the first given word."""
     room = _room()
-    for s in filled(given, generated, 0, len(given[1]) - 1):
+    for s in filled(given, generated, 0, len(given.offsets) - 1):
         _, b, words, others = sides_of(given, generated, s)
-        prior, _ = _positions(len(words), len(others), model[2], options, room)
+        prior, _ = _positions(len(words), len(others), model.tension, options, room)
         joint, silent, total = _joint(words, others, table, model, options, prior, _unknown(words, others))
         for j in range(len(others)):
-            top, at = (silent[j], -1) if options[1] else (-1.0, -1)
+            top, at = (silent[j], -1) if options.use_null else (-1.0, -1)
             for i in range(len(words)):
                 if joint[i, j] > top:
                     top, at = joint[i, j], i
-            best[b + j] = at
-            probability[b + j] = top / total[j]
-            scores[s] += math.log(total[j])
+            best.word[b + j] = at
+            best.probability[b + j] = top / total[j]
+            best.score[s] += math.log(total[j])
 
 
 @compiled
@@ -265,10 +263,10 @@ def agreeing(source, target, forward, reverse, options, threshold, first, last):
     ahead_room, back_room = _room(), _room()
     for s in filled(source, target, first, last):
         _, _, words, others = sides_of(source, target, s)
-        prior, _ = _positions(len(words), len(others), forward[1][2], options, ahead_room)
-        back_prior, _ = _positions(len(others), len(words), reverse[1][2], options, back_room)
+        prior, _ = _positions(len(words), len(others), forward[1].tension, options, ahead_room)
+        back_prior, _ = _positions(len(others), len(words), reverse[1].tension, options, back_room)
         unknown = _unknown(words, others), _unknown(others, words)
         ahead, _, total = _joint(words, others, *forward, options, prior, unknown[0])
         back, _, back_total = _joint(others, words, *reverse, options, back_prior, unknown[1])
         found, used = agree(s, ahead / total, (back / back_total).T, threshold, found, used)
-    return found[0][:used], found[1][:used], found[2][:used], found[3][:used]
+    return cut(found, used)

@@ -24,7 +24,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -37,8 +37,7 @@ Doubles = npt.NDArray[np.float64]
 Words = npt.NDArray[np.int32]
 
 
-@dataclass(frozen=True, slots=True)
-class Jumps:
+class Jumps(NamedTuple):
     """Unnormalised jump weights, shared by all sentence lengths."""
 
     # weight of a jump by −limit…limit words; longer ones count as the longest. Shape: (2 · limit + 1)
@@ -51,11 +50,6 @@ class Jumps:
         """Weights that fall by half a nat per word away from a jump to the next word."""
         away = np.abs(np.arange(-limit, limit + 1) - 1)
         return cls(np.exp(-away / 2) + 1e-3, np.exp(-np.arange(limit + 1) / 2) + 1e-3, null)
-
-    @property
-    def compiled(self) -> tuple[Doubles, Doubles, float]:
-        """As the compiled loops take them."""
-        return self.width, self.start, self.null
 
 
 def prefix(word: str, length: int) -> str:

@@ -1,16 +1,24 @@
 """Training of the HMM aligner: both directions side by side, one sentence pair after the other."""
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from isoglot.align.statistical import ibm2, markov
+from isoglot.align.statistical import ibm2
 from isoglot.align.statistical.bitext import Ints, Side
 from isoglot.align.statistical.decoding import WORKERS, parts
 from isoglot.align.statistical.hmm import HmmDirection, Jumps, PrefixPairs, sums
+from isoglot.align.statistical.markov import (
+    UNIT,
+    Both,
+    Contributions,
+    Expected,
+    JumpCounts,
+    WordCounts,
+    WordTables,
+    visit,
+)
 from isoglot.align.statistical.options import DiagonalOptions, HmmOptions
 from isoglot.align.statistical.pair_table import PairTable
 
@@ -56,14 +64,14 @@ class _State:
             len(generated.ids), np.float32
         )  # what each token contributed to null's counts
         self.counts = self.null_counts = _NONE
-        self.compiled: tuple[Any, ...] = (*(_NONE,) * 6, (0.0,) * 4)
+        self.predictive = WordCounts(*(_NONE,) * 6)
 
     def update(self, slots: Ints, counts: Doubles, moved: Doubles, started: Doubles) -> None:
         """M-step."""
         o, size = self.options, len(self.generated.words)
         self.counts = counts
         self.null_counts = sums(self.generated.ids, self.own_null, size)
-        self.jumps = replace(self.jumps, width=moved + _JUMP_ALPHA, start=started + _JUMP_ALPHA)
+        self.jumps = Jumps(moved + _JUMP_ALPHA, started + _JUMP_ALPHA, self.jumps.null)
         totals = sums(self.words[0], counts[slots], len(self.given.words))
         classes, class_totals, class_smooth = _NONE, _NONE, 0.0
         if self.prefixes is not None:
@@ -74,9 +82,9 @@ class _State:
             class_smooth = o.alpha * len(self.prefixes.generated)
         smooth = o.alpha * size + o.strength
         null_total = float(self.null_counts.sum() + o.alpha * size)
-        self.compiled = (
+        self.predictive = WordCounts(
             counts, totals, classes, class_totals, self.share, self.null_counts,
-            (o.alpha, smooth, class_smooth, null_total),
+            o.alpha, smooth, class_smooth, null_total,
         )  # fmt: skip
 
     def finish(self, table: PairTable, slots: Ints) -> HmmDirection:
@@ -103,10 +111,7 @@ class _Training:
         mirrored = np.zeros(len(self.table.key))
         mirrored[self.slots] = reverse.probabilities(other, one)
         # Both directions' tables of fast_align's model, for the first iteration.
-        self.start: tuple[tuple[Any, Doubles], ...] = (
-            (forward.translation, forward.null),
-            (mirrored, reverse.null),
-        )
+        self.start = Both(WordTables(forward.translation, forward.null), WordTables(mirrored, reverse.null))
         self.states = (
             _State(source, target, (one, other), options),
             _State(target, source, (other, one), options),
@@ -118,20 +123,20 @@ class _Training:
     def iterate(self, pool: ThreadPoolExecutor) -> None:
         """E-step over the parts of the text, then both directions' M-step."""
         sides = self.sides[0].flat, self.sides[1].flat
-        table = self.table.start, self.table.key
-        directions = tuple(state.compiled for state in self.states)
-        jumps = tuple(state.jumps.compiled for state in self.states)
-        own = self.entries, self.own, tuple(state.own_null for state in self.states)
+        counts = Both(*(state.predictive for state in self.states))
+        jumps = Both(*(state.jumps for state in self.states))
+        own = Contributions(self.entries, self.own, Both(*(state.own_null for state in self.states)))
 
-        def visit(part: tuple[int, int]) -> tuple[Any, ...]:
-            jumped = [(np.zeros(2 * _LONGEST_JUMP + 1), np.zeros(_LONGEST_JUMP + 1)) for _ in self.states]
-            sums = np.zeros(len(self.table.key), np.int64), *jumped
-            markov.visit(sides, part, table, self.start, directions, jumps, own, sums)
-            return sums
+        def expect(part: tuple[int, int]) -> Expected:
+            jumped = (JumpCounts(*map(np.zeros_like, state.jumps[:2])) for state in self.states)
+            expected = Expected(np.zeros(len(self.table.key), np.int64), Both(*jumped))
+            visit(sides, part, self.table.flat, self.start, counts, jumps, own, expected)
+            return expected
 
-        found = list(pool.map(visit, parts(*self.sides)))
-        self.start = ((_NONE, _NONE), (_NONE, _NONE))
-        counts = np.asarray(sum(sums[0] for sums in found) / markov.UNIT)
+        found = list(pool.map(expect, parts(*self.sides)))
+        self.start = Both(*[WordTables(_NONE, _NONE)] * 2)
+        links = np.asarray(sum(expected.links for expected in found) / UNIT)
         for k, state in enumerate(self.states):
-            moved, started = (np.asarray(sum(sums[k + 1][what] for sums in found)) for what in (0, 1))
-            state.update(self.slots, counts, moved, started)
+            jumped = [expected.jumps[k] for expected in found]
+            moved, started = (np.asarray(sum(column)) for column in zip(*jumped, strict=True))
+            state.update(self.slots, links, moved, started)

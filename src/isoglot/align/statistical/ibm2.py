@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ import numpy.typing as npt
 from isoglot.align.statistical import diagonal
 from isoglot.align.statistical.bitext import Side, Vocabularies
 from isoglot.align.statistical.options import DiagonalOptions
-from isoglot.align.statistical.pair_table import PairTable
+from isoglot.align.statistical.pair_table import FlatTable, PairTable
 from isoglot.align.statistical.summation_order import list_order, row_order, size_counts, word_numbers
 
 Floats = npt.NDArray[np.float64]
@@ -38,6 +38,14 @@ TENSION_STEPS = 8
 TENSION_RATE = 20.0
 
 
+class Probabilities(NamedTuple):
+    """What one direction has learned, as the compiled loops take it; see :class:`DiagonalDirection`."""
+
+    translation: npt.NDArray[np.floating]
+    null: Floats
+    tension: float
+
+
 @dataclass(frozen=True, slots=True)
 class DiagonalDirection:
     """What one direction has learned."""
@@ -48,9 +56,9 @@ class DiagonalDirection:
     tension: float  # λ
 
     @property
-    def compiled(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    def compiled(self) -> tuple[FlatTable, Probabilities]:
         """The table and the probabilities as the compiled loops take them."""
-        return (self.table.start, self.table.key), (self.translation, self.null, self.tension)
+        return self.table.flat, Probabilities(self.translation, self.null, self.tension)
 
     def probabilities(self, given: npt.NDArray[np.int32], generated: npt.NDArray[np.int32]) -> Floats:
         """t(generated | given) of pairs that the table holds."""
@@ -92,10 +100,9 @@ def estimate(
     counts, null_counts = np.zeros(len(table.key)), np.zeros(words)
     numbers = word_numbers(given, generated, reverse=reverse)
     order = row_order(table, given, generated, numbers) if exact else np.zeros(0, np.int32)
-    rows = table.start, table.key, table.size
     used = _used(given, generated)
     null_order = used[list_order(numbers[used])].astype(np.int32)
-    null_row = np.array([0, words]), np.arange(words, dtype=np.int32), np.array([len(used)])
+    null_row = FlatTable(np.array([0, words]), np.arange(words, dtype=np.int32), np.array([len(used)]))
     sizes = size_counts(given, generated)
     tokens = max(int(sizes[0] @ sizes[2]), 1)
     found = np.full(min(int(given.lengths @ generated.lengths), MOST_FOUND), -1, np.int64)
@@ -104,11 +111,11 @@ def estimate(
     for iteration in range(options.iterations - 1):
         model = DiagonalDirection(table, translation, null, tension)
         feature = diagonal.expectations(
-            given.flat, generated.flat, *model.compiled, options.compiled, counts, null_counts, found
+            given.flat, generated.flat, *model.compiled, options.positions, counts, null_counts, found
         )
         if options.favour_diagonal and options.optimise_tension and iteration > 0:
             tension = _optimise_tension(sizes, tokens, tension, feature / tokens)
-        diagonal.normalise(counts, rows, order, prior, translation)
+        diagonal.normalise(counts, table.flat, order, prior, translation)
         diagonal.normalise(null_counts, null_row, null_order, prior, null)
     return DiagonalDirection(table, translation, null, tension)
 

@@ -11,15 +11,71 @@ Source: Vogel, Ney & Tillmann 1996 (*HMM-based word alignment in statistical tra
 """
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from isoglot.align.compiled import compiled
-from isoglot.align.statistical.decoding import agree, best_words, empty_links, filled, sides_of
+from isoglot.align.statistical.decoding import agree, best_words, cut, empty_links, filled, sides_of
 from isoglot.align.statistical.pair_table import find
 
+Doubles = npt.NDArray[np.float64]
 UNIT = 65535.0
 """An entry's contribution is kept as a 16-bit fraction of this."""
+
+
+class Both(NamedTuple):
+    """Something of both directions."""
+
+    ahead: Any  # of the direction that generates target words
+    back: Any  # of the direction that generates source words
+
+
+class WordTables(NamedTuple):
+    """One direction's probabilities of words."""
+
+    translation: npt.NDArray[
+        np.floating
+    ]  # p(generated | given) of each slot; empty where counts are read instead
+    null: Doubles  # p(generated | null) of each generated word
+
+
+class WordCounts(NamedTuple):
+    """One direction's expected counts, from which predictive probabilities follow."""
+
+    links: Doubles  # of each slot
+    totals: Doubles  # of each given word
+    classes: Doubles  # of the prefix classes of each slot; empty without prefixes
+    class_totals: Doubles  # of the prefix class of each given word
+    share: Doubles  # p(f | prefix(f)) · β of each generated word; empty without prefixes
+    null: Doubles  # of null and each generated word
+    alpha: float = 0.0
+    smooth: float = 0.0  # what the prior adds to a total
+    class_smooth: float = 0.0  # and to a class total
+    null_total: float = 0.0
+
+
+class Contributions(NamedTuple):
+    """What a text contributed to the counts at the last visit."""
+
+    entries: npt.NDArray[np.int64]  # each sentence's first entry
+    links: npt.NDArray[np.uint16]  # of each entry, as a fraction
+    null: Both  # of each token, in each direction
+
+
+class JumpCounts(NamedTuple):
+    """Expected jumps by width, and first links by word."""
+
+    moved: Doubles
+    started: Doubles
+
+
+class Expected(NamedTuple):
+    """What a visit adds up."""
+
+    links: npt.NDArray[np.int64]  # of each slot, as a fraction
+    jumps: Both  # JumpCounts
 
 
 @compiled
@@ -41,27 +97,27 @@ def _weights(n, width):
 
 
 @compiled
-def forward_backward(emission, silent, jumps, moved, started):
+def forward_backward(emission, silent, jumps, expected):
     """p(a_j = i | sentence pair), and the log-likelihood.
 
     ``emission`` is p(f_j | e_i) and is overwritten; ``silent`` is p(f_j | null) and becomes p(a_j = null | sentence
-    pair). Expected jumps by width are added to ``moved``, first links by word to ``started``.
+    pair). Jumps and first links are added to ``expected``, :class:`JumpCounts`.
 
     **Shape**: (generated, given) of the emission and the result, (generated) of ``silent``.
     """
-    width, start, p0 = jumps
+    start, p0 = jumps.start, jumps.null
     m, n = emission.shape
-    weights = _weights(n, width)
+    weights = _weights(n, jumps.width)
     state, null = np.zeros((m, n)), np.empty((m, n))
     emission *= 1.0 - p0
     silent *= p0
     likelihood = _forward(emission, silent, start, weights, state, null)
     counted, beta = np.zeros(2 * n - 1), np.zeros((m, n))
     _backward(emission, silent, weights, state, beta, counted)
-    limit = len(width) // 2
+    limit = len(jumps.width) // 2
     for k in range(2 * n - 1):
         jump = min(max(k - (n - 1), -limit), limit)
-        moved[jump + limit] += counted[k] * weights[0][k]
+        expected.moved[jump + limit] += counted[k] * weights[0][k]
     for j in range(m):
         silent[j] = 0.0
         for i in range(n):
@@ -69,7 +125,7 @@ def forward_backward(emission, silent, jumps, moved, started):
             silent[j] += mass
             state[j, i] = max(state[j, i] * beta[j, i] - mass, 0.0)
     for i in range(n):
-        started[min(i, len(start) - 1)] += state[0, i]
+        expected.started[min(i, len(start) - 1)] += state[0, i]
     return state, likelihood
 
 
@@ -132,38 +188,36 @@ def _backward(emission, silent, weights, state, beta, counted):
 
 
 @compiled
-def _predict(given, generated, slots, own, own_null, direction):
+def _predict(given, generated, slots, own, own_null, counts):
     """Predictive p(generated | given) and p(generated | null), leaving out what each entry contributed itself.
 
     **Shape** of ``slots`` and ``own``: (given, generated).
     """
-    counts, totals, classes, class_totals, share, null_counts, numbers = direction
-    alpha, smooth, class_smooth, null_total = numbers
     emission, silent = np.empty((len(generated), len(given))), np.empty(len(generated))
+    alpha = counts.alpha
     for i in range(len(given)):
         for j in range(len(generated)):
             slot, q = slots[i, j], own[i, j] / UNIT
-            value = max(counts[slot] - q, 0.0) + alpha
-            if len(share):
-                base = (max(classes[slot] - q, 0.0) + alpha) / (
-                    max(class_totals[given[i]] - q, 0.0) + class_smooth
+            value = max(counts.links[slot] - q, 0.0) + alpha
+            if len(counts.share):
+                base = (max(counts.classes[slot] - q, 0.0) + alpha) / (
+                    max(counts.class_totals[given[i]] - q, 0.0) + counts.class_smooth
                 )
-                value += share[generated[j]] * base
-            emission[j, i] = value / (max(totals[given[i]] - q, 0.0) + smooth)
+                value += counts.share[generated[j]] * base
+            emission[j, i] = value / (max(counts.totals[given[i]] - q, 0.0) + counts.smooth)
     for j in range(len(generated)):
-        silent[j] = (max(null_counts[generated[j]] - own_null[j], 0.0) + alpha) / null_total
+        silent[j] = (max(counts.null[generated[j]] - own_null[j], 0.0) + alpha) / counts.null_total
     return emission, silent
 
 
 @compiled
 def _look_up(generated, slots, tables):
     """p(generated | given) and p(generated | null) as tables have them."""
-    translation, null = tables
     emission = np.empty((slots.shape[1], slots.shape[0]))
     for i in range(slots.shape[0]):
         for j in range(slots.shape[1]):
-            emission[j, i] = translation[slots[i, j]]
-    return emission, null[generated]
+            emission[j, i] = tables.translation[slots[i, j]]
+    return emission, tables.null[generated]
 
 
 @compiled
@@ -171,57 +225,55 @@ def _slots(words, others, table):
     found = np.empty((len(words), len(others)), np.int64)
     for i in range(len(words)):
         for j in range(len(others)):
-            found[i, j] = find(table[0], table[1], words[i], others[j])
+            found[i, j] = find(table.start, table.key, words[i], others[j])
     return found
 
 
 @compiled
-def visit(sides, part, table, start, directions, jumps, own, sums):
-    """E-step over the sentences ``part[0]`` to ``part[1]`` − 1; adds to ``sums``.
+def visit(sides, part, table, start, counts, jumps, own, expected):
+    """E-step over the sentences ``part[0]`` to ``part[1]`` − 1; adds to ``expected``.
 
-    ``table`` has the word pairs by source word; ``start`` both directions' translation and null tables for the first
-    iteration and is empty later; ``own`` each sentence's first entry, and what each entry and, in both directions, each
-    token of null contributed, which is written anew.
+    ``table`` has the word pairs by source word; ``start`` both directions' :class:`WordTables` for the first iteration,
+    empty later; ``counts`` their :class:`WordCounts`; ``own`` is written anew.
     """
-    entries, own_link, own_null = own
-    counts, ahead_jumps, back_jumps = sums
-    for s in filled(sides[0], sides[1], part[0], part[1]):
-        a, b, words, others = sides_of(sides[0], sides[1], s)
+    source, target = sides
+    for s in filled(source, target, part[0], part[1]):
+        a, b, words, others = sides_of(source, target, s)
         n, m = len(words), len(others)
         slots = _slots(words, others, table)
-        here = own_link[entries[s] : entries[s] + n * m].reshape(n, m)
-        ahead_null, back_null = own_null[0][b : b + m], own_null[1][a : a + n]
-        if len(start[0][0]):
-            ahead, silent = _look_up(others, slots, start[0])
-            back, back_silent = _look_up(words, slots.T, start[1])
+        here = own.links[own.entries[s] : own.entries[s] + n * m].reshape(n, m)
+        ahead_null, back_null = own.null.ahead[b : b + m], own.null.back[a : a + n]
+        if len(start.ahead.translation):
+            ahead, silent = _look_up(others, slots, start.ahead)
+            back, back_silent = _look_up(words, slots.T, start.back)
         else:
-            ahead, silent = _predict(words, others, slots, here, ahead_null, directions[0])
-            back, back_silent = _predict(others, words, slots.T, here.T, back_null, directions[1])
-        ahead, _ = forward_backward(ahead, silent, jumps[0], ahead_jumps[0], ahead_jumps[1])
-        back, _ = forward_backward(back, back_silent, jumps[1], back_jumps[0], back_jumps[1])
+            ahead, silent = _predict(words, others, slots, here, ahead_null, counts.ahead)
+            back, back_silent = _predict(others, words, slots.T, here.T, back_null, counts.back)
+        ahead, _ = forward_backward(ahead, silent, jumps.ahead, expected.jumps.ahead)
+        back, _ = forward_backward(back, back_silent, jumps.back, expected.jumps.back)
         ahead_null[:] = silent
         back_null[:] = back_silent
         for i in range(n):
             for j in range(m):
                 fraction = np.uint16(min(ahead[j, i], 1.0) * min(back[i, j], 1.0) * UNIT + 0.5)
                 here[i, j] = fraction
-                counts[slots[i, j]] += fraction
+                expected.links[slots[i, j]] += fraction
 
 
 @compiled
 def decode(sides, part, table, tables, jumps, threshold, best):
     """Links of a range of sentences: each direction's best words into ``best``; returns those that agree."""
+    source, target = sides
     found, used = empty_links(1024), 0
-    moved, started = np.zeros(len(jumps[0][0])), np.zeros(len(jumps[0][1]))
-    for s in filled(sides[0], sides[1], part[0], part[1]):
-        a, b, words, others = sides_of(sides[0], sides[1], s)
-        n, m = len(words), len(others)
+    expected = JumpCounts(np.zeros(len(jumps.ahead.width)), np.zeros(len(jumps.ahead.start)))
+    for s in filled(source, target, part[0], part[1]):
+        a, b, words, others = sides_of(source, target, s)
         slots = _slots(words, others, table)
-        ahead, silent = _look_up(others, slots, tables[0])
-        back, back_silent = _look_up(words, slots.T, tables[1])
-        ahead, best[0][2][s] = forward_backward(ahead, silent, jumps[0], moved, started)
-        back, best[1][2][s] = forward_backward(back, back_silent, jumps[1], moved, started)
-        best_words(ahead, silent, best[0][0][b : b + m], best[0][1][b : b + m])
-        best_words(back, back_silent, best[1][0][a : a + n], best[1][1][a : a + n])
+        ahead, silent = _look_up(others, slots, tables.ahead)
+        back, back_silent = _look_up(words, slots.T, tables.back)
+        ahead, best.ahead.score[s] = forward_backward(ahead, silent, jumps.ahead, expected)
+        back, best.back.score[s] = forward_backward(back, back_silent, jumps.back, expected)
+        best_words(ahead, silent, best.ahead, b)
+        best_words(back, back_silent, best.back, a)
         found, used = agree(s, ahead.T, back, threshold, found, used)
-    return found[0][:used], found[1][:used], found[2][:used], found[3][:used]
+    return cut(found, used)

@@ -19,6 +19,7 @@ from isoglot.align.statistical.bitext import Side, Vocabularies, locate_words
 from isoglot.align.statistical.decoding import WORKERS, BestWords, Decoded, agreeing
 from isoglot.align.statistical.hmm import HmmDirection
 from isoglot.align.statistical.hmm_training import estimate
+from isoglot.align.statistical.markov import Both, WordTables
 from isoglot.align.statistical.options import DiagonalOptions, HmmOptions, Symmetrisation
 from isoglot.align.statistical.pair_table import PairTable
 from isoglot.errors import ConfigurationError, InputError
@@ -145,7 +146,7 @@ class FastAlignModel(TranslationModel):
             ahead, back = pool.map(_best, (one, other), (other, one), (options, options), models)
         if threshold is None:
             return ahead, back, None
-        both = (one.flat, other.flat, *(model.compiled for model in models), options.compiled, threshold)
+        both = (one.flat, other.flat, *(model.compiled for model in models), options.positions, threshold)
         return ahead, back, agreeing(source, target, lambda *part: diagonal.agreeing(*both, *part))
 
 
@@ -171,8 +172,7 @@ def _both_directions(
 
 def _best(given: Side, generated: Side, options: DiagonalOptions, model: ibm2.DiagonalDirection) -> BestWords:
     best = BestWords.empty(generated)
-    arrays = best.word, best.probability, best.score
-    diagonal.decode(given.flat, generated.flat, *model.compiled, options.compiled, *arrays)
+    diagonal.decode(given.flat, generated.flat, *model.compiled, options.positions, best)
     return best
 
 
@@ -202,21 +202,20 @@ class HmmModel(TranslationModel):
         table = PairTable.of(source, target)
         one, other, slots = table.pairs()
         tables = []
-        for model, sides, pairs in (
+        for model, words, pairs in (
             (models[0], (source.words, target.words), (one, other)),
             (models[1], (target.words, source.words), (other, one)),
         ):
             translation = np.zeros(len(table.key))
-            translation[slots], null = model.project(sides, pairs)
-            tables.append((translation, null))
-        best = BestWords.empty(target), BestWords.empty(source)
-        arrays = tuple((own.word, own.probability, own.score) for own in best)
-        jumps = tuple(model.jumps.compiled for model in models)
-        both, compiled = (source.flat, target.flat), (table.start, table.key)
+            translation[slots], null = model.project(words, pairs)
+            tables.append(WordTables(translation, null))
+        best = Both(BestWords.empty(target), BestWords.empty(source))
+        jumps = Both(*(model.jumps for model in models))
+        sides = source.flat, target.flat
         least = 2.0 if threshold is None else threshold
 
         def run(*part: int) -> Any:
-            return markov.decode(both, part, compiled, tuple(tables), jumps, least, arrays)
+            return markov.decode(sides, part, table.flat, Both(*tables), jumps, least, best)
 
         agreed = agreeing(source, target, run)
         return *best, None if threshold is None else agreed

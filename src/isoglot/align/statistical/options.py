@@ -1,6 +1,6 @@
 """Options of the statistical models, and the ways in which two directions become one."""
 
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from isoglot.options import Options, option
 
@@ -10,6 +10,14 @@ Symmetriser = Literal[
 SYMMETRISERS: tuple[str, ...] = get_args(Symmetriser)
 Symmetrisation = Literal["agreement", Symmetriser]
 """``agreement``: a threshold on both directions' posteriors."""
+
+
+class Positions(NamedTuple):
+    """What p(a_j = i) is made of, as the compiled loops of fast_align's model take it."""
+
+    favour_diagonal: bool
+    use_null: bool
+    null_probability: float
 
 
 class DiagonalOptions(Options):
@@ -25,9 +33,9 @@ class DiagonalOptions(Options):
     use_null: bool = option(True, "False is -N: every target word is linked.", flags=None)
 
     @property
-    def compiled(self) -> tuple[bool, bool, float]:
+    def positions(self) -> Positions:
         """What the compiled loops need to know."""
-        return self.favour_diagonal, self.use_null, self.null_probability
+        return Positions(self.favour_diagonal, self.use_null, self.null_probability)
 
 
 class HmmOptions(Options):

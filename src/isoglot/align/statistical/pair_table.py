@@ -10,6 +10,7 @@ Memory is proportional to the number of distinct word pairs, which grows with th
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,14 @@ from isoglot.align.statistical.bitext import Ints, Side
 
 EMPTY = -1
 """Key of a slot without a word."""
+
+
+class FlatTable(NamedTuple):
+    """A :class:`PairTable`, as the compiled loops take it."""
+
+    start: Ints
+    key: npt.NDArray[np.int32]
+    size: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +65,11 @@ class PairTable:
         key = np.full(start[-1], EMPTY, np.int32)
         _insert_all(start, key, given, generated)
         return cls(start, key, size)
+
+    @property
+    def flat(self) -> FlatTable:
+        """``start``, ``key`` and ``size``, as the compiled loops take a table."""
+        return FlatTable(self.start, self.key, self.size)
 
     def pairs(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Ints]:
         """Given word, generated word and slot of each pair, sorted by given word, then generated word."""
