@@ -240,10 +240,7 @@ class Bench:
                 options["probability"] = self.args.probability
             views[name] = ("bitext", VIEWS[section["type"]](self.tokenizer, **options))
         collate = Collator(views, seed=1, pad_token_id=int(self.tokenizer.pad_token_id))
-        items = [
-            {"position": i, "bitext": {**example, "coin": i % 2 == 0}}
-            for i, example in enumerate(self.examples)
-        ]
+        items = [{"position": i, "bitext": example} for i, example in enumerate(self.examples)]
         return {
             view: {key: tensor.to(self.device) for key, tensor in tensors.items()}
             for view, tensors in collate(items).items()

@@ -148,10 +148,10 @@ def test_sides_of_a_sentence_pair_are_cut_each_by_itself(tiny_recipe: Path) -> N
 @pytest.mark.parametrize(("family", "pair"), [("bert", 3), ("xlm-roberta", 4)])
 def test_views_say_how_many_special_tokens_they_add(family: str, pair: int) -> None:
     tokenizer = tiny_tokenizer(family)
-    example = {"source_ids": [7, 8], "target_ids": [9], "input_ids": [7, 8, 9], "coin": False}
+    example = {"source_ids": [7, 8], "target_ids": [9], "input_ids": [7, 8, 9]}
     for name, expected in (("masked_pair", pair), ("masked_text", 2), ("sentence_pair", 4)):
         view = VIEWS[name](tokenizer)
-        tensors = view.build(example, generator=torch.Generator())
+        tensors = view.build(example, coin=False, generator=torch.Generator())
         inputs = sum(v.numel() for k, v in tensors.items() if k.endswith("input_ids"))
         assert view.special_tokens == expected == inputs - 3
 

@@ -256,7 +256,7 @@ class View:
     columns = ("source_ids",)
     def __init__(self, tokenizer, *, size=1):
         self.size = size + 1
-    def build(self, example, *, generator):
+    def build(self, example, *, coin, generator):
         return {}
 
 class Loss:

@@ -36,7 +36,9 @@ def test_instances_are_those_of_the_training_batches(tiny_recipe: Path, tmp_path
         assert [row.input_piece for row in instance.rows] == tokenizer.convert_ids_to_tokens(ids)
         masked = (batch["labels"][0] >= 0).tolist()
         assert [row.masked for row in instance.rows] == masked
-        assert instance.position == position and instance.coin == item["bitext"]["coin"]
+        assert instance.position == position and instance.coin == trainer.data_collator.coin(
+            "bitext", position
+        )
         assert instance.masked == sum(masked) > 0
 
 
@@ -106,7 +108,6 @@ EXAMPLE = {
     "source_language": "en",
     "target_language": "de",
     "links": [[0, 0], [1, 0]],
-    "coin": False,
 }
 
 
@@ -120,7 +121,7 @@ def test_masked_pair():
         segment_ids="pair",
         language_ids={"en": 4, "de": 5},
     )
-    rows = describe(view.build(EXAMPLE, generator=generator_for(0)), TOKENIZER)
+    rows = describe(view.build(EXAMPLE, coin=False, generator=generator_for(0)), TOKENIZER)
     names = TOKENIZER.convert_ids_to_tokens([TOKENIZER.cls_token_id, 10, 11, TOKENIZER.sep_token_id, 20])
     assert [r.piece for r in rows] == [*names, TOKENIZER.sep_token]
     assert [r.masked for r in rows] == [False, True, True, False, True, False]
@@ -135,7 +136,7 @@ def test_masked_pair():
 
 
 def test_sentence_pair():
-    rows = describe(SentencePair(TOKENIZER).build(EXAMPLE, generator=generator_for(0)), TOKENIZER)
+    rows = describe(SentencePair(TOKENIZER).build(EXAMPLE, coin=False, generator=generator_for(0)), TOKENIZER)
     assert [(r.input, r.position, r.side) for r in rows] == [
         ("query", 0, 0),
         ("query", 1, 1),
@@ -151,13 +152,13 @@ def test_sentence_pair():
 
 def test_padding_and_ids_beyond_the_tokenizer():
     block = {"input_ids": [10, 5000, TOKENIZER.pad_token_id], "document_ids": [1, 2, 0]}
-    rows = describe(MaskedText(TOKENIZER).build(block, generator=generator_for(0)), TOKENIZER)
+    rows = describe(MaskedText(TOKENIZER).build(block, coin=False, generator=generator_for(0)), TOKENIZER)
     assert rows[1].piece == "<5000>"
     assert [r.attended for r in rows] == [True, True, False]
     assert [r.document for r in rows] == [1, 2, 0]
 
 
 def test_padded_links_are_no_links():
-    tensors = MaskedPair(TOKENIZER).build(EXAMPLE, generator=generator_for(0))
+    tensors = MaskedPair(TOKENIZER).build(EXAMPLE, coin=False, generator=generator_for(0))
     tensors["link_ids"] = torch.cat([tensors["link_ids"], torch.full((2, 2), -1)])
     assert [r.links for r in describe(tensors, TOKENIZER)] == [(), (4,), (4,), (), (1, 2), ()]

@@ -54,7 +54,7 @@ def batch_of(family: str) -> dict[str, dict[str, Tensor]]:
         "sentences": ("bitext", SentencePair(tokenizer, order="source_is_query")),
     }
     collate = Collator(views, seed=3, pad_token_id=int(tokenizer.pad_token_id))
-    return collate([{"position": i, "bitext": {**stream[i], "coin": False}} for i in range(len(stream))])
+    return collate([{"position": i, "bitext": stream[i]} for i in range(len(stream))])
 
 
 def build(family: str, name: str, **config: Any):  # type: ignore[no-untyped-def]

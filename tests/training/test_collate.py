@@ -43,9 +43,8 @@ def item(position):
             "source_word_ids": [i // 2 for i in range(n)],
             "target_word_ids": [i // 2 for i in range(m)],
             "links": [[i, i] for i in range(position % 3)],
-            "coin": position % 2 == 0,
         },
-        "text": {"input_ids": [10 + (position * 7 + i) % 80 for i in range(n + m)], "coin": False},
+        "text": {"input_ids": [10 + (position * 7 + i) % 80 for i in range(n + m)]},
     }
 
 
@@ -68,7 +67,11 @@ def test_an_example_does_not_depend_on_its_batch(positions, multiple):
     batch = collator(pad_to_multiple_of=multiple)([item(p) for p in positions])
     for row, position in enumerate(positions):
         for name, (stream, view) in VIEWS.items():
-            alone = view.build(item(position)[stream], generator=generator_for(5, "view", name, position))
+            alone = view.build(
+                item(position)[stream],
+                coin=collator().coin(stream, position),
+                generator=generator_for(5, "view", name, position),
+            )
             assert alone.keys() == batch[name].keys()
             for key, tensor in alone.items():
                 padded = batch[name][key][row]
@@ -87,6 +90,19 @@ def test_seed_view_and_position_decide():
     assert labels(seed=6) != labels()
     assert labels(name="other") != labels()
     assert labels(position=4) != labels()
+
+
+def test_every_view_of_an_example_gets_the_same_fair_coin():
+    same_order = {"pair": ("bitext", MaskedPair(TOKENIZER, order="shuffle")), "sentences": VIEWS["sentences"]}
+    collate = Collator(same_order, seed=5, pad_token_id=PAD)
+    coins = [collate.coin("bitext", position) for position in range(1000)]
+    assert 430 < sum(coins) < 570
+    assert coins != [collate.coin("text", position) for position in range(1000)]
+    for position, coin in enumerate(coins[:8]):
+        batch = collate([item(position)])
+        assert batch["sentences"]["query_is_source_mask"].item() == (not coin)
+        first = batch["pair"]["side_ids"][0].nonzero()[0]
+        assert batch["pair"]["side_ids"][0, first] == (2 if coin else 1)
 
 
 def test_padding_by_suffix():

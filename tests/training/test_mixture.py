@@ -61,7 +61,6 @@ def test_position_alone_decides() -> None:
         one, two = first[p], shuffled[p]
         assert one["position"] == two["position"] == p
         for name in ("a", "b"):
-            assert one[name]["coin"] == two[name]["coin"]
             assert np.array_equal(one[name]["input_ids"], two[name]["input_ids"])
 
 
@@ -86,14 +85,11 @@ def test_examples_read_as_they_were_written() -> None:
         assert list(example["a"]["input_ids"]) == source[int(row)]["input_ids"]
         assert example["a"]["links"] == source[int(row)]["links"]
         assert example["a"]["language"] == source[int(row)]["language"]
-        assert isinstance(example["a"]["coin"], bool)
 
 
-def test_selected_rows_and_coins() -> None:
+def test_selected_rows() -> None:
     source = stream(200).shuffle(seed=1).select(range(0, 200, 2))
     mixture = Mixture({"a": source}, primary="a", length=1000, seed=1)
-    coins = [mixture[p]["a"]["coin"] for p in range(1000)]
-    assert 430 < sum(coins) < 570
     row = int(mixture.rows([7])["a"][0])
     assert list(mixture[7]["a"]["input_ids"]) == source[row]["input_ids"]
     assert np.array_equal(mixture.lengths["a"], source["length"][:])
@@ -172,4 +168,4 @@ def test_samples_are_examples_of_each_stream() -> None:
     mixture = Mixture({"a": stream(3), "b": stream(2, seed=1)}, primary="a", seed=1, concatenate=True)
     samples = mixture.samples()
     assert sorted(samples) == ["a", "b"]
-    assert sorted(samples["b"]) == sorted([*mixture.streams["b"].column_names, "coin"])
+    assert sorted(samples["b"]) == sorted(mixture.streams["b"].column_names)

@@ -37,7 +37,7 @@ def view(mode="tang2022_input", **options):
 
 
 def build(a_view, ids, seed=0, language="en"):
-    return a_view.build({"input_ids": ids, "language": language}, generator=generator_for(seed))
+    return a_view.build({"input_ids": ids, "language": language}, coin=False, generator=generator_for(seed))
 
 
 def close(count, total, share):
@@ -131,7 +131,7 @@ def test_a_data_set_names_its_languages():
     assert a_view.columns == ("input_ids", "language")
     assert a_view.lexicon is None
     with pytest.raises(ConfigurationError, match="no 'language' column"):
-        a_view.build({"input_ids": [river]}, generator=generator_for(0))
+        a_view.build({"input_ids": [river]}, coin=False, generator=generator_for(0))
 
 
 def test_packed_blocks():
@@ -140,7 +140,9 @@ def test_packed_blocks():
         "document_ids": [1, 1, 1, 0],
         "language_ids": [2, 2, 2, 0],
     }
-    tensors = view(probability=1.0, synonym_probability=1.0).build(block, generator=generator_for(0))
+    tensors = view(probability=1.0, synonym_probability=1.0).build(
+        block, coin=False, generator=generator_for(0)
+    )
     assert tensors["input_ids"].tolist()[1] == 30 + V
     assert tensors["language_ids"].tolist() == [2, 3, 2, 0]
     assert tensors["document_ids"].tolist() == [1, 1, 1, 0]
@@ -175,7 +177,7 @@ def test_a_side_of_a_pair_equals_its_text_alone():
         ("second", True, "source"),
     ):
         options = {"probability": 0.5}
-        got = view(side=side, **options).build({**pair, "coin": coin}, generator=generator_for(3))
+        got = view(side=side, **options).build(pair, coin=coin, generator=generator_for(3))
         alone = build(view(**options), pair[f"{expected}_ids"], seed=3, language=pair[f"{expected}_language"])
         assert got.keys() == alone.keys()
         assert all(torch.equal(got[k], alone[k]) for k in got), side

@@ -33,11 +33,9 @@ def test_length_limit():
 
 
 def test_order_and_coin():
-    assert not target_first("source_first", {})
-    assert target_first("target_is_query", {"coin": False})
-    assert target_first("shuffle", {"coin": True})
-    with pytest.raises(ConfigurationError, match="coin"):
-        target_first("shuffle", {})
+    assert not target_first("source_first", coin=True)
+    assert target_first("target_is_query", coin=False)
+    assert target_first("shuffle", coin=True) and not target_first("shuffle", coin=False)
 
 
 def test_language_id_names_the_missing_language():

@@ -27,12 +27,11 @@ EXAMPLE = {
     "source_language": "en",
     "target_language": "de",
     "links": [[0, 1], [2, 0]],
-    "coin": False,
 }
 
 
-def build(view, example=None, seed=0):
-    return view.build(EXAMPLE if example is None else example, generator=generator_for(seed))
+def build(view, example=None, seed=0, coin=False):
+    return view.build(EXAMPLE if example is None else example, coin=coin, generator=generator_for(seed))
 
 
 def test_bert_layout():
@@ -82,7 +81,7 @@ def test_defaults_leave_positions_and_languages_to_the_model():
 def test_shuffle_follows_the_coin():
     view = MaskedPair(BERT, order="shuffle")
     for coin, order in ((False, "source_first"), (True, "target_first")):
-        shuffled, fixed = build(view, EXAMPLE | {"coin": coin}), build(MaskedPair(BERT, order=order))
+        shuffled, fixed = build(view, coin=coin), build(MaskedPair(BERT, order=order))
         assert all(torch.equal(shuffled[key], fixed[key]) for key in fixed)
 
 
@@ -98,7 +97,6 @@ def examples(draw):
         "source_word_ids": [i // 2 for i in range(len(source))],
         "target_word_ids": [i // 3 for i in range(len(target))],
         "links": [list(link) for link in links],
-        "coin": draw(st.booleans()),
     }
 
 
@@ -117,9 +115,11 @@ VIEWS_OF = {
 }
 
 
-@given(key=st.sampled_from(sorted(VIEWS_OF)), example=examples(), seed=st.integers(0, 2**32))
-def test_invariants(key, example, seed):
-    tensors = build(VIEWS_OF[key], example, seed)
+@given(
+    key=st.sampled_from(sorted(VIEWS_OF)), example=examples(), seed=st.integers(0, 2**32), coin=st.booleans()
+)
+def test_invariants(key, example, seed, coin):
+    tensors = build(VIEWS_OF[key], example, seed, coin)
     originals, sides = tensors["original_ids"], tensors["side_ids"]
     selected = tensors["labels"] != IGNORE_INDEX
     assert len(originals) <= key[2]
@@ -132,7 +132,7 @@ def test_invariants(key, example, seed):
     assert target == example["target_ids"][: len(target)]
     if source and target:
         first_is_target = int((sides == 2).nonzero()[0]) < int((sides == 1).nonzero()[0])
-        assert first_is_target == example["coin"]
+        assert first_is_target == coin
     starts = [int((sides == s).nonzero()[0]) if (sides == s).any() else 0 for s in (1, 2)]
     expected = [
         [i + starts[0], j + starts[1]] for i, j in example["links"] if i < len(source) and j < len(target)
@@ -241,8 +241,6 @@ def test_clear_errors():
     with pytest.raises(ConfigurationError) as caught:
         MaskedPair(BERT, segment_ids="both", order="random")
     assert len(caught.value.problems) == 2
-    with pytest.raises(ConfigurationError, match="coin"):
-        build(MaskedPair(BERT, order="shuffle"), {k: v for k, v in EXAMPLE.items() if k != "coin"})
     with pytest.raises(ConfigurationError, match="word_ids"):
         example = {k: v for k, v in EXAMPLE.items() if not k.endswith("word_ids")}
         build(MaskedPair(BERT, whole_word=True), example)

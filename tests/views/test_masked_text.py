@@ -25,8 +25,8 @@ FAMILY_VIEWS = {
 }
 
 
-def build(view, example, seed=0):
-    return view.build(example, generator=generator_for(seed))
+def build(view, example, seed=0, coin=False):
+    return view.build(example, coin=coin, generator=generator_for(seed))
 
 
 def packed():
@@ -124,11 +124,10 @@ def test_a_side_of_a_bitext():
         "target_ids": [20, 21, 22],
         "source_language": "en",
         "target_language": "de",
-        "coin": True,
     }
     languages = {"en": 0, "de": 1}
     seen = {
-        side: build(MaskedText(TOKENIZER, side=side, language_ids=languages), example)
+        side: build(MaskedText(TOKENIZER, side=side, language_ids=languages), example, coin=True)
         for side in ("source", "target", "first", "second")
     }
     assert seen["source"]["original_ids"].tolist() == [CLS, 10, 11, SEP]

@@ -24,12 +24,11 @@ EXAMPLE = {
     "source_language": "en",
     "target_language": "de",
     "links": [[0, 1], [2, 0]],
-    "coin": False,
 }
 
 
-def build(view, example=None):
-    return view.build(EXAMPLE if example is None else example, generator=generator_for(0))
+def build(view, example=None, coin=False):
+    return view.build(EXAMPLE if example is None else example, coin=coin, generator=generator_for(0))
 
 
 def test_source_is_query():
@@ -50,15 +49,14 @@ def test_source_is_query():
 
 @given(coin=st.booleans())
 def test_query_is_the_first_side_of_the_masked_pair(coin):
-    example = EXAMPLE | {"coin": coin}
-    pair = build(MaskedPair(BERT, order="shuffle", probability=0.0), example)["original_ids"].tolist()
-    tensors = build(SentencePair(BERT), example)
+    pair = build(MaskedPair(BERT, order="shuffle", probability=0.0), coin=coin)["original_ids"].tolist()
+    tensors = build(SentencePair(BERT), coin=coin)
     query, key = tensors["query_input_ids"].tolist(), tensors["key_input_ids"].tolist()
     assert pair == query + key[1:]
 
 
 def test_the_coin_swaps_everything_but_the_sentence_key():
-    plain, swapped = build(SentencePair(BERT)), build(SentencePair(BERT), EXAMPLE | {"coin": True})
+    plain, swapped = build(SentencePair(BERT)), build(SentencePair(BERT), coin=True)
     for name in ("input_ids", "attention_mask", "special_mask", "side_ids", "word_ids"):
         assert torch.equal(plain[f"query_{name}"], swapped[f"key_{name}"])
         assert torch.equal(plain[f"key_{name}"], swapped[f"query_{name}"])
@@ -67,12 +65,11 @@ def test_the_coin_swaps_everything_but_the_sentence_key():
     assert swapped["query_is_source_mask"].tolist() == [0]
 
 
-def test_fixed_orders_need_no_coin():
-    example = {k: v for k, v in EXAMPLE.items() if k != "coin"}
-    assert build(SentencePair(BERT, order="source_is_query"), example)["query_is_source_mask"].item() == 1
-    assert build(SentencePair(BERT, order="target_is_query"), example)["query_is_source_mask"].item() == 0
-    with pytest.raises(ConfigurationError, match="coin"):
-        build(SentencePair(BERT), example)
+@pytest.mark.parametrize("coin", [False, True])
+def test_fixed_orders_ignore_the_coin(coin):
+    for order, expected in (("source_is_query", 1), ("target_is_query", 0)):
+        tensors = build(SentencePair(BERT, order=order), coin=coin)
+        assert tensors["query_is_source_mask"].item() == expected
 
 
 def test_pivot_side():

@@ -111,7 +111,7 @@ def inspect_recipe(
                     type=recipe.views[name].type,
                     stream=stream,
                     position=position,
-                    coin=bool(item[stream]["coin"]),
+                    coin=collate.coin(stream, position),
                     rows=tuple(describe(tensors, tokenizer)),
                 )
             )

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from isoglot.errors import ConfigurationError
-from isoglot.seeding import generator_for
+from isoglot.seeding import generator_for, seed_for
 from isoglot.views.base import View, padding_value
 
 
@@ -51,6 +51,10 @@ class Collator:
         """The batch: view name → batch key → padded tensor."""
         return {name: self._batch(name, stream, view, items) for name, (stream, view) in self.views.items()}
 
+    def coin(self, stream: str, position: int) -> bool:
+        """A fair coin per stream and position, by which views order an example's sides alike."""
+        return bool(seed_for(self.seed, "coin", stream, position) & 1)
+
     def _batch(
         self, name: str, stream: str, view: View, items: Sequence[Mapping[str, Any]]
     ) -> dict[str, Tensor]:
@@ -66,8 +70,9 @@ class Collator:
         )
 
     def _build(self, name: str, stream: str, view: View, item: Mapping[str, Any]) -> dict[str, Tensor]:
-        generator = generator_for(self.seed, "view", name, int(item["position"]))
-        return view.build(item[stream], generator=generator)
+        position = int(item["position"])
+        generator = generator_for(self.seed, "view", name, position)
+        return view.build(item[stream], coin=self.coin(stream, position), generator=generator)
 
 
 def pad(

@@ -72,7 +72,7 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         return self.epoch_size if self.length is None else self.length
 
     def __getitem__(self, position: int) -> dict[str, Any]:
-        """``{"position": int, stream: {column: value, "coin": bool}, ...}``."""
+        """``{"position": int, stream: {column: value}, ...}``."""
         return self.__getitems__([position])[0]
 
     def __getitems__(self, positions: Sequence[int]) -> list[dict[str, Any]]:
@@ -85,16 +85,12 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
             places = np.flatnonzero(rows != _NONE)
             examples = self._read(name, rows[places])
             for place, example in zip(places, examples, strict=True):
-                items[place][name] = {**example, "coin": self.coin(name, positions[int(place)])}
+                items[place][name] = example
         return items
 
     def samples(self) -> dict[str, dict[str, Any]]:
         """Each stream's first example: what a batch without any example of it would have held."""
-        return {name: {**self._read(name, np.zeros(1, np.int64))[0], "coin": False} for name in self.streams}
-
-    def coin(self, stream: str, position: int) -> bool:
-        """A fair coin per stream and position, for views that order an example's sides alike."""
-        return bool(seed_for(self.seed, "coin", stream, int(position)) & 1)
+        return {name: self._read(name, np.zeros(1, np.int64))[0] for name in self.streams}
 
     def rows(self, positions: Sequence[int]) -> dict[str, Rows]:
         """Row numbers of each stream at the given positions, −1 where a position has no example of it."""

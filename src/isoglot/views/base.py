@@ -17,8 +17,7 @@ IGNORE_INDEX = -100
 class View(Protocol):
     """How one example of a stream becomes one encoder input.
 
-    **Columns** are the stream columns that :meth:`build` cannot do without, beside ``coin`` (a boolean that the
-    mixture draws once per stream and position, so that every view of that example can order its sides alike).
+    **Columns** are the stream columns that :meth:`build` cannot do without.
     Others (``links``, ``document_ids``, ``position_ids``) are read where the stream has them. A class attribute, or
     a property where the options decide.
 
@@ -40,8 +39,13 @@ class View(Protocol):
         """The stream columns that :meth:`build` needs."""
         ...
 
-    def build(self, example: Mapping[str, Any], *, generator: torch.Generator) -> dict[str, Tensor]:
-        """One example's tensors, not padded, without a batch axis."""
+    def build(
+        self, example: Mapping[str, Any], *, coin: bool, generator: torch.Generator
+    ) -> dict[str, Tensor]:
+        """One example's tensors, not padded, without a batch axis.
+
+        ``coin`` is tossed once per stream and position, so that every view of that example can order its sides alike.
+        """
         ...
 
 

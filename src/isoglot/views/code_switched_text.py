@@ -80,14 +80,16 @@ class CodeSwitchedText(TextOptions):
         """Whether an example has to say its language: for its id, or to choose a table of the lexicon."""
         return self.language_ids is not None or None not in self._lexicon.tables
 
-    def build(self, example: Mapping[str, Any], *, generator: torch.Generator) -> dict[str, Tensor]:
+    def build(
+        self, example: Mapping[str, Any], *, coin: bool, generator: torch.Generator
+    ) -> dict[str, Tensor]:
         """One example's tensors."""
-        instance = self.instance(example)
+        instance = self.instance(example, coin)
         arrays, masked = masked_tensors(instance, self, generator=generator)
         size = instance.ids.size
         uniform = torch.rand(2 * size, generator=generator, dtype=torch.float64).numpy()
         chosen = masked.selected & (uniform[:size] < self.synonym_probability)
-        table = self._table(example)
+        table = self._table(example, coin)
         if table is None:
             synonyms, languages, found = instance.ids, np.full(size, -1), np.zeros(size, dtype=bool)
         else:
@@ -110,8 +112,8 @@ class CodeSwitchedText(TextOptions):
             return token_lexicon(lexicon, tokenizer, **drawn)
         return copied_lexicon(self.copied_vocabulary or 0, special=tokenizer.all_special_ids, **drawn)
 
-    def _table(self, example: Mapping[str, Any]) -> SynonymTable | None:
-        language = example.get(f"{self.prefix(example)}language")
+    def _table(self, example: Mapping[str, Any], coin: bool) -> SynonymTable | None:
+        language = example.get(f"{self.prefix(coin)}language")
         if language is None and None not in self._lexicon.tables:
             raise ConfigurationError(
                 "code_switched_text: the lexicon needs the stream's 'language' column; encode it with its language"

@@ -118,15 +118,9 @@ def truncated_lengths(first: int, second: int, budget: int) -> tuple[int, int]:
     return kept, min(second, budget - kept)
 
 
-def target_first(order: str, example: Mapping[str, Any]) -> bool:
+def target_first(order: str, coin: bool) -> bool:
     """Whether the target side comes first (is the query) under an order option."""
-    if order != "shuffle":
-        return order.startswith("target")
-    if "coin" not in example:
-        raise ConfigurationError(
-            "order: shuffle reads the example's 'coin', which is missing; take examples from a Mixture"
-        )
-    return bool(example["coin"])
+    return coin if order == "shuffle" else order.startswith("target")
 
 
 def language_id(language_ids: Mapping[str, int], language: Any) -> int:

@@ -42,7 +42,7 @@ class MaskedPair(MaskingOptions):
             count from 0 in every view; :func:`~isoglot.modules.encoder.encode` adds what the family starts from
             (RoBERTa and XLM-R: padding id + 1).
         language_ids: id of each language, for models with language embeddings; ``None``: no language ids.
-        order: ``source_first``, ``target_first``, or ``shuffle`` by the example's coin (true: target first), the
+        order: ``source_first``, ``target_first``, or ``shuffle`` by the coin (true: target first), the
             same coin as the sentence pair's.
         max_length: most tokens with specials; the tokenizer's limit where not given. A guard: the longer side is
             cut first, and links to what was cut are dropped. Filter long pairs out when preparing the corpus.
@@ -92,15 +92,17 @@ class MaskedPair(MaskingOptions):
         """The columns that it needs of a packed stream instead."""
         return ("input_ids", *(["word_ids"] if self.whole_word else []))
 
-    def build(self, example: Mapping[str, Any], *, generator: torch.Generator) -> dict[str, Tensor]:
+    def build(
+        self, example: Mapping[str, Any], *, coin: bool, generator: torch.Generator
+    ) -> dict[str, Tensor]:
         """One example's tensors."""
-        instance = self._packed(example) if is_packed(example) else self._concatenated(example)
+        instance = self._packed(example) if is_packed(example) else self._concatenated(example, coin)
         arrays, _ = masked_tensors(instance, self, generator=generator)
         return to_tensors(arrays)
 
-    def _concatenated(self, example: Mapping[str, Any]) -> Instance:
+    def _concatenated(self, example: Mapping[str, Any], coin: bool) -> Instance:
         template = self._template
-        swapped = target_first(self.order, example)
+        swapped = target_first(self.order, coin)
         sides = ("target", "source") if swapped else ("source", "target")
         first, second = (as_array(example[f"{side}_ids"]) for side in sides)
         m, n = truncated_lengths(first.size, second.size, self._limit - template.size)

@@ -17,7 +17,6 @@ from isoglot.views.instance import (
     length_limit,
     masked_tensors,
     packed_instance,
-    target_first,
     to_tensors,
 )
 from isoglot.views.masking import MaskingOptions
@@ -29,7 +28,7 @@ class TextOptions(MaskingOptions):
 
     Args:
         language_ids: id of each language, for models with language embeddings; ``None``: no language ids.
-        side: ``None`` for a text stream; of a bitext stream ``source``, ``target``, or by the example's coin
+        side: ``None`` for a text stream; of a bitext stream ``source``, ``target``, or by the coin
             ``first`` or ``second`` (true: the target is first).
         max_length: most tokens with specials, the rest is cut off; the tokenizer's limit where not given. Packed
             blocks are never cut.
@@ -64,18 +63,18 @@ class TextOptions(MaskingOptions):
         """Whether an example has to say its language."""
         return self.language_ids is not None
 
-    def prefix(self, example: Mapping[str, Any]) -> str:
-        """Prefix of the columns that are read from an example; empty for a text stream."""
+    def prefix(self, coin: bool) -> str:
+        """Prefix of the columns that are read; empty for a text stream."""
         if self.side in ("first", "second"):
-            target = target_first("shuffle", example) == (self.side == "first")
+            target = coin == (self.side == "first")
             return "target_" if target else "source_"
         return f"{self.side}_" if self.side else ""
 
-    def instance(self, example: Mapping[str, Any]) -> Instance:
+    def instance(self, example: Mapping[str, Any], coin: bool) -> Instance:
         """The text with its specials, cut to the limit, or a packed block as it is, before anything is masked."""
         if is_packed(example):
             return packed_instance(example, language_ids=self.language_ids, max_length=self._limit)
-        prefix, room = self.prefix(example), self._limit - self._template.size
+        prefix, room = self.prefix(coin), self._limit - self._template.size
         ids = as_array(example[f"{prefix}ids" if prefix else "input_ids"])[:room]
         instance = Instance(self._template.place(ids))
         words = example.get(f"{prefix}word_ids")
@@ -112,7 +111,9 @@ class MaskedText(TextOptions):
     def __post_init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         self.settle(tokenizer)
 
-    def build(self, example: Mapping[str, Any], *, generator: torch.Generator) -> dict[str, Tensor]:
+    def build(
+        self, example: Mapping[str, Any], *, coin: bool, generator: torch.Generator
+    ) -> dict[str, Tensor]:
         """One example's tensors."""
-        arrays, _ = masked_tensors(self.instance(example), self, generator=generator)
+        arrays, _ = masked_tensors(self.instance(example, coin), self, generator=generator)
         return to_tensors(arrays)

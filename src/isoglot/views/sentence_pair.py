@@ -23,7 +23,7 @@ class SentencePair:
 
     Args:
         tokenizer: the stream's tokenizer; only its special tokens are read here.
-        order: ``shuffle`` by the example's coin (true: the target is the query; PPA), ``source_is_query`` or
+        order: ``shuffle`` by the coin (true: the target is the query; PPA), ``source_is_query`` or
             ``target_is_query``. A masked pair with ``order: shuffle`` puts the query first.
         pivot: the side whose sentences recur over language pairs (English in Europarl): ``source`` or ``target``.
         language_ids: id of each language, for models with language embeddings; ``None``: no language ids.
@@ -68,9 +68,11 @@ class SentencePair:
         names = ["ids", *(["language"] if self.language_ids is not None else [])]
         return tuple(f"{side}_{name}" for side in ("source", "target") for name in names)
 
-    def build(self, example: Mapping[str, Any], *, generator: torch.Generator) -> dict[str, Tensor]:
+    def build(
+        self, example: Mapping[str, Any], *, coin: bool, generator: torch.Generator
+    ) -> dict[str, Tensor]:
         """One example's tensors; nothing here is random but the coin."""
-        swapped = target_first(self.order, example)
+        swapped = target_first(self.order, coin)
         query, key = ("target", "source") if swapped else ("source", "target")
         arrays: dict[str, IntArray] = {}
         for prefix, side in (("query_", query), ("key_", key)):
