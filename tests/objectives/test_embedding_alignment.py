@@ -49,6 +49,17 @@ def test_equals_a_loop_over_the_dictionary(model, tokenizer, pieces, at_once, mo
     torch.testing.assert_close(ours, wanted, rtol=1e-5, atol=1e-5)
 
 
+def test_the_encoder_that_was_run_is_read(model, tokenizer):
+    objective = EmbeddingAlignment(model, tokenizer=tokenizer, lexicon=tiny_lexicon(), share=1.0)
+    other = tiny_model("bert")
+    table = other.get_input_embeddings().weight
+    with torch.no_grad():
+        table.copy_(torch.ones_like(table))
+    output = run(objective, other)
+    torch.testing.assert_close(output.total, -output.count.float())
+    assert torch.autograd.grad(output.total, table)[0].shape == table.shape
+
+
 def test_beside_objectives_that_read_the_same_table_gradients_add_up(model, tokenizer):
     input_ids = torch.tensor([[2, 7, 8, 9, 3], [2, 11, 7, 12, 3]])
     labels = torch.where(torch.tensor([0, 1, 0, 1, 0]).bool(), input_ids, -100)

@@ -54,7 +54,6 @@ class EmbeddingAlignment(Objective):
     """
 
     top_layer = 0
-    embeddings: tuple[nn.Embedding]
     source_pieces: Tensor
     target_pieces: Tensor
     step: Tensor
@@ -77,14 +76,13 @@ class EmbeddingAlignment(Objective):
                 "embedding_alignment: give exactly one dictionary, `lexicon: STREAM` or `copied_vocabulary: SIZE`"
             )
         require_options(EmbeddingAlignment, share=share, pieces=pieces, sample=sample)
-        self.embeddings = (input_embeddings(model),)  # in a tuple: read here, owned by the encoder
         self.sample, self.lexicon_seed = sample, lexicon_seed
         if copied_vocabulary is not None:
             special = set() if tokenizer is None else set(tokenizer.all_special_ids)
             pairs = copied_vocabulary_pairs(
                 copied_vocabulary, share=share, seed=lexicon_seed, special=special
             )
-            rows = self.embeddings[0].num_embeddings
+            rows = input_embeddings(model).num_embeddings
             if rows < 2 * copied_vocabulary:
                 raise ConfigurationError(
                     f"embedding_alignment: a copied vocabulary needs {2 * copied_vocabulary} embedding rows, the model "
@@ -118,8 +116,7 @@ class EmbeddingAlignment(Objective):
             generator = generator_for(self.lexicon_seed, "dictionary sample", int(self.step))
             rows = torch.randperm(source.size(0), generator=generator)[: self.sample].to(source.device)
             source, target = source[rows], target[rows]
-        (embedding,) = self.embeddings
-        table = encodings.table(embedding.weight)
+        table = encodings.table(input_embeddings(encodings.model).weight)
         step = _ENTRIES.get(source.device.type, _ENTRIES["cuda"])
         parts = [
             nn.functional.cosine_similarity(_embed(table, s), _embed(table, t), dim=-1, eps=1e-8)
