@@ -73,3 +73,10 @@ def test_python_versions_are_those_that_are_tested() -> None:
     tested = re.search(r"python: \[(.*)\]", workflow)
     named = [line.rpartition(" ")[2] for line in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", line)]
     assert tested and tested[1].replace('"', "").split(", ") == named
+
+
+def test_hooks_run_the_pinned_linter_in_an_environment_of_their_own() -> None:
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    pinned = re.findall(r"^ruff==\S+$", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.MULTILINE)
+    assert re.findall(r'"(.+?==.+?)"', hooks) == pinned
+    assert ".venv" not in hooks and "language: system" not in hooks
