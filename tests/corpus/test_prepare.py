@@ -46,6 +46,13 @@ def test_writes_a_corpus_with_a_manifest(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.tsv", "out"]
 
 
+def test_lines_with_other_spaces_are_counted(tmp_path, small_chunks):
+    lines = ["a\u00a0b c\td\t1-0", "a b\tc\u3000\t0-0", *["a b\tc\t0-0"] * 20, "e\tf\u00a0 g\t0-1"]
+    summary = prepare(tsv(tmp_path, lines), tmp_path / "out", options=PrepareOptions(kind="aligned"))
+    assert summary.notes == ("lines that contain other spaces (such as U+00A0), which do not end a word: 3",)
+    assert load_corpus(tmp_path / "out")["source_words"][0] == ["a\u00a0b", "c"]
+
+
 def test_first_n_after_filtering_and_duplicates_across_chunks(tmp_path, small_chunks):
     lines = [f"s{i % 30}\tt{i % 30}" if i % 2 else "\t" for i in range(200)]
     source = tsv(tmp_path, lines)

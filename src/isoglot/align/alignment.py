@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from isoglot.corpus.encode.words import split_words
 from isoglot.errors import InputError
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def link_items(
     text: str, wanted: str, *, marks: str = "-p?", path: str | Path | None = None, line: int | None = None
 ) -> Iterator[tuple[int, str, int]]:
     """The links of a line: source number, mark and target number; ``wanted`` is what the error says they are."""
-    for item in text.split():
+    for item in split_words(text, mode="whitespace"):
         match = LINK_ITEM.fullmatch(item)
         if match is None or match[2] not in marks:
             raise InputError(
@@ -234,7 +235,7 @@ class Aligner(Protocol):
     """Bitext in, word links out.
 
     **Columns** read: those of BITEXT, and ``source_words`` / ``target_words`` where the corpus has them (else the
-    words are what white space separates). The result is an ALIGNED corpus with the same rows in the same order; a
+    words are what spaces and tabs separate). The result is an ALIGNED corpus with the same rows in the same order; a
     pair with an empty side keeps its place and has no links.
     """
 

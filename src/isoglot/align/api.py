@@ -99,7 +99,7 @@ def align_pair(
 
 def _cut(side: str | Sequence[str], mode: WordMode) -> tuple[list[str], list[Span]]:
     if isinstance(side, str):
-        found = side.split() if mode == "whitespace" else split_words(side)
+        found = split_words(side, mode=mode)
         return found, locate_words(side, found) or []
     if wrong := [word for word in side if not isinstance(word, str)]:
         raise ConfigurationError(

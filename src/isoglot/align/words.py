@@ -6,18 +6,19 @@ from typing import Any
 
 from datasets import Dataset, Features, List, Value
 
+from isoglot.corpus.encode.words import split_words
 from isoglot.schema import ALIGNED, BITEXT, require
 
 LINK_COLUMNS = {"link_probabilities": List(Value("float32")), "alignment_score": Value("float32")}
 """Columns that an aligner adds beside those of ALIGNED: each link's probability and a score of the pair."""
 
 
-def split_words(batch: Mapping[str, Sequence[Any]], side: str) -> list[list[str]]:
-    """The words of one side: column ``<side>_words`` where there is one, else what white space separates."""
+def words_of_side(batch: Mapping[str, Sequence[Any]], side: str) -> list[list[str]]:
+    """The words of one side: column ``<side>_words`` where there is one, else the text cut at spaces and tabs."""
     words = batch.get(f"{side}_words")
     if words is not None:
         return [list(sentence or ()) for sentence in words]
-    return [(text or "").split() for text in batch[side]]
+    return [split_words(text or "", mode="whitespace") for text in batch[side]]
 
 
 def bitext_words(bitext: Dataset) -> tuple[list[list[str]], list[list[str]]]:
@@ -25,7 +26,7 @@ def bitext_words(bitext: Dataset) -> tuple[list[list[str]], list[list[str]]]:
     require(bitext, BITEXT, role="bitext to align")
     names = [f"{side}_words" if f"{side}_words" in bitext.features else side for side in ("source", "target")]
     columns = {name: bitext[name][:] for name in names}
-    return split_words(columns, "source"), split_words(columns, "target")
+    return words_of_side(columns, "source"), words_of_side(columns, "target")
 
 
 def add_links(
@@ -46,7 +47,7 @@ def add_links(
     require(bitext, BITEXT, role="bitext to align")
 
     def run(batch: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
-        source, target = split_words(batch, "source"), split_words(batch, "target")
+        source, target = words_of_side(batch, "source"), words_of_side(batch, "target")
         return {"source_words": source, "target_words": target, **align(source, target)}
 
     digest = hashlib.blake2b(f"{bitext._fingerprint} {key}".encode(), digest_size=8).hexdigest()

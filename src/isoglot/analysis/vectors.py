@@ -9,6 +9,7 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.align.embedding.piece_states import Pieces, cut_words, layer_states, word_states
+from isoglot.corpus.encode.words import split_words
 from isoglot.errors import ConfigurationError
 from isoglot.recipe.signatures import require_options
 
@@ -104,12 +105,14 @@ def unit_vectors(
     generator: torch.Generator,
     progress: Progress | None = None,
 ) -> dict[int, Tensor]:
-    """Vectors of texts, of their words (cut at white space) or of their pieces, at most ``limit`` drawn at random.
+    """Vectors of texts, of their words (cut at spaces and tabs) or of their pieces, at most ``limit`` drawn at random.
 
     The generator draws the same ones at every layer.
     """
     require_options(unit_vectors, unit=unit)
-    pieces = cut_words(tokenizer, [[t] if unit == "sentence" else t.split() for t in texts])
+    pieces = cut_words(
+        tokenizer, [[t] if unit == "sentence" else split_words(t, mode="whitespace") for t in texts]
+    )
     if unit == "piece":
         pieces = [Pieces(p.ids, list(range(len(p)))) for p in pieces]
     every = [(s, word) for s, own in enumerate(pieces) for word in sorted(set(own.words) - {-1})]

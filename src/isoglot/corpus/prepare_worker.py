@@ -4,7 +4,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +62,7 @@ class Part:
     keys: NDArray[np.uint64] | None  # one hash a row, if duplicates are dropped
     path: str  # the file; empty if there is no row
     size: int = 0  # its bytes
+    spaces: Counter[str] = field(default_factory=Counter)  # as in `Records`
 
 
 class _State:
@@ -91,6 +92,7 @@ def filter_chunk(task: ChunkTask) -> Part:
     read = len(records) + records.incomplete
     outcome = _State.filters.apply(records, source.languages(kind))
     part = Part(task.source, read, outcome.rows, outcome.removed, outcome.flags_seen, outcome.keys, "")
+    part.spaces = records.spaces
     if outcome.rows:
         tags = zip(LANGUAGES[kind], source.languages(kind), strict=True)
         languages = {name: pa.repeat(tag, outcome.rows) for name, tag in tags}
@@ -121,8 +123,9 @@ def _noted(path: Path) -> Part | None:
         return None
     with np.load(place) as found:
         told, keys = json.loads(str(found["told"])), found.get("keys")
-    removed, flags = Counter(told.pop("removed")), frozenset(told.pop("flags_seen"))
-    return Part(**told, removed=removed, flags_seen=flags, keys=keys)
+    removed, spaces = (Counter(told.pop(name)) for name in ("removed", "spaces"))
+    flags = frozenset(told.pop("flags_seen"))
+    return Part(**told, removed=removed, flags_seen=flags, keys=keys, spaces=spaces)
 
 
 def write_shard(group: tuple[Sequence[tuple[str, NDArray[np.int32] | None]], str]) -> tuple[str, int]:

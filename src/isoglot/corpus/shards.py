@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from isoglot.corpus.encode.words import note_of_spaces
 from isoglot.corpus.manifest import LanguageCount
 from isoglot.corpus.options import FILTERS, PrepareOptions
 from isoglot.corpus.prepare_worker import Part
@@ -81,6 +82,7 @@ class Ledger:
         self._removed: dict[tuple[str, ...], Counter[str]] = {g: Counter() for g in self._names}
         self._seen = HashSet()
         self._flags: set[str] = set()
+        self._spaces: Counter[str] = Counter()
         self._held: dict[tuple[str, ...], list[tuple[Part, Rows | None]]] = {g: [] for g in self._names}
 
     def full(self, source: int) -> bool:
@@ -94,6 +96,7 @@ class Ledger:
         self._read[group] += part.read
         removed.update(part.removed)
         self._flags |= part.flags_seen
+        self._spaces.update(part.spaces)
         rows = np.arange(part.rows, dtype=np.int32)
         if part.keys is not None and part.rows:
             rows = rows[self._seen.add(part.keys)]
@@ -152,11 +155,18 @@ class Ledger:
         )
 
     def notes(self) -> tuple[str, ...]:
-        """Names of held-out sets that no row is flagged with: a misspelt one would let test data through."""
-        return tuple(
-            f"held_out_flags: no row read is flagged {name!r}; flags: {', '.join(sorted(self._flags)) or 'none'}"
-            for name in self._options.held_out_flags
-            if name != "*" and name not in self._flags
+        """What to tell of the rows: spaces that end no word, and names of held-out sets that no row is flagged with.
+
+        A misspelt name would let test data through.
+        """
+        spaces = [note_of_spaces(self._spaces.total(), min(self._spaces))] if self._spaces else []
+        return (
+            *spaces,
+            *(
+                f"held_out_flags: no row read is flagged {name!r}; flags: {', '.join(sorted(self._flags)) or 'none'}"
+                for name in self._options.held_out_flags
+                if name != "*" and name not in self._flags
+            ),
         )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
+from isoglot.corpus.encode.words import split_words
+
 
 class Sentence(NamedTuple):
     """A sentence as words, with as much of its analysis as is known."""
@@ -18,8 +20,8 @@ class Sentence(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> Sentence:
-        """The sentence of a text, cut at white space."""
-        return cls(tuple(text.split()))
+        """The sentence of a text, cut at spaces and tabs."""
+        return cls(tuple(split_words(text, mode="whitespace")))
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> Sentence:

@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from isoglot.corpus.encode.words import split_words
 from isoglot.corpus.manifest import InputFile
 from isoglot.derive.input import INPUT_KINDS, kind_of, read_rows
 from isoglot.derive.options import DeriveRequest, TransformOptions
@@ -167,4 +168,4 @@ def _words(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         yield from row.get("words") or ()
         for column in _TEXT_COLUMNS:
             if isinstance(row.get(column), str):
-                yield from row[column].split()
+                yield from split_words(row[column], mode="whitespace")

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from isoglot.corpus.encode.words import split_words
 from isoglot.derive.base import Derived, Sentence, Transform, Underivable, moved
 from isoglot.derive.labels import carry_entities, flip_runs, make_tags_consistent
 from isoglot.derive.options import DeriverOptions
@@ -64,7 +65,7 @@ class Deriver:
             if row["text"].strip():
                 yield row
             return
-        words = row["text"].split()
+        words = split_words(row["text"], mode="whitespace")
         for start, stop in sentence_bounds(words):
             yield {**row, "text": " ".join(words[start:stop])}
 

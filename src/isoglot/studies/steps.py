@@ -69,7 +69,7 @@ class Text(Step):
         kind = given.get("kind", "text")
         source = Source.model_validate({"language": "en", **{k: v for k, v in given.items() if k != "kind"}})
         for row in read(source, kind=kind):
-            words = list(row["words"]) if "words" in row else row["text"].split()
+            words = list(row["words"]) if "words" in row else split_words(row["text"], mode="whitespace")
             if self.drop_headings and words[:1] == ["="] and words[-1:] == ["="]:
                 continue
             if self.words == "unicode":

@@ -34,6 +34,34 @@ def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path: Path) -> None:
     assert not warned
 
 
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("a.txt", "{0} ||| {1}"),
+        ("a.tsv", "{0}\t{1}"),
+        ("a.csv", "{0},{1}"),
+        ("a.jsonl", '{{"source": "{0}", "target": "{1}"}}'),
+        ("a.en", "{0}"),
+    ],
+)
+def test_words_end_at_spaces_alone_in_every_format(
+    tmp_path: Path, name: str, line: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    sides = ("\u00a0 10\u00a0000\u2009b", "c \u3000 d\u200be")
+    paths = [write(tmp_path / name, f"{line.format(*sides)}\n{line.format('f g', 'h')}\n")]
+    if name == "a.en":
+        paths.append(write(tmp_path / "a.de", f"{sides[1]}\nh\n"))
+    with caplog.at_level("WARNING", logger="isoglot"):
+        pairs = list(read_pairs(bitext_sources(paths, languages=TAGS), mode="whitespace", warn=print))
+    assert [pair.words for pair in pairs] == [
+        (["\u00a0", "10\u00a0000\u2009b"], ["c", "\u3000", "d\u200be"]),
+        (["f", "g"], ["h"]),
+    ]
+    assert [record.getMessage() for record in caplog.records] == [
+        "lines that contain other spaces (such as U+00A0), which do not end a word: 1"
+    ]
+
+
 @pytest.mark.parametrize(("name", "separator"), [("one.txt", r"\|\|\|"), ("one.tsv", r"\\t")])
 def test_a_file_with_one_side_alone_is_a_mistake(tmp_path: Path, name: str, separator: str) -> None:
     path = write(tmp_path / name, "the house\n" * 3)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isoglot.corpus.encode import words as module
-from isoglot.corpus.encode.words import locate_words, split_words, word_of_piece, word_spans
+from isoglot.corpus.encode.words import locate_words, other_space, split_words, word_of_piece, word_spans
 
 
 @pytest.mark.parametrize(
@@ -30,13 +30,27 @@ def test_unicode_words(text, expected):
     assert split_words(text) == expected
 
 
-def test_whitespace_words_keep_punctuation_and_break_at_zero_width_spaces():
-    assert split_words("Don't, stop\u200bnow  。日本", mode="whitespace") == [
-        "Don't,",
-        "stop",
-        "now",
-        "。日本",
-    ]
+OTHER_SPACES = "\u00a0\u2009\u202f\u3000\u200b\x0b\x0c\x1c\x85\u2028\r"
+
+
+@given(st.text(alphabet=st.sampled_from("ab,  \t\t\n" + OTHER_SPACES), max_size=30))
+def test_words_end_at_spaces_and_tabs_alone_as_those_of_fast_align(text):
+    """fast_align's loop, by bytes (``Dict::ConvertWhitespaceDelimitedLine``); a line end does not reach it."""
+    words, word = [], b""
+    for byte in text.encode():
+        if bytes([byte]) in (b" ", b"\t", b"\n"):
+            words, word = [*words, *([word] if word else [])], b""
+        else:
+            word += bytes([byte])
+    words += [word] if word else []
+    assert split_words(text, mode="whitespace") == [word.decode() for word in words]
+    assert [text[a:b] for a, b in word_spans(text, mode="whitespace")] == [word.decode() for word in words]
+
+
+@pytest.mark.parametrize("space", OTHER_SPACES)
+def test_other_spaces_are_found(space):
+    assert other_space("a b\tc\n", f"d {space}") == space
+    assert other_space("a b\tc\n", "d", "é\u00ad") is None
 
 
 @given(st.text(max_size=40))

@@ -73,6 +73,15 @@ def test_aligned_three_ways(tmp_path):
     assert rows(write(tmp_path, "d.jsonl", json.dumps(gold)), "aligned") == beside[:1]
 
 
+def test_words_that_links_count_end_at_spaces_alone(tmp_path):
+    bars = write(tmp_path, "a.txt", "10\u00a0000 b ||| \u2009 c ||| 1-1 0-0\n")
+    (found,) = rows(bars, "aligned", format="bars")
+    assert (found["source_words"], found["target_words"]) == (["10\u00a0000", "b"], ["\u2009", "c"])
+    assert found["links"] == [[0, 0], [1, 1]]
+    with pytest.raises(InputError, match=r"b\.txt:1: word link '0-0\\xa01-1' cannot be read"):
+        rows(write(tmp_path, "b.txt", "a b ||| c d ||| 0-0\u00a01-1\n"), "aligned", format="bars")
+
+
 def test_gold_links_count_from_one_and_possible_ones_are_left_out(tmp_path):
     pairs, links = write(tmp_path, "a.txt", "a b ||| c d\n"), write(tmp_path, "g", "1-1 2p2 2?1\n")
     assert rows(pairs, "aligned", links_path=links, one_based=True)[0]["links"] == [[0, 0]]

@@ -22,6 +22,7 @@ from typing import Any
 from isoglot.align.alignment import link_items
 from isoglot.align.scoring import GoldAlignment
 from isoglot.checks import is_number
+from isoglot.corpus.encode.words import split_words
 from isoglot.corpus.read.line_files import each, numbered_lines
 from isoglot.corpus.read.sources import bare_suffix
 from isoglot.errors import ConfigurationError, InputError
@@ -103,7 +104,7 @@ def _guess(path: str, lines: list[tuple[int, str]]) -> str:
     first = next((text.strip() for _, text in lines if text.strip()), "")
     if first.startswith("{"):
         return "jsonl"
-    fields = first.split()
+    fields = split_words(first, mode="whitespace")
     return "naacl" if len(fields) in (3, 4, 5) and all(map(is_number, fields[:3])) else "pharaoh"
 
 
@@ -119,7 +120,7 @@ def _from_rows(path: str, lines: list[tuple[int, str]], start: int, first: int, 
     """The links of all sentences from number ``first``; those without any are not in the file, but they count."""
 
     def parse(text: str) -> tuple[int, bool, Link]:
-        fields = text.split()
+        fields = split_words(text, mode="whitespace")
         kind = fields[3].upper() if len(fields) > 3 else "S"
         if len(fields) not in (3, 4, 5) or not all(map(is_number, fields[:3])) or kind not in ("S", "P"):
             raise InputError(

@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.align.alignment import LINK_ITEM
-from isoglot.corpus.encode.words import WordMode, locate_words, split_words
+from isoglot.corpus.encode.words import (
+    BLANKS,
+    WordMode,
+    locate_words,
+    note_of_spaces,
+    other_space,
+    split_words,
+)
 from isoglot.corpus.manifest import MANIFEST, Manifest, read_manifest
 from isoglot.corpus.read.readers import READERS, read
 from isoglot.corpus.read.sources import Source, expand, sources_from
@@ -48,8 +55,8 @@ def read_pairs(sources: Sequence[Source], *, mode: WordMode, warn: Warn) -> Iter
     separator) keeps its place, and ``warn`` is called with its number. Other formats, and tables with a header, are
     read strictly. Words of a prepared folder that has word links are kept.
     """
-    number, sample = 0, _SAMPLE if mode == "whitespace" else 0
-    running: list[bool] = []  # of the first pairs, whether a word ends in a punctuation mark
+    number = 0
+    noticed = _Noticed() if mode == "whitespace" else None
     raw_files(sources)  # every mistake in all of them is told before the first is read
     for given in sources:
         if is_prepared(given.path):
@@ -65,13 +72,11 @@ def read_pairs(sources: Sequence[Source], *, mode: WordMode, warn: Warn) -> Iter
             languages = (source.source_language or "", source.target_language or "")
             for both in texts:
                 number += 1
-                if len(running) < sample:
-                    running.append(any(map(_GLUED.search, both)))
-                    if len(running) == sample:
-                        _warn_of_running_text(running)
+                if noticed is not None:
+                    noticed.look(both)
                 yield _with_words(both, mode, languages)
-    if len(running) < sample:
-        _warn_of_running_text(running)
+    if noticed is not None:
+        noticed.end()
 
 
 def raw_files(sources: Sequence[Source]) -> list[Source]:
@@ -80,15 +85,37 @@ def raw_files(sources: Sequence[Source]) -> list[Source]:
     return expand(files, "bitext") if files else []
 
 
-def _warn_of_running_text(sample: list[bool]) -> None:
-    """Warn if text that is cut at white space looks like running text."""
-    if sum(sample) >= max(_GLUED_SHARE * len(sample), 1):
-        _LOG.warning(
-            "words end in punctuation marks, which stay part of them; for text that is not tokenised use "
-            "--words unicode (%d of the first %d pairs)",
-            sum(sample),
-            len(sample),
-        )
+class _Noticed:
+    """Warns if text that is cut at spaces and tabs looks like running text, or has spaces of other kinds."""
+
+    def __init__(self) -> None:
+        self._running: list[bool] = []  # of the first pairs, whether a word ends in a punctuation mark
+        self._spaced, self._space = 0, ""  # pairs with other spaces, and the first of these
+
+    def look(self, texts: tuple[str, str]) -> None:
+        """Look at a pair."""
+        if (space := other_space(*texts)) is not None:
+            self._spaced, self._space = self._spaced + 1, self._space or space
+        if len(self._running) < _SAMPLE:
+            self._running.append(any(map(_GLUED.search, texts)))
+            if len(self._running) == _SAMPLE:
+                self._warn_of_running_text()
+
+    def end(self) -> None:
+        """All pairs have been looked at."""
+        if len(self._running) < _SAMPLE:
+            self._warn_of_running_text()
+        if self._spaced:
+            _LOG.warning("%s", note_of_spaces(self._spaced, self._space))
+
+    def _warn_of_running_text(self) -> None:
+        if sum(self._running) >= max(_GLUED_SHARE * len(self._running), 1):
+            _LOG.warning(
+                "words end in punctuation marks, which stay part of them; for text that is not tokenised use "
+                "--words unicode (%d of the first %d pairs)",
+                sum(self._running),
+                len(self._running),
+            )
 
 
 def bitext_sources(
@@ -182,9 +209,7 @@ def _placed(text: str, words: list[str]) -> tuple[str, list[tuple[int, int]]]:
 
 
 def _with_words(texts: tuple[str, str], mode: WordMode, languages: tuple[str, str]) -> RawPair:
-    if mode == "whitespace":
-        return RawPair(texts, (texts[0].split(), texts[1].split()), languages)
-    return RawPair(texts, (split_words(texts[0]), split_words(texts[1])), languages)
+    return RawPair(texts, (split_words(texts[0], mode=mode), split_words(texts[1], mode=mode)), languages)
 
 
 def _named(source: Source) -> bool:
@@ -209,9 +234,11 @@ def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[tuple[str, st
                 yield "", ""
             else:
                 whole += 1
-                if separator == "|||" and not all(map(LINK_ITEM.fullmatch, " ".join(fields[2:]).split())):
+                if separator == "|||" and not all(
+                    map(LINK_ITEM.fullmatch, split_words(" ".join(fields[2:]), mode="whitespace"))
+                ):
                     warn(number, "has more than two sentences; what follows the second is left out")
-                yield fields[columns[0]].strip(), fields[columns[1]].strip()
+                yield fields[columns[0]].strip(BLANKS), fields[columns[1]].strip(BLANKS)
     if number and not whole:
         raise InputError(
             f"no line has {separator!r} between two sentences; give a second file, or name the --input-format",

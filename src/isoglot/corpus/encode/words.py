@@ -10,7 +10,7 @@ import regex
 from numpy.typing import NDArray
 
 WordMode = Literal["unicode", "whitespace"]
-"""``unicode``: words, punctuation and single characters of scripts without spaces. ``whitespace``: as split."""
+"""``unicode``: words, punctuation and single characters of scripts without spaces. ``whitespace``: as spaces cut."""
 
 _SINGLE = (
     r"[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\u30fc\uff70\p{Script=Bopomofo}"
@@ -39,7 +39,10 @@ _UNICODE_LATIN = re.compile(
     r"\w+(?:(?:\u00ad+|\u00ad*['\-·ʼ]\u00ad*|(?<=\d)[.,:](?=\d))\w+)*"
     rf"|([{_LATIN_MARKS}])\1*|[{_LATIN_SYMBOLS}]"
 )
-_WHITESPACE = regex.compile(r"[^\s\u200b]+", flags=regex.VERSION1)
+# What ends a word for fast_align, Moses and Marian; a line end too, which no line of words can hold.
+BLANKS = " \t"
+_WHITESPACE = re.compile(r"[^ \t\n]+")
+_OTHER_SPACE = re.compile(r"[^\S \t\n]|\u200b")
 
 
 def word_spans(text: str, *, mode: WordMode = "unicode") -> list[tuple[int, int]]:
@@ -51,7 +54,9 @@ def word_spans(text: str, *, mode: WordMode = "unicode") -> list[tuple[int, int]
     run of one punctuation mark is a word, and so is a symbol or emoji with all its modifiers. Spaces, control
     characters and free-standing zero-width characters belong to no word.
 
-    Mode ``whitespace`` cuts at white space and zero-width spaces alone.
+    Mode ``whitespace`` cuts at the ASCII space and tab (and at line ends) alone, as fast_align, Moses and Marian do: a
+    no-break space (U+00A0), thin space, ideographic space, zero-width space, form feed or carriage return is part of
+    its word. Every line format whose words are numbered is cut so.
 
     Example:
         >>> [text[a:b] for text in ["Don't, 3.5 漢字"] for a, b in word_spans(text)]
@@ -65,7 +70,23 @@ def word_spans(text: str, *, mode: WordMode = "unicode") -> list[tuple[int, int]
 
 def split_words(text: str, *, mode: WordMode = "unicode") -> list[str]:
     """The words of :func:`word_spans` as strings."""
+    if mode == "whitespace":
+        return _WHITESPACE.findall(text)
     return [text[start:end] for start, end in word_spans(text, mode=mode)]
+
+
+def other_space(*texts: str) -> str | None:
+    """The first space of texts that ends no word in mode ``whitespace``, such as U+00A0; None without one."""
+    for text in texts:
+        # most text is printable, which is quick to tell
+        if not text.isprintable() and (found := _OTHER_SPACE.search(text)):
+            return found[0]
+    return None
+
+
+def note_of_spaces(lines: int, space: str) -> str:
+    """What to tell of lines with an :func:`other_space`; ``space`` is one of those."""
+    return f"lines that contain other spaces (such as U+{ord(space):04X}), which do not end a word: {lines:,}"
 
 
 def locate_words(text: str, words: Sequence[str]) -> list[tuple[int, int]] | None:

@@ -20,6 +20,7 @@ from typing import IO, Any, TypeVar, cast
 
 import numpy as np
 
+from isoglot.corpus.encode.words import split_words
 from isoglot.errors import InputError
 from isoglot.runs.records import parse_object
 
@@ -241,8 +242,8 @@ def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
 
 
 def lexicon_entries(line: str) -> list[str]:
-    """The entries of a line as MUSE writes it, by a tab or by blanks; only a tab allows entries of several words."""
-    return line.split("\t") if "\t" in line else line.split()
+    """The entries of a line as MUSE writes it, by a tab or by spaces; only a tab allows entries of several words."""
+    return line.split("\t") if "\t" in line else split_words(line, mode="whitespace")
 
 
 def jsonl_columns(path: str) -> set[str]:

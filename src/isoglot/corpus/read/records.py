@@ -2,12 +2,14 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from operator import index
 from typing import Any
 
+from isoglot.corpus.encode.words import other_space, split_words
 from isoglot.corpus.read.line_files import each
 from isoglot.corpus.read.sources import LANGUAGE_FLAGS, LANGUAGES, ROLES, Kind, Source
 from isoglot.errors import InputError
@@ -37,6 +39,9 @@ class Records:
     columns: dict[str, list[Any]]  # of the kind of corpus, without its languages
     flags: list[str] | None = None  # the flag field of each row, where the source has one
     incomplete: int = 0  # units passed over, see :class:`Chunk`
+    spaces: Counter[str] = field(
+        default_factory=Counter
+    )  # rows with spaces that do not end a word, by the first one
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -61,7 +66,11 @@ def assemble(kind: Kind, fields: Fields, source: Source, *, incomplete: int = 0)
     values, lines = fields
     flags = list(map(_joined, values["flags"])) if "flags" in values else None
     columns = {role: values[role] for role in ROLES[kind]}
+    spaces: Counter[str] = Counter()
     if kind == "aligned":
+        pairs = zip(columns["source"], columns["target"], strict=True)
+        found_spaces = (other_space(*(text for text in pair if isinstance(text, str))) for pair in pairs)
+        spaces.update(filter(None, found_spaces))
         rows = zip(lines, zip(*columns.values(), strict=True), strict=True)
         found = each(lambda row: _aligned(*row, source=source), rows, source.files()[-1])
         source_words, target_words, links = ([row[i] for row in found] for i in range(3))
@@ -72,7 +81,7 @@ def assemble(kind: Kind, fields: Fields, source: Source, *, incomplete: int = 0)
             "target_words": target_words,
             "links": links,
         }
-    return Records(columns, flags, incomplete)
+    return Records(columns, flags, incomplete, spaces)
 
 
 def _joined(flags: Any) -> str:
@@ -87,7 +96,8 @@ def _aligned(
     words = _words(first, "source"), _words(second, "target")
     if not isinstance(links, str | list):
         raise InputError(f"the links are {links!r}; `0-0 1-2` or a list of pairs is needed: fix the line")
-    read = (_link(item, source) for item in (links.split() if isinstance(links, str) else links))
+    given = split_words(links, mode="whitespace") if isinstance(links, str) else links
+    read = (_link(item, source) for item in given)
     found = sorted({link for link in read if link is not None})
     for i, j in found:
         if not (0 <= i < len(words[0]) and 0 <= j < len(words[1])):
@@ -118,7 +128,7 @@ def _link(item: Any, source: Source) -> tuple[int, int] | None:
 
 def _words(value: Any, role: str) -> list[str]:
     if value is None or isinstance(value, str):
-        return (value or "").split()
+        return split_words(value or "", mode="whitespace")
     if isinstance(value, list) and all(isinstance(w, str) for w in value):
         return value
     raise InputError(f"the {role} is neither text nor a list of words; one of them is needed")
@@ -164,12 +174,12 @@ def check_languages(
     if not fields:
         return
     for line, row in zip(lines, rows, strict=True):
-        for field, name, given in fields:
+        for column, name, given in fields:
             told = row.get(name)
             if told != given and isinstance(told, str) and not same_language(told, given):
                 raise InputError(
                     f"{name} is {told!r}, and {given!r} is given; keep the rows of one language in a file, or set "
-                    f"{field}: {told} ({LANGUAGE_FLAGS[field]} {told})",
+                    f"{column}: {told} ({LANGUAGE_FLAGS[column]} {told})",
                     path=source.path,
                     line=line,
                 )
