@@ -16,6 +16,7 @@ from isoglot.align.files.pairs import prepared_pairs
 from isoglot.align.options import AlignRequest
 from isoglot.cli import app
 from isoglot.corpus.manifest import load_corpus
+from isoglot.corpus.prepare import prepare
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError, InputError
 
@@ -163,6 +164,29 @@ def test_a_finished_corpus_is_recognised_before_any_work(tmp_path, bitext, monke
     assert "choose another --out, or delete it" in message
     bitext.write_text(bitext.read_text(encoding="utf-8") + "a ||| b\n", encoding="utf-8")
     assert f"inputs.{bitext}.size" in run(*asked, fails=ConfigurationError)
+
+
+def test_a_finished_corpus_whose_model_was_replaced_is_not_passed_over(tmp_path, bitext):
+    few, saved, out = tmp_path / "few.txt", tmp_path / "model", tmp_path / "all"
+    few.write_text("a b ||| x y\n" * 9, encoding="utf-8")
+    asked = ("-f", "corpus", "--source-lang", "en", "--target-lang", "xx", "--save", saved)
+    run("align", bitext, *asked, "--out", out)
+    run("align", bitext, *asked, "--out", out)
+    run("align", few, *asked, "--out", tmp_path / "few")
+    message = run("align", bitext, *asked, "--out", out, fails=ConfigurationError)
+    assert f"{saved}: was changed, and {out}, which was made with it, is finished" in message
+
+
+@pytest.mark.parametrize("form", ["pharaoh", "corpus"])
+def test_a_changed_shard_of_a_prepared_folder_is_noticed(tmp_path, bitext, form):
+    source = Source(path=str(bitext), format="bars", source_language="en", target_language="xx")
+    prepare(source, tmp_path / "one")
+    prepare(source.model_copy(update={"source_language": "de"}), tmp_path / "other")
+    shard = tmp_path / "one" / "data-00000.parquet"
+    run("align", tmp_path / "one", "-f", form, "-o", tmp_path / "links")
+    shard.write_bytes((tmp_path / "other" / shard.name).read_bytes())
+    message = run("align", tmp_path / "one", "-f", form, "-o", tmp_path / "links", fails=InputError)
+    assert "data-00000.parquet was changed after it was written; restore it" in message
 
 
 def test_a_finished_corpus_whose_lexicon_is_gone_is_not_passed_over(tmp_path, bitext):

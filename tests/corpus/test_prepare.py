@@ -12,6 +12,7 @@ import psutil
 import pyarrow.parquet as pq
 import pytest
 from reading import PAIR, texts
+from tokenizers import Tokenizer, models
 
 from isoglot.corpus.manifest import InputFile, load_corpus, read_manifest
 from isoglot.corpus.options import PrepareOptions
@@ -252,9 +253,93 @@ def test_loading_an_incomplete_folder(tmp_path):
     (tmp_path / "out" / "data-00000.parquet").unlink()
     with pytest.raises(InputError, match=r"data-00000\.parquet is missing"):
         load_corpus(tmp_path / "out")
+    with pytest.raises(ConfigurationError, match=r"damaged corpus \(data-00000\.parquet is missing\)"):
+        prepare(tsv(tmp_path, ["a\tb"]), tmp_path / "out")
     (tmp_path / "out" / "manifest.json").unlink()
     with pytest.raises(InputError, match="has no manifest"):
         load_corpus(tmp_path / "out")
+
+
+def with_times_of(path, change):
+    """Change a file; its size and time stay."""
+    held = path.stat()
+    change(path)
+    assert path.stat().st_size == held.st_size
+    os.utime(path, ns=(held.st_atime_ns, held.st_mtime_ns))
+
+
+def flipped(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("change", [flipped, lambda path: path.write_bytes(path.read_bytes()[:-9])])
+def test_a_changed_shard_is_noticed_although_its_rows_are_unpacked(tmp_path, change):
+    source = tsv(tmp_path, [f"a{i}\tb{i}" for i in range(50)])
+    prepare(source, tmp_path / "out")
+    load_corpus(tmp_path / "out")
+    change(tmp_path / "out" / "data-00000.parquet")
+    with pytest.raises(InputError, match=r"data-00000\.parquet was changed after it was written"):
+        load_corpus(tmp_path / "out")
+    with pytest.raises(ConfigurationError, match="add --overwrite to make it again"):
+        prepare(source, tmp_path / "out")
+    assert not prepare(source, tmp_path / "out", overwrite=True).skipped
+    assert len(load_corpus(tmp_path / "out")) == 50
+
+
+def test_a_changed_shard_of_a_folder_without_hashes_is_unpacked_again(tmp_path):
+    for name in ("out", "other"):
+        prepare(tsv(tmp_path, [f"{name}\tb"]), tmp_path / name)
+        manifest = json.loads((tmp_path / name / "manifest.json").read_text())
+        del manifest["hashes"]  # as earlier releases wrote it
+        (tmp_path / name / "manifest.json").write_text(json.dumps(manifest))
+    assert texts(tmp_path / "out") == [("out", "b")]
+    shard = tmp_path / "out" / "data-00000.parquet"
+    shard.write_bytes((tmp_path / "other" / shard.name).read_bytes())
+    assert texts(tmp_path / "out") == [("other", "b")]
+
+
+@pytest.mark.parametrize("changed", ["a.tsv", "held.txt", "tokenizer.json"])
+def test_an_input_of_the_same_size_and_time_is_read_again(tmp_path, changed):
+    source = tsv(tmp_path, ["one\teins", "two\tzwei"])
+    (tmp_path / "held.txt").write_text("two\n")
+    core = Tokenizer(models.WordLevel({"one": 0, "two": 1, "eins": 2}, unk_token="eins"))
+    core.save(str(tmp_path / "tokenizer.json"))
+    options = PrepareOptions(
+        held_out_files=[str(tmp_path / "held.txt")], tokenizer=str(tmp_path / "tokenizer.json"), max_pieces=9
+    )
+    prepare(source, tmp_path / "out", options=options)
+    assert prepare(source, tmp_path / "out", options=options).skipped
+    with_times_of(
+        tmp_path / changed,
+        lambda path: path.write_bytes(
+            path.read_bytes().replace(b"one", b"TMP").replace(b"two", b"one").replace(b"TMP", b"two")
+        ),
+    )
+    with pytest.raises(ConfigurationError, match=rf"inputs\..*{changed}\.blake2b"):
+        prepare(source, tmp_path / "out", options=options)
+
+
+def test_a_manifest_with_times_is_still_recognised(tmp_path):
+    source = tsv(tmp_path, ["one\teins"])
+    prepare(source, tmp_path / "out")
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    manifest["inputs"][0]["modified"] = 1  # as earlier releases wrote it
+    (tmp_path / "out" / "manifest.json").write_text(json.dumps(manifest))
+    assert prepare(source, tmp_path / "out").skipped
+
+
+def test_an_input_that_changes_while_it_is_read_is_refused(tmp_path):
+    source = tsv(tmp_path, ["one\teins"] * 5)
+
+    def edit(*_):
+        with (tmp_path / "a.tsv").open("a") as file:
+            file.write("two\tzwei\n")
+
+    with pytest.raises(InputError, match=r"a\.tsv: changed while it was read; run the command again"):
+        prepare(source, tmp_path / "out", progress=edit)
+    assert not (tmp_path / "out").exists()
 
 
 RUN = """
@@ -329,18 +414,18 @@ def test_workers_start_without_heavy_imports():
 def test_an_input_is_recorded_by_its_content_and_a_stream_is_always_new(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("one\n", encoding="utf-8")
-    before = InputFile.recorded(str(path))
+    before = InputFile.of(str(path))
     os.utime(path, (1, 1))
-    assert InputFile.recorded(str(path)) == before
+    assert InputFile.of(str(path)) == before
     path.write_text("two\n", encoding="utf-8")
-    assert InputFile.recorded(str(path)) != before
+    assert InputFile.of(str(path)) != before
     for stream in ("-", "/dev/null"):
-        assert InputFile.recorded(stream) != InputFile.recorded(stream)
+        assert InputFile.of(stream) != InputFile.of(stream)
 
 
 def test_a_folder_keeps_its_hash_when_it_is_opened(tmp_path):
     prepare(tsv(tmp_path, ["a\tb"]), tmp_path / "out")
-    before = InputFile.recorded(str(tmp_path / "out"))
+    before = InputFile.of(str(tmp_path / "out"))
     assert len(load_corpus(tmp_path / "out")) == 1
     assert list((tmp_path / "out").glob(".*")), "it is opened by a file beside it"
-    assert InputFile.recorded(str(tmp_path / "out")) == before
+    assert InputFile.of(str(tmp_path / "out")) == before

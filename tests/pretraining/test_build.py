@@ -14,8 +14,9 @@ from isoglot.errors import ConfigurationError
 from isoglot.modules.load import longest_input
 from isoglot.pretraining.build import batch_options, build_model, encoder_config
 from isoglot.pretraining.check import load_recipe
-from isoglot.pretraining.streams import cache_folder, load_tokenizer, prepared
+from isoglot.pretraining.streams import load_tokenizer, prepared
 from isoglot.recipe.sections import ViewSection
+from isoglot.runs.cache import cache_folder
 from isoglot.runs.reporter import Silent
 from isoglot.testing import FAMILIES, tiny_model, tiny_tokenizer
 from isoglot.training.checkpoints import save_objectives

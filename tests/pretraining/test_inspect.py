@@ -13,7 +13,8 @@ from isoglot.pretraining.build import batch_options, build_model
 from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.inspect import describe, inspect_recipe, table
 from isoglot.pretraining.pretrain import build_trainer, training_arguments
-from isoglot.pretraining.streams import cache_folder, encoded, load_tokenizer, prepared
+from isoglot.pretraining.streams import encoded, load_tokenizer, prepared
+from isoglot.runs.cache import cache_folder
 from isoglot.runs.reporter import Silent
 from isoglot.seeding import generator_for
 from isoglot.testing import tiny_tokenizer

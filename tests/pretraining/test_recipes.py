@@ -15,8 +15,9 @@ from safetensors.torch import load_file
 from isoglot.pretraining.build import build_model, require_columns
 from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.pretrain import build_trainer, pretrain, training_arguments
-from isoglot.pretraining.streams import cache_folder, encoded, load_tokenizer, prepared
+from isoglot.pretraining.streams import encoded, load_tokenizer, prepared
 from isoglot.recipe.source import builtin_recipes, read_document
+from isoglot.runs.cache import cache_folder
 from isoglot.runs.reporter import Silent
 from isoglot.training.model import AlignmentModel
 

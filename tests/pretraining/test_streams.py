@@ -15,8 +15,9 @@ from isoglot.pretraining.stream_options import (
     stream_sources,
     tokenizer_options,
 )
-from isoglot.pretraining.streams import cache_folder, encoded, input_hashes, load_tokenizer, prepared
+from isoglot.pretraining.streams import encoded, input_hashes, load_tokenizer, prepared
 from isoglot.recipe.sections import StreamSection
+from isoglot.runs.cache import cache_folder
 from isoglot.runs.lock import locked
 from isoglot.runs.reporter import Silent
 

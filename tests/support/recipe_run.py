@@ -17,7 +17,8 @@ from transformers import TrainerCallback
 from isoglot.pretraining.build import build_model
 from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.pretrain import build_trainer, training_arguments
-from isoglot.pretraining.streams import cache_folder, encoded, load_tokenizer, prepared
+from isoglot.pretraining.streams import encoded, load_tokenizer, prepared
+from isoglot.runs.cache import cache_folder
 from isoglot.runs.reporter import Silent
 from isoglot.training.trainer import AlignmentTrainer
 

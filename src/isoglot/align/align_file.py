@@ -11,13 +11,14 @@ from isoglot.align.align_statistics import Warnings, by_statistics
 from isoglot.align.alignment import PairLinks
 from isoglot.align.embedding.memory import keep_few_primitives
 from isoglot.align.files.output import write_corpus, write_lines
-from isoglot.align.files.pairs import is_prepared, raw_files, read_pairs
+from isoglot.align.files.pairs import is_prepared, prepared_manifest, raw_files, read_pairs
 from isoglot.align.options import AlignRequest, AnyAligner, Encoder, Saved
 from isoglot.corpus.manifest import MANIFEST, InputFile
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import refuse_overwriting
+from isoglot.runs.fingerprint import fingerprint
 from isoglot.runs.folder import hash_checkpoint, make_once
 from isoglot.runs.reporter import Reporter, Silent
 
@@ -46,16 +47,27 @@ def align_file(
     }
     make = partial(_align, sources, out, request, progress)
     record, made = make_once(
-        out, wanted, lambda folder: {"pairs": make(folder)}, what="aligned corpus", name=_RECORD
+        out,
+        wanted,
+        lambda folder: {"pairs": make(folder), "beside": _beside(aligner)},
+        what="aligned corpus",
+        name=_RECORD,
     )
-    for path in (getattr(aligner, "save", None), getattr(aligner, "lexicon", None)):
-        if path is not None and not path.exists():
+    for path, content in _beside(aligner).items():
+        if content is None or content != record["beside"].get(path):
             raise ConfigurationError(
-                f"{path}: is missing, and {out}, which was made with it, is finished; delete {out} to make both again"
+                f"{path}: {'is missing' if content is None else 'was changed'}, and {out}, which was made with it, is "
+                f"finished; delete {out} to make both again"
             )
     if not made:
         progress.note(f"{out}: already made from the same input; nothing to do")
     return int(record["pairs"])
+
+
+def _beside(aligner: AnyAligner) -> dict[str, str | None]:
+    """The content of the files and folders that are written beside the corpus; ``None`` for what is missing."""
+    paths = [path for name in ("save", "lexicon") if (path := getattr(aligner, name, None)) is not None]
+    return {str(path): fingerprint(path) if path.exists() else None for path in paths}
 
 
 def _require_apart(outputs: Sequence[Path]) -> None:
@@ -68,6 +80,8 @@ def _require_apart(outputs: Sequence[Path]) -> None:
 def _read_by(sources: Sequence[Source], aligner: AnyAligner) -> dict[str, Any]:
     """What is read, by its content: of a prepared folder by its manifest, of an encoder by its weights."""
     prepared = [source.path for source in sources if is_prepared(source.path)]
+    for folder in prepared:
+        prepared_manifest(folder).require_whole(Path(folder))  # so that the manifest stands for them
     paths = [str(Path(folder) / MANIFEST) for folder in prepared]
     paths += [path for source in raw_files(sources) for path in source.files()]
     paths += getattr(aligner, "train_on", ())
@@ -76,7 +90,7 @@ def _read_by(sources: Sequence[Source], aligner: AnyAligner) -> dict[str, Any]:
         paths.append(str(aligner.load))
     if isinstance(aligner, Encoder):
         read = {"encoder": hash_checkpoint(checkpoint_folder(aligner.model))}
-    return {**read, "inputs": [InputFile.recorded(path) for path in dict.fromkeys(paths)]}
+    return {**read, "inputs": [InputFile.of(path).recorded() for path in dict.fromkeys(paths)]}
 
 
 def _align(

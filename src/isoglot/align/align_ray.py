@@ -73,10 +73,12 @@ class RayJob:
         """All that the links depend on, the corpus and the checkpoint among it."""
         values = asdict(self)
         del values["parts"]
+        manifest = prepared_manifest(self.corpus)
+        manifest.require_whole(Path(self.corpus))
         return {
             "values": values,
             "weights": hash_checkpoint(checkpoint_folder(self.model)),
-            "manifest": prepared_manifest(self.corpus).model_dump(mode="json"),
+            "manifest": manifest.model_dump(mode="json"),
         }
 
 

@@ -17,6 +17,7 @@ from isoglot.align.statistical.model import StatisticalAligner
 from isoglot.corpus.encode.words import WordMode, locate_words, split_words
 from isoglot.errors import ConfigurationError
 from isoglot.runs.checkpoint import checkpoint_folder
+from isoglot.runs.fingerprint import State, files_of, states
 
 DEFAULT_MODEL = "bert-base-multilingual-cased"
 """The encoder that is fetched from the hub where no model is named."""
@@ -146,25 +147,24 @@ def _statistical(folder: Path, method: str | None, options: dict[str, Any]) -> S
     return aligner
 
 
-def _identity(folder: Path) -> tuple[str, ...]:
-    """What tells a model in a folder from another that was there before: its files' sizes and times."""
-    files = sorted(folder.glob("*.json")) + sorted(folder.glob("*.safetensors")) if folder.is_dir() else []
-    return tuple(f"{f.name}:{f.stat().st_size}:{f.stat().st_mtime_ns}" for f in files)
+def _identity(folder: Path) -> tuple[State, ...]:
+    """What tells a model that is loaded from one that has replaced it in its folder."""
+    return tuple(states(files_of(folder)))
 
 
 @lru_cache(_CAPACITY)
-def _saved(folder: Path, identity: tuple[str, ...], **options: Any) -> StatisticalAligner:
+def _saved(folder: Path, identity: tuple[State, ...], **options: Any) -> StatisticalAligner:
     del identity
     return StatisticalAligner.load(folder, **options)
 
 
 @lru_cache(_CAPACITY)
-def _embedding(name: str, identity: tuple[str, ...], options: EmbeddingOptions) -> EmbeddingAligner:
+def _embedding(name: str, identity: tuple[State, ...], options: EmbeddingOptions) -> EmbeddingAligner:
     """Kept beside the encoder, because a pointer network is read from the disk for each."""
     return _encoder(name, identity, options.dtype, options.device).with_options(options)
 
 
 @lru_cache(_CAPACITY)
-def _encoder(name: str, identity: tuple[str, ...], dtype: str, device: str) -> EmbeddingAligner:
+def _encoder(name: str, identity: tuple[State, ...], dtype: str, device: str) -> EmbeddingAligner:
     del identity
     return EmbeddingAligner(name, layer=0, dtype=dtype, device=device)

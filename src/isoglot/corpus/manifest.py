@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from collections import Counter
@@ -15,8 +14,11 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.sources import Kind, Source
 from isoglot.errors import InputError
+from isoglot.runs.cache import cache_folder
 from isoglot.runs.disk import disk_problem
-from isoglot.runs.files import digest_of, is_stream, whole_path, write_text
+from isoglot.runs.files import is_stream, whole_path, write_text
+from isoglot.runs.fingerprint import files_of, fingerprint
+from isoglot.runs.folder import key_of
 
 if TYPE_CHECKING:
     import datasets
@@ -27,43 +29,35 @@ _LAYOUT = 1
 
 
 class InputFile(BaseModel):
-    """One file that was read, and what tells whether it has changed since."""
+    """One file or folder that was read, known by its content."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     path: str
     size: int | None = Field(default=None, description="Bytes; none for standard input and data-set names.")
-    modified: int | None = Field(default=None, description="Time of the last change, in nanoseconds.")
+    modified: int | None = Field(
+        default=None, description="Time of reading in nanoseconds, of streams alone."
+    )
     blake2b: str | None = Field(default=None, description="Hash of the content, 128 bits.")
 
     @classmethod
     def of(cls, path: str) -> InputFile:
-        """A file, or the files of a folder, as they are now, without the hash; a stream is always new."""
+        """A file, or the files of a folder, as they are now; a stream is always new."""
         if path == "-" or is_stream(Path(path)):
             return cls(path=path, modified=time.time_ns())
-        found = [f.stat() for f in files_of(path)]
+        found = files_of(path)
         if not found:
             return cls(path=path)
-        return cls(path=path, size=sum(s.st_size for s in found), modified=max(s.st_mtime_ns for s in found))
+        return cls(path=path, size=sum(f.stat().st_size for f in found), blake2b=fingerprint(path))
 
-    def hashed(self) -> InputFile:
-        """The same with the hash of the content, which is read for it."""
-        if self.size is None:
-            return self
-        return self.model_copy(update={"blake2b": hash_file(self.path)})
+    def now(self) -> InputFile:
+        """The same path as it is now; itself where the content is the same, whenever it was written."""
+        found = InputFile.of(self.path)
+        return self if found.blake2b is not None and found.blake2b == self.blake2b else found
 
-    @classmethod
-    def recorded(cls, path: str) -> dict[str, Any]:
-        """What tells in a record of inputs whether one has changed: the content, whenever it was written."""
-        file = cls.of(path).hashed()
-        return file.model_dump(exclude=set() if file.size is None else {"modified"})
-
-    def unchanged(self) -> bool:
-        """Whether the file is still the same: by its size and time, or else by its content."""
-        now = InputFile.of(self.path)
-        if now.size != self.size:
-            return False
-        return now.modified == self.modified or hash_file(self.path) == self.blake2b
+    def recorded(self) -> dict[str, Any]:
+        """As it stands in a record of inputs."""
+        return self.model_dump(exclude_none=True)
 
 
 class LanguageCount(BaseModel):
@@ -93,6 +87,7 @@ class Manifest(BaseModel):
     languages: tuple[LanguageCount, ...]
     notes: tuple[str, ...] = ()
     shards: dict[str, int] = Field(description="Parquet files in order, with their rows.")
+    hashes: dict[str, str] = Field(default={}, description="Hash of each Parquet file's content, 128 bits.")
     sources: tuple[Source, ...]
     inputs: tuple[InputFile, ...]
     options: PrepareOptions
@@ -112,10 +107,13 @@ class Manifest(BaseModel):
     def wanted(
         folder: Path, sources: Sequence[Source], options: PrepareOptions, paths: Sequence[str]
     ) -> dict[str, Any]:
-        """What the manifest of a folder must say for the folder to be left as it is."""
+        """What the manifest of a folder must say for the folder to be left as it is.
+
+        Inputs that its manifest does not name are not read for it.
+        """
         held = read_manifest(folder)
         known = {} if held is None else {file.path: file for file in held.inputs}
-        inputs = [known[p] if p in known and known[p].unchanged() else InputFile.of(p) for p in paths]
+        inputs = [known[path].now() if path in known else InputFile(path=path) for path in paths]
         return {
             "layout": _LAYOUT,
             "sources": [source.model_dump(mode="json") for source in sources],
@@ -123,26 +121,23 @@ class Manifest(BaseModel):
             "inputs": [file.model_dump(mode="json") for file in inputs],
         }
 
+    def damage(self, folder: Path) -> str | None:
+        """A Parquet file that is not as it was written, and what is wrong with it; ``None`` if all are."""
+        for name in self.shards:
+            if not (folder / name).is_file():
+                return f"{name} is missing"
+            if name in self.hashes and fingerprint(folder / name) != self.hashes[name]:
+                return f"{name} was changed after it was written"
+        return None
+
+    def require_whole(self, folder: Path) -> None:
+        """Refuse a folder whose Parquet files are not those that the manifest speaks of."""
+        if wrong := self.damage(folder):
+            raise InputError(f"{wrong}; restore it, or run `isoglot prepare --overwrite` again", path=folder)
+
     def write(self, folder: Path) -> None:
         """Write it, last: a folder with a manifest is complete."""
         write_text(folder / MANIFEST, self.model_dump_json(indent=2, by_alias=True) + "\n")
-
-
-def hash_file(path: str) -> str:
-    """BLAKE2b of the content of a file, or of all files of a folder in the order of their names, 128 bits."""
-    return digest_of(files_of(path), size=16)
-
-
-def files_of(path: str | Path) -> list[Path]:
-    """The files that a path stands for; none for standard input and data-set names.
-
-    Hidden ones of a folder do not count: opening a corpus leaves some there.
-    """
-    folder = Path(path)
-    if folder.is_dir():
-        found = (f for f in folder.rglob("*") if f.is_file())
-        return sorted(f for f in found if not any(p.startswith(".") for p in f.relative_to(folder).parts))
-    return [folder] if folder.is_file() else []
 
 
 def read_manifest(folder: str | Path) -> Manifest | None:
@@ -186,9 +181,7 @@ def load_corpus(path: str | Path) -> datasets.Dataset:
             f"{reason}; a folder written to its end by `isoglot prepare` is needed: run it with --out {folder}",
             path=folder,
         )
-    missing = [name for name in manifest.shards if not (folder / name).is_file()]
-    if missing:
-        raise InputError(f"{missing[0]} is missing; run `isoglot prepare --overwrite` again", path=folder)
+    manifest.require_whole(folder)
     features = SCHEMAS[manifest.kind]
     cache = _unpacked(folder, manifest, features)
     return require(datasets.Dataset.from_file(str(cache)), features, role=f"corpus {folder}")
@@ -196,11 +189,11 @@ def load_corpus(path: str | Path) -> datasets.Dataset:
 
 def _unpacked(folder: Path, manifest: Manifest, features: datasets.Features) -> Path:
     """The Arrow file of a prepared folder, made if it is not there."""
-    import datasets  # noqa: PLC0415 - slow to import
-    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow as pa  # noqa: PLC0415 - slow to import
 
-    name = hashlib.blake2b(manifest.model_dump_json().encode(), digest_size=8).hexdigest()
-    places = [folder / ".cache", Path(datasets.config.HF_DATASETS_CACHE) / "isoglot"]
+    unknown = [fingerprint(folder / shard) for shard in manifest.shards if shard not in manifest.hashes]
+    name = key_of([manifest.model_dump_json(), *unknown])
+    places = [folder / ".cache", cache_folder()]
     for place in places:
         if (place / f"{name}.arrow").exists():
             return place / f"{name}.arrow"

@@ -8,12 +8,12 @@ options only, never on the number of processes.
 
 import shutil
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ from isoglot.corpus.shards import Ledger, shard_groups
 from isoglot.errors import ConfigurationError, InputError, IsoglotError
 from isoglot.runs.checkpoint import reading
 from isoglot.runs.files import refuse_overwriting, whole_folder
+from isoglot.runs.fingerprint import files_of, states
 from isoglot.runs.folder import RUN, begin, key_of, state_of, versions
 from isoglot.runs.lock import locked
 
@@ -96,8 +97,11 @@ def prepare(
         done = _already_there(target, sources, options, paths, overwrite=overwrite)
         if done is not None:
             return PrepareSummary(**dict(done), path=target, seconds=time.monotonic() - began, skipped=True)
-        wanted = {"digest": key_of(Manifest.wanted(target, sources, options, paths))}
-        with whole_folder(target) if engine == "local" else _kept_folder(target, wanted) as folder:
+        with (
+            whole_folder(target)
+            if engine == "local"
+            else _kept_folder(target, sources, options, paths) as folder
+        ):
             (folder / "parts").mkdir(exist_ok=True)
             settings = Settings(
                 sources=tuple(sources),
@@ -109,11 +113,10 @@ def prepare(
                 single_threaded=engine == "ray",
                 kept=engine == "ray",
             )
-            files = [InputFile.of(path) for path in paths]
-            with ThreadPoolExecutor(1) as hasher:
-                hashing = [hasher.submit(f.hashed) for f in files]
+            with _unchanging(paths), ThreadPoolExecutor(1) as hasher:
+                hashing = [hasher.submit(InputFile.of, path) for path in paths]
                 try:
-                    manifest = _run(settings, folder, files, processes, progress)
+                    manifest = _run(settings, folder, paths, processes, progress)
                 except BaseException:
                     hasher.shutdown(cancel_futures=True)
                     raise
@@ -125,9 +128,24 @@ def prepare(
 
 
 @contextmanager
-def _kept_folder(target: Path, wanted: Mapping[str, Any]) -> Iterator[Path]:
+def _unchanging(paths: Sequence[str]) -> Iterator[None]:
+    """Refuse inputs that change while they are read: their hashes would not be those of the rows."""
+    files = [file for path in paths for file in files_of(path)]
+    before = states(files)
+    yield
+    for file, old, new in zip(files, before, states(files), strict=True):
+        if (old.size, old.modified) != (new.size, new.modified):
+            raise InputError("changed while it was read; run the command again", path=file)
+
+
+@contextmanager
+def _kept_folder(
+    target: Path, sources: Sequence[Source], options: PrepareOptions, paths: Sequence[str]
+) -> Iterator[Path]:
     """A folder beside the output that becomes it, and stays where the run ends before."""
     place = target.with_name(f"{target.name}.parts").resolve()
+    inputs = [InputFile.of(path).recorded() for path in paths]
+    wanted = {"digest": key_of({**Manifest.wanted(place, sources, options, paths), "inputs": inputs})}
     if state_of(place, wanted, what="preparation") == "new":
         begin(place, wanted)
     yield place
@@ -140,15 +158,15 @@ def _kept_folder(target: Path, wanted: Mapping[str, Any]) -> Iterator[Path]:
 def _run(
     settings: Settings,
     folder: Path,
-    files: Sequence[InputFile],
+    paths: Sequence[str],
     processes: int | None,
     progress: Callable[[int, int], None] | None,
 ) -> Manifest:
     """Read, filter and write all sources: all but the manifest's input hashes."""
     options, sources = settings.options, settings.sources
-    sizes = [file.size for file in files]
-    total = 0 if None in sizes else sum(size or 0 for size in sizes)
-    local = processes or (1 if None not in sizes and total < _SMALL else usable_cores())
+    files = [files_of(path) for path in paths]
+    total = sum(file.stat().st_size for several in files for file in several) if all(files) else 0
+    local = processes or (1 if all(files) and total < _SMALL else usable_cores())
     if settings.kept:
         pool: WorkPool = RayPool(processes, start, settings)
     else:
@@ -171,13 +189,14 @@ def _run(
             for part, rows in parts:
                 ledger.hold(part, rows)
             parts = ledger.sampled()
-        shards = dict(pool.map(write_shard, shard_groups(parts, folder, options)))
+        shards = list(pool.map(write_shard, shard_groups(parts, folder, options)))
     manifest = Manifest(
         kind=options.kind,
-        rows=sum(shards.values()),
+        rows=sum(rows for _, rows, _ in shards),
         languages=ledger.counts(),
         notes=ledger.notes(),
-        shards=shards,
+        shards={name: rows for name, rows, _ in shards},
+        hashes={name: content for name, _, content in shards},
         sources=sources,
         inputs=(),
         options=options,
@@ -282,8 +301,9 @@ def _already_there(
     if state_of(target, wanted, what="corpus", overwrite=overwrite) != "finished":
         return None
     manifest = read_manifest(target)
-    if manifest is not None and all((target / shard).is_file() for shard in manifest.shards):
-        return manifest
-    if not overwrite:
-        raise ConfigurationError(f"{target}: holds a damaged corpus; add --overwrite to make it again")
-    return None
+    wrong = "its manifest cannot be read" if manifest is None else manifest.damage(target)
+    if wrong and not overwrite:
+        raise ConfigurationError(
+            f"{target}: holds a damaged corpus ({wrong}); add --overwrite to make it again"
+        )
+    return None if wrong else manifest

@@ -19,6 +19,7 @@ from isoglot.corpus.read.records import Chunk
 from isoglot.corpus.read.sources import LANGUAGES, Source
 from isoglot.errors import IsoglotError
 from isoglot.runs.files import whole_file, whole_path
+from isoglot.runs.fingerprint import fingerprint
 
 _GROUP_ROWS = 65_536
 
@@ -128,11 +129,11 @@ def _noted(path: Path) -> Part | None:
     return Part(**told, removed=removed, flags_seen=flags, keys=keys, spaces=spaces)
 
 
-def write_shard(group: tuple[Sequence[tuple[str, NDArray[np.int32] | None]], str]) -> tuple[str, int]:
-    """Write rows of several parts (all rows where none are named) as one Parquet file."""
+def write_shard(group: tuple[Sequence[tuple[str, NDArray[np.int32] | None]], str]) -> tuple[str, int, str]:
+    """Write rows of several parts (all rows where none are named) as one Parquet file; its name, rows and hash."""
     parts, out = group
     if Path(out).is_file():  # of an earlier run
-        return Path(out).name, pq.read_metadata(out).num_rows
+        return Path(out).name, pq.read_metadata(out).num_rows, fingerprint(out)
     schema = _State.settings.schema
     repeated = [name for name in schema.names if name.endswith("language")]  # sentences hardly ever repeat
     waiting: list[pa.Table] = []
@@ -154,4 +155,4 @@ def write_shard(group: tuple[Sequence[tuple[str, NDArray[np.int32] | None]], str
     if _State.settings.options.sampling_exponent is None:  # else a part may go into other shards too
         for path, _ in parts:
             Path(path).unlink(missing_ok=True)
-    return Path(out).name, rows
+    return Path(out).name, rows, fingerprint(out)

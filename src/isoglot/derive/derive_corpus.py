@@ -71,7 +71,7 @@ def derive_corpus(
     refuse_overwriting(out, files)
     made_with = (request.tokenizer, request.options.models)  # by their content where they are files
     files += [str(path) for path in made_with if path is not None and Path(path).exists()]
-    inputs = [InputFile.recorded(f) for f in files]
+    inputs = [InputFile.of(f).recorded() for f in files]
     wanted = {"request": request.model_dump(mode="json"), "kind": kind, "inputs": inputs}
     manifest, made = make_once(
         out,

@@ -3,17 +3,15 @@
 import inspect
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, fields, is_dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from isoglot.corpus.labelled.places import Place
-from isoglot.corpus.manifest import files_of, hash_file
+from isoglot.runs.fingerprint import fingerprint
 from isoglot.tasks.base import Task, places_of
 from isoglot.tasks.facts import Facts
 
 _NOT_OPTIONS = ("data", "allowed")
-_REMEMBERED = 1024
 
 
 def describe_task(task: Any) -> dict[str, Any]:
@@ -58,17 +56,4 @@ def identify(task: Task, language: str, split: str) -> list[tuple[str, float, fl
 
 
 def _content(place: Place) -> str:
-    path = Path(place.path)
-    if place.on_hub or not path.exists():
-        return place.path
-    files = files_of(path)
-    stats = [f.stat() for f in files]
-    return _hash(
-        place.path, tuple((str(f), s.st_size, s.st_mtime_ns) for f, s in zip(files, stats, strict=True))
-    )
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def _hash(path: str, _state: tuple[tuple[str, int, int], ...]) -> str:
-    """A content's hash, computed once for the several seeds and languages of one call."""
-    return hash_file(path)
+    return place.path if place.on_hub or not Path(place.path).exists() else fingerprint(place.path)

@@ -13,8 +13,9 @@ from isoglot.errors import ConfigurationError
 from isoglot.modules.load import longest_input
 from isoglot.pretraining.build import batch_options, build_views, encoder_config, require_columns
 from isoglot.pretraining.pretrain import build_mixture
-from isoglot.pretraining.streams import cache_folder, encoded, load_tokenizer, prepared
+from isoglot.pretraining.streams import encoded, load_tokenizer, prepared
 from isoglot.recipe.sections import Recipe
+from isoglot.runs.cache import cache_folder
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.training.collate import Collator
 from isoglot.views.base import IGNORE_INDEX

@@ -12,10 +12,11 @@ from transformers import PreTrainedTokenizerFast, TrainingArguments
 from isoglot.errors import ConfigurationError
 from isoglot.pretraining.build import Built, batch_options, build_model, require_columns
 from isoglot.pretraining.check import explicit
-from isoglot.pretraining.streams import cache_folder, encoded, input_hashes, load_tokenizer, prepared
+from isoglot.pretraining.streams import encoded, input_hashes, load_tokenizer, prepared
 from isoglot.recipe.document import dump_yaml
 from isoglot.recipe.sections import Recipe
 from isoglot.runs import folder as run_folder
+from isoglot.runs.cache import cache_folder
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import write_text
 from isoglot.runs.folder import CHECKPOINT
@@ -57,7 +58,7 @@ def pretrain(
         resume: go on with an unfinished run; starts one where there is none.
         progress: Receives progress reports, losses among them.
         cache: where prepared corpora, tokenizers and streams are kept; by default
-            :func:`~isoglot.pretraining.streams.cache_folder`.
+            :func:`~isoglot.runs.cache.cache_folder`.
 
     Raises:
         ConfigurationError: a recipe that cannot work, or a folder that holds something else.

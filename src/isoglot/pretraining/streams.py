@@ -1,13 +1,11 @@
 """From a recipe's streams to encoded streams: prepare raw files, train or load the tokenizer, encode, pack."""
 
-import os
 from collections.abc import Iterator, Mapping
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import datasets
 from datasets import Dataset
 from transformers import PreTrainedTokenizerFast
 
@@ -35,12 +33,6 @@ from isoglot.runs.reporter import Reporter
 _LOST = ("empty", "overlong")
 TEXT_COLUMNS = ("text", "source", "target")
 """Columns of prepared corpora that hold sentences."""
-
-
-def cache_folder() -> Path:
-    """Where prepared corpora, tokenizers and streams are kept: ``ISOGLOT_CACHE``, or in the data-set cache."""
-    given = os.environ.get("ISOGLOT_CACHE")
-    return Path(given) if given else Path(datasets.config.HF_DATASETS_CACHE) / "isoglot"
 
 
 def prepared(recipe: Recipe, cache: Path, report: Reporter) -> dict[str, Dataset]:

@@ -29,6 +29,7 @@ from isoglot.modules.load import masked_lm_config
 from isoglot.pretraining.trim_options import TrimRequest
 from isoglot.runs.checkpoint import checkpoint_folder, reading
 from isoglot.runs.files import refuse_overwriting
+from isoglot.runs.fingerprint import files_of
 from isoglot.runs.folder import hash_checkpoint, make_once
 from isoglot.runs.records import parse_json
 from isoglot.tasks.language_vectors import read_vectors, write_vectors
@@ -87,7 +88,7 @@ def trim(
     wanted = {
         "encoder": {"path": str(encoder), "hash": hashed},
         "options": request.model_dump(mode="json"),
-        "inputs": [InputFile.recorded(path) for path in files],
+        "inputs": [InputFile.of(path).recorded() for path in files],
     }
     manifest, made = make_once(
         out,
@@ -208,7 +209,7 @@ def _texts(paths: Iterable[str], label: str, progress: Any) -> Iterator[str]:
     """Every text in files: lines, cells, strings of JSON objects."""
     paths = list(paths)
     meter: Meter = []
-    total = sum(InputFile.of(path).size or 0 for path in paths)
+    total = sum(file.stat().st_size for path in paths for file in files_of(path))
     for path in paths:
         if Path(path).is_dir():
             for row in load_corpus(path):

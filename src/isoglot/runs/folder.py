@@ -7,13 +7,14 @@ import platform
 import shutil
 import time
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
 from isoglot.errors import ConfigurationError
-from isoglot.runs.files import digest_of, is_temporary, read_json, whole_folder, write_json
+from isoglot.runs.files import is_temporary, read_json, whole_folder, write_json
+from isoglot.runs.fingerprint import digest
 from isoglot.runs.lock import locked
 
 MANIFEST = "manifest.json"
@@ -152,12 +153,15 @@ def clear(out: Path, *, existed: bool) -> None:
         out.mkdir(parents=True, exist_ok=True)
 
 
-def hash_checkpoint(folder: Path | str) -> str:
-    """16 hexadecimal digits of a checkpoint's weights, configuration and tokenizer; of one on the hub its name."""
+def hash_checkpoint(folder: Path | str, patterns: Sequence[str] = _CHECKPOINT_FILES) -> str:
+    """16 hexadecimal digits of a checkpoint's weights, configuration and tokenizer; of one on the hub its name.
+
+    ``patterns``: Of the files that count.
+    """
     if isinstance(folder, str):
         return folder
-    files = {file for pattern in _CHECKPOINT_FILES for file in folder.glob(pattern)}
-    return digest_of(sorted(files), size=8, named=True)
+    files = {file for pattern in patterns for file in folder.glob(pattern)}
+    return digest(sorted(files), size=8, named=True)
 
 
 def _differences(held: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:

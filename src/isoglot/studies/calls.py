@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from statistics import fmean
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -15,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from isoglot.errors import ConfigurationError
-from isoglot.runs.files import digest_of
+from isoglot.runs.fingerprint import digest, files_of
 from isoglot.runs.folder import key_of
 from isoglot.runs.reporter import Reporter
 
@@ -49,18 +48,8 @@ class Input(NamedTuple):
             return ""
         name = str(Path(expanded(self.path)).expanduser())
         found = [Path(path) for path in sorted(glob.glob(name))]  # noqa: PTH207
-        files = [f for p in found for f in (sorted(p.rglob("*")) if p.is_dir() else [p]) if f.is_file()]
-        return key_of(
-            [(file.name, _hashed(file, file.stat().st_size, file.stat().st_mtime_ns)) for file in files]
-            or name
-        )
-
-
-@cache
-def _hashed(path: Path, size: int, changed: int) -> str:
-    """A file's hash; many calls ask for that of one file, so that it is kept until the file changes."""
-    del size, changed
-    return digest_of([path], size=8)
+        files = [(f, str(f.relative_to(p) if p.is_dir() else f.name)) for p in found for f in files_of(p)]
+        return key_of([(called, digest([file], size=8)) for file, called in files] or name)
 
 
 class Step(BaseModel):

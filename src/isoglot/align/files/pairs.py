@@ -60,6 +60,7 @@ def read_pairs(sources: Sequence[Source], *, mode: WordMode, warn: Warn) -> Iter
     raw_files(sources)  # every mistake in all of them is told before the first is read
     for given in sources:
         if is_prepared(given.path):
+            prepared_manifest(given.path).require_whole(Path(given.path))
             for pair in prepared_pairs(given.path, mode=mode):
                 number += 1
                 yield pair

@@ -78,7 +78,7 @@ def encode_stream(
         corpus: TEXT (or with ``words`` instead of ``text``), BITEXT, ALIGNED or LEXICON.
         tokenizer: any fast tokenizer.
         options: defaults of :class:`EncodeOptions` if not given.
-        cache_dir: where streams are kept; a folder in the ``datasets`` cache if not given.
+        cache_dir: where streams are kept; by default :func:`~isoglot.runs.cache.cache_folder`.
         progress: called with (rows done, rows in all).
 
     Returns:

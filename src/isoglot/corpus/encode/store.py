@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import datasets
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +13,7 @@ from datasets import Dataset, Features, concatenate_datasets
 from numpy.typing import NDArray
 
 from isoglot.errors import InputError
+from isoglot.runs.cache import cache_folder
 from isoglot.runs.folder import MANIFEST, make_once
 
 _READ_ROWS = 10_000
@@ -99,9 +99,9 @@ def cached_stream(
     """The stream that all these parts decide, made now if the cache does not hold it.
 
     ``make``: Writes ``*.arrow`` files into the folder it is given and returns the manifest.
-    ``cache_dir``: Where streams are kept; ``isoglot`` in the ``datasets`` cache if ``None``.
+    ``cache_dir``: Where streams are kept; by default :func:`~isoglot.runs.cache.cache_folder`.
     """
-    root = Path(cache_dir) if cache_dir is not None else Path(datasets.config.HF_DATASETS_CACHE) / "isoglot"
+    root = cache_folder() if cache_dir is None else Path(cache_dir)
     place = root / f"{kind}-{hashlib.blake2b('|'.join(parts).encode(), digest_size=10).hexdigest()}"
     make_once(place, {}, make, what="stream", name=MANIFEST)
     return open_stream(place)
