@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,14 @@ from study_steps import Add
 
 from isoglot.errors import ConfigurationError
 from isoglot.results import read, read_cells
-from isoglot.studies.calls import Told, Value, mean
+from isoglot.studies.alignment_steps import BestLinks, StatisticalAlignment
+from isoglot.studies.calls import Step, Told, Value, mean
 from isoglot.studies.catalogue import Study, find_studies
 from isoglot.studies.engine import Store, do_calls
 from isoglot.studies.lab import Lab, Place
-from isoglot.studies.program import build_programs, inspect_programs, matches, write_program
-from isoglot.studies.training_steps import Evaluate, Finetune
+from isoglot.studies.program import Program, build_programs, inspect_programs, matches, write_program
+from isoglot.studies.steps import Align, Prepare, Text
+from isoglot.studies.training_steps import Evaluate, Finetune, TaskData
 
 SMALL = {
     "seeds": [1], "steps": 2, "warmup": 0, "vocabulary": 300, "batch": 4, "text": 200, "dev": 6, "pos": 20, "ner": 20,
@@ -123,8 +126,68 @@ def test_cells_are_picked_by_their_labels() -> None:
 def test_only_some_cells_are_measured(tmp_path: Path) -> None:
     (program,) = build_programs([study(tmp_path)], scale="tiny", changes={}, only=["*two:sum"])
     assert {place.row for place in program.places} == {("all", "two")} and not program.drawings
-    with pytest.raises(ConfigurationError, match="no cell matches"):
+    with pytest.raises(
+        ConfigurationError,
+        match=r"no cell matches; .* Rows: all / one; all / two; all / lost; all / far\. Columns: sum$",
+    ):
         build_programs([study(tmp_path)], scale="tiny", changes={}, only=["three"])
+
+
+def _one_cell(measure: Callable[[Lab], None]) -> Program:
+    study = Study("mine/table", "A table.", measure, {"seeds": ([1], [1], [1])}, {})
+    (program,) = build_programs([study], scale="tiny", changes={})
+    return program
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        (
+            Evaluate(
+                checkpoint="/none",
+                languages=["de-en"],
+                task=TaskData(kind="word_alignment", data=["/none"], options={"method": "otto"}),
+            ),
+            "aligner option method: 'otto' given; did you mean 'ot'",
+        ),
+        (
+            Evaluate(
+                checkpoint="/none",
+                languages=["de-en"],
+                task=TaskData(kind="word_alignment", data=["/none"], options={"aligner": {"alhpa": 1}}),
+            ),
+            "unknown aligner option 'alhpa'; did you mean 'alpha'",
+        ),
+        (StatisticalAlignment(gold="/none", method="hmmm"), "unknown statistical aligner 'hmmm'"),
+        (BestLinks(checkpoint="/none", dev={}, test={}, methods=["otto"]), "'otto' given"),
+        (Align(path="/none", source={}, method="hm", symmetrisation="intersect"), "'hm' given"),
+        (Align(path="/none", source={"colums": 1}, method="hmm", symmetrisation="intersect"), "colums"),
+        (Text(sources=[{"path": "/none", "lang": "en"}]), "lang"),
+        (Prepare(source={"path": "/none", "lang": "en"}, options={}), "lang"),
+    ],
+)
+def test_a_dry_run_refuses_options_that_would_be_refused_later(step: Step, message: str) -> None:
+    def measure(lab: Lab) -> None:
+        value = Value(lab.make("one", step), "de-en/aer")
+        lab.cell("mine", row="one", column="aer", value=value)
+
+    with pytest.raises(ConfigurationError, match=message):
+        inspect_programs([_one_cell(measure)], Store(Path("nowhere")))
+
+
+def test_a_dry_run_refuses_labels_that_the_papers_table_does_not_have() -> None:
+    def measure(lab: Lab) -> None:
+        value = Value(lab.make("one", Add(log=os.devnull, number=1)), "sum")
+        lab.cell("weam:Table2", row="weaam", column="de", value=value)
+        lab.cell("weam:Table2", row="weam", column="fr", value=value)
+        lab.cell("weam:Table9", row="weam", column="de", value=value)
+        lab.cell("weam:Table2", row="weam", column="de", value=value)
+
+    with pytest.raises(ConfigurationError) as raised:
+        inspect_programs([_one_cell(measure)], Store(Path("nowhere")))
+    assert len(raised.value.problems) == 3
+    for text in ("mine/table: weam:Table2: row 'weaam'", "column 'fr'", "'weam:Table9'"):
+        assert text in str(raised.value)
 
 
 def test_cells_that_were_measured_before_stay_written(tmp_path: Path) -> None:

@@ -5,8 +5,10 @@ from statistics import fmean
 from typing import Any, ClassVar
 
 from isoglot.align.embedding.choice import best_choice
-from isoglot.align.embedding.options import MEASURED
+from isoglot.align.embedding.options import MEASURED, EmbeddingOptions
+from isoglot.checks import did_you_mean, validated
 from isoglot.corpus.read.sources import Source
+from isoglot.errors import ConfigurationError
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.calls import Facts, Input, Options, Step, outside
 
@@ -22,6 +24,16 @@ class StatisticalAlignment(Step):
     train: Options | None = None  # more bitext: a recipe's source
     reverse: bool = False  # Exchange the sides of `train`, where the gold links' source is its target
 
+    def check(self) -> Source | None:
+        """The source of more bitext, if there is any; the method is one that learns from bitext."""
+        from isoglot.align.statistical.methods import METHODS  # noqa: PLC0415 - loads the libraries
+
+        if self.method not in METHODS:
+            raise ConfigurationError(
+                f"unknown statistical aligner {self.method!r}; {did_you_mean(self.method, METHODS)}"
+            )
+        return None if self.train is None else validated(Source, self.train, what="source")
+
     def run(self, folder: Path, report: Reporter) -> Facts:
         """Train, align, score."""
         from isoglot.align.files.gold import gold_pairs  # noqa: PLC0415 - loads the libraries
@@ -31,8 +43,8 @@ class StatisticalAlignment(Step):
 
         found = gold_pairs(self.gold)
         pairs: list[Any] = [(list(s), list(t)) for s, t in found.words]
-        if self.train is not None:
-            more = read_pairs([Source.model_validate(self.train)], mode="unicode", warn=lambda *_: None)
+        if (train := self.check()) is not None:
+            more = read_pairs([train], mode="unicode", warn=lambda *_: None)
             turn = -1 if self.reverse else 1
             pairs += [tuple(list(words) for words in pair.words[::turn]) for pair in more]
         sources, targets = map(list, zip(*pairs, strict=True))
@@ -57,6 +69,11 @@ class BestLinks(Step):
     def files(self) -> list[Input]:
         """The encoder and the gold links."""
         return outside([self.checkpoint, *self.dev.values(), *self.test.values()])
+
+    def check(self) -> None:
+        """Refuse methods that an embedding aligner does not have."""
+        for method in self.methods:
+            EmbeddingOptions.check(method=method)
 
     def run(self, folder: Path, report: Reporter) -> Facts:
         """Choose, then measure."""

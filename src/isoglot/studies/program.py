@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from isoglot.checks import mistakes_of
 from isoglot.errors import ConfigurationError
+from isoglot.report.papers import PAPERS, paper_table
 from isoglot.results import CELLS, FILE_NAME, Cell, Result, write_cells
 from isoglot.runs.files import write_json, write_text
 from isoglot.studies.calls import Call, Input, Value, leaves
@@ -79,8 +80,11 @@ def build_programs(
             parts[not only or any(matches(place, text) for text in only)].append(place)
         programs.append(Program(study, lab, parts[True], [] if only else lab.drawings, parts[False]))
     if only and not any(program.places for program in programs):
+        known = [place for program in programs for place in program.others]
+        rows, columns = ({" / ".join(getattr(p, part)): 0 for p in known} for part in ("row", "column"))
         raise ConfigurationError(
-            f"--only {' '.join(only)}: no cell matches; give a row's or column's label, or ROW:COLUMN, with wildcards"
+            f"--only {' '.join(only)}: no cell matches; give a row's or column's label, or ROW:COLUMN, with wildcards. "
+            f"Rows: {'; '.join(rows)}. Columns: {', '.join(columns)}"
         )
     return programs
 
@@ -116,13 +120,13 @@ def inspect_programs(
     ``part`` is (k, n) of the encoders: parts do not overlap, and all n together are everything.
 
     Raises:
-        ConfigurationError: every mistake in recipes, tasks, settings and analyses.
+        ConfigurationError: every mistake in recipes, tasks, settings, analyses and labels of the papers' tables.
     """
     targets = _part(list(dict.fromkeys(call for p in programs for call in p.targets())), part)
     calls = store.missing(targets)
     inputs: dict[Call, Sequence[Input]] = {}
     blocked: dict[Call, str] = {}
-    problems: list[str] = []
+    problems = _unknown_labels(programs) if check else []
     changed = _changed(targets, store) if check else {}
     for path, call in changed.items():
         problems.append(
@@ -144,6 +148,22 @@ def inspect_programs(
     if problems:
         raise ConfigurationError(list(dict.fromkeys(problems)), heading="nothing was run")
     return Inspection(targets, calls, inputs, blocked)
+
+
+def _unknown_labels(programs: Sequence[Program]) -> list[str]:
+    """Cells whose labels single out no row or column of the paper's table that they name."""
+    problems = []
+    for program in programs:
+        for place in program.places:
+            if place.table.partition(":")[0] not in PAPERS:
+                continue
+            try:
+                table = paper_table(place.table)
+                table.row(*place.row)
+                table.column(*place.column)
+            except ConfigurationError as error:
+                problems += [f"{program.study.name}: {problem}" for problem in error.problems]
+    return problems
 
 
 def _changed(targets: Sequence[Call], store: Store) -> dict[str, Call]:

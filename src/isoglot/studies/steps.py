@@ -50,24 +50,36 @@ class Text(Step):
     drop_headings: bool = False  # WikiText's ` = Heading = ` lines
     min_words: Annotated[int, Field(ge=1)] = 1  # shorter lines are left out
 
+    def check(self) -> list[tuple[str, Source]]:
+        """The sources, each with its kind."""
+        return [
+            (
+                source.get("kind", "text"),
+                validated(
+                    Source,
+                    {"language": "en", **{k: v for k, v in source.items() if k != "kind"}},
+                    what="source",
+                ),
+            )
+            for source in self.sources
+        ]
+
     def run(self, folder: Path, report: Reporter) -> Facts:
         """Read, filter, write."""
         lines = 0
         with (folder / "text.txt").open("w", encoding="utf-8", newline="\n") as file:
-            for source in self.sources:
-                for text in self._texts(source):
+            for kind, source in self.check():
+                for text in self._texts(kind, source):
                     file.write(f"{text}\n")
                     lines += 1
         if not lines:
             raise ConfigurationError("no line is left; give other sources, or lower min_words")
         return {"lines": lines}
 
-    def _texts(self, given: Options) -> Iterator[str]:
+    def _texts(self, kind: Any, source: Source) -> Iterator[str]:
         from isoglot.corpus.encode.words import split_words  # noqa: PLC0415
         from isoglot.corpus.read.readers import read  # noqa: PLC0415
 
-        kind = given.get("kind", "text")
-        source = Source.model_validate({"language": "en", **{k: v for k, v in given.items() if k != "kind"}})
         for row in read(source, kind=kind):
             words = list(row["words"]) if "words" in row else split_words(row["text"], mode="whitespace")
             if self.drop_headings and words[:1] == ["="] and words[-1:] == ["="]:
@@ -188,15 +200,17 @@ class Prepare(Step):
     source: Options
     options: Options
 
-    def check(self) -> Any:
-        """The options of ``isoglot prepare``."""
-        return validated(PrepareOptions, self.options, what="prepare option")
+    def check(self) -> tuple[Source, Any]:
+        """The source, and the options of ``isoglot prepare``."""
+        source = validated(Source, self.source, what="source")
+        return source, validated(PrepareOptions, self.options, what="prepare option")
 
     def run(self, folder: Path, report: Reporter) -> Facts:
         """Prepare."""
         from isoglot.corpus.prepare import prepare  # noqa: PLC0415 - loads the libraries
 
-        prepare(Source.model_validate(self.source), folder / "corpus", options=self.check())
+        source, options = self.check()
+        prepare(source, folder / "corpus", options=options)
         return {}
 
 
@@ -208,17 +222,17 @@ class Align(Step):
     method: str
     symmetrisation: str
 
+    def check(self) -> tuple[Source, AlignRequest]:
+        """The source, and the request of ``isoglot align``."""
+        chosen = aligner_of(method=self.method, symmetrisation=self.symmetrisation)
+        source = validated(Source, {"path": self.path, **self.source}, what="source")
+        return source, AlignRequest(aligner=chosen, words="unicode", output="corpus")
+
     def run(self, folder: Path, report: Reporter) -> Facts:
         """Align."""
         from isoglot.align.align_file import align_file  # noqa: PLC0415
 
-        chosen = {"method": self.method, "symmetrisation": self.symmetrisation}
-        request = AlignRequest(
-            aligner=aligner_of(**{k: v for k, v in chosen.items() if v is not None}),
-            words="unicode",
-            output="corpus",
-        )
-        source = Source.model_validate({"path": self.path, **self.source})
+        source, request = self.check()
         return {"pairs": align_file([source], folder / "aligned", request, progress=report)}
 
 

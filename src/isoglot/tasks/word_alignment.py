@@ -9,7 +9,7 @@ from datasets import Dataset
 from isoglot.align.alignment import Alignment
 from isoglot.align.embedding.aligner import EmbeddingAligner
 from isoglot.align.embedding.choice import with_kept
-from isoglot.align.embedding.options import MEASURED
+from isoglot.align.embedding.options import MEASURED, EmbeddingOptions
 from isoglot.align.files.gold import gold_pairs
 from isoglot.align.scoring import GoldAlignment, score
 from isoglot.corpus.labelled.places import DataSource, Place
@@ -42,6 +42,10 @@ class WordAlignmentTask:
     base: int | None = None
     aligner: dict[str, Any] | None = None
     primary_metric: ClassVar[str] = "aer"
+
+    def __post_init__(self) -> None:
+        """Refuse options that the aligner does not take, before anything is measured."""
+        EmbeddingOptions.check(method=self.method, layer=self.layer, **(self.aligner or {}))
 
     def load(self, language: str, split: str) -> Dataset:
         """Rows of ``source_words``, ``target_words``, ``sure`` and ``possible``."""

@@ -77,6 +77,21 @@ class EmbeddingOptions(Kept):
         called = "aligner option {}".format
         return cast("AnyEmbedding", validated(_KINDS[method], values, what=f"method {method}", called=called))
 
+    @staticmethod
+    def check(*, method: str | None = None, **options: Any) -> None:
+        """Refuse what :meth:`build` would; without a method, names that no method has."""
+        if method is not None:
+            EmbeddingOptions.build(method=method, **options)
+            return
+        known = {name for kind in _KINDS.values() for name in kind.model_fields}
+        unknown = [
+            f"unknown aligner option {name!r}; {did_you_mean(name, known)}"
+            for name in options
+            if name not in known
+        ]
+        if unknown:
+            raise ConfigurationError(unknown)
+
     def resolved_layer(self, layers: int) -> int:
         """The layer in an encoder of so many layers, from the end where it is negative."""
         return min(8, layers) if self.layer is None else self.layer
