@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from isoglot.checks import closest, did_you_mean, mistakes_of, resolve, validated
+from isoglot.checks import closest, did_you_mean, problems_of, resolve, validated
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options, option
 
@@ -92,7 +92,7 @@ class Model(BaseModel):
 def test_one_mistake_for_each_wrong_value(values: dict[str, object], wanted: str) -> None:
     with pytest.raises(ValidationError) as caught:
         Model.model_validate(values)
-    found = mistakes_of(caught.value, Model.model_fields)
+    found = problems_of(caught.value, Model, values)
     assert len(found) == 1 and str(found[0]).startswith(wanted)
 
 

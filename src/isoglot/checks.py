@@ -6,15 +6,15 @@ import difflib
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
-from isoglot.errors import ConfigurationError
+from isoglot.errors import ConfigurationError, Location, Problem
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
+    from pydantic_core import ErrorDetails
 
 M = TypeVar("M", bound="BaseModel")
 
@@ -102,57 +102,48 @@ def resolve(registry: Mapping[str, Any], name: str, *, kind: str) -> Any:
     return value
 
 
-@dataclass(frozen=True)
-class Mistake:
-    """One error of a pydantic model."""
+def problems_of(
+    error: ValidationError, model: type[BaseModel] | None = None, values: Any = None
+) -> list[Problem]:
+    """A pydantic error as one problem for each value that is wrong.
 
-    location: tuple[str | int, ...]  # Keys and indices that lead to the value
-    kind: str  # Pydantic's name of the error (`missing`, `extra_forbidden`)
-    reason: str
-    given: Any
-
-    @property
-    def place(self) -> str:
-        """The location as ``section.key``."""
-        return ".".join(map(str, self.location))
-
-    def __str__(self) -> str:
-        return f"{self.place}: {self.reason}" if self.location else self.reason
-
-
-def mistakes_of(error: ValidationError, known: Iterable[str] = ()) -> list[Mistake]:
-    """A pydantic error as one :class:`Mistake` for each value that is wrong.
-
-    Where a value may be of several types, pydantic reports an error for each of them, and adds the type to the
-    location; here it is one mistake of the value: what is wrong with it in its own type, or all types it may have.
-
-    ``known`` are names that an unknown key could have meant.
+    Where a value may be of several types, pydantic reports an error for each of them, at a location to which it adds
+    the type. ``values``, what was validated, tells keys from types; ``model`` which names an unknown key could have
+    meant. A problem inside a value stands for those of the value as a whole.
     """
-    found: dict[tuple[str | int, ...], list[Mistake]] = {}
+    from isoglot.options import models_at  # noqa: PLC0415 - pydantic is slow to import
+
+    found: dict[Location, list[ErrorDetails]] = {}
     for item in error.errors():
-        unknown = (
-            item["loc"][-1:] if item["type"] == "extra_forbidden" else ()
-        )  # a key of the user's, of any spelling
-        known_parts = item["loc"][: len(item["loc"]) - len(unknown)]
-        parts = (part for part in known_parts if not (isinstance(part, str) and _BRANCH.fullmatch(part)))
-        place = (*parts, *unknown)
-        mistake = Mistake(place, item["type"], _reason(item, list(known)), item["input"])
-        found.setdefault(place, []).append(mistake)
-    inside = {place[:end] for place in found for end in range(len(place))}
-    several = {
-        place
-        for place, (first, *more) in found.items()
-        if more
-        or first.kind == "too_short"  # its items are what is wrong
-        or (isinstance(first.given, dict) and first.kind.endswith("_type"))
-    }
-    return [_one(branches) for place, branches in found.items() if place not in inside & several]
+        found.setdefault(_place(item, values), []).append(item)
+    whole = {place[:end] for place in found for end in range(len(place))}
+    problems = []
+    for place, items in found.items():
+        if place in whole:
+            continue
+        telling = [item for item in items if not item["type"].endswith("_type")] or items
+        known = models_at(model, place[:-1]) if model is not None else ()
+        start, *more = dict.fromkeys(
+            _reason(item, [n for m in known for n in m.model_fields]) for item in telling
+        )
+        given = f"{shortened(telling[0]['input'])} given; "
+        reason = " or ".join([start, *(text.removeprefix(given) for text in more)])
+        problems.append(Problem(reason, place, telling[0]["type"]))
+    return problems
 
 
-_BRANCH = re.compile(
-    r"constrained-\w+|function-.*|(int|float|str|bool|none|list|tuple|dict|literal)(\[.*\])?|[A-Z]\w*"
-)
-"""What pydantic adds to a location for the branch of a union; no key of ours looks like it."""
+def _place(item: ErrorDetails, values: Any) -> Location:
+    """The keys and indices of an error's location that lead through the values."""
+    if values is None:
+        return item["loc"]
+    place: Location = ()
+    for number, part in enumerate(item["loc"], start=1):
+        lacking = number == len(item["loc"]) and item["type"] == "missing"
+        if lacking or part in (values if isinstance(values, Mapping) else ()):
+            place, values = (*place, part), None if lacking else values[part]
+        elif isinstance(part, int) and isinstance(values, list | tuple):
+            place, values = (*place, part), values[part]
+    return place
 
 
 def validated(
@@ -183,13 +174,12 @@ def validated(
     try:
         result = model.model_validate(arranged)
     except ValidationError as error:
-        for mistake in mistakes_of(error, known):
-            place = [part for part in mistake.location if part in known]
-            reason = (
-                lacking if mistake.kind == "missing" and mistake.location[-1] in known else mistake.reason
-            )
-            told = called(str(place[-1])) if place else what
-            problems.append(f"{told}: {reason}" if told else reason)
+        for problem in problems_of(error, values=arranged):
+            names = [str(part) for part in problem.location if part in known]
+            needed = problem.kind == "missing" and problem.location[-1] in known
+            reason = lacking if needed else problem.text
+            about = called(names[-1]) if names else what
+            problems.append(f"{about}: {reason}" if about else reason)
     if problems:
         raise ConfigurationError(problems)
     return result
@@ -215,16 +205,7 @@ def _arranged(model: type[BaseModel], values: Mapping[str, Any], known: set[str]
     return found
 
 
-def _one(branches: list[Mistake]) -> Mistake:
-    """The mistake of a value from those of the types it may have: of its own type if one says more than its name."""
-    telling = [m for m in branches if not m.kind.endswith("_type")] or branches
-    reasons = list(dict.fromkeys(m.reason for m in telling))
-    start = f"{shortened(telling[0].given)} given; "
-    joined = " or ".join([reasons[0], *(r.removeprefix(start) for r in reasons[1:])])
-    return Mistake(telling[0].location, telling[0].kind, joined, telling[0].given)
-
-
-def _reason(item: Any, known: list[str]) -> str:
+def _reason(item: ErrorDetails, known: list[str]) -> str:
     kind, message = item["type"], str(item["msg"])
     if kind == "value_error":
         return str(item["ctx"]["error"])

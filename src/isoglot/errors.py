@@ -6,7 +6,52 @@ the message alone and exits with 2; anything that is not an :class:`IsoglotError
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
+
+Location = tuple[str | int, ...]
+"""Keys and list indices that lead to a value."""
+
+
+class Origin(NamedTuple):
+    """Where a value is written: a line of a file, or a flag that stands alone."""
+
+    name: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        return self.name if self.line is None else f"{self.name}:{self.line}"
+
+
+MISSING_FILE, UNSET_VARIABLE = "missing_file", "unset_variable"
+"""Kinds of problems that another machine, or another run, may not have."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One mistake.
+
+    Args:
+        text: what is wrong, what is needed and what to do.
+        location: the value it is about, inside what was checked; none where it is about all of it.
+        kind: what sort of mistake it is, where code treats that sort in a way of its own.
+        origin: where the value is written.
+    """
+
+    text: str
+    location: Location = ()
+    kind: str = ""
+    origin: Origin | None = None
+
+    def __str__(self) -> str:
+        parts = (str(self.origin or ""), ".".join(map(str, self.location)), self.text)
+        return ": ".join(part for part in parts if part)
+
+    def below(self, *keys: str | int) -> Problem:
+        """The same mistake, of something larger that holds what was checked under these keys."""
+        return replace(self, location=(*keys, *self.location))
 
 
 class IsoglotError(Exception):
@@ -38,14 +83,17 @@ class ConfigurationError(IsoglotError):
     """Mistakes in a recipe or in arguments, all that were found, one a line.
 
     Args:
-        problems: one message, or several that are listed together.
+        problems: one mistake or message, or several that are listed together.
         heading: first line when there are several.
     """
 
-    def __init__(self, problems: str | list[str], *, heading: str | None = None) -> None:
-        self.problems = [problems] if isinstance(problems, str) else list(problems)
+    def __init__(
+        self, problems: str | Problem | Iterable[str | Problem], *, heading: str | None = None
+    ) -> None:
+        several = [problems] if isinstance(problems, str | Problem) else problems
+        self.problems = [p if isinstance(p, Problem) else Problem(p) for p in several]
         if len(self.problems) == 1 and heading is None:
-            text = self.problems[0]
+            text = str(self.problems[0])
         else:
             text = "\n".join(
                 [heading or f"{len(self.problems)} mistakes:", *(f"  - {p}" for p in self.problems)]

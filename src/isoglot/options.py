@@ -93,6 +93,21 @@ def models_in(annotation: Any) -> tuple[type[BaseModel], ...]:
     return tuple(model for models in inside for model in models) if all(inside) else ()
 
 
+def models_at(model: type[BaseModel], place: Sequence[str | int]) -> list[type[BaseModel]]:
+    """The models that know the keys at a place inside a model's values; keys of mappings and indices lead through."""
+    found = [model]
+    for part in place:
+        fields = [one.model_fields[str(part)] for one in found if part in one.model_fields]
+        found = [inner for field in fields for inner in _anywhere(field.annotation)] if fields else found
+    return found
+
+
+def _anywhere(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for inner in get_args(annotation) for model in _anywhere(inner)]
+
+
 def fields_of(*models: type[BaseModel]) -> dict[str, FieldInfo]:
     """Every field by name, those of models inside the models in the place of the field that holds them."""
     found: dict[str, FieldInfo] = {}

@@ -167,5 +167,5 @@ def test_what_views_and_objectives_refuse_is_told_together(tiny_recipe: Path) ->
     }
     with pytest.raises(ConfigurationError) as caught:
         build_model(recipe.model_copy(update={"views": views}), tokenizer, corpora)
-    told = "\n".join(caught.value.problems)
+    told = "\n".join(map(str, caught.value.problems))
     assert "views.pair.probability: 7 given" in told and "views.long.max_length: 640 given" in told

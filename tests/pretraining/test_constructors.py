@@ -51,7 +51,7 @@ def test_options_are_the_parameters_that_isoglot_does_not_give() -> None:
 def problems(made_by: Constructor, **options: object) -> list[str]:
     document = Document(values={"streams": {"words": {}}})
     made_by.check(document, ("views", "x"), options)
-    return [p.removeprefix("recipe: ") for p in document.problems]
+    return [str(p).removeprefix("recipe: ") for p in document.problems]
 
 
 def test_unknown_wrong_and_missing_options() -> None:

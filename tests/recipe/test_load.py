@@ -53,7 +53,7 @@ def write(tmp_path: Path, text: str, name: str = "x.yaml") -> Path:
 def complaints(path: Path, *overrides: str) -> list[str]:
     with pytest.raises(ConfigurationError) as caught:
         load(path, overrides)
-    return caught.value.problems
+    return [str(problem) for problem in caught.value.problems]
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_values_that_do_not_fit_their_parameters_are_refused() -> None:
     make(pooling="first", side="a")
     with pytest.raises(ConfigurationError) as error:
         make(pooling="frist", side="b", weight=float("nan"))  # type: ignore[arg-type]
-    assert error.value.problems == [
+    assert [str(problem) for problem in error.value.problems] == [
         "pooling: 'frist' given; did you mean 'first'?",
         "side: 'b' given; known: a",
         "weight: nan given; input should be less than or equal to 1",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from isoglot.recipe.load import mistakes, problems
+from isoglot.recipe.load import problems
 from isoglot.recipe.sections import Recipe
 from isoglot.recipe.source import read_document
 
@@ -17,5 +17,5 @@ def load(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Recipe:
     document = read_document(path_or_name, overrides)
     recipe = problems(document)
     if recipe is None or document.problems:
-        raise mistakes(document, path_or_name)
+        raise document.error(f"recipe {path_or_name}")
     return recipe

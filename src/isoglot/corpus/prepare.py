@@ -31,7 +31,7 @@ from isoglot.corpus.read.line_files import Meter, numbered_lines
 from isoglot.corpus.read.readers import READERS
 from isoglot.corpus.read.sources import FORMATS, Source, by_suffix, expand
 from isoglot.corpus.shards import Ledger, shard_groups
-from isoglot.errors import ConfigurationError, InputError, IsoglotError
+from isoglot.errors import ConfigurationError, InputError, IsoglotError, Problem
 from isoglot.runs.checkpoint import reading
 from isoglot.runs.files import refuse_overwriting, whole_folder
 from isoglot.runs.fingerprint import files_of, states
@@ -232,7 +232,7 @@ def _tasks(settings: Settings, ledger: Ledger, meter: Meter) -> Generator[ChunkT
 
 def _check(sources: Sequence[Source], options: PrepareOptions) -> None:
     """Mistakes that only options and sources together show."""
-    problems = []
+    problems: list[str | Problem] = []
     if options.held_out_flags:
         problems = [
             f"{s.path}: held_out_flags is set, and no column holds the flags; set --column flags=3"

@@ -17,7 +17,7 @@ from torch.utils.hooks import RemovableHandle
 from transformers import PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
 
-from isoglot.errors import ConfigurationError
+from isoglot.errors import ConfigurationError, Problem
 from isoglot.modules.document_mask import (
     attention_inputs,
     document_mask,
@@ -40,9 +40,8 @@ def layer_number(model: PreTrainedModel, layer: int, *, name: str = "layer") -> 
     last = num_layers(model)
     number = layer + last + 1 if layer < 0 else layer
     if not 0 <= number <= last:
-        raise ConfigurationError(
-            f"{name}: {layer} given; this encoder has layers 0 (embeddings) to {last}: {name}: {last}"
-        )
+        text = f"{layer} given; this encoder has layers 0 (embeddings) to {last}: {name}: {last}"
+        raise ConfigurationError(Problem(text, (name,)))
     return number
 
 

@@ -17,7 +17,7 @@ from transformers import (
 from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
 from isoglot.checks import did_you_mean
-from isoglot.errors import ConfigurationError
+from isoglot.errors import ConfigurationError, Problem
 from isoglot.modules.checkpoint import load_checkpoint, load_config, require_room_for, weight_names
 from isoglot.modules.encoder import input_embeddings
 from isoglot.runs.checkpoint import reason
@@ -142,17 +142,18 @@ def model_config(
     """The configuration of an encoder from scratch; vocabulary and special ids are the tokenizer's."""
     name = str(settings["architecture"])
     if name not in ARCHITECTURES:
-        raise ConfigurationError(f"model.architecture: {name!r} given; {did_you_mean(name, ARCHITECTURES)}")
+        text = f"{name!r} given; {did_you_mean(name, ARCHITECTURES)}"
+        raise ConfigurationError(Problem(text, ("model", "architecture")))
     config_class = type(AutoConfig.for_model(name))
     aliases = _ALIASES.get(name, {})
     given = {aliases.get(k, k): v for k, v in settings.items() if k not in _OPTIONS}
     problems = _unknown(given, config_class, name)
     if tokenizer is None and "vocab_size" not in given:
-        problems.append("model: no tokenizer and no vocab_size given, one is needed; add `vocab_size: 32000`")
+        text = "no tokenizer and no vocab_size given, one is needed; add `vocab_size: 32000`"
+        problems.append(Problem(text, ("model",)))
     if tokenizer is not None and given.get("vocab_size", len(tokenizer)) < len(tokenizer):
-        problems.append(
-            f"model.vocab_size: {given['vocab_size']} given, the tokenizer has {len(tokenizer)} entries; leave it out"
-        )
+        text = f"{given['vocab_size']} given, the tokenizer has {len(tokenizer)} entries; leave it out"
+        problems.append(Problem(text, ("model", "vocab_size")))
     if problems:
         raise ConfigurationError(problems, heading=None if len(problems) == 1 else "model:")
     values = {**ARCHITECTURES[name], **_special_ids(name, tokenizer), **given}
@@ -163,9 +164,8 @@ def model_config(
     try:
         return config_class(**_fractions(values, config_class()))
     except (TypeError, ValueError, StrictDataclassError) as error:
-        raise ConfigurationError(
-            f"model: {name} does not take these settings: {reason(error)}; change them"
-        ) from error
+        text = f"{name} does not take these settings: {reason(error)}; change them"
+        raise ConfigurationError(Problem(text, ("model",))) from error
 
 
 def _from_scratch(config: PreTrainedConfig, kernel: str | None) -> PreTrainedModel:
@@ -174,19 +174,20 @@ def _from_scratch(config: PreTrainedConfig, kernel: str | None) -> PreTrainedMod
         return AutoModelForMaskedLM.from_config(config, **arguments)  # type: ignore[no-any-return]
     except (TypeError, ValueError, LookupError, ArithmeticError, RuntimeError, ImportError) as error:
         attention = "" if kernel is None else f" with attention {kernel!r}"
-        raise ConfigurationError(
-            f"model: a {config.model_type} of these sizes{attention} cannot be built ({reason(error)}); change them"
-        ) from error
+        text = (
+            f"a {config.model_type} of these sizes{attention} cannot be built ({reason(error)}); change them"
+        )
+        raise ConfigurationError(Problem(text, ("model",))) from error
 
 
-def _unknown(given: Mapping[str, Any], config_class: type[PreTrainedConfig], name: str) -> list[str]:
-    """A line for each key that the family's configuration does not have."""
+def _unknown(given: Mapping[str, Any], config_class: type[PreTrainedConfig], name: str) -> list[Problem]:
+    """A problem for each key that the family's configuration does not have."""
     known = {p for p in inspect.signature(config_class).parameters if p not in ("self", "kwargs")}
     known |= set(vars(config_class())) | set(config_class.attribute_map) | set(ARCHITECTURES.get(name, ()))
     known |= set(_ALIASES.get(name, ())) | set(_OPTIONS)
     known = {k for k in known if not k.startswith("_")}
     return [
-        f"model.{key}: {name} has no such setting; {did_you_mean(key, known)}"
+        Problem(f"{name} has no such setting; {did_you_mean(key, known)}", ("model", key))
         for key in given
         if key not in known
     ]
@@ -223,7 +224,7 @@ def _from_path(settings: Mapping[str, Any], kernel: str | None) -> PreTrainedMod
         try:
             setattr(config, key, value)
         except (TypeError, ValueError, StrictDataclassError) as error:
-            raise ConfigurationError(f"model.{key}: {reason(error)}; change it") from error
+            raise ConfigurationError(Problem(f"{reason(error)}; change it", ("model", key))) from error
     chosen: dict[str, Any] = {} if kernel is None else {"attn_implementation": kernel}
     model = load_checkpoint(
         AutoModelForMaskedLM,

@@ -4,7 +4,7 @@ from typing import Literal
 
 from torch import Tensor
 
-from isoglot.errors import ConfigurationError
+from isoglot.errors import ConfigurationError, Problem
 from isoglot.objectives.base import Batch
 
 Labels = Literal["self", "corpus", "corpus_then_self"]
@@ -29,7 +29,8 @@ def from_corpus(labels: Labels, self_after_step: int | None, step: Tensor) -> bo
 def require_step(labels: Labels, self_after_step: int | None) -> None:
     """Refuse a change of labels without its step, and a step without a change."""
     if (labels == "corpus_then_self") != (self_after_step is not None):
-        raise ConfigurationError(
-            f"labels: {labels} with self_after_step: {self_after_step} given; corpus_then_self needs a step and the "
-            "others take none: labels: corpus_then_self, self_after_step: 10000"
+        text = (
+            f"{labels} with self_after_step: {self_after_step} given; corpus_then_self needs a step and the others "
+            "take none: labels: corpus_then_self, self_after_step: 10000"
         )
+        raise ConfigurationError(Problem(text, ("labels",)))

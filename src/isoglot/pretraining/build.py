@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
 from isoglot.corpus.encode.pieces import PieceEncoder
-from isoglot.errors import ConfigurationError
+from isoglot.errors import ConfigurationError, Location, Problem
 from isoglot.modules.checkpoint import load_config
 from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.load import load_masked_lm, longest_input, model_config
@@ -19,7 +19,6 @@ from isoglot.modules.masked_lm_head import start_new_head
 from isoglot.objectives.base import Objective
 from isoglot.pretraining.constructors import constructor, make_view
 from isoglot.pretraining.streams import TEXT_COLUMNS
-from isoglot.recipe.document import Location
 from isoglot.recipe.sections import Recipe
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.seeding import seed_for
@@ -56,15 +55,13 @@ def build_views(
 ) -> dict[str, tuple[str, View]]:
     """The views of a recipe, by default as long as the encoder's ``longest`` input; ``corpora`` are for lexicons."""
     views: dict[str, tuple[str, View]] = {}
-    problems: list[str] = []
+    problems: list[Problem] = []
     for name, section in recipe.views.items():
         try:
             made = make_view(constructor("views", section.type), section.options, tokenizer, corpora, longest)
             views[name] = (section.stream, made)
         except ConfigurationError as error:
-            for text in error.problems:
-                inside = text.partition(": ")[0] in section.options
-                problems.append(f"views.{name}{'.' if inside else ': '}{text}")
+            problems.extend(problem.below("views", name) for problem in error.problems)
     if problems:
         raise ConfigurationError(problems)
     return views
@@ -139,7 +136,7 @@ def _objectives(
 ) -> tuple[dict[str, Objective], dict[str, Weight]]:
     objectives: dict[str, Objective] = {}
     weights: dict[str, Weight] = {}
-    problems: list[str] = []
+    problems: list[Problem] = []
     for name, section in recipe.objectives.items():
         made_by = constructor("objectives", section.type)
         seed = seed_for(recipe.seed, "objective", name)
@@ -150,7 +147,7 @@ def _objectives(
                     encoder, section.options, corpora, tokenizer=tokenizer, seed=seed
                 )
             except ConfigurationError as error:
-                problems.extend(f"objectives.{name}: {text}" for text in error.problems)
+                problems.extend(problem.below("objectives", name) for problem in error.problems)
         weights[name] = section.weight
     if problems:
         raise ConfigurationError(problems)

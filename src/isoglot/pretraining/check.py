@@ -12,7 +12,7 @@ from torch import nn
 
 from isoglot.checks import closest, did_you_mean, missing_package
 from isoglot.corpus.encode.tokenizer import TokenizerOptions
-from isoglot.errors import ConfigurationError, IsoglotError
+from isoglot.errors import ConfigurationError, IsoglotError, Location
 from isoglot.modules.checkpoint import load_config
 from isoglot.modules.load import longest_input, model_config
 from isoglot.pretraining.constructors import (
@@ -24,8 +24,8 @@ from isoglot.pretraining.constructors import (
     stand_in_tokenizer,
 )
 from isoglot.pretraining.stream_options import check_streams
-from isoglot.recipe.document import Document, Location
-from isoglot.recipe.load import mistakes, problems
+from isoglot.recipe.document import Document
+from isoglot.recipe.load import problems
 from isoglot.recipe.sections import ModelSection, Recipe, validate
 from isoglot.recipe.signatures import mismatch
 from isoglot.recipe.source import read_document
@@ -80,7 +80,7 @@ def load_recipe(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Reci
     _check_train(document)
     _make(document, made_by, _check_encoder(document))
     if recipe is None or document.problems:
-        raise mistakes(document, path_or_name)
+        raise document.error(f"recipe {path_or_name}")
     return recipe
 
 
@@ -167,12 +167,9 @@ def _make(document: Document, made_by: Mapping[Location, Constructor], config: A
                 made = maker.build(encoder, options, {}, tokenizer=tokenizer)
                 found[location] = made if layers is not None else None
         except ConfigurationError as error:
-            if section == "objectives" and layers is None and "Error: " not in str(error):
+            if section == "objectives" and layers is None and not isinstance(error.__cause__, TypeError):
                 continue  # it may be right for the encoder that is not known yet
-            for text in error.problems:
-                option, colon, rest = text.partition(": ")
-                known = colon and option in options
-                document.problem((*location, option) if known else location, rest if known else text)
+            document.add(problem.below(*location) for problem in error.problems)
     return found
 
 
@@ -206,11 +203,7 @@ def _check_encoder(document: Document) -> Any:
     try:
         return model_config({"vocab_size": 1000, **{k: v for k, v in model.items() if v is not None}})
     except ConfigurationError as error:
-        for message in error.problems:
-            place, _, rest = message.partition(": ")
-            parts: Location = tuple(place.split("."))
-            known = parts[0] == "model"
-            document.problem(parts if known else ("model",), rest if known else message)
+        document.add(error.problems)
         return None
 
 

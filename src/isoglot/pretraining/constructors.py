@@ -12,10 +12,10 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import BertConfig, BertForMaskedLM, PreTrainedModel, PreTrainedTokenizerFast
 
 from isoglot.checks import did_you_mean, resolve
-from isoglot.errors import ConfigurationError
+from isoglot.errors import ConfigurationError, Location, Problem
 from isoglot.objectives import OBJECTIVES
 from isoglot.objectives.base import SUPPLIED as FOR_OBJECTIVES
-from isoglot.recipe.document import Document, Location
+from isoglot.recipe.document import Document
 from isoglot.recipe.signatures import argument_docs, dataset_options, hints_of, mismatch
 from isoglot.views import VIEWS
 from isoglot.views.base import SUPPLIED as FOR_VIEWS
@@ -132,7 +132,8 @@ def make_view(
     """A view from its options."""
     given = options.get("max_length")
     if "max_length" in made_by.options and longest is not None and isinstance(given, int) and given > longest:
-        raise ConfigurationError(f"max_length: {given} given, the encoder has {longest} positions; lower it")
+        text = f"{given} given, the encoder has {longest} positions; lower it"
+        raise ConfigurationError(Problem(text, ("max_length",)))
     supplied = {} if longest is None else {"max_length": longest}
     view: View = made_by.build(tokenizer, options, corpora, **supplied)
     return view

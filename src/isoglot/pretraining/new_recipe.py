@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from textwrap import indent
@@ -13,7 +14,7 @@ from transformers import AutoModelForMaskedLM
 
 from isoglot.corpus.read.readers import read
 from isoglot.corpus.read.sources import expand, sources_from
-from isoglot.errors import ConfigurationError
+from isoglot.errors import ConfigurationError, Origin
 from isoglot.modules.checkpoint import load_config, weight_names
 from isoglot.pretraining.check import load_recipe
 from isoglot.recipe.document import dump_yaml
@@ -68,7 +69,13 @@ def new_recipe(
         try:
             load_recipe(place)
         except ConfigurationError as error:
-            raise ConfigurationError([p.replace(str(place), str(out)) for p in error.problems]) from error
+            own = Origin(str(out))
+            raise ConfigurationError(
+                [
+                    replace(p, origin=own._replace(line=p.origin.line if p.origin else None))
+                    for p in error.problems
+                ]
+            ) from error
     return out
 
 

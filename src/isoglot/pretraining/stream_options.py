@@ -14,8 +14,8 @@ from isoglot.corpus.manifest import MANIFEST, read_manifest
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.pack.packing import PackOptions
 from isoglot.corpus.read.sources import Source, expand, sources_from
-from isoglot.errors import ConfigurationError
-from isoglot.recipe.document import Document, Location
+from isoglot.errors import MISSING_FILE, ConfigurationError, Location
+from isoglot.recipe.document import Document
 from isoglot.recipe.sections import Recipe, StreamSection, validate
 
 _MEASURED = ("min_pieces", "max_pieces", "max_pair_pieces")
@@ -136,14 +136,14 @@ def _check_files(document: Document, location: Location, sources: list[Source], 
     missing = [p for source in sources for p in source.files() if _is_missing(p, source, aligned=aligned)]
     for path in missing:
         hint = f"make it with `isoglot align BITEXT --format corpus --out {path}`, or " if aligned else ""
-        document.problem((*location, "path"), f"{path}: no such file or folder; {hint}check the path")
+        text = f"{path}: no such file or folder; {hint}check the path"
+        document.problem((*location, "path"), text, MISSING_FILE)
     if missing or kind is None:
         return
     try:
         expand(sources, kind)
     except ConfigurationError as error:
-        for message in error.problems:
-            document.problem(location, message)
+        document.add(problem.below(*location) for problem in error.problems)
 
 
 def _check_prepared(document: Document, location: Location, source: Source) -> None:

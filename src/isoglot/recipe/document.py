@@ -8,7 +8,9 @@ import io
 import math
 import os
 import re
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -16,10 +18,7 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from isoglot.checks import shortened
-from isoglot.errors import InputError
-
-Location = tuple[str | int, ...]
-"""Keys and list indices that lead to a value."""
+from isoglot.errors import ConfigurationError, InputError, Location, Origin, Problem
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _TYPED_TAGS = ("int", "float", "bool", "null")
@@ -32,23 +31,31 @@ class Document:
     """A YAML file's values, where each was written, and the mistakes found so far."""
 
     values: dict[str, Any] = field(default_factory=dict)  # environment variables expanded, overrides applied
-    places: dict[Location, str] = field(default_factory=dict)  # file:line of each value, or the override
+    origins: dict[Location, Origin] = field(default_factory=dict)  # of each value
     raw: dict[Location, str] = field(default_factory=dict)  # strings in which a variable was expanded
-    problems: list[str] = field(default_factory=list)  # each opens with its place
+    problems: list[Problem] = field(default_factory=list)
 
-    def where(self, location: Location) -> str:
-        """The place of a value, or of the closest section around it."""
-        for end in range(len(location), -1, -1):
-            if location[:end] in self.places:
-                return self.places[location[:end]]
-        return "recipe"
+    def origin(self, location: Location) -> Origin:
+        """Where a value is written, or the closest section around it."""
+        around = (location[:end] for end in range(len(location), -1, -1))
+        return next((self.origins[place] for place in around if place in self.origins), Origin("recipe"))
 
-    def problem(self, location: Location, message: str) -> None:
+    def problem(self, location: Location, text: str, kind: str = "") -> None:
         """Record a mistake in the value at ``location``."""
-        name = ".".join(str(part) for part in location)
-        text = f"{self.where(location)}: {name}: {message}" if name else f"{self.where(location)}: {message}"
-        if text not in self.problems:
-            self.problems.append(text)
+        self.add([Problem(text, location, kind)])
+
+    def add(self, problems: Iterable[Problem]) -> None:
+        """Record mistakes with the places of their values, each once."""
+        for problem in problems:
+            found = replace(problem, origin=problem.origin or self.origin(problem.location))
+            if found not in self.problems:
+                self.problems.append(found)
+
+    def error(self, what: str) -> ConfigurationError:
+        """The error that lists the mistakes in the order of the file; overrides and what has no line stand last."""
+        found = sorted(self.problems, key=lambda p: (p.origin and p.origin.line) or sys.maxsize)
+        count = f"{len(found)} mistake{'s' if len(found) > 1 else ''}"
+        return ConfigurationError(found, heading=f"{what}: {count}; nothing was read or trained")
 
     def entries(self, section: str) -> dict[str, dict[str, Any]]:
         """The entries of a section that are sections themselves; empty where its shape is wrong."""
@@ -57,8 +64,7 @@ class Document:
 
     def is_told(self, location: Location) -> bool:
         """Whether a mistake at or below ``location`` is recorded."""
-        name = ".".join(map(str, location))
-        return any(f": {name}: " in text or f": {name}." in text for text in self.problems)
+        return any(problem.location[: len(location)] == location for problem in self.problems)
 
     def unset(self) -> dict[Location, list[str]]:
         """Where environment variables are needed that are not set, and which."""
@@ -67,8 +73,8 @@ class Document:
         return {k: names for k, names in missing.items() if names}
 
     def drop(self, location: Location) -> None:
-        """Forget the places and raw strings at and below ``location``."""
-        for table in (self.places, self.raw):
+        """Forget the origins and raw strings at and below ``location``."""
+        for table in (self.origins, self.raw):
             for key in [k for k in table if k[: len(location)] == location]:
                 del table[key]
 
@@ -111,14 +117,14 @@ def compose(text: str, name: str) -> Node | None:
 
 
 def construct(node: Node, location: Location, file: str, document: Document) -> Any:
-    """The values of a node, their places and mistakes added to the document."""
+    """The values of a node, their origins and mistakes added to the document."""
     line = node.start_mark.line + 1
-    document.places.setdefault(location, f"{file}:{line}")
+    document.origins.setdefault(location, Origin(file, line))
     if len(location) > _DEEPEST:
         raise InputError(
             "an alias (*) stands inside what it refers to; write the values out", path=file, line=line
         )
-    if len(document.places) > _MOST_VALUES:
+    if len(document.origins) > _MOST_VALUES:
         raise InputError(
             f"more than {_MOST_VALUES:,} values, aliases (*) counted in full", path=file, line=line
         )
@@ -152,15 +158,12 @@ def _construct_mapping(
     for key_node, value_node in node.value:
         key = str(key_node.value) if isinstance(key_node, ScalarNode) else "?"
         here = (*location, key)
-        line = f"{file}:{key_node.start_mark.line + 1}"
+        origin = Origin(file, key_node.start_mark.line + 1)
         if key in values:
-            first = document.places[here].rpartition(":")[2]
-            name = ".".join(map(str, here))
-            document.problems.append(
-                f"{line}: {name}: given twice, first in line {first}; delete one of the two"
-            )
+            text = f"given twice, first in line {document.origins[here].line}; delete one of the two"
+            document.add([Problem(text, here, origin=origin)])
             continue
-        document.places[here] = line
+        document.origins[here] = origin
         values[key] = construct(value_node, here, file, document)
     return values
 

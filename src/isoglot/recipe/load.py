@@ -5,12 +5,10 @@ themselves know: :func:`isoglot.pretraining.check.load_recipe` checks those too 
 """
 
 import re
-import sys
-from pathlib import Path
 
 from isoglot.checks import did_you_mean
-from isoglot.errors import ConfigurationError
-from isoglot.recipe.document import Document, Location
+from isoglot.errors import Location
+from isoglot.recipe.document import Document
 from isoglot.recipe.sections import Recipe, validate
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -25,22 +23,6 @@ def problems(document: Document) -> Recipe | None:
         document.problem((), "it needs exactly one of `epochs: {stream: NAME, count: 2}` and `steps: 1000`")
     _cross_check(document)
     return recipe
-
-
-def mistakes(document: Document, path_or_name: str | Path) -> ConfigurationError:
-    """The error that lists a document's mistakes."""
-    found = sorted(document.problems, key=_line)
-    count = len(found)
-    noun = "mistake" if count == 1 else "mistakes"
-    return ConfigurationError(
-        found, heading=f"recipe {path_or_name}: {count} {noun}; nothing was read or trained"
-    )
-
-
-def _line(problem: str) -> int:
-    """The line that a message begins with; overrides and what has no line stand last."""
-    match = re.match(r"[^\n]*?:(\d+): ", problem)
-    return int(match[1]) if match else sys.maxsize
 
 
 def _cross_check(document: Document) -> None:

@@ -17,9 +17,10 @@ from pydantic import (
     model_validator,
 )
 
-from isoglot.checks import Mistake, did_you_mean, mistakes_of
+from isoglot.checks import problems_of
+from isoglot.errors import Location
 from isoglot.options import Count, NotNegative, Part, Positive, Seed, fits
-from isoglot.recipe.document import Document, Location
+from isoglot.recipe.document import Document
 
 
 class _Section(BaseModel):
@@ -243,24 +244,5 @@ def validate(document: Document, location: Location, model: type[BaseModel], val
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        for mistake in mistakes_of(error, model.model_fields if location else ()):
-            _explain(document, (*location, *mistake.location), mistake)
+        document.add(p.below(*location) for p in problems_of(error, model, values))
     return None
-
-
-def _explain(document: Document, location: Location, mistake: Mistake) -> None:
-    """One pydantic error as a message with its line and, for an unknown key, the closest one."""
-    reason = mistake.reason
-    if reason == "unknown key":
-        model = _STRICT.get(str(location[0]), Recipe)
-        reason = f"unknown key; {did_you_mean(location[-1], model.model_fields)}"
-    document.problem(location, reason)
-
-
-_STRICT: dict[str, type[BaseModel]] = {
-    "objectives": WeightSection,
-    "batch": BatchSection,
-    "epochs": EpochsSection,
-    "parts": PartsSection,
-}
-"""The model that knows the keys inside each section that is not open."""

@@ -14,7 +14,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 
 from isoglot.checks import did_you_mean
-from isoglot.errors import ConfigurationError
+from isoglot.errors import ConfigurationError, Problem
 
 
 def hints_of(callable_: Callable[..., Any]) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def require_options(maker: Callable[..., Any], **values: Any) -> None:
     """Refuse values that do not fit their parameters' types, choices and bounds."""
     hints = hints_of(maker)
     reasons = {name: mismatch(hints[name], value) for name, value in values.items()}
-    problems = [f"{name}: {values[name]!r} given; {reason}" for name, reason in reasons.items() if reason]
+    problems = [Problem(f"{values[name]!r} given; {why}", (name,)) for name, why in reasons.items() if why]
     if problems:
         raise ConfigurationError(problems)
 

@@ -1,14 +1,17 @@
 """A recipe as it is put together: found by path or name, laid over what it ``extends``, changed by ``--set``."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ruamel.yaml.nodes import MappingNode
 
 from isoglot.checks import did_you_mean
-from isoglot.errors import ConfigurationError, InputError
-from isoglot.recipe.document import Document, Location, compose, construct
+from isoglot.errors import UNSET_VARIABLE, ConfigurationError, InputError, Location, Origin, Problem
+from isoglot.recipe.document import Document, compose, construct
+
+T = TypeVar("T")
 
 _BUILT_IN = Path(__file__).parent.parent / "recipes"
 _ALTERNATIVES: dict[Location, str] = {
@@ -106,6 +109,7 @@ def _check_variables(document: Document) -> None:
             document.problem(
                 location,
                 f"environment variable {name} is not set, but {document.raw[location]!r} needs it; `export {name}=...`",
+                kind=UNSET_VARIABLE,
             )
 
 
@@ -114,14 +118,14 @@ def _lay_over(base: Document, over: Document, *, replaced: Location = ()) -> Doc
 
     ``replaced``: where a mapping replaces too.
     """
-    result = Document(dict(base.values), dict(base.places), dict(base.raw), [*base.problems, *over.problems])
+    result = Document(dict(base.values), dict(base.origins), dict(base.raw), [*base.problems, *over.problems])
 
     def merge(below: dict[str, Any], above: dict[str, Any], location: Location) -> dict[str, Any]:
         merged = dict(below)
         for key, value in above.items():
             here = (*location, key)
             if isinstance(value, dict) and isinstance(merged.get(key), dict) and here != replaced:
-                result.places |= {here: over.places[here]} if here in over.places else {}
+                result.origins |= {here: over.origins[here]} if here in over.origins else {}
                 merged[key] = merge(merged[key], value, here)
                 continue
             result.drop(here)
@@ -133,38 +137,44 @@ def _lay_over(base: Document, over: Document, *, replaced: Location = ()) -> Doc
                 del merged[key]
                 continue
             merged[key] = value
-            for table, source in ((result.places, over.places), (result.raw, over.raw)):
-                table.update({k: v for k, v in source.items() if k[: len(here)] == here})
+            result.origins.update(_below(here, over.origins))
+            result.raw.update(_below(here, over.raw))
         return merged
 
     result.values = merge(base.values, over.values, ())
     return result
 
 
+def _below(location: Location, table: Mapping[Location, T]) -> dict[Location, T]:
+    """The part of a table that is at or below a location."""
+    return {key: value for key, value in table.items() if key[: len(location)] == location}
+
+
 def _overridden(document: Document, override: str) -> Document:
     key, equals, text = override.partition("=")
     location: Location = tuple(part.strip() for part in key.split("."))
+    origin = Origin(f"--set {override}")
     if not equals or not all(location):
-        document.problems.append(
-            f"--set {override}: no `key=value`; type for example `--set train.learning_rate=5e-5`"
-        )
+        example = "no `key=value`; type for example `--set train.learning_rate=5e-5`"
+        document.problems.append(Problem(example, origin=origin))
         return document
-    place = f"--set {override}"
-    over = Document(places={location: place})
+    over = Document(origins={location: origin})
     try:
-        node = compose(text, place)
+        node = compose(text, str(origin))
     except InputError as error:
         raise ConfigurationError(
-            f"{place}: the value is not YAML; quote it, for example --set '{key}=\"a: b\"'"
+            f"{origin}: the value is not YAML; quote it, for example --set '{key}=\"a: b\"'"
         ) from error
-    value: Any = None if node is None else construct(node, location, place, over)
-    over.places = dict.fromkeys(over.places, place)
+    value: Any = None if node is None else construct(node, location, str(origin), over)
+    over.origins = dict.fromkeys(over.origins, origin)
+    over.problems = [replace(problem, origin=origin) for problem in over.problems]
     section: Any = document.values
     for depth, part in enumerate(location[:-1], start=1):
         section = section.get(part, {})
         if not isinstance(section, dict):
             name = ".".join(map(str, location[:depth]))
-            document.problems.append(f"{place}: {name} is a {type(section).__name__}, no section")
+            text = f"{name} is a {type(section).__name__}, no section"
+            document.problems.append(Problem(text, origin=origin))
             return document
     for part in reversed(location):
         value = {part: value}

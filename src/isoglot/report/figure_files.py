@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
-from isoglot.checks import mistakes_of
+from isoglot.checks import problems_of
 from isoglot.errors import InputError
 
 _Title = Annotated[str, Field(min_length=1)]
@@ -137,7 +137,7 @@ def read_figure(path: str | Path) -> Figure:
         ) from error
     except ValidationError as error:
         raise InputError(
-            f"no figure ({mistakes_of(error)[0]}); a figure is one object whose kind is embedding_map, scatter, "
+            f"no figure ({problems_of(error)[0]}); a figure is one object whose kind is embedding_map, scatter, "
             "layers, lines or bars; write it anew, or take it out of the figures folder",
             path=path,
         ) from error

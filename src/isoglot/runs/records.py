@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from isoglot.checks import mistakes_of
+from isoglot.checks import problems_of
 from isoglot.errors import InputError, IsoglotError
 
 Record = TypeVar("Record", bound=BaseModel)
@@ -58,7 +58,7 @@ def read_records(path: Path, model: type[Record], *, what: str, wrong: str) -> l
             try:
                 records.append(model.model_validate_json(line))
             except (ValidationError, IsoglotError) as error:
-                reason = mistakes_of(error)[0] if isinstance(error, ValidationError) else error
+                reason = problems_of(error)[0] if isinstance(error, ValidationError) else error
                 raise InputError(
                     f"{wrong} ({reason}); a {what} is a JSON object with {', '.join(model.model_fields)}",
                     path=path,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from isoglot.checks import mistakes_of
+from isoglot.checks import problems_of
 from isoglot.errors import ConfigurationError
 from isoglot.report.papers import PAPERS, paper_table
 from isoglot.results import CELLS, FILE_NAME, Cell, Result, write_cells
@@ -73,8 +73,7 @@ def build_programs(
         try:
             study.run(lab)
         except ValidationError as error:  # of a step, by sizes that are changed
-            wrong = [f"{m.place}: {m.reason}" for m in mistakes_of(error)]
-            raise ConfigurationError(wrong, heading=f"{study.name} with these sizes:") from error
+            raise ConfigurationError(problems_of(error), heading=f"{study.name} with these sizes:") from error
         parts: dict[bool, list[Place]] = {True: [], False: []}
         for place in lab.places:
             parts[not only or any(matches(place, text) for text in only)].append(place)

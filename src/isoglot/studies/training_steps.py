@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from isoglot.analysis.options import AlignmentsRequest, LayersRequest, MapRequest, ScoreOptions
 from isoglot.checks import validated
-from isoglot.errors import ConfigurationError
+from isoglot.errors import MISSING_FILE, UNSET_VARIABLE, ConfigurationError
 from isoglot.finetuning.options import EvaluateOptions, task_with_settings
 from isoglot.recipe.document import dump_yaml
 from isoglot.runs.files import read_json, write_text
@@ -22,8 +22,6 @@ from isoglot.tasks import build_task
 
 TRAINER_STATE = "trainer_state.json"
 """Where the trainer keeps what it logged."""
-_OUTSIDE = ("no such file", "is not set")
-"""What a recipe's mistakes say of files that are not there; a step's files list those."""
 _ENCODER = f"{CHECKPOINT}/config.json"
 
 
@@ -50,7 +48,7 @@ class Pretrain(Step):
         with self._file() as path:
             document = read_document(path, variables=False)
         known = {str(file) for file in (path, *builtin_recipes().values())}
-        read = {place.rpartition(":")[0] for place in document.places.values()}
+        read = {origin.name for origin in document.origins.values()}
         kept = {key: document.values.get(key) for key in ("model", "tokenizer", "streams")}
         written = [text for place, text in document.raw.items() if place[0] in kept]
         plain = (
@@ -67,7 +65,9 @@ class Pretrain(Step):
             with self._file() as path:
                 load_recipe(path)
         except ConfigurationError as error:
-            wrong = [p for p in error.problems if not any(text in p for text in _OUTSIDE)]
+            wrong = [
+                p for p in error.problems if p.kind not in (MISSING_FILE, UNSET_VARIABLE)
+            ]  # files() lists those
             if wrong:
                 raise ConfigurationError(wrong) from error
 

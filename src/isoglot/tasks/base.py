@@ -10,7 +10,7 @@ from datasets import Dataset
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.corpus.labelled.places import DataSource, Place
-from isoglot.errors import ConfigurationError
+from isoglot.errors import ConfigurationError, Problem
 from isoglot.tasks.features import Array, EncodedRows, Step
 
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}([-_+][A-Za-z0-9]+)*")
@@ -98,7 +98,7 @@ def places_of(task: Task, language: str, split: str) -> list[Place]:
 
 def check_places(task: Task, wanted: Sequence[tuple[str, str]]) -> None:
     """See that there are data for each language and split, before work that takes long."""
-    problems: list[str] = []
+    problems: list[str | Problem] = []
     for language, split in wanted:
         if not _LANGUAGE.fullmatch(language):
             problems.append(

@@ -10,7 +10,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.templates import IntArray, Template, as_array
-from isoglot.errors import ConfigurationError
+from isoglot.errors import ConfigurationError, Problem
 from isoglot.views.masking import Masked, MaskingOptions, mask_tokens
 
 _DOCUMENT_STRIDE = 1 << 20
@@ -106,9 +106,8 @@ def length_limit(tokenizer: PreTrainedTokenizerBase, max_length: int | None, tem
     """The most tokens an input may have, specials included: ``max_length``, or the tokenizer's own limit."""
     limit = int(min(tokenizer.model_max_length, 1 << 30)) if max_length is None else max_length
     if limit <= template.size:
-        raise ConfigurationError(
-            f"max_length: {limit} given, but the special tokens alone are {template.size}; raise it, usually to 128"
-        )
+        text = f"{limit} given, but the special tokens alone are {template.size}; raise it, usually to 128"
+        raise ConfigurationError(Problem(text, ("max_length",)))
     return limit
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.templates import IntArray
-from isoglot.errors import ConfigurationError
+from isoglot.errors import ConfigurationError, Problem
 from isoglot.languages import two_letters
 from isoglot.schema import LEXICON, require
 from isoglot.seeding import generator_for
@@ -115,9 +115,8 @@ def copied_lexicon(
     ids = np.setdiff1d(np.arange(vocabulary_size), np.asarray(sorted(special), dtype=np.int64))
     chosen = [int(ids[i]) for i in _sample(ids.size, share, seed)]
     if not chosen:
-        raise ConfigurationError(
-            f"copied_vocabulary: {vocabulary_size} ids, share {share} leave an empty lexicon; raise the share"
-        )
+        text = f"{vocabulary_size} ids, share {share} leave an empty lexicon; raise the share"
+        raise ConfigurationError(Problem(text, ("copied_vocabulary",)))
     entries = [(i, i + vocabulary_size, -1) for i in chosen] + [(i + vocabulary_size, i, -1) for i in chosen]
     return TokenLexicon({None: SynonymTable.from_entries(entries)})
 

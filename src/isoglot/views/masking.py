@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.templates import IntArray
-from isoglot.errors import ConfigurationError
+from isoglot.errors import ConfigurationError, Problem
 from isoglot.options import Share
 from isoglot.recipe.signatures import require_fields
 from isoglot.views.base import IGNORE_INDEX
@@ -49,7 +49,7 @@ class MaskingOptions:
     def settle(self, tokenizer: PreTrainedTokenizerBase) -> None:
         """Check the options, and take from a tokenizer what masking needs of it."""
         require_fields(self)
-        problems = []
+        problems: list[str | Problem] = []
         if self.mask_share + self.random_share > 1 + 1e-9:
             problems.append(
                 f"mask_share {self.mask_share} and random_share {self.random_share} add up to more than 1; lower one"
@@ -62,7 +62,7 @@ class MaskingOptions:
         self._mask_token_id = int(tokenizer.mask_token_id)
         self._specials = special_table(tokenizer)
 
-    def _drawn_from(self, tokenizer: PreTrainedTokenizerBase, problems: list[str]) -> IntArray:
+    def _drawn_from(self, tokenizer: PreTrainedTokenizerBase, problems: list[str | Problem]) -> IntArray:
         special = np.asarray(sorted(set(tokenizer.all_special_ids)), dtype=np.int64)
         pool = np.arange(len(tokenizer), dtype=np.int64)
         if self.random_pool == "all":
@@ -70,14 +70,14 @@ class MaskingOptions:
         if self.random_pool != "nonspecial":
             low, high = self.random_pool
             if not 0 <= low < high:
-                problems.append(f"random_pool: {self.random_pool!r} given; write an id range [low, high]")
+                text = f"{self.random_pool!r} given; write an id range [low, high]"
+                problems.append(Problem(text, ("random_pool",)))
                 return pool
             pool = np.arange(low, high, dtype=np.int64)
         kept = pool[~np.isin(pool, special)]
         if not kept.size:
-            problems.append(
-                f"random_pool: {self.random_pool!r} holds special ids alone; widen the range, or write 'all'"
-            )
+            text = f"{self.random_pool!r} holds special ids alone; widen the range, or write 'all'"
+            problems.append(Problem(text, ("random_pool",)))
         return kept
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from isoglot.checks import did_you_mean
-from isoglot.errors import ConfigurationError
+from isoglot.errors import MISSING_FILE, ConfigurationError, Problem
 from isoglot.options import Options, option
 
 Kind = Literal["text", "bitext", "lexicon", "aligned", "treebank"]
@@ -164,7 +164,7 @@ def resolve_format(source: Source, kind: Kind) -> str:
 
 def expand(sources: Iterable[Source], kind: Kind) -> list[Source]:
     """Sources with their format filled in, globs replaced by the files that match, and all mistakes found at once."""
-    problems: list[str] = []
+    problems: list[str | Problem] = []
     found: list[Source] = []
     for given in sources:
         for source in _globbed(given):
@@ -220,14 +220,15 @@ def _globbed(source: Source) -> list[Source]:
     return [source.model_copy(update={"path": m}) for m in matches] or [source]
 
 
-def _problems(source: Source, kind: Kind) -> list[str]:
+def _problems(source: Source, kind: Kind) -> list[str | Problem]:
     """Mistakes in one source that can be seen before it is read."""
-    problems = []
+    problems: list[str | Problem] = []
     for path in source.files():
         if path and (source.format == "huggingface" or path == "-"):  # an empty name is the current folder
             continue
         if not Path(path).exists():
-            problems.append(f"{path}: no such file; a path of a readable file is needed: check the name")
+            text = f"{path}: no such file; a path of a readable file is needed: check the name"
+            problems.append(Problem(text, kind=MISSING_FILE))
         elif not Path(path).is_file():
             problems.append(
                 f"{path or '.'}: is not a regular file; name one, give the content of a pipe on standard input (-), or "
