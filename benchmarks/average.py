@@ -13,7 +13,7 @@ from pathlib import Path
 
 from safetensors.torch import load_file, save_file
 
-from isoglot.runs.files import whole_folder
+from isoglot.runs.listed import whole_folder
 
 WEIGHTS = "model.safetensors"
 

@@ -40,6 +40,15 @@ def test_saved_model_gives_the_same_links_and_a_lexicon(tmp_path, bitext):
     assert 0 < float(probability) <= 1
 
 
+def test_a_model_replaces_only_what_was_saved(tmp_path, bitext):
+    models = tmp_path / "models"
+    for saved in (models, models, models / "en-de"):
+        run("align", bitext, "--save", saved)
+    (models / "notes").write_text("mine")
+    assert "en-de" in run("align", bitext, "--save", models, fails=ConfigurationError)
+    assert (models / "notes").exists() and (models / "en-de" / "model.json").exists()
+
+
 def test_more_training_text_is_learned_from_but_not_written(tmp_path, bitext, corpus):
     few = tmp_path / "few.txt"
     few.write_text(

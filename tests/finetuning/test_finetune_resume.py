@@ -234,6 +234,19 @@ def test_a_mistake_leaves_nothing_behind(tmp_path: Path, task: Any) -> None:
     assert not (tmp_path / "run").exists()
 
 
+def test_a_run_that_is_interrupted_before_its_first_checkpoint_leaves_the_users_files(
+    tmp_path: Path, task: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
+        (tmp_path / "run" / "notes").write_text("mine")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("isoglot.finetuning.finetune.train_head", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        finetune(tmp_path / "model", task(), language="en", out=tmp_path / "run")
+    assert [p.name for p in (tmp_path / "run").iterdir()] == ["notes"]
+
+
 @pytest.mark.slow
 def test_two_processes_train_together_and_one_writes(tmp_path: Path, task: Any) -> None:
     del task

@@ -20,8 +20,8 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 from isoglot.errors import ConfigurationError, InputError, TrainingError
 from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.pretrain import pretrain
+from isoglot.runs.listed import entry
 from isoglot.studies.training_steps import _hours
-from isoglot.training.checkpoints import _digest
 
 
 class Notes:
@@ -221,7 +221,7 @@ def test_a_resumed_run_keeps_the_tokenizer_it_began_with(tiny_recipe: Path, tmp_
         ids[first], ids[last] = ids[last], ids[first]
         (path / "tokenizer.json").write_text(json.dumps(kept))
         held = json.loads((path / "complete.json").read_text())
-        size, digest = _digest(path / "tokenizer.json")
+        size, digest = entry(path / "tokenizer.json")
         held["files"]["tokenizer.json"] = [size, digest]
         (path / "complete.json").write_text(json.dumps(held))
     shutil.rmtree(checkpoint)
@@ -264,6 +264,19 @@ def test_a_mistake_leaves_nothing_behind(
     with pytest.raises(error, match=message):
         run(tiny_recipe, tmp_path / "run", *overrides)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_run_that_is_interrupted_before_its_first_checkpoint_leaves_the_users_files(
+    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        (tmp_path / "run" / "notes").write_text("mine")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("isoglot.pretraining.pretrain.AlignmentTrainer.train", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(tiny_recipe, tmp_path / "run")
+    assert [p.name for p in (tmp_path / "run").iterdir()] == ["notes"]
 
 
 def test_a_folder_with_other_things_is_left_alone(tiny_recipe: Path, tmp_path: Path) -> None:

@@ -22,11 +22,11 @@ from isoglot.runs.files import (
     read_json,
     refuse_overwriting,
     whole_file,
-    whole_folder,
     whole_path,
     write_json,
     write_text,
 )
+from isoglot.runs.listed import whole_folder
 
 
 class StoppedError(Exception):
@@ -81,6 +81,33 @@ def test_a_new_file_has_the_usual_permissions(tmp_path: Path) -> None:
     assert (tmp_path / "ours").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
+def test_nobody_can_put_a_link_where_a_temporary_file_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = []
+    for _ in range(2):
+        with whole_path(tmp_path / "a.txt") as place:
+            assert place.is_file(), "made at once, by this process alone"
+            names.append(place.name)
+    assert names[0] != names[1] and not any(f"{os.getpid()}-0-" in name for name in names)
+    (tmp_path / "theirs").write_text("theirs")
+    monkeypatch.setattr("isoglot.runs.files.secrets.token_hex", lambda size: "guessed")
+    planted = f".b.txt.{os.getpid()}-guessed-{socket.gethostname()}.partial"
+    (tmp_path / planted).symlink_to("theirs")
+    with pytest.raises(FileExistsError):
+        write_text(tmp_path / "b.txt", "ours")
+    assert (tmp_path / "theirs").read_text() == "theirs"
+
+
+def test_what_is_private_is_so_while_it_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    write_text(path, "old")
+    path.chmod(0o600)
+    with whole_path(path) as place:
+        assert stat.S_IMODE(place.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
 def test_a_fifo_is_written_through(tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
@@ -122,59 +149,6 @@ def test_a_killed_writers_files_go_with_the_next_writer(tmp_path: Path) -> None:
     assert {p.name for p in tmp_path.iterdir()} == {"a.txt", names[2], names[3], *alive}
 
 
-def test_a_folder_takes_its_place_when_it_is_whole(tmp_path: Path) -> None:
-    target = tmp_path / "deep" / "out"
-    with whole_folder(target) as folder:
-        (folder / "a").write_text("1")
-        assert not target.exists()
-    with pytest.raises(StoppedError), whole_folder(target) as folder:
-        (folder / "a").write_text("2")
-        raise StoppedError
-    assert (target / "a").read_text() == "1"
-    target.chmod(0o750)
-    with whole_folder(target) as folder:
-        (folder / "b").write_text("3")
-        assert (target / "a").exists()
-    assert [p.name for p in target.iterdir()] == ["b"] and list(target.parent.iterdir()) == [target]
-    assert stat.S_IMODE(target.stat().st_mode) == 0o750
-
-
-def test_a_folder_outlives_a_writer_that_is_killed_between_its_renames(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    out = tmp_path / "out"
-    with whole_folder(out) as folder:
-        (folder / "a").write_text("old")
-    rename, done = Path.rename, []
-
-    def killed(self: Path, target: Path) -> Path:
-        done.append(target)
-        if len(done) == 2:
-            raise KeyboardInterrupt
-        return rename(self, target)
-
-    monkeypatch.setattr(Path, "rename", killed)
-    with pytest.raises(KeyboardInterrupt), whole_folder(out) as folder:
-        (folder / "a").write_text("new")
-    monkeypatch.undo()
-    assert not out.exists()
-    with pytest.raises(RuntimeError), whole_folder(out):
-        raise RuntimeError
-    assert (out / "a").read_text() == "old"
-    with whole_folder(out) as folder:
-        (folder / "a").write_text("newer")
-    assert (out / "a").read_text() == "newer"
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-
-
-def test_a_linked_folder_stays_a_link(tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "link").symlink_to("real")
-    with whole_folder(tmp_path / "link") as folder:
-        (folder / "a").touch()
-    assert (tmp_path / "link").is_symlink() and (tmp_path / "real" / "a").exists()
-
-
 def test_the_wrong_kind_of_place_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ConfigurationError, match=r"is a folder.*name a file"):
@@ -197,9 +171,6 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path, number: int) -> None:
         whole_path(tmp_path / "a.txt"),
     ):
         raise RuntimeError("saving failed") from OSError(number, os.strerror(number))
-    with pytest.raises(DiskError, match="out: "), whole_folder(tmp_path / "out") as folder:
-        (folder / "half").touch()
-        raise OSError(number, os.strerror(number))
     assert [p.name for p in tmp_path.iterdir()] == ["a.txt"] and (tmp_path / "a.txt").read_text() == "old"
 
 

@@ -119,8 +119,8 @@ def test_a_key_is_the_same_in_any_order() -> None:
 def test_clearing_keeps_a_folder_that_was_there(tmp_path: Path) -> None:
     for existed in (False, True):
         (tmp_path / "run").mkdir(exist_ok=True)
-        (tmp_path / "run" / "x").touch()
-        run_folder.clear(tmp_path / "run", existed=existed)
+        run_folder.begin(tmp_path / "run", {})
+        run_folder.clear(tmp_path / "run", keep=existed)
         assert (tmp_path / "run").exists() is existed
 
 

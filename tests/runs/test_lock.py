@@ -71,6 +71,13 @@ def test_a_place_without_files_is_not_waited_for() -> None:
         pass
 
 
+def test_a_lock_follows_no_link(tmp_path: Path) -> None:
+    (tmp_path / ".a.lock").symlink_to(tmp_path / "theirs")
+    with pytest.raises(ConfigurationError, match=r"\.a\.lock: is a link"), locked(tmp_path / "a"):
+        pass
+    assert not (tmp_path / "theirs").exists()
+
+
 def test_the_same_thread_enters_twice(tmp_path: Path) -> None:
     with locked(tmp_path / "a"), locked(tmp_path / "b" / ".." / "a", wait=False):
         assert [p.name for p in tmp_path.iterdir()] == [".a.lock"]

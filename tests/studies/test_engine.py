@@ -47,9 +47,17 @@ def test_each_call_is_done_once_and_a_stopped_study_goes_on(tmp_path: Path) -> N
     assert do_calls([first, second], work.root).made == {}
     assert work.done() == ["1", "2", "3"]
     (work.store.folder(first) / "call.json").unlink()
-    (work.store.folder(first) / "half").touch()
     assert do_calls([first, second], work.root).made == {"analyse": 1}
-    assert not (work.store.folder(first) / "half").exists(), "what a stopped call left is gone"
+
+
+def test_a_call_that_is_done_again_deletes_nothing_of_the_users(tmp_path: Path) -> None:
+    work = Work(tmp_path)
+    call = work.add(1)
+    do_calls([call], work.root)
+    folder = work.store.folder(call)
+    (folder / "call.json").unlink()
+    (folder / "notes").touch()
+    assert "notes" in do_calls([call], work.root).failed[call] and (folder / "notes").exists()
 
 
 def test_facts_of_a_call_are_handed_on(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from isoglot.derive.derive_corpus import derive_corpus
 from isoglot.derive.input import read_rows
 from isoglot.derive.options import DeriveRequest, TransformOptions
 from isoglot.errors import ConfigurationError
+from isoglot.runs.listed import LIST
 from isoglot.schema import SPAN
 from isoglot.synthetic import World
 from isoglot.synthetic.options import WorldRequest
@@ -38,7 +39,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 def test_rows_of_every_file(made: Made) -> None:
     on_disk = {p.relative_to(made.path).as_posix() for p in made.path.rglob("*") if p.is_file()}
-    assert set(made.files) | {"world.json"} == on_disk
+    assert set(made.files) | {"world.json", LIST} == on_disk
     assert made.files["text/en.train.txt"] == made.files["trees/text.train.conllu"] == 60
     assert made.files["ner/en/train"] == 25
     assert {made.files[f"qa/en.{split}.json"] for split in ("dev", "test")} == {8, 9}

@@ -154,6 +154,16 @@ def test_a_save_cut_short_leaves_nothing_that_looks_complete(
     assert not checkpoints.staging(tmp_path).exists()
 
 
+def test_a_discarded_checkpoint_leaves_what_the_user_put_there(tmp_path: Path, run: Path) -> None:
+    whole = shutil.copytree(run / "checkpoint-9", tmp_path / "checkpoint-9")
+    for number in (1, 2):
+        shutil.copytree(run / "checkpoint-9", whole, dirs_exist_ok=True)
+        (whole / "notes").touch()
+        checkpoints.discard(whole)
+        assert [p.name for p in (tmp_path / f"checkpoint-9.kept-{number}").iterdir()] == ["notes"]
+    assert not whole.exists() and not checkpoints.checkpoints_in(tmp_path)
+
+
 def test_prune(run: Path) -> None:
     checkpoints.prune(run, None)
     assert len(checkpoints.checkpoints_in(run)) == 2

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -32,7 +31,8 @@ from isoglot.errors import ConfigurationError, InputError, IsoglotError
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.cluster import connected
 from isoglot.runs.files import whole_path
-from isoglot.runs.folder import begin, hash_checkpoint, state_of
+from isoglot.runs.folder import RUN, begin, hash_checkpoint, state_of
+from isoglot.runs.listed import remove
 from isoglot.runs.lock import occupied
 from isoglot.runs.reporter import Reporter
 
@@ -158,7 +158,7 @@ def aligned_by_ray(
             done += pairs
             progress.progress("aligning", min(done, total), total)
         yield _read_back(job, count)
-        shutil.rmtree(job.parts)
+        remove(Path(job.parts), RUN, *(job.part(number).name for number in range(count)))
 
 
 def _run(job: RayJob, todo: list[int], workers: int | None) -> Iterator[int]:

@@ -33,9 +33,10 @@ from isoglot.corpus.read.sources import FORMATS, Source, by_suffix, expand
 from isoglot.corpus.shards import Ledger, shard_groups
 from isoglot.errors import ConfigurationError, InputError, IsoglotError, Problem
 from isoglot.runs.checkpoint import reading
-from isoglot.runs.files import refuse_overwriting, whole_folder
+from isoglot.runs.files import refuse_overwriting
 from isoglot.runs.fingerprint import files_of, states
 from isoglot.runs.folder import RUN, begin, key_of, state_of, versions
+from isoglot.runs.listed import exchange, require_own, whole_folder
 from isoglot.runs.lock import locked
 
 _SMALL = 8 << 20
@@ -144,14 +145,13 @@ def _kept_folder(
 ) -> Iterator[Path]:
     """A folder beside the output that becomes it, and stays where the run ends before."""
     place = target.with_name(f"{target.name}.parts").resolve()
+    require_own(target)
     inputs = [InputFile.of(path).recorded() for path in paths]
     wanted = {"digest": key_of({**Manifest.wanted(place, sources, options, paths), "inputs": inputs})}
     if state_of(place, wanted, what="preparation") == "new":
         begin(place, wanted)
     yield place
-    if target.exists():
-        shutil.rmtree(target)
-    place.replace(target)
+    exchange(place, target, unlisted=RUN)
     (target / RUN).unlink()
 
 

@@ -25,6 +25,7 @@ from isoglot.runs.files import read_json, write_json
 from isoglot.runs.folder import (
     CHECKPOINT,
     MANIFEST,
+    OUTCOME,
     RUN,
     begin,
     clear,
@@ -33,6 +34,7 @@ from isoglot.runs.folder import (
     key_of,
     state_of,
 )
+from isoglot.runs.listed import add_to_list, remove, require_own, whole_folder
 from isoglot.runs.lock import occupied
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.tasks.base import Task, TrainableTask, check_places
@@ -114,11 +116,12 @@ class FineTuning:
                 if main:
                     self._rename()
                 return self.folder / CHECKPOINT
+            require_own(self.folder / CHECKPOINT)
             try:
                 return self.train()
             except BaseException:
                 if main and not self.begun():
-                    clear(self.folder, existed=existed)  # nothing was trained: leave nothing behind
+                    clear(self.folder, keep=existed)  # nothing was trained
                 raise
 
     @cached_property
@@ -143,7 +146,7 @@ class FineTuning:
         file, name = self.folder / CHECKPOINT / TASK_FILE, self.options.run
         card = read_json(file)
         if card is not None and name is not None and card.get("run") != name:
-            write_json(file, {**card, "run": name})
+            _write_card(file, {**card, "run": name})
 
     def begun(self) -> bool:
         """Whether there is anything to go on with."""
@@ -168,8 +171,8 @@ class FineTuning:
         best = self._best_of_grid(card)
         if self.ranks.is_main_process:
             if best.folder != self.folder:
-                shutil.rmtree(self.folder / CHECKPOINT, ignore_errors=True)
-                shutil.copytree(best.folder / CHECKPOINT, self.folder / CHECKPOINT)
+                with whole_folder(self.folder / CHECKPOINT) as place:
+                    shutil.copytree(best.folder / CHECKPOINT, place, dirs_exist_ok=True)
             settings = best.options.model_dump(mode="json")
             found = {"selection": best.value, "steps": best.steps, "settings": settings}
             finish(self.folder, {**found, "checkpoint": CHECKPOINT})
@@ -199,7 +202,7 @@ class FineTuning:
                 dev = dev_sets(self.task, self.languages, single, held_out)
                 done = self._train_one(tokenizer, TrainingData(dataset, dev), single, place)
                 if self.ranks.is_main_process:
-                    write_json(place / CHECKPOINT / TASK_FILE, {**card, "selection": done.value})
+                    _write_card(place / CHECKPOINT / TASK_FILE, {**card, "selection": done.value})
                     done.write()
                 self.ranks.wait_for_everyone()
             outcomes.append(done)
@@ -217,6 +220,18 @@ class FineTuning:
         return train_head(
             model, tokenizer, self.task, data, options, seed=self.seed, folder=place, progress=self.report
         )
+
+
+def _write_card(file: Path, card: Mapping[str, Any]) -> None:
+    write_json(file, card)
+    add_to_list(file)
+
+
+def remove_weights(folder: Path) -> None:
+    """Delete the fine-tuned weights in a run's folder; what is recorded of the run stays."""
+    for place in (folder, *folder.glob("grid/*")):
+        remove(place / CHECKPOINT)
+    remove(folder / "grid", f"*/{OUTCOME}")
 
 
 def origin(checkpoint: Path | str) -> dict[str, Any]:

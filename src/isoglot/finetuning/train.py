@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +23,9 @@ from isoglot.finetuning.watch import LOWER, Chooser, Watcher
 from isoglot.modules.checkpoint import few, quiet
 from isoglot.modules.encoder import max_length
 from isoglot.modules.finite import all_finite, non_finite
-from isoglot.runs.files import read_json, whole_folder, write_json
-from isoglot.runs.folder import CHECKPOINT
+from isoglot.runs.files import read_json, write_json
+from isoglot.runs.folder import CHECKPOINT, OUTCOME, STAGING, WORK
+from isoglot.runs.listed import remove, whole_folder
 from isoglot.runs.reporter import Reporter
 from isoglot.tasks.base import TrainableTask
 from isoglot.tasks.code_switching import ORIGINAL
@@ -34,8 +34,6 @@ from isoglot.tasks.language_vectors import attached, number_rows, write_vectors
 from isoglot.training.checkpoints import checkpoints_in, discard, why_incomplete
 from isoglot.training.saving import StagedTrainer
 
-_DONE = "outcome.json"
-_WORK = "work"
 _EVALUATION_FACTOR = 2
 
 
@@ -51,15 +49,17 @@ class Outcome:
     @classmethod
     def read(cls, folder: Path, options: FinetuneOptions) -> Outcome | None:
         """A finished run's outcome, or ``None``."""
-        values = read_json(folder / _DONE)
+        values = read_json(folder / OUTCOME)
         if values is None or not (folder / CHECKPOINT / "config.json").is_file():
             return None
         return cls(folder, options, values["value"], values["steps"])
 
     def write(self) -> None:
         """Mark the run as finished and drop what it would resume from."""
-        write_json(self.folder / _DONE, {"value": self.value, "steps": self.steps})
-        shutil.rmtree(self.folder / _WORK, ignore_errors=True)
+        write_json(self.folder / OUTCOME, {"value": self.value, "steps": self.steps})
+        for checkpoint in checkpoints_in(self.folder / WORK):
+            discard(checkpoint)
+        remove(self.folder / WORK, f"{STAGING}/**/*")
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def train_head(
     trainer = _Trainer(
         model=model,
         args=_arguments(
-            options, seed=seed, work=folder / _WORK, chooses=bool(dev), copies=2 if switched else 1
+            options, seed=seed, work=folder / WORK, chooses=bool(dev), copies=2 if switched else 1
         ),
         train_dataset=items,
         eval_dataset=None if chooser is None else chooser.rows,

@@ -5,20 +5,19 @@ ZS:  fine-tuned on the source language, tested on the derived one
 Δ  = SUP − ZS   (in Result rows: ``METRIC_supervised``, ``METRIC_zero_shot``, ``METRIC_delta``)
 """
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from isoglot.errors import ConfigurationError
 from isoglot.finetuning.evaluate import evaluate, require_one_process
-from isoglot.finetuning.finetune import FineTuning, origin
+from isoglot.finetuning.finetune import FineTuning, origin, remove_weights
 from isoglot.finetuning.inputs import identify
 from isoglot.finetuning.options import EvaluateOptions, FinetuneOptions
 from isoglot.results import FILE_NAME, Result, append
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import read_json, write_json
-from isoglot.runs.folder import CHECKPOINT, key_of
+from isoglot.runs.folder import key_of
 from isoglot.runs.lock import occupied
 from isoglot.runs.reporter import Reporter
 from isoglot.tasks.base import TrainableTask, check_places
@@ -124,8 +123,7 @@ def _tested(
         rows = [row for row in every if row.metric == task.primary_metric]
         write_json(folder / _TESTED, {"key": key, "rows": [row.model_dump() for row in rows]})
     if not options.keep:
-        for weights in (folder / CHECKPOINT, folder / "grid"):
-            shutil.rmtree(weights, ignore_errors=True)
+        remove_weights(folder)
     return rows
 
 

@@ -19,7 +19,8 @@ from isoglot.runs import folder as run_folder
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import write_text
-from isoglot.runs.folder import CHECKPOINT
+from isoglot.runs.folder import CHECKPOINT, RECIPE
+from isoglot.runs.listed import add_to_list, require_own
 from isoglot.runs.lock import occupied
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.training.batches import BatchOptions, bucket_positions
@@ -29,9 +30,6 @@ from isoglot.training.collate import Collator
 from isoglot.training.export import export_encoder
 from isoglot.training.mixture import Mixture
 from isoglot.training.trainer import AlignmentTrainer
-
-RECIPE = "recipe.yaml"
-"""In a run's folder: the recipe with everything explicit."""
 
 _PATIENCE = 6 * 3600
 """Seconds that other ranks wait while the first one prepares, unless ``train.ddp_timeout`` says otherwise."""
@@ -103,6 +101,7 @@ def _pretrained(
         if state == "finished":
             report.note(f"nothing to do: {out} is finished, by this recipe from this data")
             return out / CHECKPOINT
+        require_own(out / CHECKPOINT)
         tokenizer = load_tokenizer(
             recipe, corpora, place, report, kept=_kept_tokenizer(out) if state == "unfinished" else None
         )
@@ -123,7 +122,7 @@ def _pretrained(
         outcome = trainer.train(resume_from_checkpoint=state == "unfinished" or None)
     except BaseException:
         if main and state == "new" and not checkpoints_in(out):
-            run_folder.clear(out, existed=existed)  # nothing was trained: leave nothing behind
+            run_folder.clear(out, keep=existed)  # nothing was trained
         raise
     checkpoint = _export(trainer, recipe, out, streams)
     if main:
@@ -248,7 +247,7 @@ def _export(trainer: AlignmentTrainer, recipe: Recipe, out: Path, streams: Mappi
         card = {k: v for k, v in card.items() if v is not None}
         model = trainer.accelerator.unwrap_model(trainer.model, keep_torch_compile=False)
         export_encoder(model, folder, card=card, tokenizer=trainer.tokenizer, state=state)
-        save_objectives(model, folder, state=state)
+        add_to_list(save_objectives(model, folder, state=state))
     trainer.accelerator.wait_for_everyone()
     return folder
 

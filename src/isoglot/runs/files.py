@@ -2,10 +2,10 @@
 
 import contextlib
 import hashlib
-import itertools
 import json
 import os
 import re
+import secrets
 import shutil
 import socket
 import stat
@@ -24,7 +24,6 @@ _SUFFIX = ".partial"
 _STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
 _ANOTHER_MACHINE = 7 * 24 * 3600.0
 """Seconds after which an untouched temporary file of another machine counts as left behind."""
-_NUMBERS = itertools.count()
 
 
 def write_text(path: str | Path, text: str) -> Path:
@@ -71,7 +70,7 @@ def whole_file(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
 @contextmanager
 def whole_path(path: str | Path) -> Iterator[Path]:
     """As :func:`whole_file`, for libraries that write to a path: yields the name to write to."""
-    target = _followed(Path(path))
+    target = followed(Path(path))
     if is_stream(target):
         yield target
         return
@@ -83,7 +82,9 @@ def whole_path(path: str | Path) -> Iterator[Path]:
     held = target.stat() if target.exists() else None
     if held is not None and not os.access(target, os.W_OK):
         raise PermissionError(13, "Permission denied", str(path))
-    with _beside(target, path) as place:
+    with beside(target, path) as place:
+        # nobody else can have put a link there; and nobody can read what only some may read
+        os.close(os.open(place, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666 if held is None else 0o600))
         yield place
         if held is not None:
             place.chmod(stat.S_IMODE(held.st_mode))
@@ -94,35 +95,7 @@ def whole_path(path: str | Path) -> Iterator[Path]:
 
 
 @contextmanager
-def whole_folder(path: str | Path) -> Iterator[Path]:
-    """Yield a new folder that takes its place when the block ends without an error.
-
-    What stands there is replaced; it goes only when the new folder is complete.
-    """
-    target = _followed(Path(path))
-    if target.name in ("", ".."):
-        raise ConfigurationError(
-            f"{path}: cannot be replaced by a new folder; name one in it: {Path(path) / 'out'}"
-        )
-    if target.exists() and not target.is_dir():
-        raise ConfigurationError(f"{path}: is a file, and a folder is to be written; choose another name")
-    make_folder(target.parent)
-    if not target.exists() and _replaced(target).exists():
-        _replaced(target).rename(target)  # its writer was killed between two renames
-    with _beside(target, path) as place:
-        place.mkdir()
-        yield place
-        if target.exists():
-            place.chmod(stat.S_IMODE(target.stat().st_mode))
-        for file in place.rglob("*"):
-            if file.is_file():
-                flush(file)
-        _exchange(place, target)
-        flush(target.parent)
-
-
-@contextmanager
-def _beside(target: Path, path: str | Path) -> Iterator[Path]:
+def beside(target: Path, path: str | Path) -> Iterator[Path]:
     """A temporary name beside a target, and nothing under it afterwards; errors name the path that was asked for."""
     place = _temporary(target)
     try:
@@ -133,7 +106,7 @@ def _beside(target: Path, path: str | Path) -> Iterator[Path]:
             error.filename = str(path)
         raise
     finally:
-        shutil.rmtree(place, ignore_errors=True) if place.is_dir() else place.unlink(missing_ok=True)
+        _drop(place)
 
 
 def make_folder(path: str | Path) -> Path:
@@ -193,7 +166,7 @@ def flush(path: Path) -> None:
         os.close(handle)
 
 
-def _followed(path: Path) -> Path:
+def followed(path: Path) -> Path:
     """The end of a chain of symbolic links, or the link in it that stands for an open stream."""
     for _ in range(40):
         if not path.is_symlink() or str(path).startswith(_STREAMS):
@@ -204,7 +177,7 @@ def _followed(path: Path) -> Path:
 
 def is_stream(path: Path) -> bool:
     """Whether a path is written through instead of replaced: a device, a FIFO, ``/dev/stdout``."""
-    path = _followed(path)
+    path = followed(path)
     if path.exists() and str(path).startswith(_STREAMS):
         return not path.is_dir()
     return path.exists() and not path.is_file() and not path.is_dir()
@@ -218,13 +191,22 @@ def is_temporary(path: Path) -> bool:
 def _temporary(target: Path) -> Path:
     """A name beside the target that no other writer has; what killed writers left there is removed."""
     # a lock or a temporary file of a temporary file has its name, with more before and after it
-    own = re.compile(rf"\.+{re.escape(target.name)}\.(\d+)-\d+-(.+?){re.escape(_SUFFIX)}(\..+)?")
+    own = re.compile(rf"\.+{re.escape(target.name)}\.(\d+)-[0-9a-f]+-(.+?){re.escape(_SUFFIX)}(\..+)?")
     with contextlib.suppress(PermissionError):  # a folder that may be written to and not be listed
         for found in list(target.parent.iterdir()):
             named = own.fullmatch(found.name)
             if named is not None and _left_behind(found, int(named[1]), named[2]):
-                shutil.rmtree(found) if found.is_dir() else found.unlink(missing_ok=True)
-    return target.with_name(f".{target.name}.{os.getpid()}-{next(_NUMBERS)}-{socket.gethostname()}{_SUFFIX}")
+                _drop(found)
+    own_part = f"{os.getpid()}-{secrets.token_hex(8)}-{socket.gethostname()}"
+    return target.with_name(f".{target.name}.{own_part}{_SUFFIX}")
+
+
+def _drop(place: Path) -> None:
+    """Delete a temporary file or folder; of a link that somebody put in its place the link alone."""
+    if place.is_dir() and not place.is_symlink():
+        shutil.rmtree(place, ignore_errors=True)
+    else:
+        place.unlink(missing_ok=True)
 
 
 def _left_behind(path: Path, process: int, machine: str) -> bool:
@@ -236,25 +218,3 @@ def _left_behind(path: Path, process: int, machine: str) -> bool:
     except FileNotFoundError:  # its writer is at work
         return False
     return time.time() - latest > _ANOTHER_MACHINE
-
-
-def _replaced(target: Path) -> Path:
-    """Where a folder waits while its successor takes its name; no other writer's clearing touches it."""
-    return target.with_name(f".{target.name}.replaced{_SUFFIX}")
-
-
-def _exchange(place: Path, target: Path) -> None:
-    """Give a finished folder its name; what was there goes only then."""
-    if not target.exists() or not any(target.iterdir()):
-        place.replace(target)
-        return
-    old = _replaced(target)
-    if old.exists():
-        shutil.rmtree(old)  # of a writer that was killed after its two renames
-    target.rename(old)
-    try:
-        place.rename(target)
-    except OSError:
-        old.rename(target)
-        raise
-    shutil.rmtree(old)

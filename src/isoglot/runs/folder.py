@@ -4,7 +4,6 @@ import hashlib
 import json
 import logging
 import platform
-import shutil
 import time
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
@@ -13,13 +12,25 @@ from pathlib import Path
 from typing import Any, Literal
 
 from isoglot.errors import ConfigurationError
-from isoglot.runs.files import is_temporary, read_json, whole_folder, write_json
+from isoglot.runs.files import is_temporary, read_json, write_json
 from isoglot.runs.fingerprint import digest
+from isoglot.runs.listed import remove, whole_folder
 from isoglot.runs.lock import locked
 
 MANIFEST = "manifest.json"
 CHECKPOINT = "checkpoint"
 RUN = "run.json"
+RECIPE = "recipe.yaml"
+"""In a run's folder: the recipe with everything explicit."""
+OUTCOME = "outcome.json"
+WORK = "work"
+"""Where fine-tuning keeps what it resumes from."""
+STAGING = ".saving"
+"""Where a trainer's checkpoint is written before it has its name."""
+_RECORDS = (RUN, MANIFEST, RECIPE, f"**/{OUTCOME}", "trainer_state.json", "**/events.out.tfevents.*",
+            f"**/{STAGING}/**/*")  # fmt: skip
+_CHECKPOINTS = (CHECKPOINT, "checkpoint-*", f"grid/*/{CHECKPOINT}", f"**/{WORK}/checkpoint-*")
+"""Folders with lists of their own."""
 TOKENIZER_FILES = (
     "tokenizer*.json", "vocab.*", "merges.txt", "*.model", "added_tokens.json", "special_tokens_map.json",
 )  # fmt: skip
@@ -143,14 +154,15 @@ def make_once(
             return write_manifest(place, {**wanted, **make(place)}, name=name), True
 
 
-def clear(out: Path, *, existed: bool) -> None:
-    """Take back a folder in which nothing has been trained.
+def clear(folder: Path, *names: str, keep: bool = False) -> None:
+    """Delete what a run wrote into its folder; everything else stays.
 
-    ``existed``: whether it was there (empty) before; then it stays, empty.
+    ``names``: More that it wrote.
+    ``keep``: The folder itself stays, even empty.
     """
-    shutil.rmtree(out, ignore_errors=True)
-    if existed:
-        out.mkdir(parents=True, exist_ok=True)
+    for place in [found for pattern in _CHECKPOINTS for found in folder.glob(pattern)]:
+        remove(place)
+    remove(folder, *_RECORDS, *names, keep=keep)
 
 
 def hash_checkpoint(folder: Path | str, patterns: Sequence[str] = _CHECKPOINT_FILES) -> str:

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,14 +38,16 @@ def locked(path: str | Path, *, wait: bool = True) -> Iterator[None]:
     file = target.with_name(f".{target.name}.lock")
     lock = FileLock(file, is_singleton=True)
     try:
-        if not file.exists():
-            file.touch()  # FileLock would wait for a place where no file can be made
+        # FileLock would wait for a place where no file can be made
+        os.close(os.open(file, os.O_CREAT | os.O_RDONLY | os.O_NOFOLLOW, 0o666))
         _acquire(lock, Path(path), wait=wait)
     except FileNotFoundError as error:
         raise ConfigurationError(
             f"{path}: cannot be written ({error.strerror}); choose a place that you may write to"
         ) from error
     except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise ConfigurationError(f"{file}: is a link, and a lock is not; delete it") from error
         if error.errno not in _READ_ONLY:
             raise
         yield

@@ -2,11 +2,10 @@
 
 import multiprocessing
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +14,8 @@ from isoglot.corpus.pool import end_with_parent
 from isoglot.errors import ConfigurationError, IsoglotError
 from isoglot.runs.cluster import load_ray
 from isoglot.runs.files import make_folder, read_json, write_json
-from isoglot.runs.folder import versions
+from isoglot.runs.folder import clear, versions
+from isoglot.runs.listed import add_to_list, whole_folder
 from isoglot.runs.lock import locked
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.studies.calls import Call, Step, resolve
@@ -98,11 +98,11 @@ class Store:
             if self.usable(call):
                 return self.manifest(call) or {}
             folder = self.folder(call)
-            if self.manifest(call) is not None or not call.step.resumes:
-                shutil.rmtree(folder, ignore_errors=True)
-            make_folder(folder)
+            if self.manifest(call) is not None:  # of weights that were deleted since
+                clear(folder, MANIFEST)
             began, outside = time.monotonic(), {one.path: one.content for one in call.step.files()}
-            facts = self.resolved(call).run(folder, report)
+            with nullcontext(make_folder(folder)) if call.step.resumes else whole_folder(folder) as place:
+                facts = self.resolved(call).run(place, report)
             manifest = {
                 "key": call.key,
                 "kind": call.step.kind,
@@ -115,6 +115,7 @@ class Store:
                 "versions": versions(),
             }
             write_json(folder / MANIFEST, manifest)
+            add_to_list(folder / MANIFEST)
             return manifest
 
 
@@ -179,7 +180,7 @@ def _drop(store: Store, call: Call, targets: Sequence[Call]) -> None:
     for tuned in (needed for needed in call.needs if needed.step.kind == "finetune"):
         if not any(tuned in t.needs and store.manifest(t) is None for t in targets) and store.usable(tuned):
             manifest, folder = store.manifest(tuned) or {}, store.folder(tuned)
-            shutil.rmtree(folder)
+            clear(folder, MANIFEST)
             write_json(folder / MANIFEST, {**manifest, "weights": "deleted"})
 
 

@@ -75,6 +75,7 @@ class Pretrain(Step):
         """Train; ``hours`` is the time that the optimiser's steps took."""
         from isoglot.pretraining.check import load_recipe  # noqa: PLC0415
         from isoglot.pretraining.pretrain import pretrain  # noqa: PLC0415
+        from isoglot.training.checkpoints import discard  # noqa: PLC0415
 
         root = folder.parent.parent
         path = write_text(root / "recipes" / f"{folder.name}.yaml", self.text())
@@ -84,7 +85,7 @@ class Pretrain(Step):
         if last is not None:
             shutil.copyfile(last, folder / TRAINER_STATE)  # the report looks for curves there
         for old in folder.glob("checkpoint-*"):
-            shutil.rmtree(old, ignore_errors=True)  # only a stopped run needs them
+            discard(old)  # only a stopped run needs them
         return {"recipe": str(path), "values": _hours(read_json(folder / MANIFEST) or {})}
 
     @contextmanager

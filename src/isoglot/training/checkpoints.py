@@ -5,6 +5,7 @@ import logging
 import re
 import shutil
 from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +15,17 @@ from torch import nn
 
 from isoglot.errors import ConfigurationError, TrainingError
 from isoglot.modules.checkpoint import load_checkpoint
-from isoglot.runs.files import digest_of, flush, read_json
+from isoglot.runs.files import flush, read_json
+from isoglot.runs.folder import STAGING
+from isoglot.runs.listed import CHECKPOINT_LIST, damage, entry, remove
 from isoglot.training.model import AlignmentModel
 
-MANIFEST = "complete.json"
+MANIFEST = CHECKPOINT_LIST
 """Written last: a checkpoint's files with sizes and hashes, and the plan of batches it was made with."""
 
 OBJECTIVES = "objectives.safetensors"
 """Parameters and buffers of the objectives, and the language embeddings."""
 
-_STAGING = ".saving"
 _FOLDER = re.compile(r"checkpoint-(\d+)")
 
 logger = logging.getLogger(__name__)
@@ -31,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 def staging(output: str | Path) -> Path:
     """The folder that unfinished checkpoints are written into; the next save clears what a killed run left there."""
-    return Path(output) / _STAGING
+    return Path(output) / STAGING
 
 
 def checkpoints_in(output: str | Path) -> list[Path]:
@@ -43,15 +45,12 @@ def checkpoints_in(output: str | Path) -> list[Path]:
 def commit(name: str, output: str | Path, *, plan: Mapping[str, Any]) -> Path:
     """Write the manifest of a staged checkpoint, flush everything to disk and give it its name."""
     source, target = staging(output) / name, Path(output) / name
-    files = {str(f.relative_to(source)): _digest(f) for f in sorted(source.rglob("*")) if f.is_file()}
+    files = {str(f.relative_to(source)): entry(f) for f in sorted(source.rglob("*")) if f.is_file()}
     manifest = source / MANIFEST
     manifest.write_text(json.dumps({"plan": plan, "files": files}, indent=1), encoding="utf-8")
     for path in [*(source / f for f in files), manifest, source]:
         flush(path)
-    if target.exists():  # an incomplete or abandoned one of the same step
-        aside = staging(output) / f"{name}.old"
-        shutil.rmtree(aside, ignore_errors=True)
-        target.rename(aside)
+    discard(target)  # an incomplete or abandoned one of the same step
     source.rename(target)
     flush(target.parent)
     shutil.rmtree(staging(output), ignore_errors=True)
@@ -66,23 +65,24 @@ def prune(output: str | Path, keep: int | None, *, best: int | None = None) -> N
 
 
 def discard(checkpoint: Path) -> None:
-    """Delete a checkpoint."""
-    (checkpoint / MANIFEST).unlink(missing_ok=True)  # half a deletion must not look complete
-    shutil.rmtree(checkpoint, ignore_errors=True)
+    """Delete a checkpoint's files; what else somebody put there stays, under a name that no checkpoint has."""
+    remove(checkpoint)
+    names = (checkpoint.with_name(f"{checkpoint.name}.kept-{number}") for number in count(1))
+    if checkpoint.exists():
+        checkpoint.rename(next(name for name in names if not name.exists()))
 
 
 def why_incomplete(folder: str | Path) -> str | None:
     """What is wrong with a checkpoint, in words; ``None`` if every file is there as it was written."""
     try:
         files = read_manifest(folder)["files"]
-        places = {name: Path(folder) / name for name in files}
-        damaged = [n for n, path in places.items() if not path.is_file() or _digest(path) != files[n]]
+        damaged = damage(Path(folder), files)
     except FileNotFoundError:
         return f"no {MANIFEST}: it was not written to the end"
     except (ValueError, KeyError, TypeError):
         return f"{MANIFEST} cannot be read"
     if damaged:
-        return f"{damaged[0]} is missing or damaged"
+        return f"{damaged} is missing or damaged"
     if "trainer_state.json" not in files or not any(n.startswith("optimizer") for n in files):
         return "it holds no optimiser state (saved with save_only_model)"
     return _best_is_missing(Path(folder))
@@ -152,13 +152,14 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
 
 def save_objectives(
     model: AlignmentModel, folder: str | Path, *, state: Mapping[str, Any] | None = None
-) -> None:
+) -> Path:
     """Write the objectives with their buffers, and language embeddings; ``state`` was gathered from shards."""
-    rest, file = _rest(model), str(Path(folder) / OBJECTIVES)
+    rest, file = _rest(model), Path(folder) / OBJECTIVES
     if state is None:
-        save_model(rest, file)
+        save_model(rest, str(file))
     else:
-        save_file({name: state[name].contiguous() for name in rest.state_dict()}, file)
+        save_file({name: state[name].contiguous() for name in rest.state_dict()}, str(file))
+    return file
 
 
 def load_weights(model: AlignmentModel, folder: str | Path) -> None:
@@ -182,7 +183,3 @@ def _rest(model: AlignmentModel) -> nn.Module:
     if model.language_embeddings is not None:
         rest.language_embeddings = model.language_embeddings
     return rest
-
-
-def _digest(path: Path) -> list[Any]:
-    return [path.stat().st_size, digest_of([path], size=16)]

@@ -9,6 +9,7 @@ from isoglot.align.embedding.options import MEASURED, EmbeddingOptions
 from isoglot.errors import ConfigurationError
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import read_json, write_json
+from isoglot.runs.listed import add_to_list
 
 ALIGNER_FILE = "aligner.json"
 Choice = dict[str, Any]
@@ -69,6 +70,7 @@ def choice_file(model: str | Path) -> Path:
 def keep_choice(model: str | Path, choice: Choice) -> Path:
     """Write a choice beside an encoder's weights."""
     write_json(file := choice_file(model), choice)
+    add_to_list(file)
     return file
 
 

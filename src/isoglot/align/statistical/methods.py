@@ -24,7 +24,8 @@ from isoglot.align.statistical.options import DiagonalOptions, HmmOptions, Symme
 from isoglot.align.statistical.pair_table import PairTable
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.options import Options
-from isoglot.runs.files import read_json, whole_folder, write_json, write_text
+from isoglot.runs.files import read_json, write_json, write_text
+from isoglot.runs.listed import whole_folder
 
 FORMAT = 2
 T = TypeVar("T")

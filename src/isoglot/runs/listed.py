@@ -1,0 +1,190 @@
+"""Folders that list what isoglot wrote into them: whole or not there, checked, and deleted by their list alone."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from stat import S_IMODE
+from typing import Any
+
+from isoglot.errors import ConfigurationError
+from isoglot.runs.files import (
+    beside,
+    digest_of,
+    flush,
+    followed,
+    is_temporary,
+    make_folder,
+    read_json,
+    write_json,
+)
+
+LIST = ".isoglot.json"
+"""In a folder: its files with sizes and hashes."""
+CHECKPOINT_LIST = "complete.json"
+"""The same in a trainer's checkpoint, with more."""
+_LISTS = (LIST, CHECKPOINT_LIST)
+_SHOWN = 3
+_UNPACKED = re.compile(r"[0-9a-f]+\.arrow")
+
+
+@contextmanager
+def whole_folder(path: str | Path) -> Iterator[Path]:
+    """Yield a new folder that takes its place when the block ends without an error.
+
+    What stands there is replaced when the new folder is complete; a folder that holds anything else than what isoglot
+    wrote is refused before the block.
+    """
+    target = followed(Path(path))
+    if target.name in ("", ".."):
+        raise ConfigurationError(
+            f"{path}: cannot be replaced by a new folder; name one in it: {Path(path) / 'out'}"
+        )
+    if target.exists() and not target.is_dir():
+        raise ConfigurationError(f"{path}: is a file, and a folder is to be written; choose another name")
+    make_folder(target.parent)
+    if not target.exists() and _replaced(target).exists():
+        _replaced(target).rename(target)  # its writer was killed between two renames
+    require_own(target)
+    with beside(target, path) as place:
+        place.mkdir(0o700 if target.exists() else 0o777)
+        yield place
+        if target.exists():
+            place.chmod(S_IMODE(target.stat().st_mode))
+        exchange(place, target)
+
+
+def exchange(place: Path, target: Path, *, unlisted: str = "") -> None:
+    """List a finished folder's files and give it its name; what was there goes only then, by its own list.
+
+    ``unlisted``: The name of a file that the list leaves out.
+    """
+    _list_files(place, but=unlisted)
+    old = _replaced(target)
+    if old.exists():
+        remove(old)  # of a writer that was killed after its two renames
+    if not target.exists() or not any(target.iterdir()):
+        place.replace(target)
+    else:
+        target.rename(old)
+        try:
+            require_own(old, called=target)  # somebody may have put something there in the meantime
+            place.rename(target)
+        except BaseException:
+            old.rename(target)
+            raise
+        remove(old)
+    flush(target.parent)
+
+
+def _list_files(folder: Path, *, but: str) -> None:
+    """List all files of a folder, and have them on the disk."""
+    names = sorted(str(file.relative_to(folder)) for file in _files(folder))
+    listed = {name: entry(folder / name) for name in names if name not in (LIST, but)}
+    for name in listed:
+        flush(folder / name)
+    write_json(folder / LIST, {"files": listed})
+
+
+def add_to_list(file: Path) -> None:
+    """Note a file that was written later in the list of its folder, where there is one."""
+    held = read_json(file.parent / LIST)
+    if held is not None:
+        write_json(file.parent / LIST, {**held, "files": {**held["files"], file.name: entry(file)}})
+
+
+def entry(file: Path) -> list[Any]:
+    """Size and hash of a file, as lists have them."""
+    return [file.stat().st_size, digest_of([file], size=16)]
+
+
+def damage(folder: Path, files: Mapping[str, Any] | None = None) -> str | None:
+    """A listed file that is missing or not as it was written; ``None`` if all are as the list has them."""
+    listed = listed_in(folder) if files is None else files
+    for name, held in listed.items():
+        file = folder / name
+        if not file.is_file() or [file.stat().st_size] != held[:1] or entry(file) != held:
+            return name
+    return None
+
+
+def require_own(folder: Path, *, called: Path | None = None) -> None:
+    """Refuse a folder, ``called`` so in the message, with anything that isoglot did not write and list there."""
+    if not folder.is_dir():
+        return
+    own = set(_own_files(folder))
+    foreign = sorted(str(file.relative_to(folder)) for file in _files(folder) if file not in own)
+    if foreign:
+        names = ", ".join(foreign[:_SHOWN]) + (
+            f" and {len(foreign) - _SHOWN} more" if foreign[_SHOWN:] else ""
+        )
+        raise ConfigurationError(
+            f"{called or folder}: holds what isoglot did not write there and will not delete ({names}); move it away, "
+            "or choose another folder"
+        )
+
+
+def remove(folder: Path, *patterns: str, keep: bool = False) -> None:
+    """Delete the files that a folder's list names, and those of patterns, and the folders that are empty then.
+
+    ``keep``: The folder itself stays, even empty.
+    """
+    named = [file for pattern in patterns for file in folder.glob(pattern) if not file.is_dir()]
+    for file in [*named, *_own_files(folder)]:
+        if file.is_file() or file.is_symlink():
+            file.unlink(missing_ok=True)
+    for place, *_ in os.walk(folder, topdown=False):
+        if not (keep and Path(place) == folder):
+            with suppress(OSError):  # it holds something else
+                Path(place).rmdir()
+
+
+def listed_in(folder: Path) -> dict[str, Any]:
+    """The files that a folder's list names, with sizes and hashes; none where there is no list that can be read.
+
+    Names that lead out of the folder are none of its files, whoever wrote the list.
+    """
+    files = next((held for name in _LISTS if (held := (read_json(folder / name) or {}).get("files"))), None)
+    if not isinstance(files, dict):
+        return {}
+    inside = folder.resolve()
+    return {
+        name: held
+        for name, held in files.items()
+        if ".." not in Path(name).parts and (folder / name).parent.resolve().is_relative_to(inside)
+    }
+
+
+def _own_files(folder: Path) -> list[Path]:
+    """What isoglot wrote into a folder: what its list and listed lists name, and is kept beside; the lists last."""
+    listed, lists = [folder / name for name in listed_in(folder)], [folder / name for name in _LISTS]
+    inner = [file.parent for file in listed if file.name in _LISTS]
+    found = [file for file in listed if file.name not in _LISTS]
+    found += [file for place in inner for file in _own_files(place)]
+    for place in {folder, *(file.parent for file in found)}:
+        found += _kept_in(place)
+    return [*found, *(file for file in lists if file.exists())]
+
+
+def _kept_in(folder: Path) -> Iterator[Path]:
+    """What is beside listed files: unpacked rows, locks, what a killed writer left."""
+    for entry in folder.iterdir() if folder.is_dir() else ():
+        if is_temporary(entry):
+            yield from _files(entry) if entry.is_dir() else (entry,)
+        elif entry.name.startswith(".") and entry.suffix == ".lock" and not entry.lstat().st_size:
+            yield entry
+        elif entry.name == ".cache" and entry.is_dir():
+            yield from (file for file in entry.iterdir() if _UNPACKED.fullmatch(file.name))
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Everything in a folder and its folders but these themselves."""
+    for place, folders, names in os.walk(folder):
+        yield from (Path(place) / name for name in names)
+        yield from (Path(place) / name for name in folders if (Path(place) / name).is_symlink())
+
+
+def _replaced(target: Path) -> Path:
+    """Where a folder waits while its successor takes its name; no other writer's clearing touches it."""
+    return target.with_name(f".{target.name}.replaced.partial")

@@ -1,0 +1,184 @@
+"""Folders are replaced and deleted by the list of what isoglot wrote there, and nothing else goes."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from isoglot.errors import ConfigurationError, DiskError
+from isoglot.runs.files import read_json, write_text
+from isoglot.runs.folder import begin, clear, make_once
+from isoglot.runs.listed import LIST, add_to_list, damage, exchange, remove, whole_folder
+
+
+class StoppedError(Exception):
+    """Stands for anything that ends a writer."""
+
+
+def write(folder: Path, **files: str) -> Path:
+    with whole_folder(folder) as place:
+        for name, text in files.items():
+            write_text(place / name, text)
+    return folder
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.name != LIST)
+
+
+def test_a_folder_takes_its_place_when_it_is_whole(tmp_path: Path) -> None:
+    target = tmp_path / "deep" / "out"
+    with whole_folder(target) as folder:
+        (folder / "a").write_text("1")
+        assert not target.exists()
+    with pytest.raises(StoppedError), whole_folder(target) as folder:
+        (folder / "a").write_text("2")
+        raise StoppedError
+    assert (target / "a").read_text() == "1"
+    target.chmod(0o750)
+    with whole_folder(target) as folder:
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700, "private while nobody knows whose it will be"
+        (folder / "b").write_text("3")
+        assert (target / "a").exists()
+    assert names(target) == ["b"] and list(target.parent.iterdir()) == [target]
+    assert stat.S_IMODE(target.stat().st_mode) == 0o750
+
+
+def test_a_folder_outlives_a_writer_that_is_killed_between_its_renames(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = write(tmp_path / "out", a="old")
+    rename, done = Path.rename, []
+
+    def killed(self: Path, target: Path) -> Path:
+        done.append(target)
+        if len(done) > 1:
+            raise KeyboardInterrupt
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", killed)
+    with pytest.raises(KeyboardInterrupt), whole_folder(out) as folder:
+        (folder / "a").write_text("new")
+    monkeypatch.undo()
+    assert not out.exists()
+    with pytest.raises(RuntimeError), whole_folder(out):
+        raise RuntimeError
+    assert (out / "a").read_text() == "old"
+    write(out, a="newer")
+    assert (out / "a").read_text() == "newer"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_linked_folder_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    write(tmp_path / "link", a="")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "real" / "a").exists()
+
+
+def test_a_full_disk_leaves_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(DiskError, match="out: "), whole_folder(tmp_path / "out") as folder:
+        (folder / "half").touch()
+        raise OSError(28, "No space left on device")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["thesis.tex", "more/thesis.tex", ".cache/thesis.arrow", "en-de/a"])
+def test_what_isoglot_did_not_write_is_never_replaced(tmp_path: Path, name: str) -> None:
+    out = write(tmp_path / "out", a="old", b="old")
+    if name == "en-de/a":  # a model in a folder of models, itself of isoglot
+        write(out / "en-de", a="nested")
+    else:
+        write_text(out / name, "mine")
+    before, began = names(out), False
+    with (
+        pytest.raises(ConfigurationError, match=rf"out: holds what isoglot did not write.*{name}.*move it"),
+        whole_folder(out) as folder,
+    ):
+        began = folder.exists()
+    assert not began and names(out) == before and (out / "a").read_text() == "old"
+    remove(out)
+    assert set(names(out)) >= {name} and not (out / "b").exists()
+
+
+def test_what_appears_during_the_work_is_not_replaced_either(tmp_path: Path) -> None:
+    out = write(tmp_path / "out", a="old")
+    with pytest.raises(ConfigurationError, match="notes"), whole_folder(out) as folder:
+        (folder / "a").write_text("new")
+        (out / "notes").write_text("mine")
+    assert names(out) == ["a", "notes"] and (out / "a").read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_nested_folders_and_what_is_kept_beside_them_go_with_their_folder(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    for _ in range(2):
+        with whole_folder(out) as folder:
+            write(folder / "inner", a="1")
+        (out / "inner" / "later").write_text("2")
+        add_to_list(out / "inner" / "later")
+        write_text(out / "inner" / ".cache" / "0123456789abcdef.arrow", "rows")
+        (out / "inner" / ".a.lock").touch()
+        (out / ".inner.1-0-host.partial").mkdir()
+        (out / ".inner.1-0-host.partial" / "part").touch()
+    remove(out)
+    assert not out.exists()
+
+
+def test_a_list_from_elsewhere_leads_nowhere(tmp_path: Path) -> None:
+    outside = [tmp_path / "a", tmp_path / "linked" / "a"]
+    for path in outside:
+        write_text(path, "mine")
+    out = write(tmp_path / "out", a="1")
+    (out / "link").symlink_to(tmp_path / "linked")
+    listed = {name: [4, ""] for name in ("../a", str(tmp_path / "a"), "link/a", "a")}
+    write_text(out / LIST, json.dumps({"files": listed}))
+    remove(out)
+    assert all(path.read_text() == "mine" for path in outside) and names(out) == ["link"]
+
+
+def test_damage_is_seen(tmp_path: Path) -> None:
+    out = write(tmp_path / "out", a="12", b="34")
+    assert damage(out) is None
+    (out / "b").write_text("35")
+    assert damage(out) == "b"
+    (out / "a").unlink()
+    assert damage(out) == "a"
+
+
+def test_a_file_may_be_left_out_of_the_list(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write_text(tmp_path / "place" / name, name)
+    exchange(tmp_path / "place", tmp_path / "out", unlisted="b")
+    assert list((read_json(tmp_path / "out" / LIST) or {})["files"]) == ["a"]
+
+
+def test_a_run_is_cleared_without_what_the_user_put_there(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    begin(out, {"a": 1})
+    for name in (".saving/checkpoint-3/half", "recipe.yaml", "runs/host/events.out.tfevents.1"):
+        write_text(out / name, "ours")
+    write(out / "checkpoint", config="ours")
+    write(out / "corpus", data="theirs")
+    write_text(out / "notes.md", "theirs")
+    write_text(out / "checkpoint" / "notes.md", "theirs")
+    clear(out)
+    assert names(out) == ["checkpoint", "checkpoint/notes.md", "corpus", "corpus/data", "notes.md"]
+
+
+def test_overwriting_refuses_what_was_added(tmp_path: Path) -> None:
+    def make(folder: Path) -> dict[str, int]:
+        write_text(folder / "rows", "1")
+        return {"rows": 1}
+
+    out = tmp_path / "out"
+    make_once(out, {"seed": 1}, make, what="corpus")
+    write_text(out / "notes", "mine")
+    with pytest.raises(ConfigurationError, match="notes"):
+        make_once(out, {"seed": 2}, make, what="corpus", overwrite=True)
+    assert (out / "notes").read_text() == "mine"
+    (out / "notes").unlink()
+    assert make_once(out, {"seed": 2}, make, what="corpus", overwrite=True)[1]
