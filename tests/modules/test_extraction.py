@@ -23,6 +23,7 @@ from isoglot.modules.extraction import (
     joined_links,
     max_weight_links,
     pair_mask,
+    printed_links,
     softmax_probabilities,
     union_links,
 )
@@ -112,6 +113,24 @@ def reference_itermax(similarity, *, alpha=0.9, max_count=2):
     return links
 
 
+def reference_printed(similarity, *, alpha=0.9, max_count=2):
+    """Eq. 7-9 of XLM-Align, cell by cell."""
+    plan, links = similarity.copy(), set()
+    n, m = plan.shape
+    for _ in range(max_count):
+        forward = {(i, max(range(m), key=lambda k, i=i: (plan[i, k], -k))) for i in range(n)}
+        backward = {(max(range(n), key=lambda k, j=j: (plan[k, j], -k)), j) for j in range(m)}
+        links |= forward & backward
+        updated = plan.copy()
+        for i, j in itertools.product(range(n), range(m)):
+            if (i, j) in links:
+                updated[i, j] = 0.0
+            elif any((i, k) in links for k in range(m)) or any((k, j) in links for k in range(n)):
+                updated[i, j] = alpha * plan[i, j]
+        plan = updated
+    return links
+
+
 EXTRACTORS = {
     "argmax": intersection_links,
     "forward": forward_links,
@@ -119,6 +138,7 @@ EXTRACTORS = {
     "intersection": intersection_links,
     "union": union_links,
     "itermax": itermax_links,
+    "printed": printed_links,
     "match": max_weight_links,
 }
 
@@ -202,6 +222,32 @@ def test_itermax_other_discounts(alpha):
     matrices = random_matrices(300, seed=11, dtype=np.float64)
     links = itermax_links(*pack(matrices), alpha=alpha, max_count=3)
     assert as_sets(links) == [reference_itermax(s, alpha=alpha, max_count=3) for s in matrices]
+
+
+@pytest.mark.parametrize("max_count", [1, 2, 3, 5])
+@pytest.mark.parametrize("alpha", [0.5, 0.9])
+def test_the_printed_filter_equals_the_loop_on_hundreds(max_count, alpha):
+    matrices = random_matrices(400, seed=max_count, dtype=np.float64)
+    links = printed_links(*pack(matrices), alpha=alpha, max_count=max_count)
+    assert as_sets(links) == [reference_printed(s, alpha=alpha, max_count=max_count) for s in matrices]
+
+
+def test_only_the_printed_filter_links_what_is_covered_on_both_sides():
+    """Pass 1 links the diagonal; itermax then stops, Eq. 9 leaves 0.9 of the cells beside it and goes on."""
+    plan = torch.tensor([[[1.0, 0.9, 0.1], [0.2, 1.0, 0.1], [0.1, 0.1, 1.0]]], dtype=torch.float64)
+    mask, diagonal = torch.ones_like(plan, dtype=torch.bool), {(0, 0), (1, 1), (2, 2)}
+    assert as_sets(itermax_links(plan, mask)) == [diagonal]
+    assert as_sets(printed_links(plan, mask)) == [diagonal | {(0, 1), (1, 0)}]
+    short, both = plan[:, :2, :2], mask[:, :2, :2]
+    assert as_sets(itermax_links(short, both)) == [{(0, 0), (1, 1)}]
+    assert as_sets(printed_links(short, both)) == [{(0, 0), (1, 1), (0, 1), (1, 0)}]
+
+
+def test_under_the_printed_filter_most_random_pairs_have_a_word_with_two_links():
+    plans = torch.rand(500, 8, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    links = printed_links(plans, torch.ones_like(plans, dtype=torch.bool))
+    twice = (links.sum(1) > 1).any(1) | (links.sum(2) > 1).any(1)
+    assert int(twice.sum()) > 450
 
 
 def test_itermax_passes_grow_and_links_stay():
@@ -327,6 +373,8 @@ def test_mistakes_are_named():
     one = torch.ones(1, 1, 1)
     with pytest.raises(ConfigurationError, match="max_count 0 given"):
         itermax_links(one, one.bool(), max_count=0)
+    with pytest.raises(ConfigurationError, match="max_count 0 given"):
+        printed_links(one, one.bool(), max_count=0)
 
 
 def bisection(x):

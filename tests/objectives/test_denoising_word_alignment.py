@@ -10,7 +10,7 @@ from pointer_world import Given, make_batch, shell
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encodings import Encodings
-from isoglot.modules.extraction import itermax_links
+from isoglot.modules.extraction import itermax_links, printed_links
 from isoglot.modules.self_labelling import corpus_grid, self_label
 from isoglot.objectives.denoising_word_alignment import DenoisingWordAlignment, pointer_loss
 from isoglot.testing import tiny_model
@@ -184,6 +184,24 @@ def test_the_sentence_that_stands_first_is_the_source_of_its_labels():
             rows = rows / rows.sum(0, keepdim=True)
         differing += itermax_links(rows[None], mask)[0].nonzero().tolist() != expected
     assert differing, "the batch has a pair for which the order matters"
+
+
+def test_labels_to_the_letter_are_eq_6_and_then_eq_9():
+    """Rows before columns, and the plan whose columns were normalised last; then Eq. 7-9, see test_extraction."""
+    batch, _, clean = make_batch(batch=12, seed=11)
+    side_ids = batch["pair"]["side_ids"]
+    found = link_sets(self_label(clean, side_ids, order="paper", filtering="printed"))
+    usual = link_sets(self_label(clean, side_ids))
+    for b, links in enumerate(found):
+        first, second = ((side_ids[b] == side).nonzero().flatten() for side in (1, 2))
+        plan = (clean[b, first] @ clean[b, second].T).double().clamp(min=1e-6)
+        for _ in range(2):
+            plan = plan / plan.sum(1, keepdim=True)
+            plan = plan / plan.sum(0, keepdim=True)
+        mask = torch.ones(1, *plan.shape, dtype=torch.bool)
+        expected = printed_links(plan[None], mask)[0].nonzero().tolist() if len(second) else []
+        assert links == {(int(first[i]), int(second[j])) for i, j in expected}
+    assert found != usual
 
 
 def test_corpus_labels_equal_loops():

@@ -74,8 +74,8 @@ def itermax_links(
     .. math:: f_{ij} = \min(1, \alpha [i\ \text{free}] + \alpha [j\ \text{free}])
 
     where cells whose row and column are both covered never become links. A sentence pair stops as soon as no
-    row or no column is free, and gets no second pass at all where one side has two tokens or fewer. (XLM-Align's
-    Eq. 9 as printed discounts whole rows and columns, so no word could get a second link.)
+    row or no column is free, and gets no second pass at all where one side has two tokens or fewer. XLM-Align's
+    equations print another rule: :func:`printed_links`.
 
     ``similarity``: (batch, n, m), non-negative (the discount would *raise* a negative one): SimAlign takes
     ``(cosine + 1) / 2``, XLM-Align a Sinkhorn plan. A row of zeros chooses its first column, as in
@@ -83,15 +83,44 @@ def itermax_links(
     ``alpha``: discount, 0.9 in both papers' code.
     ``max_count``: passes in all, the first included. Two in both; three trade precision for recall.
     """
-    if max_count < 1:
-        raise ConfigurationError(
-            f"itermax max_count {max_count} given; at least 1 pass is needed: max_count: 2"
-        )
+    _require_passes(max_count)
     scores = similarity.double()  # as SimAlign, whose masks are float64: links are then equal to the last one
     links = intersection_links(scores, mask)
     if max_count == 1 or not similarity.numel():
         return links
     return _grow(scores, mask, links, alpha, max_count)
+
+
+def printed_links(
+    similarity: Tensor,
+    mask: Tensor,
+    *,
+    alpha: float = 0.9,
+    max_count: int = 2,
+) -> Tensor:
+    r"""XLM-Align's filter as Eq. 7-9 print it; its code runs :func:`itermax_links`.
+
+    Each pass adds the mutual argmax of :math:`A^*` to the links :math:`\mathcal{A}`, then changes :math:`A^*` itself:
+
+    .. math:: A^*_{ij} \leftarrow \begin{cases} 0 & (i, j) \in \mathcal{A} \\
+        \alpha A^*_{ij} & \exists k: (i, k) \in \mathcal{A} \lor (k, j) \in \mathcal{A} \\
+        A^*_{ij} & \text{otherwise} \end{cases}
+
+    Unlike itermax, discounts multiply over the passes, a cell whose row and column are both covered can become a
+    link, and pairs of any length get every pass.
+
+    ``similarity``: (batch, n, m), non-negative; ``alpha`` and ``max_count`` as in :func:`itermax_links`.
+
+    Source: Chi et al. 2021, §3.1.
+    """
+    _require_passes(max_count)
+    scores = similarity.double()
+    links = torch.zeros_like(mask)
+    for _ in range(max_count):
+        links = links | intersection_links(scores, mask)
+        covered = links.any(2, keepdim=True) | links.any(1, keepdim=True)
+        scores = torch.where(covered, alpha * scores, scores).masked_fill(links, 0.0)
+    return links
 
 
 def max_weight_links(similarity: Tensor, mask: Tensor) -> Tensor:
@@ -197,6 +226,13 @@ def distort(similarity: Tensor, mask: Tensor, *, ratio: float = 0.5) -> Tensor:
     factor = 1.0 - (i[:, :, None] - j[:, None, :]) ** 2 * ratio
     keep = ((n < 2) | (m < 2))[:, None, None]
     return similarity * factor.masked_fill(keep, 1.0).to(similarity.dtype)
+
+
+def _require_passes(max_count: int) -> None:
+    if max_count < 1:
+        raise ConfigurationError(
+            f"itermax max_count {max_count} given; at least 1 pass is needed: max_count: 2"
+        )
 
 
 def _chosen(scores: Tensor, dim: int) -> Tensor:

@@ -13,11 +13,12 @@ from isoglot.modules.extraction import (
     intersection_links,
     itermax_links,
     pair_mask,
+    printed_links,
     union_links,
 )
 from isoglot.modules.sinkhorn import Order, sinkhorn
 
-Filtering = Literal["itermax", "intersection", "union"]
+Filtering = Literal["itermax", "printed", "intersection", "union"]
 
 
 @dataclass(frozen=True)
@@ -99,8 +100,9 @@ def self_label(
     the sentence that stands first, as in the released code, whose data hold every pair in both orders: a plan
     after a few iterations, and so its links, depend on which side is which.
 
-    ``filtering``: ``itermax`` (the paper) in ``passes`` with discount ``alpha``, ``intersection`` of π's rows and ξ's
-    columns (the released aligner), ``union`` of both argmaxes of the plan (the ablation "without filtering").
+    ``filtering``: ``itermax`` (the authors' code) or ``printed`` (Eq. 7-9 to the letter), both in ``passes`` with
+    discount ``alpha``; ``intersection`` of π's rows and ξ's columns (the released aligner);
+    ``union`` of both argmaxes of the plan (the ablation "without filtering").
     ``**transport``: ``iterations``, ``mu`` and ``epsilon`` of :func:`~isoglot.modules.sinkhorn.sinkhorn`.
 
     **Shape**: states (batch, length, hidden), side_ids (batch, length); links (batch, n, m) for the longest
@@ -116,7 +118,8 @@ def self_label(
         return LinkGrid(sides, intersection_links(pi, sides.mask, xi))
     if filtering == "union":
         return LinkGrid(sides, union_links(plan, sides.mask))
-    return LinkGrid(sides, itermax_links(plan, sides.mask, alpha=alpha, max_count=passes))
+    grow = printed_links if filtering == "printed" else itermax_links
+    return LinkGrid(sides, grow(plan, sides.mask, alpha=alpha, max_count=passes))
 
 
 def corpus_grid(link_ids: Tensor, side_ids: Tensor) -> LinkGrid:

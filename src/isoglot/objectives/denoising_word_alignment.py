@@ -55,9 +55,10 @@ class DenoisingWordAlignment(Objective):
         mu: entropy weight μ; 1 in the paper.
         order: ``official`` (columns, then rows) or ``paper`` (Eq. 6: rows, then columns).
         epsilon: floor of the similarities; 1e-6 in the code.
-        filtering: ``itermax`` (the paper), ``intersection`` (the released aligner) or ``union`` (the ablation).
-        alpha: itermax's discount; 0.9 in the code.
-        passes: itermax's passes in all; 2 in the code.
+        filtering: ``itermax`` (the authors' code), ``printed`` (Eq. 7-9 to the letter), ``intersection`` (the released
+            aligner) or ``union`` (the ablation).
+        alpha: discount of itermax and printed; 0.9 in the code.
+        passes: their passes in all; 2 in the code.
         queries: which aligned tokens ask: ``masked`` ones (selected for prediction, whatever stands there
             now), ``unmasked`` ones (a random share of those not selected), ``all_aligned`` (of every link one
             of its two tokens at random): three rows of Table 7; the fourth, no query, is a recipe without this

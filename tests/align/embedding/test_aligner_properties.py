@@ -80,7 +80,7 @@ def test_optimal_transport_without_a_floor():
 
 
 @pytest.mark.parametrize("order", ["official", "paper"])
-@pytest.mark.parametrize("links", ["itermax", "intersection"])
+@pytest.mark.parametrize("links", ["itermax", "printed", "intersection"])
 def test_optimal_transport_reads_the_plan_that_self_labelling_reads(order, links):
     """Both orders of the normalisations: the plan is the matrix of the last half-step."""
     generator = torch.Generator().manual_seed(4)

@@ -149,16 +149,22 @@ class _TwoDirections(_Growing):
     """Links read off two matrices, one of which is searched by rows and one by columns."""
 
     encode: Encode = option("joint", "Each sentence alone, or both in one sequence.", flags=None)
-    links: Literal["intersection", "itermax", "union", "argmax", "match", "forward", "backward"] = option(
-        "intersection", "How links are read off the two directions.", flags=None
+    links: Literal[
+        "intersection", "itermax", "printed", "union", "argmax", "match", "forward", "backward"
+    ] = option(
+        "intersection",
+        "How links are read off the two directions; printed: XLM-Align's Eq. 7-9 to the letter.",
+        flags=None,
     )
 
     @model_validator(mode="after")
     def _grows(self) -> _TwoDirections:
         fields = _Growing.model_fields
         unread = {name for name in fields if getattr(self, name) != fields[name].default}
-        if self.links != "itermax" and unread:
-            raise ValueError(f"{', '.join(sorted(unread))}: only links=itermax has them; leave it out")
+        if self.links not in ("itermax", "printed") and unread:
+            raise ValueError(
+                f"{', '.join(sorted(unread))}: only links=itermax and links=printed have them; leave it out"
+            )
         return self
 
 

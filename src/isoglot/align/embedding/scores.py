@@ -24,6 +24,7 @@ from isoglot.modules.extraction import (
     joined_links,
     max_weight_links,
     pair_mask,
+    printed_links,
     softmax_probabilities,
     union_links,
 )
@@ -164,8 +165,9 @@ def _read(
     options: EmbeddingOptions, how: str, scores: Tensor, rows: Tensor, columns: Tensor, mask: Tensor
 ) -> Tensor:
     """Links by one matrix, or by one whose rows and one whose columns are searched."""
-    if how == "itermax" and isinstance(options, IterMax | Transport | PointerNetwork):
-        return itermax_links(scores, mask, alpha=options.alpha, max_count=options.passes)
+    if how in ("itermax", "printed") and isinstance(options, IterMax | Transport | PointerNetwork):
+        grow = printed_links if how == "printed" else itermax_links
+        return grow(scores, mask, alpha=options.alpha, max_count=options.passes)
     readers: dict[str, Callable[[], Tensor]] = {
         "argmax": lambda: intersection_links(scores, mask),
         "match": lambda: max_weight_links(scores, mask),
