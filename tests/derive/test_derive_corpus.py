@@ -47,6 +47,13 @@ def run(path: Path, spec: str, **fields: Any) -> DeriveSummary:
     return derive_corpus([path], path.parent / "out", request)
 
 
+def test_text_is_cut_at_the_marks_that_end_a_sentence(text: Path) -> None:
+    text.write_text("it rains . why ? no idea .\n")
+    run(text, "inv", rows=DeriverOptions(split=True), options=TransformOptions(end_marks="."))
+    lines = (text.parent / "out" / "derived.txt").read_text().splitlines()
+    assert lines == ["rains it .", "idea no ? why ."]
+
+
 def test_text_with_everything_beside_it(text: Path) -> None:
     summary = run(text, "trans+inv", rows=DeriverOptions(split=True), lexicon=0.5)
     out = text.parent / "out"

@@ -87,6 +87,15 @@ def test_a_mark_that_hangs_on_the_last_word_moves_to_the_new_last_one() -> None:
     assert Inversion()(Sentence.of("in the U.S.")).words == ("U.S.", "the", "in")
 
 
+def test_the_papers_text_ends_sentences_at_the_period_alone() -> None:
+    words = ("it", "rains", ".", "why", "?", "no", "idea", ".")
+    by_code, by_text = (Inversion(split=True, end_marks=marks)(Sentence(words)) for marks in (".!?", "."))
+    assert " ".join(by_code.words) == "rains it . why ? idea no ."
+    assert " ".join(by_text.words) == "rains it . idea no ? why ."
+    hanging = Sentence.of("is it so?")
+    assert Inversion(attached=True, end_marks=".")(hanging).words == ("so?", "it", "is")
+
+
 def test_given_sentence_ends_win_over_marks() -> None:
     sentence = Sentence(("a", ".", "b", "c", "."), ends=frozenset({4}))
     assert Inversion(split=True)(sentence).words == ("c", "b", ".", "a", ".")

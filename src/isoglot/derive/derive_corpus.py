@@ -102,9 +102,8 @@ def _write(
         _parses(request, folder) as parse,
         DerivedFolder(folder, schema, lexicon=request.lexicon > 0 and "trans" in steps) as output,
     ):
-        reading = request.rows
-        if options.literal:
-            reading = reading.model_copy(update={"single_spaces": True})
+        own = {"end_marks": options.end_marks, "single_spaces": request.rows.single_spaces or options.literal}
+        reading = request.rows.model_copy(update=own)
         deriver = Deriver(transform, "-".join(steps), request.derived_language, reading, parse)
         for image in deriver.rows(schema, rows()):
             output.add(image)

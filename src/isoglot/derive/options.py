@@ -47,6 +47,12 @@ class TransformOptions(Options):
     split: bool = option(False, "inv, perm: the input may hold several sentences.", flags=None)
     attached: bool = option(False, "inv: a final mark may hang on the last word.", flags=None)
     literal: bool = option(False, "inv: the paper's XNLI code with its quirks.", group=_ORDER, needs="inv")
+    end_marks: Literal[".!?", "."] = option(
+        ".!?",
+        "inv: marks that end a sentence; the paper's text has the period alone.",
+        group=_ORDER,
+        needs="inv",
+    )
     keep_final: bool = option(False, "perm: a final . ! ? stays last.", group=_ORDER, needs="perm")
     syntax: str | None = option(
         None, "Languages of the orders: en~fr@N~fr@V.", metavar="SPEC", group=_SYNTAX, needs="syn"
@@ -95,6 +101,7 @@ class DeriverOptions(Options):
     side: Literal["source", "target", "both"] = option(
         "source", "Side of sentence pairs to derive.", group=_ROWS, needs="bitext and aligned"
     )
+    end_marks: str = option(".!?", "Where --split-sentences cuts: as the transformation.", flags=None)
     single_spaces: bool = option(
         False, "Cut the sentences of pairs at single spaces, as the literal inversion does.", flags=None
     )

@@ -15,20 +15,18 @@ from isoglot.seeding import seed_for
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-END_MARKS = frozenset({".", "!", "?"})
+END_MARKS = ".!?"
 """Tokens that end a sentence. The paper says "the period token"; its code has all three."""
 
-_ATTACHED = re.compile(r"(?<=[^.!?])[.!?]+$")
 
-
-def sentence_bounds(words: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """``[start, stop)`` of the sentences of a tokenised text: each ends after a token of :data:`END_MARKS`.
+def sentence_bounds(words: Sequence[str], marks: str = END_MARKS) -> Iterator[tuple[int, int]]:
+    """``[start, stop)`` of the sentences of a tokenised text: each ends after a token that is one of ``marks``.
 
     Example:
         >>> list(sentence_bounds("It rains . Why ?".split()))
         [(0, 3), (3, 5)]
     """
-    return _spans(len(words), (i for i, word in enumerate(words) if word in END_MARKS))
+    return _spans(len(words), (i for i, word in enumerate(words) if word in {*marks}))
 
 
 def _spans(size: int, ends: Iterable[int]) -> Iterator[tuple[int, int]]:
@@ -40,9 +38,9 @@ def _spans(size: int, ends: Iterable[int]) -> Iterator[tuple[int, int]]:
             start = stop
 
 
-def _bounds(sentence: Sentence, split: bool) -> Iterator[tuple[int, int]]:
+def _bounds(sentence: Sentence, split: bool, marks: str) -> Iterator[tuple[int, int]]:
     if split and sentence.ends is None:
-        return sentence_bounds(sentence.words)
+        return sentence_bounds(sentence.words, marks)
     return _spans(len(sentence.words), sentence.ends or () if split else ())
 
 
@@ -54,8 +52,9 @@ class Inversion:
     Args:
         level: ``word``, or ``token`` for the older variant (Deshpande et al. 2021) that reverses the tokenizer's
             pieces; the derived words are then pieces, and each piece's origin is its word.
-        split: the input may hold several sentences; each is inverted for itself, at the marks ``. ! ?`` (or
-            ``Sentence.ends``). Off for NLI, NER and POS, where the whole string is one sentence.
+        split: the input may hold several sentences; each is inverted for itself, at the marks (or ``Sentence.ends``).
+            Off for NLI, NER and POS, where the whole string is one sentence.
+        end_marks: the marks that end a sentence and stay last: ``.!?`` (the paper's code), or ``.`` (its text).
         attached: a final mark may hang on the last word (``mat.``); it moves to the new last word. On for running
             text, off where words carry labels (an abbreviation's period stays with it).
         literal: ALIGN-MLM's XNLI code as it is: words are those between single spaces.
@@ -68,11 +67,14 @@ class Inversion:
         *,
         level: Literal["word", "token"] = "word",
         split: bool = False,
+        end_marks: str = END_MARKS,
         attached: bool = False,
         literal: bool = False,
         tokenizer: PreTrainedTokenizerBase | None = None,
     ) -> None:
-        self.split, self.attached, self.literal = split, attached, literal
+        self.split, self.literal, self.end_marks = split, literal, end_marks
+        own = re.escape(end_marks)
+        self._attached = re.compile(rf"(?<=[^{own}])[{own}]+$") if attached else None
         self._backend = None
         if level == "token":
             if tokenizer is None:
@@ -95,7 +97,7 @@ class Inversion:
             return self._whole(words)
         out: list[str] = []
         origin: list[int] = []
-        for start, stop in _bounds(sentence, self.split):
+        for start, stop in _bounds(sentence, self.split, self.end_marks):
             known = sentence.ends is not None and stop - 1 in sentence.ends
             part = self._whole(words[start:stop], final=known)
             out.extend(part.words)
@@ -106,9 +108,9 @@ class Inversion:
         last = len(words) - 1
         if last < 1:
             return Derived(words, tuple(range(last + 1)))
-        if final or words[last] in END_MARKS:
+        if final or words[last] in {*self.end_marks}:
             return Derived(words[-2::-1] + words[-1:], (*range(last - 1, -1, -1), last))
-        mark = _ATTACHED.search(words[last]) if self.attached else None
+        mark = None if self._attached is None else self._attached.search(words[last])
         if mark is None:
             return Derived(words[::-1], tuple(range(last, -1, -1)))
         stem, end = words[last][: mark.start()], mark.group()
@@ -117,11 +119,11 @@ class Inversion:
     def _tokens(self, sentence: Sentence, backend: Any) -> Derived:
         pieces: list[str] = []
         owner: list[int] = []
-        for start, stop in _bounds(sentence, self.split):
+        for start, stop in _bounds(sentence, self.split, self.end_marks):
             encoding = backend.encode(" ".join(sentence.words[start:stop]), add_special_tokens=False)
             spans = _word_numbers(sentence.words[start:stop], encoding.offsets)
             tokens = encoding.tokens
-            order = _inverted_order(tokens)
+            order = _inverted_order(tokens, self.end_marks)
             pieces.extend([tokens[i] for i in order])
             owner.extend([start + spans[i] for i in order])
         return Derived(tuple(pieces), tuple(owner))
@@ -136,9 +138,9 @@ def _word_numbers(words: Sequence[str], offsets: Sequence[tuple[int, int]]) -> l
     return [owner[max(stop - 1, 0)] for _, stop in offsets]
 
 
-def _inverted_order(tokens: Sequence[str]) -> list[int]:
+def _inverted_order(tokens: Sequence[str], marks: str) -> list[int]:
     last = len(tokens) - 1
-    if last >= 0 and tokens[last].removeprefix("##").lstrip("Ġ▁") in END_MARKS:
+    if last >= 0 and tokens[last].removeprefix("##").lstrip("Ġ▁") in {*marks}:
         return [*range(last - 1, -1, -1), last]
     return list(range(last, -1, -1))
 
@@ -156,14 +158,14 @@ def _literal(words: tuple[str, ...]) -> Derived:
     if not words or words == ("",):
         return Derived(words, tuple(range(len(words))))
     order = range(len(words) - 1, -1, -1)
-    if words[-1] and words[-1][-1] in END_MARKS:
+    if words[-1] and words[-1][-1] in {*END_MARKS}:
         parts = [*words[:-1], words[-1][:-1]]
         turned = [parts[i] for i in order]
         turned[-1] += words[-1][-1]
         return Derived(tuple(turned), tuple(order))
     if len(words) == 1:
         return Derived(("", words[0]), (0, 0))
-    if words[0] in END_MARKS:  # it comes to stand last, and its code takes it for the final character
+    if words[0] in {*END_MARKS}:  # it comes to stand last, and its code takes it for the final character
         return Derived((*words[:1:-1], words[1] + words[0]), tuple(order[:-1]))
     return Derived(words[::-1], tuple(order))
 
@@ -186,8 +188,8 @@ class Permutation:
         """A permutation drawn for ``(seed, key)``."""
         generator = random.Random(seed_for(self.seed, "permutation", key))
         origin: list[int] = []
-        for start, stop in _bounds(sentence, self.split):
-            fixed = self.keep_final and stop - start > 1 and sentence.words[stop - 1] in END_MARKS
+        for start, stop in _bounds(sentence, self.split, END_MARKS):
+            fixed = self.keep_final and stop - start > 1 and sentence.words[stop - 1] in {*END_MARKS}
             part = list(range(start, stop - fixed))
             generator.shuffle(part)
             origin.extend(part)

@@ -66,7 +66,7 @@ class Deriver:
                 yield row
             return
         words = split_words(row["text"], mode="whitespace")
-        for start, stop in sentence_bounds(words):
+        for start, stop in sentence_bounds(words, self.options.end_marks):
             yield {**row, "text": " ".join(words[start:stop])}
 
     def _read(self, text: str) -> Sentence:

@@ -60,7 +60,7 @@ def build(
 
     def one(name: str) -> Transform:
         if name == "inv":
-            settings = options.model_dump(include={"level", "split", "attached", "literal"})
+            settings = options.model_dump(include={"level", "split", "attached", "literal", "end_marks"})
             return Inversion(tokenizer=options.tokenizer, **settings)
         if name == "perm":
             return Permutation(seed=options.seed, split=options.split, keep_final=options.keep_final)
