@@ -1,13 +1,40 @@
 """Options of verbs, declared once: a field of a model is a flag, a recipe key, a line of help and a row in the docs."""
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 from pydantic.fields import FieldInfo
 
+_LONGEST_NAME = 200
+"""Bytes, of the 255 that file systems take: suffixes and temporary names need some."""
+
+
+def one_component(name: str) -> str:
+    """The name, if it can be one component of a path; else a ValueError."""
+    if name in ("", ".", "..") or "/" in name or "\0" in name or len(os.fsencode(name)) > _LONGEST_NAME:
+        raise ValueError(
+            f"{name!r} given; a file or folder gets this name: leave out / and \\0, and use neither . nor .. alone, "
+            f"nor more than {_LONGEST_NAME} bytes"
+        )
+    return name
+
+
+def file_path(path: str | Path) -> Path:
+    """The path of a file to write, if it does not name a folder by its last slash; else a ValueError."""
+    if str(path).endswith("/"):
+        raise ValueError(f"{path} names a folder; name a file to write, for example {path}out.txt")
+    return Path(path)
+
+
+FileName = Annotated[str, AfterValidator(one_component)]
+"""A name that a file or folder gets, alone or with more before or after it."""
+OutputFile = Annotated[Path, BeforeValidator(file_path)]
+"""A file to write."""
 Label = Annotated[str, Field(min_length=1)]
 """A name that is not empty."""
 Count = Annotated[int, Field(ge=1)]

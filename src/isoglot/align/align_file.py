@@ -13,11 +13,12 @@ from isoglot.align.embedding.memory import keep_few_primitives
 from isoglot.align.files.output import write_corpus, write_lines
 from isoglot.align.files.pairs import is_prepared, prepared_manifest, raw_files, read_pairs
 from isoglot.align.options import AlignRequest, AnyAligner, Encoder, Saved
+from isoglot.align.statistical.methods import require_room
 from isoglot.corpus.manifest import MANIFEST, InputFile
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
 from isoglot.runs.checkpoint import checkpoint_folder
-from isoglot.runs.files import refuse_overwriting
+from isoglot.runs.files import refuse_overwriting, require_writable
 from isoglot.runs.fingerprint import fingerprint
 from isoglot.runs.folder import hash_checkpoint, make_once
 from isoglot.runs.reporter import Reporter, Silent
@@ -34,10 +35,16 @@ def align_file(
     aligner, progress = request.aligner, progress or Silent()
     reads = [*(path for source in sources for path in source.files()), *getattr(aligner, "train_on", ())]
     reads += [str(path) for name in ("load", "model") if (path := getattr(aligner, name, None)) is not None]
+    saved = getattr(aligner, "save", None)
     writes = [path for path in (out, *(getattr(aligner, name, None) for name in ("save", "lexicon"))) if path]
     for written in writes:
         refuse_overwriting(written, reads)
     _require_apart([Path(written) for written in writes if str(written) != "-"])
+    for written in writes:
+        if str(written) != "-":
+            require_writable(written, folder=written in (saved, out if request.output == "corpus" else None))
+    if saved is not None:
+        require_room(saved)
     if request.output != "corpus":
         return _align(sources, out, request, progress)
     wanted = {

@@ -10,7 +10,7 @@ from isoglot.align.embedding.options import METHODS, AnyEmbedding, Kept
 from isoglot.align.statistical.options import DiagonalOptions, HmmOptions, Symmetrisation, Symmetriser
 from isoglot.checks import did_you_mean, validated
 from isoglot.errors import ConfigurationError
-from isoglot.options import Options, Workers, extra_of, fields_of, flag_of, option
+from isoglot.options import Options, OutputFile, Workers, extra_of, fields_of, flag_of, option
 
 _LEARNING, _ENCODER, _READING, _WRITING, _SCALE = (
     "Learning from the bitext", "With an encoder", "How to read", "How to write", "On many machines",
@@ -36,7 +36,7 @@ class _Model(Kept):
     symmetrisation: Symmetrisation | None = option(None, _SYMMETRISE, flags=["--symmetrise"], group=_LEARNING)
     threshold: float | None = option(None, _THRESHOLD, flags=None, gt=0, lt=1)
     save: Path | None = option(None, _MODEL_KEPT, group=_LEARNING)
-    lexicon: Path | None = option(None, _LEXICON, group=_LEARNING)
+    lexicon: OutputFile | None = option(None, _LEXICON, group=_LEARNING)
 
     def decoding(self) -> dict[str, Any]:
         """How links are read off the model, where that is said."""
@@ -213,7 +213,7 @@ class FileScoring(Options):
     )  # fmt: skip
     base: int | None = option(None, "The links count words from 0 or 1.", ge=0, le=1)
     reverse: bool = option(False, "The links have the target side first.")
-    sentences: Path | None = option(None, "Write the rates of each sentence here, from 0 to 1, as TSV.")
+    sentences: OutputFile | None = option(None, "Write the rates of each sentence here, from 0 to 1, as TSV.")
 
 
 class LayerScoring(Options):

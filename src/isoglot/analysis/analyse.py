@@ -5,7 +5,7 @@ Each analysis writes figures (``OUT/figures/NAME.json``) or rows of results (``O
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -31,7 +31,7 @@ from isoglot.modules.encoder import layer_number, num_layers
 from isoglot.report.figure_files import Figure
 from isoglot.results import FILE_NAME, Result, append
 from isoglot.runs.checkpoint import checkpoint_folder
-from isoglot.runs.files import read_json, write_text
+from isoglot.runs.files import read_json, require_writable, write_text
 from isoglot.runs.folder import MANIFEST, RUN, hash_checkpoint, key_of
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.schema import LEXICON
@@ -89,8 +89,7 @@ class Job:
         progress: Reporter | None = None,
     ) -> None:
         self.out = Path(out)
-        if self.out.exists() and not self.out.is_dir():
-            raise ConfigurationError(f"{out}: is a file; --out takes a run's folder, or a new one")
+        require_writable(out, folder=True)
         self.checkpoints, self.labels, self.report = checkpoints, labels, progress or Silent()
         self.written: list[Path] = []
 
@@ -120,12 +119,14 @@ class Job:
         self.written.append(write_text(self.out / "figures" / name, f"{text}\n"))
 
 
-def analyse_alignment(job: Job, request: AlignmentRequest) -> list[Result]:
+def analyse_alignment(
+    job: Job, request: AlignmentRequest, *, measured: Callable[[list[Result]], None] | None = None
+) -> list[Result]:
     """ALIGN-MLM's alignment score of checkpoints, as rows of results.
 
     Metrics: ``alignment_score`` and ``alignment_backward`` in %, ``cosine`` of the gold pairs, and, where the
     checkpoint was trained on a dictionary, the scores of its entries (``alignment_trained``) and of all others
-    (``alignment_held_out``).
+    (``alignment_held_out``). ``measured`` gets the rows before they are written.
     """
     _check(request)
     lexicon = None if request.lexicon is None else _lexicon(request)
@@ -152,6 +153,8 @@ def analyse_alignment(job: Job, request: AlignmentRequest) -> list[Result]:
         if request.induction and lexicon is not None:
             rows += _induction(subject, request, lexicon, named)
         job.report.progress("checkpoints", number, len(job.subjects))
+    if measured is not None:
+        measured(rows)
     append(job.out / FILE_NAME, rows, only_new=True)
     return rows
 

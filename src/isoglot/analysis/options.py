@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from isoglot.options import Label, Options, Seed, option
+from isoglot.options import FileName, Options, Seed, option
 
 _Id = Annotated[int, Field(ge=0)]
 _GOLD = "Gold links with their words (JSON lines: src, tgt, sure, possible)"
@@ -73,7 +73,7 @@ class CorrelationRequest(Options):
     )
     with_paper: bool = option(False, "Add ALIGN-MLM's own twelve points (xnli, ner, pos).", flags=["--paper"])
     each_seed: bool = option(False, "One point per seed, not one for the mean of a run's seeds.")
-    name: Label = option("correlation", "Name of the figures; the task follows it.")
+    name: FileName = option("correlation", "Name of the figures; the task follows it.")
 
 
 class Projection(Options):
@@ -104,7 +104,7 @@ class MapRequest(Options):
         None, "Map mean contextual vectors of this layer; by default the static input embeddings."
     )
     limit: int | None = option(None, "Count links in the first so many sentence pairs.", ge=1)
-    name: Label = option("map", "Name of the figure.")
+    name: FileName = option("map", "Name of the figure.")
     projection: Projection = Field(default_factory=Projection)
 
 
@@ -123,7 +123,7 @@ class LayersRequest(Options):
     layers: str = option("all", _LAYERS)
     metric: Literal["aer", "precision", "recall", "f1"] = option("aer", "Metric of the figures.")
     base: int | None = option(None, _BASE, ge=0, le=1)
-    name: Label = option("layers", "Name of the figures.")
+    name: FileName = option("layers", "Name of the figures.")
     settings: dict[str, Any] = option({}, _SETTINGS, flags=["--set"], metavar="KEY=VALUE")
 
 
@@ -141,7 +141,7 @@ class AlignmentsRequest(Options):
     )
     limit: int | None = option(200, "Show the first so many sentence pairs.", ge=1)
     base: int | None = option(None, _BASE, ge=0, le=1)
-    name: Label = option("alignments", "Name of the files; the checkpoint's name follows it.")
+    name: FileName = option("alignments", "Name of the files; the checkpoint's name follows it.")
     settings: dict[str, Any] = option({}, _SETTINGS, flags=["--set"], metavar="KEY=VALUE")
 
 
@@ -162,7 +162,7 @@ class SimilarityRequest(Options):
         True, "Debiased CKA; Kornblith et al.'s grows with hidden size over sentences.", flags=["--debiased"]
     )
     limit: int = option(1000, "Sentence pairs (or links, with --level word) at most.", ge=4)
-    name: Label = option("similarity", "Name of the figures; the measure follows it.")
+    name: FileName = option("similarity", "Name of the figures; the measure follows it.")
 
 
 class GeometryRequest(Options):
@@ -182,4 +182,4 @@ class GeometryRequest(Options):
     sentences: int = option(1000, "Sentence pairs that are read.", ge=2)
     limit: int = option(5000, "Vectors of each language, drawn at random.", ge=2)
     seed: Seed = option(0, "Seed of that draw.")
-    name: Label = option("geometry", "Name of the figures; the measure follows it.")
+    name: FileName = option("geometry", "Name of the figures; the measure follows it.")

@@ -29,9 +29,10 @@ from isoglot.cli.flags import Running, with_flags
 from isoglot.corpus.read.sources import READING
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options, option
-from isoglot.runs.files import refuse_overwriting
+from isoglot.runs.files import refuse_overwriting, require_writable
 
 if TYPE_CHECKING:
+    from isoglot.align.score_file import ScoreReport
     from isoglot.align.scoring import AlignmentScore
 
 
@@ -183,10 +184,18 @@ def score(
             typer.echo(f"method: {chosen.options.method} (--method chooses another)", err=True)
         _print_layers(score_layers(gold, chosen), as_json)
         return
-    report = score_file(gold, chosen)
     if chosen.sentences is not None:
         refuse_overwriting(chosen.sentences, [chosen.links, gold.gold])
-        write_sentences(report, chosen.sentences)
+        require_writable(chosen.sentences)
+    report = score_file(gold, chosen)
+    try:
+        if chosen.sentences is not None:
+            write_sentences(report, chosen.sentences)
+    finally:
+        _print_score(report, as_json)
+
+
+def _print_score(report: ScoreReport, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(report.summary()))
     else:
@@ -228,18 +237,22 @@ def tune(
     from isoglot.align.files.gold import gold_pairs
     from isoglot.align.score_file import layer_numbers
 
-    choice_file(encoder)  # told before anything is computed, if there is none
+    require_writable(choice_file(encoder))
     pairs = {name: gold_pairs(name) for name in gold}
     with Console(quiet=running.quiet) as console:
         for name, found in pairs.items():
             console.note(f"{name}: {len(found.words):,} pairs")
         asked = {"model": encoder, "gold": pairs, "layers": layer_numbers(layers), "candidates": CANDIDATES}
         best, tried = best_choice(**more.beside({**asked, "progress": console.progress}))
-    place = keep_choice(encoder, best)  # before the table, whose reader may leave
-    typer.echo("mean AER  layer  method")
-    for choice, errors in tried[:5]:
-        rest = " ".join(f"{k}={v}" for k, v in choice.items() if k not in ("layer", "method"))
-        typer.echo(f"{fmean(errors.values()):8.2f}  {choice['layer']:5d}  {choice['method']} {rest}".rstrip())
+    try:
+        place = keep_choice(encoder, best)  # before the table, whose reader may leave
+    finally:
+        typer.echo("mean AER  layer  method")
+        for choice, errors in tried[:5]:
+            rest = " ".join(f"{k}={v}" for k, v in choice.items() if k not in ("layer", "method"))
+            typer.echo(
+                f"{fmean(errors.values()):8.2f}  {choice['layer']:5d}  {choice['method']} {rest}".rstrip()
+            )
     typer.echo(str(place))
 
 

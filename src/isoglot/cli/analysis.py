@@ -15,7 +15,7 @@ from isoglot.analysis.options import (
     MapRequest,
     SimilarityRequest,
 )
-from isoglot.cli.console import Console, print_results, print_table
+from isoglot.cli.console import Console, print_table, printed
 from isoglot.cli.flags import Running, with_flags
 from isoglot.cli.help import add_commands
 from isoglot.cli.tasks import Checkpoints
@@ -73,11 +73,9 @@ def alignment(checkpoints: Checkpoints, request: AlignmentRequest, sides: Sides,
     """
     from isoglot.analysis.analyse import Job, analyse_alignment
 
-    with Console(quiet=written.quiet) as console:
+    with printed(quiet=written.quiet) as rows, Console(quiet=written.quiet) as console:
         job = Job(checkpoints, out=written.out, labels=written.labels, progress=console)
-        rows = analyse_alignment(job, sides.of(request))
-    if not written.quiet:
-        print_results(rows)
+        analyse_alignment(job, sides.of(request), measured=rows.extend)
 
 
 @with_flags

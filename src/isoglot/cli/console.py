@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -106,6 +107,20 @@ def print_table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     from isoglot.report.export import aligned
 
     typer.echo("\n".join(aligned([heading, *rows])))
+
+
+@contextmanager
+def printed(*, quiet: bool) -> Iterator[list[Result]]:
+    """Print the rows that the block adds: at its end unless ``quiet``, and always where something else goes wrong."""
+    rows: list[Result] = []
+    try:
+        yield rows
+    except BaseException:
+        if rows:
+            print_results(rows)
+        raise
+    if not quiet:
+        print_results(rows)
 
 
 def print_results(rows: Sequence[Result]) -> None:

@@ -5,6 +5,7 @@ import inspect
 import re
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin, get_type_hints
 
 import typer
@@ -13,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from isoglot.checks import is_number, validated
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.options import Options, extra_of, flag_of, models_in, option, without_none
+from isoglot.options import Options, extra_of, file_path, flag_of, models_in, option, without_none
 
 _WIDEST_METAVAR = 30
 
@@ -137,6 +138,8 @@ def _flag_type(field: FieldInfo) -> tuple[Any, str | None]:
     if extra_of(field).get("commas"):
         return str | None, "VALUE,..."
     kind, optional = without_none(field.annotation)
+    if file_path in (getattr(m, "func", None) for m in (*field.metadata, *get_args(kind)[1:])):
+        return str | None if optional else str, "PATH"  # a Path would have lost the slash at its end
     kind = _bare(kind)
     origin = get_origin(kind)
     if origin in (dict, Mapping):
@@ -180,6 +183,8 @@ def _shown(field: FieldInfo) -> Any:
     default = None if field.is_required() else field.get_default(call_default_factory=True)
     if isinstance(default, Mapping):
         return [f"{name}={value}" for name, value in default.items()]
+    if isinstance(default, Path):
+        return str(default)
     if isinstance(default, tuple | list):
         return ",".join(map(str, default)) or None if extra_of(field).get("commas") else list(default)
     return default

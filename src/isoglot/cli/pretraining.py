@@ -11,6 +11,7 @@ from isoglot.cli.flags import Replacing, Reporting, Running, with_flags
 from isoglot.corpus.read.sources import Reading
 from isoglot.options import Options, option
 from isoglot.pretraining.trim_options import TrimRequest
+from isoglot.runs.files import file_to_write
 
 
 @with_flags
@@ -69,7 +70,9 @@ def init(
         str, typer.Option("--target-lang", "--target-language", help="Language of the target side: de.")
     ],
     reading: Reading,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Recipe to write.")] = Path("recipe.yaml"),
+    out: Annotated[
+        Path, typer.Option("--out", "-o", parser=file_to_write, metavar="PATH", help="Recipe to write.")
+    ] = Path("recipe.yaml"),
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")] = False,
 ) -> None:
     """Write a recipe for your files and encoder, with comments.

@@ -14,6 +14,7 @@ from isoglot.cli.help import add_commands
 from isoglot.errors import ConfigurationError
 from isoglot.options import option
 from isoglot.report.options import CompareOptions, ReportOptions
+from isoglot.runs.files import file_to_write
 
 if TYPE_CHECKING:
     from isoglot.report.papers import PaperColumn, PaperRow, PaperTable
@@ -37,7 +38,9 @@ class _PageByDefault(TyperGroup):
 def page(
     runs: Runs,
     options: ReportOptions,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path("report.html"),
+    out: Annotated[
+        Path, typer.Option("--out", "-o", parser=file_to_write, metavar="PATH", help="The page to write.")
+    ] = Path("report.html"),
 ) -> None:
     """Write one self-contained HTML page (the default command)."""
     from isoglot.report.render import render

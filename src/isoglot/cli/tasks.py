@@ -9,10 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from isoglot.cli.console import Console, print_results
+from isoglot.cli.console import Console, printed
 from isoglot.cli.flags import Running, with_flags
 from isoglot.finetuning.options import EvaluateOptions, Measuring, task_with_settings
-from isoglot.options import Label, Options, Seed, option
+from isoglot.options import FileName, Options, OutputFile, Seed, option
+from isoglot.runs.files import inside
 
 Checkpoints = Annotated[
     list[str], typer.Argument(metavar="CHECKPOINT", help="Folders of checkpoints or runs, or hub names.")
@@ -118,14 +119,14 @@ class Tested(Options):
     languages: tuple[str, ...] = option(
         ..., "Languages to test; de-es for a pair.", flags=["--languages", "-l"], commas=True
     )
-    out: Path = option(
+    out: OutputFile = option(
         Path("results.jsonl"), "File that rows of results are added to.", flags=["--out", "-o"]
     )
     predictions: Path | None = option(
         None, "Folder for predictions in XTREME's submission format; one folder per checkpoint in it."
     )
     split: str = option("test", "Split to test on: test, dev or train.")
-    name: Label | None = option(None, "Name of the task in results, for example pos_pud.")
+    name: FileName | None = option(None, "Name of the task in results, for example pos_pud.")
     settings: dict[str, Any] = option(
         {},
         "Option of the task (--tasks lists them): --set layer=8; repeatable.",
@@ -160,21 +161,19 @@ def evaluate(
     require_one_process("evaluate", "runs")
     values = tested.settings | ({} if tested.name is None else {"name": tested.name})
     options = {**dict(measuring), "out": tested.out, "language_ids": values.pop("language_ids", None)}
-    rows = []
-    with Console(quiet=running.quiet) as console:
+    with printed(quiet=running.quiet) as rows, Console(quiet=running.quiet) as console:
         for checkpoint, place in zip(checkpoints, _places(checkpoints, tested.predictions), strict=True):
             built = build_task(data.task, data.data, **values)
             own = EvaluateOptions(**options, predictions=place)
-            rows += measure(
+            measure(
                 checkpoint,
                 built,
                 languages=tested.languages,
                 split=tested.split,
                 options=own,
                 progress=console,
+                measured=rows.extend,
             )
-    if not running.quiet:
-        print_results(rows)
 
 
 def _places(checkpoints: Sequence[str], folder: Path | None) -> list[Path | None]:
@@ -194,7 +193,7 @@ class Transferred(Options):
     )
     out: Path = option(..., "Folder; each run and seed has its own folder in it.", flags=["--out", "-o"])
     split: str = option("dev", "Split to test on; the paper reports dev.")
-    name: Label | None = option(None, "Name of the task in results, for example pos_ewt.")
+    name: FileName | None = option(None, "Name of the task in results, for example pos_ewt.")
     run: tuple[str, ...] = option(
         (), "Name of a run in results, once for each checkpoint; by default its own.", metavar="NAME"
     )
@@ -228,15 +227,14 @@ def transfer(
 
     values = train.changes() | ({} if options.name is None else {"name": options.name})
     built, settings = task_with_settings(data.task, data.data, paper=train.preset, **values)
-    rows = []
-    with Console(quiet=running.quiet) as console:
-        for run, checkpoint in run_folders(checkpoints, options.run).items():
+    runs = run_folders(checkpoints, options.run)
+    folders = {run: inside(options.out, run.replace("/", "--")) for run in runs}
+    with printed(quiet=running.quiet) as rows, Console(quiet=running.quiet) as console:
+        for run, checkpoint in runs.items():
             own = TransferOptions(settings.changed(run=run), options.split, options.keep)
             for seed in train.seeds:
                 console.note(f"{run}, seed {seed}")
-                rows += measure(
+                measure(
                     checkpoint, built, languages=options.languages, seed=seed, options=own,
-                    out=options.out / run.replace("/", "--") / f"seed-{seed}", progress=console,
+                    out=folders[run] / f"seed-{seed}", progress=console, measured=rows.extend,
                 )  # fmt: skip
-    if not running.quiet:
-        print_results(rows)

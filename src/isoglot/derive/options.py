@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from isoglot.options import Options, option
+from isoglot.options import FileName, Options, option
 
 _READING, _SCRIPT, _ORDER, _SYNTAX, _ROWS = (
     "How to read", "trans: another script", "inv, perm: another order", "syn: another syntax", "Labels and sides",
@@ -148,7 +148,7 @@ class DeriveRequest(Options):
 class OrderFitRequest(Options):
     """How models of word order are fitted."""
 
-    language: str = option(..., "Language of the treebank: fr.", flags=["--lang", "--language"])
+    language: FileName = option(..., "Language of the treebank: fr.", flags=["--lang", "--language"])
     l2: float = option(1.0, "Weight of the squared norm of the features.", ge=0)
     high_order: float = option(0.1, "Share of the commonest runs of three to five that are kept.", ge=0, le=1)
     labels: Literal["ud2", "literal"] = option("ud2", _LABELS, flags=["--ud-labels"])

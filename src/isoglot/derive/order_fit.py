@@ -20,7 +20,7 @@ from isoglot.derive.options import OrderFitRequest
 from isoglot.derive.order_model import OrderModel
 from isoglot.derive.syntax import HEAD_CLASSES, groups, is_projective, to_ud1
 from isoglot.errors import ConfigurationError
-from isoglot.runs.files import make_folder
+from isoglot.runs.files import make_folder, require_writable
 
 _LOGGER = logging.getLogger(__name__)
 _HEADS = {"N": "noun, name or pronoun", "V": "verb"}
@@ -59,6 +59,7 @@ def fit_order_models(
     paths: Sequence[str | Path], out: str | Path, request: OrderFitRequest
 ) -> list[tuple[Path, OrderFit]]:
     """Fit the models of nouns and of verbs; both are written once both are there."""
+    require_writable(out, folder=True)
     trees: list[Sentence] = []
     for path in paths:
         for row in read_rows([str(path)], "treebank", languages=(request.language,), options={}):
@@ -72,8 +73,7 @@ def fit_order_models(
                 "projective UD trees"
             )
         fits[kind] = fit(counts, l2=request.l2, high_order=request.high_order, iterations=request.iterations)
-    folder = Path(out)
-    make_folder(folder)
+    folder = make_folder(out)
     found = []
     for kind, fitted in fits.items():
         path = folder / f"{request.language}@{kind}.orm"

@@ -2,7 +2,7 @@
 
 import copy
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -21,7 +21,7 @@ from isoglot.modules.checkpoint import require_room_for
 from isoglot.modules.devices import resolve_device
 from isoglot.results import Result, append, held
 from isoglot.runs.checkpoint import checkpoint_folder
-from isoglot.runs.files import is_stream, read_json
+from isoglot.runs.files import is_stream, read_json, require_writable
 from isoglot.runs.folder import hash_checkpoint, key_of
 from isoglot.runs.lock import locked
 from isoglot.runs.reporter import Reporter, Silent
@@ -43,13 +43,14 @@ def evaluate(
     split: str = "test",
     options: EvaluateOptions | None = None,
     progress: Reporter | None = None,
+    measured: Callable[[list[Result]], None] | None = None,
 ) -> list[Result]:
     """Measure a checkpoint on a task in several languages.
 
     A task with a head needs a fine-tuned checkpoint, the others are put to any encoder: a folder, a run's folder, or a
     hub name. A fine-tuned model is loaded once, an encoder once a language; rows are batched by length, and each
     language's results are written as soon as they are known. ``languages`` are ISO codes, ``de-es`` for MLQA across
-    languages, ``en-de`` for pairs.
+    languages, ``en-de`` for pairs. ``measured`` gets each language's results, even where they cannot be written.
 
     Returns:
         One row a language and metric, in per cent, in the order of the languages; rows that were there already too.
@@ -69,10 +70,13 @@ def evaluate(
         )
     languages = list(dict.fromkeys(languages))
     if options.out is not None:
+        require_writable(options.out)
         held(options.out)  # whatever else stands there must not get rows
+    if options.predictions is not None:
+        require_writable(options.predictions, folder=True)
     source = checkpoint_folder(checkpoint)
     check_places(task, [(language, split) for language in languages])
-    measure = _Measure(source, task, options, report)
+    measure = _Measure(source, task, options, report, measured or (lambda rows: None))
     known: dict[str, list[Result]] = {}
     for language in languages:
         done = not options.again and measure.written(language, split)
@@ -81,6 +85,7 @@ def evaluate(
     for number, language in enumerate(languages, 1):
         if known[language]:
             report.note(f"{task.name} {language} {split}: already measured")
+            measure.measured(known[language])
         else:
             known[language] = measure(language, split, datasets.pop(language))
         report.progress("languages", number, len(languages))
@@ -90,7 +95,15 @@ def evaluate(
 class _Measure:
     """One checkpoint on one task; loads what it needs when it first needs it."""
 
-    def __init__(self, source: Path | str, task: Task, options: EvaluateOptions, report: Reporter) -> None:
+    def __init__(
+        self,
+        source: Path | str,
+        task: Task,
+        options: EvaluateOptions,
+        report: Reporter,
+        measured: Callable[[list[Result]], None],
+    ) -> None:
+        self.measured = measured
         kept = getattr(task, "for_checkpoint", None)
         task = kept(source) if kept else copy.copy(task)  # what it takes from the checkpoint stays here
         self.source, self.task, self.options, self.report = source, task, options, report
@@ -161,6 +174,7 @@ class _Measure:
             )
             for metric, value in scores.items()
         ]
+        self.measured(rows)
         if self.options.predictions is not None:
             submission.write(self.options.predictions, self.task, language, split, predictions)
             _note(self.options.predictions, [self.task.name, language, split], self._key(language, split))

@@ -21,7 +21,7 @@ from isoglot.finetuning.options import FinetuneOptions
 from isoglot.finetuning.train import Outcome, TrainingData, train_head
 from isoglot.modules.checkpoint import require_room_for
 from isoglot.runs.checkpoint import checkpoint_folder
-from isoglot.runs.files import read_json, write_json
+from isoglot.runs.files import read_json, require_writable, write_json
 from isoglot.runs.folder import (
     CHECKPOINT,
     MANIFEST,
@@ -116,6 +116,7 @@ class FineTuning:
                 if main:
                     self._rename()
                 return self.folder / CHECKPOINT
+            require_writable(self.folder, folder=True)
             require_own(self.folder / CHECKPOINT)
             try:
                 return self.train()

@@ -5,7 +5,7 @@ ZS:  fine-tuned on the source language, tested on the derived one
 Δ  = SUP − ZS   (in Result rows: ``METRIC_supervised``, ``METRIC_zero_shot``, ``METRIC_delta``)
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from isoglot.finetuning.inputs import identify
 from isoglot.finetuning.options import EvaluateOptions, FinetuneOptions
 from isoglot.results import FILE_NAME, Result, append
 from isoglot.runs.checkpoint import checkpoint_folder
-from isoglot.runs.files import read_json, write_json
+from isoglot.runs.files import inside, read_json, require_writable, write_json
 from isoglot.runs.folder import key_of
 from isoglot.runs.lock import occupied
 from isoglot.runs.reporter import Reporter
@@ -47,6 +47,7 @@ def transfer(
     options: TransferOptions | None = None,
     out: str | Path,
     progress: Reporter | None = None,
+    measured: Callable[[list[Result]], None] | None = None,
 ) -> list[Result]:
     """Fine-tune on the source and on each target language, test on the targets, and report the gap.
 
@@ -60,6 +61,7 @@ def transfer(
         options: settings, split, and whether weights are kept.
         out: folder; ``trained-on-en/`` and so on are runs, ``results.jsonl`` holds the rows.
         progress: Receives progress reports.
+        measured: Receives the rows before they are written.
 
     Returns:
         Three rows a target, by the task's primary metric, in per cent.
@@ -72,15 +74,16 @@ def transfer(
         )
     source, *targets = languages
     settings = options or TransferOptions()
-    check_places(task, [(code, split) for code in languages for split in ("train", settings.split)])
     folder = Path(out)
+    require_writable(folder / FILE_NAME)
+    check_places(task, [(code, split) for code in languages for split in ("train", settings.split)])
+    places = {code: inside(folder, f"trained-on-{code}") for code in languages}
     known: list[Result] = []
     found: dict[tuple[str, str], Result] = {}
     for trained_on in (source, *targets):
         tested = targets if trained_on == source else [trained_on]
         setting = "zero_shot" if trained_on == source else "supervised"
-        place = folder / f"trained-on-{trained_on}"
-        with occupied(place):
+        with occupied(place := places[trained_on]):
             asked = FineTuning(checkpoint, task, trained_on, seed, settings.train, place, progress)
             rows = _tested(asked, task, tested, settings)
         found |= {(setting, row.language): row for row in rows}
@@ -93,6 +96,8 @@ def transfer(
             (supervised, "delta", gap),
         ):
             known.append(row.model_copy(update={"metric": f"{row.metric}_{what}", **more}))
+    if measured is not None:
+        measured(known)
     append(folder / FILE_NAME, known, only_new=True)
     return known
 

@@ -18,7 +18,7 @@ from isoglot.errors import ConfigurationError, Origin
 from isoglot.modules.checkpoint import load_config, weight_names
 from isoglot.pretraining.check import load_recipe
 from isoglot.recipe.document import dump_yaml
-from isoglot.runs.files import whole_path
+from isoglot.runs.files import require_writable, whole_path
 
 _LONGEST = 128
 
@@ -40,6 +40,7 @@ def new_recipe(
     out = Path(out)
     if out.exists() and not overwrite:
         raise ConfigurationError(f"{out}: is there already; choose another name, or add --overwrite")
+    require_writable(out)
     sources = expand(sources_from(paths, languages=languages, **(reading or {})), "bitext")
     for source in sources:
         next(read(source), None)  # what the first rows tell is told now

@@ -18,7 +18,7 @@ from isoglot.recipe.sections import Recipe
 from isoglot.runs import folder as run_folder
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.checkpoint import checkpoint_folder
-from isoglot.runs.files import write_text
+from isoglot.runs.files import require_writable, write_text
 from isoglot.runs.folder import CHECKPOINT, RECIPE
 from isoglot.runs.listed import add_to_list, require_own
 from isoglot.runs.lock import occupied
@@ -101,6 +101,7 @@ def _pretrained(
         if state == "finished":
             report.note(f"nothing to do: {out} is finished, by this recipe from this data")
             return out / CHECKPOINT
+        require_writable(out, folder=True)
         require_own(out / CHECKPOINT)
         tokenizer = load_tokenizer(
             recipe, corpora, place, report, kept=_kept_tokenizer(out) if state == "unfinished" else None

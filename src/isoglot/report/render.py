@@ -26,7 +26,7 @@ from isoglot.report.runs import Material, gather
 from isoglot.report.scores import Combination, Scores, collect
 from isoglot.report.table import Column, Row, Table, TableCell, figure, slug
 from isoglot.report.viewer import KEYS, Viewer
-from isoglot.runs.files import refuse_overwriting, write_text
+from isoglot.runs.files import refuse_overwriting, require_writable, write_text
 
 
 def render(runs: Sequence[str | Path], *, out: str | Path, options: ReportOptions | None = None) -> Path:
@@ -42,6 +42,9 @@ def render(runs: Sequence[str | Path], *, out: str | Path, options: ReportOption
     """
     options = options or ReportOptions()
     refuse_overwriting(out, [run for run in runs if Path(run).is_file()])
+    require_writable(out)
+    if options.tables is not None:
+        require_writable(options.tables, folder=True)
     if Path(out).suffix in (".json", ".jsonl") and Path(out).exists():
         raise ConfigurationError(f"{out}: holds results, which a page would destroy; name it report.html")
     material, scores = _gathered(runs, options)

@@ -1,6 +1,7 @@
 """Files and folders that appear under their names when they are complete, or not at all."""
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -9,6 +10,7 @@ import secrets
 import shutil
 import socket
 import stat
+import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,7 +20,8 @@ from typing import IO, Any
 import psutil
 
 from isoglot.errors import ConfigurationError
-from isoglot.runs.disk import full_disk_named
+from isoglot.options import file_path, one_component
+from isoglot.runs.disk import disk_problem, full_disk_named
 
 _SUFFIX = ".partial"
 _STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
@@ -70,7 +73,7 @@ def whole_file(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
 @contextmanager
 def whole_path(path: str | Path) -> Iterator[Path]:
     """As :func:`whole_file`, for libraries that write to a path: yields the name to write to."""
-    target = followed(Path(path))
+    target = followed(file_to_write(path))
     if is_stream(target):
         yield target
         return
@@ -124,6 +127,50 @@ def make_folder(path: str | Path) -> Path:
             f"{folder}: cannot be made ({error.strerror}); choose a place that you may write to"
         ) from error
     return folder
+
+
+def inside(folder: Path, name: str) -> Path:
+    """The path of a name in a folder.
+
+    Raises:
+        ConfigurationError: The name is none, or would lead elsewhere.
+    """
+    try:
+        return folder / one_component(name)
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from error
+
+
+def require_writable(path: str | Path, *, folder: bool = False) -> None:
+    """Refuse an output that cannot be written, before the work; nothing is made.
+
+    ``folder``: It is one, or files in it.
+    """
+    target = followed(file_to_write(path) if not folder else Path(path))
+    if is_stream(target):
+        return
+    if target.exists() and target.is_dir() != folder:
+        wanted, held = ("folder", "file") if folder else ("file", "folder")
+        raise ConfigurationError(f"{path}: is a {held}, and a {wanted} is to be written; choose another path")
+    try:
+        if target.is_file():
+            os.close(os.open(target, os.O_WRONLY | os.O_APPEND))
+        above = target if folder else target.parent
+        place = next(place for place in (above, *above.parents) if place.exists())
+        tempfile.TemporaryFile(dir=place).close()
+    except OSError as error:
+        reason = disk_problem(error) or os.strerror(error.errno or errno.EIO)
+        raise ConfigurationError(
+            f"{path}: cannot be written ({reason}); choose a place that you may write to"
+        ) from error
+
+
+def file_to_write(path: str | Path) -> Path:
+    """The path of a file to write; refused is a name with a slash at its end, which is a folder's."""
+    try:
+        return file_path(path)
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from error
 
 
 def refuse_overwriting(output: str | Path, inputs: Iterable[str | Path | None]) -> None:

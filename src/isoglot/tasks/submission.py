@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from isoglot.runs.files import write_text
+from isoglot.runs.files import inside, write_text
 from isoglot.tasks.base import Predictions, Task
 from isoglot.tasks.facts import Facts
 
@@ -36,4 +36,4 @@ def written(folder: Path, task: Task, language: str, split: str) -> bool:
 def _stem(folder: Path, task: Task, language: str, split: str) -> Path:
     facts = Facts.of(task)
     name = facts.xtreme if facts.xtreme and task.name == facts.kind else task.name
-    return folder / name / f"{split}-{language}"
+    return inside(inside(folder, name), f"{split}-{language}")

@@ -25,7 +25,7 @@ from isoglot.align.statistical.pair_table import PairTable
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.options import Options
 from isoglot.runs.files import read_json, write_json, write_text
-from isoglot.runs.listed import whole_folder
+from isoglot.runs.listed import require_own, whole_folder
 
 FORMAT = 2
 T = TypeVar("T")
@@ -86,12 +86,8 @@ class TranslationModel(ABC):
 
         ``about`` is what the aligner was made with: ``method``, ``options``, ``lowercase`` and any more.
         """
-        held = Path(path)
-        if held.is_dir() and any(held.iterdir()) and not (held / "model.json").is_file():
-            raise ConfigurationError(
-                f"{path}: is not empty and holds no alignment model; choose another folder to save it in"
-            )
-        with whole_folder(held) as folder:
+        require_room(path)
+        with whole_folder(path) as folder:
             arrays = {name: np.ascontiguousarray(a) for name, a in self._arrays().items()}
             save_file(arrays, folder / "tables.safetensors")
             vocabulary = {"source": self.source_words, "target": self.target_words}
@@ -115,6 +111,16 @@ class TranslationModel(ABC):
         rows = zip(*columns, strict=True)
         lines = (f"{self.source_words[s]}\t{self.target_words[t]}\t{value!r}\n" for s, t, value in rows)
         write_text(path, "".join(lines))
+
+
+def require_room(path: str | Path) -> None:
+    """Refuse to save a model over anything but another one."""
+    held = Path(path)
+    if held.is_dir() and any(held.iterdir()) and not (held / "model.json").is_file():
+        raise ConfigurationError(
+            f"{path}: is not empty and holds no alignment model; choose another folder to save it in"
+        )
+    require_own(held)
 
 
 class FastAlignModel(TranslationModel):
