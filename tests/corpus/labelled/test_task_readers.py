@@ -7,7 +7,7 @@ import pytest
 from datasets import Dataset
 
 from isoglot.corpus.labelled.pairs import NLI_LABELS, PARAPHRASE_LABELS, read_pairs
-from isoglot.corpus.labelled.places import DataSource, Place
+from isoglot.corpus.labelled.places import DataSource, Place, find_sides
 from isoglot.corpus.labelled.questions import NOT_FOUND, read_questions
 from isoglot.corpus.labelled.tables import read_table
 from isoglot.corpus.labelled.tags import read_tags
@@ -278,9 +278,52 @@ def test_a_folder_of_the_language_needs_no_code_in_its_files(tmp_path: Path) -> 
     assert [p.path for p in source.find("es", "dev")] == [f"{tmp_path}/es/val.conllu"]
     with pytest.raises(ConfigurationError, match="no test data for 'es'"):
         source.find("es", "test")
-    _file(tmp_path / "es", "train2-train.conllu", "x")
-    with pytest.raises(ConfigurationError, match=r"2 train files \(.*train=.*es/train"):
+    _file(tmp_path / "es", "train.tsv.gz", "x")
+    with pytest.raises(ConfigurationError, match=r"2 train files of 'es' \(.*train=.*es/train"):
         source.find("es", "train")
+
+
+def test_names_of_files_in_a_folder_are_those_that_are_documented(tmp_path: Path) -> None:
+    """XTREME's own and its prepared data, Universal Dependencies, WikiANN, the miniature world."""
+    names = {
+        "test-de.tsv": "panx", "de-test.conllu.xz": "own", "de.test.json": "world", "de_pud-ud-test.conllu": "ud",
+        "tydiqa.goldp.de.test.json": "tydiqa/tydiqa-goldp", "test": "wikiann/de", "xquad.de.json": "xquad",
+        "test-context-de-question-de.json": "mlqa/MLQA_V1/test", "deu.jsonl": "gold",
+    }  # fmt: skip
+    for name, folder in names.items():
+        place = tmp_path / folder
+        place.mkdir(parents=True)
+        _file(place, name, "x")
+        _file(place, name.replace("test", "notes"), "x")
+        _file(place, "readme.md", "x")
+        root = tmp_path / Path(folder).parts[0]
+        assert [p.path for p in DataSource([str(root)]).find("de", "test")] == [str(place / name)]
+    for folder, name in (("gold", "de.dev.jsonl"), ("xquad", "train.de.json")):
+        _file(tmp_path / folder, name, "x")
+    assert DataSource([str(tmp_path / "gold")]).find("de", "train")[0].path.endswith("deu.jsonl")
+    assert DataSource([str(tmp_path / "xquad")]).find("de", "dev")[0].path.endswith("xquad.de.json")
+    with pytest.raises(ConfigurationError, match=r"no dev data for 'de'.*\{language\}-\{split\}\.tsv"):
+        DataSource([str(tmp_path / "ud")]).find("de", "dev")
+
+
+def test_sides_of_a_pair_are_found_by_documented_names(tmp_path: Path) -> None:
+    made = {
+        "tatoeba": ("tatoeba.deu-eng.deu", "tatoeba.deu-eng.eng", "tatoeba.fra-eng.eng"),
+        "flores": ("dev/deu_Latn.dev", "dev/eng_Latn.dev", "devtest/deu_Latn.devtest", "devtest/eng_Latn.devtest"),
+        "multi30k": ("test_2016_flickr.de.gz", "test_2016_flickr.en.gz", "val.de.gz", "val.en.gz"),
+        "plain": ("test.de", "test.en"),
+    }  # fmt: skip
+    for folder, names in made.items():
+        for name in names:
+            (tmp_path / folder / name).parent.mkdir(parents=True, exist_ok=True)
+            _file(tmp_path / folder, name, "x")
+        found = find_sides([str(tmp_path / folder)], ("de", "en"), "test")
+        wanted = names[2:] if folder == "flores" else names[:2]
+        assert [p.relative_to(tmp_path / folder).as_posix() for p in found] == list(wanted)
+    with pytest.raises(ConfigurationError, match="0 found"):
+        find_sides([str(tmp_path / "tatoeba")], ("fr", "en"), "test")
+    given = [str(tmp_path / "a.eng.txt"), str(tmp_path / "b.deu")]
+    assert find_sides(given, ("de", "en"), "test") == (Path(given[1]), Path(given[0]))
 
 
 def test_parts_of_questions_hold_whole_articles(tmp_path: Path) -> None:

@@ -2,8 +2,9 @@
 
 import glob
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import translate
 from itertools import product
 from pathlib import Path
 
@@ -21,8 +22,29 @@ SPLITS: dict[str, tuple[str, ...]] = {
 HUB = "hub"
 _PART = re.compile(r"#(\d+(?:\.\d+)?):(\d+(?:\.\d+)?)(%?)$")
 _DATASET_FILES = ("state.json", "dataset_dict.json", "manifest.json")
-_IGNORED = (".md", ".txt.py", ".py", ".sh", ".pdf", ".html")
+_EXTENSION = re.compile(
+    r"(\.(tsv|csv|json|jsonl|ndjson|txt|conllu?|iob2?|bio|parquet|arrow))?(\.(gz|xz|zst|bz2))?$",
+    re.IGNORECASE,
+)
 _MOST_NAMED = 8
+
+OF_LANGUAGE = ("{split} *-ud-{split}",)
+"""What files and data sets at any depth of a language's folder are called, but for extensions such as ``.tsv.gz``.
+
+Of several groups of names the first counts that is there.
+"""
+OF_LANGUAGES = (
+    "{language}.{split} *.{language}.{split} {language}-{split} {split}-{language} {language}_*-{split} "
+    "{language}/{split} {language}/*-ud-{split} {split}-context-{context}-question-{question}",
+    "{language} xquad.{language}",  # one file for all splits
+)
+"""Those in a folder of several languages: of `isoglot world`, XTREME, TyDiQA, Universal Dependencies, WikiANN, MLQA."""
+OF_SIDES = (
+    "{pair}.{language} *.{pair}.{language}",  # Tatoeba
+    "{code}.{split} {language}.{split} {split}.{language} {split}_*.{language}",  # FLORES, Multi30k
+    "{language} *.{language}",
+)
+"""Those of one side of a bitext."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +75,8 @@ class Place:
 class DataSource:
     """Finds the data of a language and split.
 
-    Each of ``specs`` is a file; a folder, of which the file is taken whose name has the language's code and the split's
-    name; a template with ``{language}``, ``{language3}``, ``{code}`` or ``{split}``, wildcards allowed; or ``hub``,
+    Each of ``specs`` is a file; a folder whose files are named as :data:`OF_LANGUAGES` has it; a template with
+    ``{language}``, ``{language3}``, ``{code}`` or ``{split}``, wildcards allowed; or ``hub``,
     ``hub:NAME`` or ``hub:NAME:CONFIG``. ``train=``, ``dev=`` or ``test=`` in front limits it to one split. ``#0:80%``
     behind takes a part: of whole groups (articles or contexts, premises, sentences) in their order, so that equal
     parts of parallel files are parallel.
@@ -95,7 +117,8 @@ class DataSource:
             found += [replace(part, path=path) for path in paths]
         if not found:
             raise ConfigurationError(
-                f"no {split} data for {language!r}: {self.describe() or 'nothing'} given; add --data {split}=PATH"
+                f"no {split} data for {language!r}: {self.describe() or 'nothing'} given; add --data {split}=PATH, or "
+                "give a template such as --data 'FOLDER/{language}-{split}.tsv'"
             )
         return found
 
@@ -149,7 +172,7 @@ def split_names(split: str) -> tuple[str, ...]:
 def _paths(spec: str, language: str, split: str) -> list[str]:
     if "{" in spec:
         found: list[str] = []
-        for filled in dict.fromkeys(_filled(spec, language, split)):
+        for filled in dict.fromkeys(_fill(spec, values) for values in _values(language, split)):
             found = found or sorted(glob.glob(filled))  # noqa: PTH207
         return [path for name in found for path in _opened(Path(name), language, split, spec)]
     path = Path(spec).expanduser()
@@ -162,53 +185,52 @@ def _paths(spec: str, language: str, split: str) -> list[str]:
     )
 
 
-def _filled(spec: str, language: str, split: str) -> Iterator[str]:
-    """A template with all names that the language and the split go by."""
+def _values(language: str, split: str, other: str = "") -> list[dict[str, str]]:
+    """What the fields of a template stand for: all names that the language, the split and a pair go by."""
     three = [code for code in codes(language) if len(code) == 3] or [language]
-    for name, code, long, full in product(split_names(split), codes(language), three, script_codes(language)):
-        filled = spec.replace("{language}", code).replace("{language3}", long)
-        yield filled.replace("{code}", full).replace("{split}", name)
+    context, _, question = language.partition("-")
+    asked = {"context": context, "question": question or context}
+    names = product(split_names(split), codes(language), three, script_codes(language))
+    found = [dict(zip(("split", "language", "language3", "code"), own, strict=True)) | asked for own in names]
+    pairs = [f"{one}-{two}" for one, two in product(codes(language), codes(other))]
+    pairs += [f"{two}-{one}" for one, two in product(codes(language), codes(other))]
+    return [own | {"pair": pair} for own in found for pair in pairs] if other else found
+
+
+def _fill(template: str, values: Mapping[str, str]) -> str:
+    for name, value in values.items():
+        template = template.replace(f"{{{name}}}", value)
+    return template
 
 
 def _opened(path: Path, language: str, split: str, spec: str) -> list[str]:
-    """A file or data set itself; of another folder the language's file, or any where the folder is the language's."""
+    """A file or data set itself; of another folder the one thing that is named as a layout has it."""
     if not path.is_dir() or is_data_set(path):
         return [str(path)]
-    return _in_folder(path, None if "{language" in spec else language, split)
-
-
-def _in_folder(folder: Path, language: str | None, split: str) -> list[str]:
-    """The file of a folder that carries the language's code (``None``: any) and the split's name."""
-    files = [p for p in sorted(folder.rglob("*")) if p.is_file() and not p.name.startswith(".")]
-    files = [p for p in files if p.suffix not in _IGNORED]
-    data_sets = [p.parent for p in files if p.name in ("state.json", "manifest.json")]
-    files = [p for p in files if not any(d in p.parents for d in data_sets)] + data_sets
-    names = {p: p.relative_to(folder).as_posix().lower() for p in files}
-    matching = [p for p in files if language is None or _carries_language(names[p], language)]
-    own = [p for p in matching if _carries(names[p], split_names(split))]
-    if not own:
-        every = tuple(n for several in SPLITS.values() for n in several)
-        own = [p for p in matching if not _carries(names[p], every)]
-    if len(own) > 1:
-        listed = ", ".join(names[p] for p in own[:_MOST_NAMED])
+    layouts = OF_LANGUAGE if "{language" in spec else OF_LANGUAGES
+    found = _in_folder(path, layouts, _values(language, split))
+    if len(found) > 1:
         raise ConfigurationError(
-            f"{folder} has {len(own)} {split} files{f' of {language!r}' if language else ''} ({listed}); say which: "
-            f"--data '{split}={own[0]}', with {{language}} in place of a code"
+            f"{path} has {len(found)} {split} files of {language!r} ({_listed(found)}); say which: "
+            f"--data '{split}={found[0]}', with {{language}} in place of a code"
         )
-    return [str(p) for p in own]
+    return [str(p) for p in found]
 
 
-def _carries_language(name: str, language: str) -> bool:
-    """Whether a file's name has the code; ``context-de-question-es`` carries ``de-es`` alone."""
-    crossed = re.search(r"context-([a-z]+)-question-([a-z]+)", name)
-    if crossed:
-        pair = crossed[1] if crossed[1] == crossed[2] else f"{crossed[1]}-{crossed[2]}"
-        return pair == language.lower()
-    return _carries(name, codes(language))
+def _in_folder(folder: Path, layouts: Sequence[str], values: Sequence[Mapping[str, str]]) -> list[Path]:
+    """What is named as the first group of layouts that is there has it."""
+    below = [path for path in sorted(folder.rglob("*")) if path.is_file() or is_data_set(path)]
+    names = {path: _EXTENSION.sub("", path.relative_to(folder).as_posix()) for path in below}
+    for group in layouts:
+        wanted = {translate(_fill(layout, own)) for layout in group.split() for own in values}
+        pattern = re.compile(f"(.*/)?({'|'.join(wanted)})", re.IGNORECASE)
+        if found := [path for path, name in names.items() if pattern.match(name)]:
+            return found
+    return []
 
 
-def _carries(name: str, words: Sequence[str]) -> bool:
-    return any(re.search(rf"(?<![a-z0-9]){re.escape(word)}(?![a-z0-9])", name) for word in words)
+def _listed(paths: Sequence[Path]) -> str:
+    return ", ".join(path.name for path in paths[:_MOST_NAMED]) or "none"
 
 
 def find_sides(specs: Sequence[str], languages: tuple[str, str], split: str) -> tuple[Path, Path]:
@@ -233,34 +255,25 @@ def read_sides(paths: tuple[Path, Path]) -> tuple[list[str], list[str]]:
 
 def _side(specs: Sequence[str], language: str, other: str, split: str) -> Path:
     """The file of lines of one language."""
+    values = _values(language, split, other)
     if len(specs) == 1 and "{" in specs[0]:
-        names = dict.fromkeys(_filled(specs[0], language, split))
-        candidates = [Path(name) for name in names if Path(name).is_file()]
+        names = dict.fromkeys(_fill(specs[0], own) for own in values)
+        found = [Path(name) for name in names if Path(name).is_file()]
+    elif len(specs) == 1 and Path(specs[0]).is_dir():
+        found = _in_folder(Path(specs[0]), OF_SIDES, values)
     else:
-        roots = [Path(s) for s in specs]
-        files = [f for r in roots for f in (sorted(r.rglob("*")) if r.is_dir() else [r]) if f.is_file()]
-        candidates = _matching(files, language, other, split, explicit=len(specs) > 1)
-    if len(candidates) != 1:
-        found = ", ".join(p.name for p in candidates[:_MOST_NAMED]) or "none"
+        found = [Path(spec) for spec in specs if _language_of(Path(spec).name, language, other) == language]
+    if len(found) != 1:
         raise ConfigurationError(
-            f"one file of lines in {language!r} beside one in {other!r} is needed, {len(candidates)} found ({found}); "
-            "give two files whose names end in the languages' codes: --data FILE.deu --data FILE.eng"
+            f"one file of lines in {language!r} beside one in {other!r} is needed, {len(found)} found "
+            f"({_listed(found)}); give two files whose names end in "
+            "the languages' codes: --data FILE.deu --data FILE.eng"
         )
-    return candidates[0]
+    return found[0]
 
 
-def _matching(files: list[Path], language: str, other: str, split: str, *, explicit: bool) -> list[Path]:
-    """Files in a language: those for this very pair (``deu-eng.deu``) before those named by the language alone."""
-    tokens = {f: [t for t in re.split(r"[^A-Za-z0-9]+", f.name.lower()) if t] for f in files}
-    own, others = set(codes(language)), set(codes(other))
-
-    def last(file: Path, among: set[str]) -> bool:
-        known = [t for t in tokens[file] if t in own | others]
-        return bool(known) and known[-1] in among
-
-    pair = [f for f in files if last(f, own) and own & set(tokens[f][:-1]) and others & set(tokens[f])]
-    alone = [f for f in files if last(f, own) and not others & set(tokens[f])]
-    found = pair or alone
-    if explicit or len(found) < 2:
-        return found
-    return [f for f in found if set(split_names(split)) & set(tokens[f])] or found
+def _language_of(name: str, *languages: str) -> str | None:
+    """The one of some languages whose code a file's name has last."""
+    known = {code: language for language in languages for code in codes(language)}
+    tokens = [known[token] for token in re.split(r"[^a-z0-9]+", name.lower()) if token in known]
+    return tokens[-1] if tokens else None
