@@ -1,13 +1,14 @@
 """Files of JSON lines, each line a record that a model checks."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from isoglot.checks import problems_of
+from isoglot.checks import problems_of, shortened
 from isoglot.errors import InputError, IsoglotError
 
 Record = TypeVar("Record", bound=BaseModel)
@@ -19,7 +20,7 @@ def parse_json(text: str, *, path: str | Path | None = None, line: int | None = 
     ``line``: Its line; by default the line in ``text`` where it is wrong.
     """
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=_object)
         if "\\ud" in text.lower():  # half a surrogate pair, perhaps, which no file can hold
             json.dumps(value, ensure_ascii=False).encode()
         return value
@@ -30,6 +31,15 @@ def parse_json(text: str, *, path: str | Path | None = None, line: int | None = 
         if line is None:
             line = getattr(error, "lineno", None)
         raise InputError(f"is not valid JSON ({reason}); correct it", path=path, line=line) from error
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose names are all different."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        raise ValueError(f"the name {shortened(twice)} stands twice in one object")
+    return found
 
 
 def parse_object(text: str, *, path: str | Path | None = None, line: int | None = None) -> dict[str, Any]:

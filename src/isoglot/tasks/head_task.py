@@ -1,5 +1,7 @@
 """What tasks with a head have in common: their data, a new head, a fine-tuned one."""
 
+import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,14 +9,17 @@ from typing import Any, ClassVar
 
 import torch
 from datasets import Dataset, Features, concatenate_datasets
-from transformers import PreTrainedModel
+from transformers import PretrainedConfig, PreTrainedModel
 
 from isoglot.corpus.labelled.hub import HubSpec, read_hub
 from isoglot.corpus.labelled.places import DataSource, Place
 from isoglot.corpus.labelled.tables import is_table, read_table
+from isoglot.errors import ConfigurationError
 from isoglot.modules.checkpoint import load_checkpoint, load_config
 from isoglot.seeding import seed_for
 from isoglot.tasks.base import group_column, take_part
+
+_PLACEHOLDER = re.compile(r"LABEL_\d+")
 
 
 @dataclass
@@ -106,8 +111,30 @@ class HeadTask:
             "evaluate what it writes"
         )
         model = load_checkpoint(self.auto, checkpoint, without_head=told)
+        _require_clear_labels(model.config, checkpoint)
         self.know(model_labels(model))
         return model
+
+
+def _require_clear_labels(config: PretrainedConfig, checkpoint: str | Path) -> None:
+    """Refuse a head whose outputs are named in two ways, or not each by a name of its own."""
+    names = {int(number): str(name) for number, name in (config.id2label or {}).items()}
+    numbers = {str(name): int(number) for name, number in (config.label2id or {}).items()}
+    problem = ""
+    if sorted(names) != list(range(len(names))):
+        problem = f"id2label numbers the outputs {', '.join(map(str, sorted(names)))}, and they count from 0"
+    elif twice := [name for name, count in Counter(names.values()).items() if count > 1]:
+        problem = f"id2label names several outputs {twice[0]!r}"
+    elif not all(
+        map(_PLACEHOLDER.fullmatch, numbers)
+    ):  # those that transformers writes where nobody said others
+        differing = [name for number, name in names.items() if numbers.get(name) != number]
+        if differing or len(numbers) != len(names):
+            name = (differing or sorted(numbers.keys() - names.values()))[0]
+            own = next((number for number, other in names.items() if other == name), "not there")
+            problem = f"{name!r} is {own} in id2label and {numbers.get(name, 'not there')} in label2id"
+    if problem:
+        raise ConfigurationError(f"{checkpoint}: {problem}; correct its config.json")
 
 
 def model_labels(model: PreTrainedModel) -> list[str]:

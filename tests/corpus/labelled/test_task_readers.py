@@ -221,6 +221,33 @@ def test_answers_are_found_nearby(tmp_path: Path, start: int, found: int) -> Non
     assert read_questions(path, language="en")[0]["answers"]["start"] == [found]
 
 
+def test_answers_that_move_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    answers = [("abc", 4), ("abc", 5), ("abc", -1), ("x", 2)]
+    path = _file(tmp_path, "a.json", json.dumps(_squad("abc abc abc", *answers)))
+    assert read_questions(path, language="en")[0]["answers"]["start"] == [4, 4, 0, NOT_FOUND]
+    assert "2 of 4 answers do not stand at their answer_start; the nearest place" in caplog.text
+    caplog.clear()
+    path = _file(tmp_path, "b.json", json.dumps(_squad("abc abc abc", ("abc", 4))))
+    read_questions(path, language="en")
+    assert not caplog.records
+
+
+def test_a_name_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    text = json.dumps(_squad("abc", ("abc", 0))).replace('"context"', '"context": "xyz", "context"')
+    with pytest.raises(InputError, match=r"q\.json.*the name 'context' stands twice"):
+        read_questions(_file(tmp_path, "q.json", text), language="en")
+    table = _file(
+        tmp_path,
+        "a.jsonl",
+        '{"words": ["a"], "tags": ["X"]}\n{"words": ["a"], "tags": ["X"], "tags": ["Y"]}\n',
+    )
+    with pytest.raises(InputError, match=r"a\.jsonl:2: .*the name 'tags' stands twice"):
+        read_table(str(table), TAGGED, language="en", split="test", role="data")
+    pairs = _file(tmp_path, "p.jsonl", '{"premise": "a", "hypothesis": "b", "label": "0", "label": "1"}\n')
+    with pytest.raises(InputError, match=r"p\.jsonl:1: .*the name 'label' stands twice"):
+        read_pairs(pairs, language="de", labels=NLI_LABELS)
+
+
 def test_missing_answers_and_other_languages(tmp_path: Path) -> None:
     path = _file(tmp_path, "a.json", json.dumps(_squad("abc", ("x", 0), name="finnish-1")))
     assert read_questions(path, language="fi")[0]["answers"]["start"] == [NOT_FOUND]

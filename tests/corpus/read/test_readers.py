@@ -98,6 +98,11 @@ def test_jsonl(tmp_path):
         ("[1, 2]", "3: is a JSON list"),
         ('{"source": "a"}', "3: no column 'target'"),
         ('{"source": 5, "target": "b"}', "3: the source is 5"),
+        (
+            '{"source": "a", "target": "b", "source": "c"}',
+            "3: .*the name 'source' stands twice in one object",
+        ),
+        ('{"source": "a", "target": "b", "x": [{"y": 1, "y": 1}]}', "3: .*the name 'y' stands twice"),
     ],
 )
 def test_jsonl_mistakes(tmp_path, line, message):
@@ -194,6 +199,14 @@ def test_tmx_refuses_entities(tmp_path):
     )
     with pytest.raises(InputError, match=r"a\.tmx:2: declares the entity 'x'"):
         rows(write(tmp_path, "a.tmx", text))
+
+
+def test_tmx_entities_of_another_file_do_not_vanish(tmp_path):
+    inside = TMX.replace("January", "January&nbsp;1")
+    with pytest.raises(InputError, match=r"a\.tmx:7: &nbsp; is not one of XML's own entities"):
+        rows(write(tmp_path, "a.tmx", inside))
+    code = TMX.replace('<bpt i="1">', '<bpt i="1">&nbsp;')
+    assert [r["source"] for r in rows(write(tmp_path, "b.tmx", code))] == ["one & two", "January"]
 
 
 def test_text_lines_and_documents(tmp_path):

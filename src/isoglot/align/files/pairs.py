@@ -17,6 +17,8 @@ from isoglot.corpus.encode.words import (
     split_words,
 )
 from isoglot.corpus.manifest import MANIFEST, Manifest, read_manifest
+from isoglot.corpus.read.cells import wrong_width
+from isoglot.corpus.read.line_files import refuse_bare_returns
 from isoglot.corpus.read.readers import READERS, read
 from isoglot.corpus.read.sources import Source, expand, sources_from
 from isoglot.errors import InputError
@@ -233,6 +235,11 @@ def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[tuple[str, st
             if len(fields) <= max(columns):
                 warn(number, f"no {separator!r} between two sentences; it gets no links")
                 yield "", ""
+            elif separator == "\t" and len(fields) != chunk.width:
+                warn(
+                    number, f"{len(fields)} columns, but {wrong_width(chunk.width, source)}; it gets no links"
+                )
+                yield "", ""
             else:
                 whole += 1
                 if separator == "|||" and not all(
@@ -249,6 +256,8 @@ def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[tuple[str, st
 
 
 def _texts(data: bytes, path: str, first: int, before: int, warn: Warn) -> Iterator[str]:
+    if first == 1:
+        refuse_bare_returns(data, path)
     for at, line in enumerate(data.removesuffix(b"\n").split(b"\n"), first):
         try:
             text = line.decode("utf-8")

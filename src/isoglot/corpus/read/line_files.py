@@ -182,11 +182,22 @@ def decode_lines(data: bytes, path: str, first_line: int) -> list[str]:
             line=line,
         ) from error
     if first_line == 1:
+        refuse_bare_returns(data, path)
         text = text.removeprefix("\ufeff")
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
     return [x[:-1] if x.endswith("\r") else x for x in lines] if "\r" in text else lines
+
+
+def refuse_bare_returns(data: bytes, path: str) -> None:
+    r"""Refuse the first chunk of a file whose lines end in ``\r`` alone, which would count as one line."""
+    if b"\r" in data.removesuffix(b"\r") and b"\n" not in data:
+        raise InputError(
+            "lines end in a carriage return alone, and a line feed is needed; convert it: tr '\\r' '\\n'",
+            path=path,
+            line=1,
+        )
 
 
 def each(

@@ -4,7 +4,7 @@ A format is read in two steps: a source is cut into chunks of a few megabytes, w
 a chunk is parsed into rows, in any process. Every error names ``file:line``.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.corpus.encode.words import BLANKS
+from isoglot.corpus.read.cells import cell_fields, first_row
 from isoglot.corpus.read.line_files import (
     CHUNK_LINES,
     LineFile,
@@ -28,7 +29,6 @@ from isoglot.corpus.read.records import (
     Fields,
     Records,
     assemble,
-    check_languages,
     from_rows,
     language_columns,
     plan_columns,
@@ -55,7 +55,7 @@ class Reader:
 
 def _line_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator[Chunk]:
     """Equal numbers of lines of every file; of a table with a header its names too."""
-    names = None
+    names, width = None, 0
     with ExitStack() as stack:
         files = [stack.enter_context(LineFile(path, meter)) for path in source.files()]
         if source.header and source.format == "tsv":
@@ -69,10 +69,19 @@ def _line_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator[Ch
                 raise _unequal(files)
             if not count:
                 break
-            yield Chunk(first, [data, *(d for d, _ in others)], names)
+            if source.format == "tsv" and names is None and not width:
+                width = first_row(source, kind, _first_cells(data, first))
+            yield Chunk(first, [data, *(d for d, _ in others)], names, width=width)
         header = names is not None
         if files[0].lines <= int(header):
             raise empty(source.path, header=header)
+
+
+def _first_cells(data: bytes, first: int) -> Iterator[tuple[int, list[str]]]:
+    """The cells of the first lines, of which some may not be UTF-8."""
+    for number, line in enumerate(data.split(b"\n"), first):
+        text = line.decode("utf-8", errors="replace").removeprefix("\ufeff").removesuffix("\r")
+        yield number, text.split("\t")
 
 
 def _jsonl_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator[Chunk]:
@@ -113,10 +122,12 @@ def _csv_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator[Chu
         lines = (line for first, data in file.chunks() for line in decode_lines(data, file.path, first))
         rows = csv_rows(source.path, lines)
         names = next(rows)[1] if source.header else None
-        first = 0
+        first = width = 0
         while taken := list(islice(rows, CHUNK_LINES)):
             first = taken[0][0]
-            yield Chunk(first, taken, names)
+            if names is None and not width:
+                width = first_row(source, kind, taken)
+            yield Chunk(first, taken, names, width=width)
         if not first:
             raise empty(source.path, header=source.header)
 
@@ -250,35 +261,12 @@ def _lexicon_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
 
 def _tsv_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
     (lines,), numbers = _decoded(source, chunk)
-    return _cells(source, kind, chunk.names, [line.split("\t") for line in lines], numbers)
+    return cell_fields(source, kind, chunk.names, chunk.width, [line.split("\t") for line in lines], numbers)
 
 
 def _csv_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
     numbers, rows = zip(*chunk.payload, strict=True)
-    return _cells(source, kind, chunk.names, list(rows), numbers)
-
-
-def _cells(
-    source: Source, kind: Kind, names: Sequence[str] | None, rows: list[list[str]], numbers: Sequence[int]
-) -> Fields:
-    """The columns that are asked for; a blank line is an empty row."""
-    plan = plan_columns(source, kind, names=names)
-    columns = {r: names.index(c) if names and isinstance(c, str) else int(c) for r, c in plan.items()}
-    widest = max(columns.values())
-    labels = language_columns(source, kind, names or ())
-    check_languages((dict(zip(names or (), row, strict=False)) for row in rows), numbers, source, labels)
-    for place, row in enumerate(rows):
-        if len(row) <= widest:
-            if any(cell.strip() for cell in row):
-                role = next(r for r, c in columns.items() if c >= len(row))
-                raise InputError(
-                    f"{len(row)} columns, but column {columns[role]} (counted from 0) is needed for the {role}; fix "
-                    f"the line, or set columns: {{{role}: NUMBER}} (--column {role}=NUMBER)",
-                    path=source.path,
-                    line=numbers[place],
-                )
-            rows[place] = [""] * (widest + 1)
-    return {role: [row[c] for row in rows] for role, c in columns.items()}, numbers
+    return cell_fields(source, kind, chunk.names, chunk.width, list(rows), numbers)
 
 
 def _jsonl_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:

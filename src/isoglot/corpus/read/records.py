@@ -30,6 +30,7 @@ class Chunk:
     payload: Any  # the bytes or rows, as the format's own parser wants them
     names: Sequence[str] | None = None  # of the columns, where the format has any
     incomplete: int = 0  # units that were passed over because a language is missing in them (TMX)
+    width: int = 0  # cells of each row of a table without names
 
 
 @dataclass

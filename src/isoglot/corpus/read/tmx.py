@@ -54,6 +54,7 @@ class _Units:
         self._parser = expat.ParserCreate()
         self._parser.buffer_text = True
         self._parser.EntityDeclHandler = self._refuse
+        self._parser.SkippedEntityHandler = self._unknown
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
         self._parser.CharacterDataHandler = self._characters
@@ -131,6 +132,13 @@ class _Units:
 
     def _refuse(self, name: str, *_: object) -> None:
         raise self._wrong(f"declares the entity {name!r}; a TMX file needs none: remove the declaration")
+
+    def _unknown(self, name: str, is_parameter: bool) -> None:
+        """An entity of a file beside, which is not read: without this, it would vanish from the text."""
+        if not is_parameter and self._text is not None and not self._codes:
+            raise self._wrong(
+                f"&{name}; is not one of XML's own entities, and no other file is read; write the character itself"
+            )
 
     def _wrong(self, message: str) -> InputError:
         return InputError(message, path=self._path, line=self._parser.CurrentLineNumber)
