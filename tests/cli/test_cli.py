@@ -112,6 +112,7 @@ def test_isoglot_alone_is_the_map_in_the_order_of_the_work() -> None:
         "align",
         "score",
         "tune",
+        "pack",
         "init",
         "inspect",
         "pretrain",

@@ -62,7 +62,7 @@ class RayJob:
     @classmethod
     def build(cls, corpus: str | Path, parts: Path, model: str, **fields: Any) -> RayJob:
         """A job whose paths mean the same in every process."""
-        place = str(Path(model).resolve()) if Path(model).is_dir() else model
+        place = str(Path(model).resolve()) if Path(model).exists() else model
         return cls(str(Path(corpus).resolve()), str(parts.resolve()), place, **fields)
 
     def part(self, number: int) -> Path:

@@ -9,6 +9,7 @@ import typer
 from isoglot.cli.console import Console, print_table
 from isoglot.cli.flags import Replacing, Reporting, Running, with_flags
 from isoglot.corpus.read.sources import Reading
+from isoglot.errors import ConfigurationError
 from isoglot.options import Options, option
 from isoglot.pretraining.trim_options import TrimRequest
 from isoglot.runs.files import file_to_write
@@ -52,6 +53,43 @@ def trim(
         share = f" ({100 * changed / tokens:.2f}%)" if tokens else ""
         typer.echo(f"held-out text: {changed:,} of {tokens:,} tokens cut differently{share}")
     typer.echo(str(done.path))
+
+
+@with_flags
+def pack(
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="Checkpoint or run whose layer is chosen; or a packed aligner, to unpack it.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File to write, or the folder to unpack into.")],
+    running: Replacing,
+) -> None:
+    """Make an aligner one small file, or such a file a folder again.
+
+    The file holds tokenizer, layers up to the one that is read, and method; weights in 8 bits, embeddings in 4 where
+    they were published so. `isoglot align --model FILE` takes it, and so does every command that takes a folder. The
+    aligner that comes along is called box.
+
+    isoglot pack runs/aligner --out aligner.safetensors
+
+    isoglot pack box --out encoders/box
+    """
+    from isoglot.runs import packed
+    from isoglot.runs.checkpoint import checkpoint_folder, packed_file
+
+    file = packed_file(model)
+    with Console(quiet=running.quiet):
+        if file is not None:
+            packed.unpack(file, out, overwrite=running.overwrite)
+        elif isinstance(place := checkpoint_folder(model), Path):
+            packed.pack(place, out)
+        else:
+            raise ConfigurationError(f"{model}: is not a folder; `hf download {model} --local-dir FOLDER`")
+    if not running.quiet:
+        typer.echo(str(out))
 
 
 @with_flags

@@ -7,9 +7,17 @@ from pathlib import Path
 from isoglot.errors import ConfigurationError, IsoglotError
 from isoglot.runs.folder import CHECKPOINT, TOKENIZER_FILES
 
+ALIGNER_FILE = "aligner.json"
+"""Layer and method of an encoder as an aligner, beside its weights."""
+BOX = "box"
+"""The name of the aligner that comes with the package."""
+BOX_FILE = Path(__file__).parents[1] / "models" / "box.safetensors"
+
 
 def checkpoint_folder(checkpoint: str | Path, *, file: str = "config.json") -> Path | str:
     """A checkpoint's own folder, from it or the run's folder around it; a hub name stays as it is.
+
+    A packed aligner, and the one that comes with the package, is unpacked into the cache.
 
     ``file``: what the folder must hold; ``tokenizer`` stands for any file of a tokenizer.
     """
@@ -18,13 +26,28 @@ def checkpoint_folder(checkpoint: str | Path, *, file: str = "config.json") -> P
     for place in (folder, folder / CHECKPOINT):
         if place.is_dir() and any(any(place.glob(pattern)) for pattern in patterns):
             return place
+    if (packed := packed_file(checkpoint)) is not None:
+        from isoglot.runs.packed import unpacked  # noqa: PLC0415 - loads numpy
+
+        return unpacked(packed)
     if folder.exists() or name.startswith((".", "/", "~")) or name.count("/") > 1:
         held = "tokenizer.json" if file == "tokenizer" else file
         raise ConfigurationError(
             f"{checkpoint}: {f'holds no {held}' if folder.exists() else 'does not exist'}; give a checkpoint's "
-            "folder (config.json, model.safetensors, tokenizer.json), a finished run's folder, or a hub name"
+            "folder (config.json, model.safetensors, tokenizer.json), a finished run's folder, a packed aligner, or a "
+            "hub name"
         )
     return name
+
+
+def packed_file(checkpoint: str | Path) -> Path | None:
+    """The packed aligner that is meant, if one is: a file, or by its name the one that comes with the package."""
+    path = Path(checkpoint).expanduser()
+    if path.is_file():
+        from isoglot.runs.packed import is_packed  # noqa: PLC0415 - loads numpy
+
+        return path if is_packed(path) else None
+    return BOX_FILE if str(checkpoint) == BOX and not path.exists() else None
 
 
 @contextmanager

@@ -11,13 +11,14 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.align.embedding.choice import ALIGNER_FILE, keep_choice
+from isoglot.align.embedding.choice import keep_choice
 from isoglot.errors import TrainingError
 from isoglot.modules.checkpoint import few, left_out, quiet
 from isoglot.modules.finite import non_finite
 from isoglot.modules.load import own_dropout
 from isoglot.objectives.base import Objective
 from isoglot.recipe.document import dump_yaml
+from isoglot.runs.checkpoint import ALIGNER_FILE
 from isoglot.runs.folder import versions
 from isoglot.runs.listed import whole_folder
 from isoglot.training.model import AlignmentModel

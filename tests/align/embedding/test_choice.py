@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 import isoglot as iso
 from isoglot.align.embedding.aligner import EmbeddingAligner
 from isoglot.align.embedding.choice import (
-    ALIGNER_FILE,
     CANDIDATES,
     best_choice,
     keep_choice,
@@ -28,6 +27,7 @@ from isoglot.corpus.labelled.places import DataSource
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.finetuning.evaluate import EvaluateOptions, evaluate
 from isoglot.objectives.self_training import SelfTraining
+from isoglot.runs.checkpoint import ALIGNER_FILE
 from isoglot.tasks.word_alignment import WordAlignmentTask
 from isoglot.testing import tiny_model, tiny_tokenizer
 from isoglot.training.export import export_encoder

@@ -7,11 +7,10 @@ from typing import Any
 
 from isoglot.align.embedding.options import MEASURED, EmbeddingOptions
 from isoglot.errors import ConfigurationError
-from isoglot.runs.checkpoint import checkpoint_folder
+from isoglot.runs.checkpoint import ALIGNER_FILE, checkpoint_folder, packed_file
 from isoglot.runs.files import read_json, write_json
 from isoglot.runs.listed import add_to_list
 
-ALIGNER_FILE = "aligner.json"
 Choice = dict[str, Any]
 """Options of an embedding aligner by name, ``method`` and ``layer`` among them."""
 
@@ -59,6 +58,10 @@ def with_kept(model: str | Path, options: Mapping[str, Any]) -> Choice:
 
 def choice_file(model: str | Path) -> Path:
     """Where a choice is kept beside an encoder's weights."""
+    if packed_file(model) is not None:
+        raise ConfigurationError(
+            f"{model}: is packed, and a choice is kept in a folder; first `isoglot pack {model} --out FOLDER`"
+        )
     place = checkpoint_folder(model)
     if not isinstance(place, Path):
         raise ConfigurationError(

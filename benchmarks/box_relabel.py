@@ -1,0 +1,103 @@
+"""Links of a later round: what the last round's aligner and the HMM together find likely.
+
+    python box_relabel.py PAIRS MODEL OUT [--pairs 600] [--seed 2]
+
+PAIRS is the folder of box_pairs.py. Of each language so many pairs are drawn, a quarter of them TICO-19's long
+sentences where there are any; a link is kept where 0.8 times the aligner's probability and 0.2 times the HMM's is 0.3
+or more. A quarter of what is written are two to four pairs in one, so that long text is learned from languages of
+short sentences too. Half of the Chinese and Japanese pairs are also written by characters.
+"""
+
+import argparse
+import json
+import random
+from pathlib import Path
+
+from box_pairs import UNSPACED, characters, write
+from isoglot.align.embedding.aligner import EmbeddingAligner
+from isoglot.align.embedding.options import EmbeddingOptions
+
+HMM, LEAST = 0.2, 0.3
+LONG, JOINED, WORDS = 25, 0.25, 90
+"""Words of a long sentence; share of what is written that is several pairs in one; the most words of such a one."""
+
+
+def drawn(pairs: list[dict], count: int, generator: random.Random) -> list[dict]:
+    """Some pairs, long ones a quarter."""
+    generator.shuffle(pairs)
+    long = [pair for pair in pairs if len(pair["source"]) >= LONG][: count // 4]
+    short = [pair for pair in pairs if len(pair["source"]) < LONG][: count - len(long)]
+    found = long + short
+    generator.shuffle(found)
+    return found
+
+
+def linked(aligner: EmbeddingAligner, pairs: list[dict]) -> list[dict]:
+    """The pairs with the links that both teachers find likely."""
+    found = []
+    words = [(pair["source"], pair["target"]) for pair in pairs]
+    for pair, links in zip(pairs, aligner.align_pairs(words), strict=True):
+        likely = {(i, j): HMM * p for i, j, p in pair["likely"]}
+        for link, p in zip(links.links, links.probabilities, strict=True):
+            likely[link] = likely.get(link, 0.0) + (1 - HMM) * p
+        kept = sorted(link for link, p in likely.items() if p >= LEAST)
+        found.append(
+            {"source": pair["source"], "target": pair["target"], "links": [[int(i), int(j)] for i, j in kept]}
+        )
+    return found
+
+
+def joined(pairs: list[dict], generator: random.Random) -> list[dict]:
+    """The pairs, some of them several in one."""
+    found: list[dict] = []
+    left = list(pairs)
+    while left:
+        several = generator.choice((2, 3, 4)) if generator.random() < JOINED else 1
+        one = {"source": [], "target": [], "links": []}
+        while left and several:
+            pair, several = left.pop(), several - 1
+            if one["source"] and max(len(one[s]) + len(pair[s]) for s in ("source", "target")) > WORDS:
+                left.append(pair)
+                break
+            first, second = len(one["source"]), len(one["target"])
+            one["links"] += [[i + first, j + second] for i, j in pair["links"]]
+            one["source"] += pair["source"]
+            one["target"] += pair["target"]
+        found.append(one)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("pairs", type=Path)
+    parser.add_argument("model")
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--count", type=int, default=600)
+    parser.add_argument("--seed", type=int, default=2)
+    parser.add_argument("--layer", type=int, default=8)
+    parser.add_argument("languages", nargs="*")
+    given = parser.parse_intermixed_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    options = EmbeddingOptions.build(
+        method="softmax", compare="cosine", temperature=0.05, threshold=1e-4, min_probability=0.02,
+        word_weights=True, layer=given.layer,
+    )  # fmt: skip
+    aligner = EmbeddingAligner(given.model, options=options)
+    for path in sorted(given.pairs.glob("en-??.jsonl")):
+        language = path.name[3:5]
+        if (given.languages and language not in given.languages) or (given.out / path.name).exists():
+            continue
+        generator = random.Random(f"{given.seed} {language}")
+        with path.open(encoding="utf-8") as file:
+            pairs = drawn([json.loads(line) for line in file], given.count, generator)
+        pairs = linked(aligner, pairs)
+        if language in UNSPACED:
+            cut = [characters(pair) for pair in pairs[: given.count // 2]]
+            write(given.out / f"en-{language}.characters.jsonl", joined(cut, generator))
+        written = joined(pairs, generator)
+        write(given.out / path.name, written)
+        print(language, len(pairs), len(written), sum(len(pair["links"]) for pair in written), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,219 @@
+"""An aligner in one small file: weights of 4 and 8 bits, tokenizer, layer and method. Nothing here needs torch.
+
+The file is a safetensors file. Each matrix is kept
+
+* in 4 bits, where its values are blocks of 32 whole numbers from -8 to 7 times a float16 (an encoder that was
+  published so, whose embeddings training left alone): not a bit of them changes;
+* else in 8 bits, each row whole numbers from -127 to 127 times its own float32: a value moves by at most 1/254 of its
+  row's largest.
+
+Everything else stays float32. Layers above the one that the aligner reads are left out.
+"""
+
+import hashlib
+import json
+import re
+import zlib
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from isoglot.errors import ConfigurationError
+from isoglot.runs.cache import cache_folder
+from isoglot.runs.checkpoint import ALIGNER_FILE
+from isoglot.runs.files import read_json, whole_path
+from isoglot.runs.folder import make_once
+
+Floats = NDArray[np.float32]
+FORMAT = "isoglot-packed-1"
+CARD = "README.md"
+"""A model card with licence notices, which goes along where a checkpoint has one."""
+_BLOCK = 32
+_FAMILIES = ("bert", "roberta", "xlm-roberta")
+"""Whose layers ``encoder.layer.N`` each end in the states that are compared, so that those above can be left out."""
+_TEXTS = ("config.json", "tokenizer_config.json", ALIGNER_FILE, CARD)
+_TOKENIZER, _WEIGHTS = "tokenizer.json", "model.safetensors"
+_MANIFEST = "unpacked.json"
+_LAYER = re.compile(r"encoder\.layer\.(\d+)\.")
+
+
+def pack(checkpoint: Path, out: str | Path, *, card: str | None = None) -> Path:
+    """Write the encoder in a checkpoint's folder, with its ``aligner.json``, as one file.
+
+    ``card``: text of the model card, in place of the checkpoint's ``README.md``.
+
+    Raises:
+        ConfigurationError: no choice of a layer beside the weights, a family whose layers are built otherwise, or a
+            file in the way that is no packed aligner.
+    """
+    if (place := Path(out)).exists() and not is_packed(place):
+        raise ConfigurationError(f"{out}: is there and no packed aligner; choose another --out")
+    texts = {
+        name: path.read_text(encoding="utf-8") for name in _TEXTS if (path := checkpoint / name).is_file()
+    }
+    if card is not None:
+        texts[CARD] = card
+    config, choice = json.loads(texts["config.json"]), read_json(checkpoint / ALIGNER_FILE)
+    if choice is None or not isinstance(choice.get("layer"), int):
+        raise ConfigurationError(
+            f"{checkpoint}: has no {ALIGNER_FILE} with a layer; let `isoglot tune` choose one"
+        )
+    if config.get("model_type") not in _FAMILIES:
+        raise ConfigurationError(
+            f"{checkpoint}: is a {config.get('model_type')!r} model, and {', '.join(_FAMILIES)} can be packed"
+        )
+    last = choice["layer"] % (config["num_hidden_layers"] + 1)  # negative ones count from the end
+    texts["config.json"] = json.dumps({**config, "num_hidden_layers": last, "dtype": "float32"}, indent=2)
+    texts[ALIGNER_FILE] = json.dumps({**choice, "layer": last})
+    tensors = {_TOKENIZER: np.frombuffer(zlib.compress(_plain(checkpoint / _TOKENIZER), 9), np.uint8)}
+    for name, values in _encoder(checkpoint, config["model_type"], last):
+        tensors |= quantised(name, values)
+    with whole_path(out) as place:
+        save_file(tensors, place, metadata={"format": FORMAT, **texts})
+    return Path(out)
+
+
+def unpack(file: str | Path, out: str | Path, *, overwrite: bool | None = None) -> Path:
+    """Write what a packed file holds as a plain Hugging Face folder of float32 weights.
+
+    Nothing is done where that folder is there already; another one is replaced with ``overwrite`` alone.
+    """
+
+    def make(folder: Path) -> dict[str, Any]:
+        texts, tensors = _read(file)
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        (folder / _TOKENIZER).write_bytes(zlib.decompress(tensors.pop(_TOKENIZER).tobytes()))
+        save_file(restored(tensors), folder / _WEIGHTS, metadata={"format": "pt"})
+        return {}
+
+    wanted = {"packed": digest(Path(file))}
+    make_once(out, wanted, make, what="unpacked aligner", overwrite=overwrite, name=_MANIFEST)
+    return Path(out)
+
+
+def unpacked(file: Path) -> Path:
+    """The folder in the cache that holds what a packed file holds; made where it is missing."""
+    return unpack(file, cache_folder() / "aligners" / digest(file)[:16])
+
+
+def digest(file: Path) -> str:
+    """SHA-256 of a file."""
+    if not file.is_file():
+        raise ConfigurationError(f"{file}: does not exist; install isoglot anew, or name another model")
+    status = file.stat()
+    return _digest(file, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(8)
+def _digest(file: Path, size: int, changed: int) -> str:
+    """Computed again when the file has changed."""
+    del size, changed
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def is_packed(file: Path) -> bool:
+    """Whether a file is a packed aligner, complete or not."""
+    try:
+        with safe_open(file, framework="np") as tensors:
+            return (tensors.metadata() or {}).get("format") == FORMAT
+    except (SafetensorError, OSError):
+        return False
+
+
+def quantised(name: str, values: Floats) -> dict[str, NDArray[Any]]:
+    """A tensor as it is kept: ``NAME.q4`` or ``NAME.q8`` with ``NAME.scale``, or itself."""
+    if values.ndim != 2:
+        return {name: values}
+    if (exact := _in_four_bits(values)) is not None:
+        return {f"{name}.q4": exact[0], f"{name}.scale": exact[1]}
+    scale = np.abs(values).max(axis=1, keepdims=True) / np.float32(127)
+    whole = np.rint(values / np.where(scale > 0, scale, 1)).astype(np.int8)
+    return {f"{name}.q8": whole, f"{name}.scale": scale.astype(np.float32)}
+
+
+def restored(tensors: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
+    """The tensors of :func:`quantised` as float32."""
+    found: dict[str, Floats] = {}
+    for key, kept in tensors.items():
+        name = key.removesuffix(".q4").removesuffix(".q8")
+        if key.endswith(".q8"):
+            found[name] = kept.astype(np.float32) * tensors[f"{name}.scale"]
+        elif key.endswith(".q4"):
+            rows, half = kept.shape
+            blocks = kept.reshape(rows, -1, _BLOCK // 2)
+            whole = np.concatenate([blocks & 15, blocks >> 4], axis=2).astype(np.float32)
+            whole -= 8
+            whole *= tensors[f"{name}.scale"].astype(np.float32)[:, :, None]
+            found[name] = whole.reshape(rows, 2 * half)
+        elif not key.endswith(".scale"):
+            found[name] = kept
+    return found
+
+
+def _in_four_bits(values: Floats) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """Nibbles and scales that give exactly these values, if there are any.
+
+    Byte j of a block holds value j (low) and j + 16 (high), each plus 8.
+    """
+    rows, columns = values.shape
+    if columns % _BLOCK:
+        return None
+    blocks = values.reshape(-1, _BLOCK)
+    largest = blocks[np.arange(len(blocks)), np.abs(blocks).argmax(axis=1)]
+    whole, scales = np.zeros(blocks.shape, np.int8), np.zeros(len(blocks), np.float16)
+    left = np.flatnonzero(largest)
+    for multiple in sorted(range(-8, 8), key=lambda k: (-abs(k), k)):
+        if not multiple or not len(left):
+            continue
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            scale = (largest[left] / np.float32(multiple)).astype(np.float16)
+            wide = scale.astype(np.float32)[:, None]
+            found = np.rint(blocks[left] / wide)
+            fits = ((found * wide == blocks[left]) & (found >= -8) & (found <= 7)).all(axis=1)
+        whole[left[fits]], scales[left[fits]] = found[fits].astype(np.int8), scale[fits]
+        left = left[~fits]
+    if len(left):
+        return None
+    nibbles = (whole + 8).astype(np.uint8)
+    packed = nibbles[:, : _BLOCK // 2] | nibbles[:, _BLOCK // 2 :] << 4
+    return packed.reshape(rows, columns // 2), scales.reshape(rows, -1)
+
+
+def _encoder(checkpoint: Path, family: str, last: int) -> Iterable[tuple[str, Floats]]:
+    """The tensors of embeddings and layers up to ``last``, by their names in the encoder alone."""
+    prefix = f"{'bert' if family == 'bert' else 'roberta'}."
+    with safe_open(checkpoint / _WEIGHTS, framework="np") as tensors:
+        for name in sorted(tensors.keys()):
+            bare = name.removeprefix(prefix)
+            layer = _LAYER.match(bare)
+            read = int(layer[1]) < last if layer else bare.startswith("embeddings.")
+            if read and not bare.endswith(("position_ids", "token_type_ids")):
+                yield bare, tensors.get_tensor(name).astype(np.float32)
+
+
+def _plain(file: Path) -> bytes:
+    """A JSON file without spaces."""
+    values = json.loads(file.read_text(encoding="utf-8"))
+    return json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _read(file: str | Path) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
+    """The texts and tensors of a packed file."""
+    try:
+        with safe_open(file, framework="np") as tensors:
+            texts = tensors.metadata() or {}
+            if texts.pop("format", None) == FORMAT:
+                return texts, {name: tensors.get_tensor(name) for name in tensors.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise ConfigurationError(f"{file}: cannot be read as a packed aligner ({error})") from error
+    raise ConfigurationError(
+        f"{file}: is no packed aligner; make one with `isoglot pack CHECKPOINT --out {file}`"
+    )

@@ -1,0 +1,157 @@
+"""An aligner in one file: what is kept, what comes out again, and that every verb takes it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+from typer.testing import CliRunner
+
+import isoglot as iso
+from isoglot.align.embedding.choice import keep_choice
+from isoglot.align.options import aligner_of
+from isoglot.cli import app
+from isoglot.errors import ConfigurationError
+from isoglot.modules.load import load_masked_lm
+from isoglot.runs.cache import cache_folder
+from isoglot.runs.checkpoint import checkpoint_folder
+from isoglot.runs.packed import digest, is_packed, pack, quantised, restored, unpack
+from isoglot.testing import tiny_model, tiny_tokenizer
+
+SOFTMAX = {"method": "softmax", "layer": 1, "compare": "cosine", "temperature": 0.1, "min_probability": 0.05}
+TABLE = "embeddings.word_embeddings.weight"
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("ISOGLOT_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture(params=["bert", "xlm-roberta"])
+def encoder(request, tmp_path):
+    """A checkpoint of two layers, with a head, whose aligner reads the first."""
+    folder = tmp_path / "encoder"
+    tiny_model(request.param).save_pretrained(folder)
+    tiny_tokenizer(request.param).save_pretrained(folder)
+    keep_choice(folder, SOFTMAX)
+    return folder
+
+
+def blocks(rows: int, columns: int, seed: int = 1) -> np.ndarray:
+    """Values of 4 bits as a published encoder has them."""
+    random = np.random.default_rng(seed)
+    whole = random.integers(-8, 8, (rows, columns // 32, 32)).astype(np.float32)
+    scale = random.normal(0, 0.01, (rows, columns // 32, 1)).astype(np.float16)
+    scale[0] = 0
+    return (whole * scale.astype(np.float32)).reshape(rows, columns)
+
+
+def test_values_of_four_bits_come_back_as_they_were_and_others_within_half_a_step() -> None:
+    four = blocks(50, 96)
+    kept = quantised("a", four)
+    assert set(kept) == {"a.q4", "a.scale"}
+    assert kept["a.q4"].nbytes == four.size // 2
+    assert np.array_equal(restored(kept)["a"], four)
+
+    other = np.random.default_rng(2).normal(size=(20, 96)).astype(np.float32)
+    other[3] = 0
+    kept = quantised("b", other)
+    assert set(kept) == {"b.q8", "b.scale"}
+    step = np.abs(other).max(axis=1, keepdims=True) / 127
+    assert np.all(np.abs(restored(kept)["b"] - other) <= 0.501 * step)
+
+    vector = other[0]
+    assert np.array_equal(restored(quantised("c", vector))["c"], vector)
+
+
+def test_one_value_off_the_grid_keeps_a_matrix_from_four_bits() -> None:
+    values = blocks(4, 64)
+    values[2, 5] += np.float32(1e-3)
+    assert set(quantised("a", values)) == {"a.q8", "a.scale"}
+
+
+def test_unpacked_is_what_was_quantised_without_head_and_unread_layers(encoder, tmp_path) -> None:
+    held = load_file(encoder / "model.safetensors")
+    prefix = next(name for name in held if name.endswith(TABLE)).removesuffix(TABLE)
+    held[prefix + TABLE] = blocks(*held[prefix + TABLE].shape)
+    save_file(held, encoder / "model.safetensors", metadata={"format": "pt"})
+
+    file = pack(encoder, tmp_path / "a.safetensors", card="# Mine\n")
+    found = load_file(unpack(file, tmp_path / "plain") / "model.safetensors")
+
+    assert not [name for name in found if "layer.1." in name or "head" in name or "pooler" in name]
+    assert np.array_equal(found[TABLE], held[prefix + TABLE])
+    for name, values in found.items():
+        assert np.array_equal(values, restored(quantised(name, held[prefix + name]))[name]), name
+    assert json.loads((tmp_path / "plain/config.json").read_text())["num_hidden_layers"] == 1
+    assert json.loads((tmp_path / "plain/aligner.json").read_text()) == SOFTMAX
+    assert (tmp_path / "plain/README.md").read_text() == "# Mine\n"
+    assert load_masked_lm({"path": str(file), "new_head": True}).config.num_hidden_layers == 1
+
+
+def test_a_packed_file_aligns_as_the_folder_it_was_made_of(encoder, tmp_path) -> None:
+    file = pack(encoder, tmp_path / "a.safetensors")
+    source, target = ["the", "river", "is", "deep"], ["ta", "potamo", "bathy"]
+    plain, packed = (iso.align(source, target, model=model, dtype="float32") for model in (encoder, file))
+    assert packed.links == plain.links and len(packed.links) > 0
+    assert packed.probabilities == pytest.approx(plain.probabilities, abs=0.02)
+    assert aligner_of(model=str(file)).options.layer == 1  # type: ignore[union-attr]
+
+
+def test_a_file_is_unpacked_once_and_anew_when_it_changes(encoder, tmp_path) -> None:
+    file = pack(encoder, tmp_path / "a.safetensors")
+    first = checkpoint_folder(file)
+    assert first == cache_folder() / "aligners" / digest(file)[:16]
+    written = (first / "model.safetensors").stat().st_mtime_ns
+    assert checkpoint_folder(file) == first
+    assert (first / "model.safetensors").stat().st_mtime_ns == written
+
+    keep_choice(encoder, {**SOFTMAX, "min_probability": 0.2})
+    assert checkpoint_folder(pack(encoder, file)) != first
+
+
+def test_the_command_packs_unpacks_and_says_what_is_wrong(encoder, tmp_path) -> None:
+    file, folder = tmp_path / "a.safetensors", tmp_path / "plain"
+    run = CliRunner().invoke
+    assert run(app, ["pack", str(encoder), "--out", str(file)]).exit_code == 0
+    assert is_packed(file) and not is_packed(encoder / "model.safetensors")
+    for _ in range(2):  # the second time it is there already
+        assert run(app, ["pack", str(file), "--out", str(folder)]).exit_code == 0
+    assert (folder / "tokenizer.json").is_file()
+
+    def refused(*arguments: str) -> str:
+        error = run(app, ["pack", *arguments]).exception
+        assert isinstance(error, ConfigurationError)
+        return str(error)
+
+    assert "holds no unpacked aligner" in refused(str(file), "--out", str(encoder))
+    assert "no packed aligner" in refused(str(encoder), "--out", str(encoder / "config.json"))
+    (encoder / "aligner.json").unlink()
+    assert "isoglot tune" in refused(str(encoder), "--out", str(file))
+
+
+def test_no_choice_is_kept_in_a_packed_file(encoder, tmp_path) -> None:
+    file = pack(encoder, tmp_path / "a.safetensors")
+    with pytest.raises(ConfigurationError, match=r"isoglot pack .*a\.safetensors --out FOLDER"):
+        keep_choice(file, SOFTMAX)
+
+
+def test_a_cut_off_file_and_another_file_are_refused(encoder, tmp_path) -> None:
+    file = pack(encoder, tmp_path / "a.safetensors")
+    file.write_bytes(file.read_bytes()[:-40])
+    for wrong in (file, encoder / "model.safetensors"):
+        with pytest.raises(ConfigurationError, match="packed aligner"):
+            checkpoint_folder(wrong)
+    with pytest.raises(ConfigurationError, match="no packed aligner"):
+        unpack(encoder / "model.safetensors", tmp_path / "plain")
+
+
+def test_families_whose_layers_end_otherwise_are_not_packed(tmp_path) -> None:
+    folder = tmp_path / "encoder"
+    tiny_model("modernbert").save_pretrained(folder)
+    tiny_tokenizer("bert").save_pretrained(folder)
+    keep_choice(folder, SOFTMAX)
+    with pytest.raises(ConfigurationError, match="modernbert"):
+        pack(folder, tmp_path / "a.safetensors")
