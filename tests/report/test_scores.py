@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isoglot.errors import ConfigurationError
+from isoglot.report.grid import result_tables
 from isoglot.report.scores import Combination, Measure, collect, main_measures, run_label
 from isoglot.results import Result
 from isoglot.tasks import TASKS, task_class
@@ -96,6 +97,12 @@ def test_shares_of_one_become_percent_and_percent_stays() -> None:
     assert not collect([rows[1], rows[2].model_copy(update={"checkpoint_hash": "a"})]).doubtful
 
 
+def test_what_is_doubtful_stays_as_it_is_though_the_figure_in_percent_was_replaced() -> None:
+    scores = collect([row("a", "de", 71), row("a", "de", 0.9)])
+    assert "not converted" in " ".join(scores.warnings())
+    assert scores.mean(XNLI, "a", ["de"]).mean == 0.9  # type: ignore[union-attr]
+
+
 def test_our_own_figures_are_in_percent_even_if_all_are_below_one() -> None:
     low = row("a", "de", 0.4, task="ner", metric="f1").model_copy(update={"checkpoint_hash": "0" * 16})
     scores = collect([low])
@@ -133,6 +140,14 @@ def test_bilingual_models_in_one_row_english_as_their_mean() -> None:
     values = {lang: scores.mean(XNLI, "weam", [lang]).mean for lang in ("en", "de", "es", "en-de", "es-en")}
     assert values == {"en": 82, "de": 70, "es": 75, "en-de": 20, "es-en": 30}
     assert scores.runs == ["weam", "mlm"]
+
+
+def test_a_measure_that_not_all_models_of_a_combination_have_is_left_out() -> None:
+    rows = [row("w-de", "de", 70), row("w-de", "en", 80, metric="f1"), row("w-es", "es", 75)]
+    scores = collect(rows, [Combination.parse("weam=de:w-de,es:w-es")])
+    assert [*scores.values] == [XNLI], "English is the mean of both, and w-es has no F1"
+    (table,) = result_tables(scores, "en")
+    assert [column.label for column in table.columns] == ["de", "es", "avg"]
 
 
 @pytest.mark.parametrize("text", ["weam", "weam=", "=de:a", "weam=de", "weam=de:a,:b"])

@@ -242,11 +242,8 @@ def collect(rows: Sequence[Result], combinations: Sequence[Combination] = ()) ->
         if measure in percent and row.metric.lower() in SHARES and 0 < row.value < 1
     ]
     for measure, runs in scores.values.items():
-        every = [seeds for languages in runs.values() for seeds in languages.values()]
-        numbers = [value for seeds in every for value, _ in seeds.values()]
-        shares = measure.metric.lower() in SHARES and all(-1 <= value <= 1 for value in numbers)
-        if shares and any(numbers) and measure not in own:
-            for seeds in every:
+        if measure.metric.lower() in SHARES and measure not in percent:
+            for seeds in (seeds for languages in runs.values() for seeds in languages.values()):
                 seeds.update({seed: (100 * value, n) for seed, (value, n) in seeds.items()})
     for combination in combinations:
         _combine(scores, combination)
@@ -289,6 +286,7 @@ def _combine(scores: Scores, combination: Combination) -> None:
             runs.pop(run, None)
         if together:
             runs[combination.name] = together
+    scores.values = {measure: runs for measure, runs in scores.values.items() if runs}
     first = min(scores.runs.index(run) for run in members)
     kept = [run for run in scores.runs[first:] if run not in members]
     scores.runs = [*(r for r in scores.runs[:first] if r not in members), combination.name, *kept]
