@@ -22,9 +22,9 @@ from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.pack.packing import PackOptions
 from isoglot.corpus.read.sources import Source
 from isoglot.finetuning.options import FinetuneOptions
-from isoglot.pretraining.constructors import KEYS, constructor, names_of
-from isoglot.recipe.signatures import argument_docs
+from isoglot.pretraining.recipe import MADE
 from isoglot.recipe.source import builtin_recipes
+from isoglot.recipe.spec import argument_docs, spec_of
 from isoglot.tasks import TASKS, is_probe, task_class, task_options
 from isoglot.tasks.facts import Facts
 
@@ -89,19 +89,11 @@ def _paragraph(text: str) -> str:
 
 
 def _constructors(section: str) -> str:
-    shared = ", ".join(f"`{key}`" for key in KEYS[section])
+    shared = ", ".join(f"`{key}`" for key in MADE[section].model_fields)
     parts = [f"Every entry of `{section}:` has {shared} beside the options below."]
-    for name in names_of(section):
-        maker = constructor(section, name)
-        rows = [
-            (
-                _code(option),
-                _code(_NEEDED if p.default is p.empty else p.default),
-                _cell(maker.meanings.get(option, "")),
-            )
-            for option, p in maker.options.items()
-        ]
-        parts += [f"## {name}", _cell(maker.summary), _table(["option", "default", "meaning"], rows)]
+    for name, maker in MADE[section].registry.items():
+        spec = spec_of(maker)
+        parts += [f"## {name}", _cell(spec.__doc__), _fields(spec)]
     return "\n\n".join(parts)
 
 
@@ -159,13 +151,9 @@ def tasks() -> str:
         known = [how, f"Scored by `{build.primary_metric}`."]
         known += [f"Presets: {', '.join(facts.presets)}."] if facts.presets else []
         known += [f"Languages: {facts.languages}."] if facts.languages else []
-        rows = [
-            (_code(o.name), _code(o.default), _cell(o.meaning))
-            for o in task_options(name)
-            if o.name != "name"
-        ]
         parts += [f"### {name}", _cell(build.__doc__.splitlines()[0]) + "  \n" + " ".join(known)]
-        parts += [_table(["option", "default", "meaning"], rows)] if rows else []
+        options = task_options(name)
+        parts += [_fields(options, without=["name"])] if options.model_fields.keys() - {"name"} else []
     return "\n\n".join(parts)
 
 

@@ -92,7 +92,7 @@ class Model(BaseModel):
 def test_one_mistake_for_each_wrong_value(values: dict[str, object], wanted: str) -> None:
     with pytest.raises(ValidationError) as caught:
         Model.model_validate(values)
-    found = problems_of(caught.value, Model, values)
+    found = problems_of(caught.value, values, Model)
     assert len(found) == 1 and str(found[0]).startswith(wanted)
 
 

@@ -167,14 +167,14 @@ def test_no_circles() -> None:
         ),
         ({"tasks/a.py": "from isoglot import report"}, f"tasks (floor {FLOORS['tasks']}) climbs to report"),
         ({"training/a.py": "from isoglot.testing import tiny_model"}, "testing is for tests"),
-        ({"views/a.py": "from isoglot.recipe.load import problems\nfrom isoglot.views import b"}, None),
+        ({"views/a.py": "from isoglot.recipe.spec import Spec\nfrom isoglot.views import b"}, None),
     ],
 )
 def test_the_check_sees_each_kind_of_climb(
     tmp_path: Path, files: dict[str, str], expected: str | None
 ) -> None:
     names = [f"{part}/__init__.py" for part in FLOORS] + [
-        "recipe/load.py",
+        "recipe/spec.py",
         "views/b.py",
         "derive/base.py",
     ]

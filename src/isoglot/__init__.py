@@ -35,7 +35,7 @@ _HOMES: dict[str, str] = {
     "prepare": "isoglot.corpus.prepare",
     "PrepareOptions": "isoglot.corpus.options",
     "pretrain": "isoglot.pretraining.pretrain",
-    "Recipe": "isoglot.recipe.sections",
+    "Recipe": "isoglot.pretraining.recipe",
     "require": "isoglot.schema",
     "Result": "isoglot.results",
     "Source": "isoglot.corpus.read.sources",

@@ -102,16 +102,14 @@ def resolve(registry: Mapping[str, Any], name: str, *, kind: str) -> Any:
     return value
 
 
-def problems_of(
-    error: ValidationError, model: type[BaseModel] | None = None, values: Any = None
-) -> list[Problem]:
+def problems_of(error: ValidationError, values: Any = None, *models: type[BaseModel]) -> list[Problem]:
     """A pydantic error as one problem for each value that is wrong.
 
     Where a value may be of several types, pydantic reports an error for each of them, at a location to which it adds
-    the type. ``values``, what was validated, tells keys from types; ``model`` which names an unknown key could have
+    the type. ``values``, what was validated, tells keys from types; ``models`` know what an unknown key could have
     meant. A problem inside a value stands for those of the value as a whole.
     """
-    from isoglot.options import models_at  # noqa: PLC0415 - pydantic is slow to import
+    from isoglot.options import keys_at  # noqa: PLC0415 - pydantic is slow to import
 
     found: dict[Location, list[ErrorDetails]] = {}
     for item in error.errors():
@@ -122,14 +120,22 @@ def problems_of(
         if place in whole:
             continue
         telling = [item for item in items if not item["type"].endswith("_type")] or items
-        known = models_at(model, place[:-1]) if model is not None else ()
-        start, *more = dict.fromkeys(
-            _reason(item, [n for m in known for n in m.model_fields]) for item in telling
-        )
+        known = [key for model in models for key in keys_at(model, place[:-1])]
+        start, *more = dict.fromkeys(_reason(item, known) for item in telling)
         given = f"{shortened(telling[0]['input'])} given; "
         reason = " or ".join([start, *(text.removeprefix(given) for text in more)])
         problems.append(Problem(reason, place, telling[0]["type"]))
     return problems
+
+
+def checked(model: type[M], values: Any) -> M:
+    """A model made from values; what is wrong with them, all of it, is a :class:`ConfigurationError`."""
+    from pydantic import ValidationError  # noqa: PLC0415 - the command line does without where nothing is wrong
+
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise ConfigurationError(problems_of(error, values, model)) from error
 
 
 def _place(item: ErrorDetails, values: Any) -> Location:
@@ -174,7 +180,7 @@ def validated(
     try:
         result = model.model_validate(arranged)
     except ValidationError as error:
-        for problem in problems_of(error, values=arranged):
+        for problem in problems_of(error, arranged):
             names = [str(part) for part in problem.location if part in known]
             needed = problem.kind == "missing" and problem.location[-1] in known
             reason = lacking if needed else problem.text
@@ -213,7 +219,7 @@ def _reason(item: ErrorDetails, known: list[str]) -> str:
         return "too few values given" if isinstance(item["loc"][-1], int) else "missing"
     if kind == "extra_forbidden":
         return f"unknown key; {did_you_mean(item['loc'][-1], known)}" if known else "unknown key"
-    if kind == "literal_error":
+    if kind in ("literal_error", "enum"):
         choices = [name.strip(" '") for name in item["ctx"]["expected"].replace(" or ", ",").split(",")]
         return f"{shortened(item['input'])} given; {did_you_mean(item['input'], choices)}"
     return f"{shortened(item['input'])} given; {message[0].lower()}{message[1:]}"

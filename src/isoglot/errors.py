@@ -6,7 +6,8 @@ the message alone and exits with 2; anything that is not an :class:`IsoglotError
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -99,6 +100,15 @@ class ConfigurationError(IsoglotError):
                 [heading or f"{len(self.problems)} mistakes:", *(f"  - {p}" for p in self.problems)]
             )
         super().__init__(text)
+
+
+@contextmanager
+def collected(problems: list[Problem], *keys: str | int) -> Iterator[None]:
+    """Add the problems of a :class:`ConfigurationError` that is raised inside to a list, below ``keys``, and go on."""
+    try:
+        yield
+    except ConfigurationError as error:
+        problems += [problem.below(*keys) for problem in error.problems]
 
 
 class TrainingError(IsoglotError):

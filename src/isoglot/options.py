@@ -120,13 +120,13 @@ def models_in(annotation: Any) -> tuple[type[BaseModel], ...]:
     return tuple(model for models in inside for model in models) if all(inside) else ()
 
 
-def models_at(model: type[BaseModel], place: Sequence[str | int]) -> list[type[BaseModel]]:
-    """The models that know the keys at a place inside a model's values; keys of mappings and indices lead through."""
+def keys_at(model: type[BaseModel], place: Sequence[str | int]) -> list[str]:
+    """The keys that are known at a place inside a model's values; keys of mappings and indices lead through."""
     found = [model]
     for part in place:
         fields = [one.model_fields[str(part)] for one in found if part in one.model_fields]
         found = [inner for field in fields for inner in _anywhere(field.annotation)] if fields else found
-    return found
+    return [key for one in found for key in one.model_fields]
 
 
 def _anywhere(annotation: Any) -> list[type[BaseModel]]:

@@ -43,7 +43,7 @@ class Result(BaseModel):
         seed: Seed of the run, where it has one.
         examples: how many examples the number rests on.
         checkpoint_hash: of the weights, configuration and tokenizer that were measured.
-        recipe_hash: of the recipe that made them (:attr:`isoglot.recipe.sections.Recipe.hash`).
+        recipe_hash: of the recipe that made them (:attr:`isoglot.pretraining.recipe.Recipe.hash`).
         options: options of the task and of the evaluation that differ from their defaults and change the figure
             (``{"layer": 3}``), sorted by name. Rows that differ in them are different measurements.
 

@@ -24,8 +24,9 @@ from isoglot.cli import app, corpora
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
-from isoglot.pretraining.constructors import constructor, names_of
+from isoglot.pretraining.recipe import MADE
 from isoglot.recipe.source import builtin_recipes
+from isoglot.recipe.spec import spec_of
 from isoglot.testing import tiny_bitext
 
 runner = CliRunner()
@@ -161,14 +162,12 @@ def test_recipes_lists_and_prints() -> None:
 @pytest.mark.parametrize("section", ["views", "objectives"])
 def test_recipes_lists_what_they_are_made_of(section: str) -> None:
     listed = runner.invoke(app, ["recipes", f"--{section}"]).stdout
-    for name in names_of(section):
-        maker = constructor(section, name)
-        assert f"\n{name}: {maker.summary[:20]}" in listed
+    for name, maker in MADE[section].registry.items():
+        spec = spec_of(maker)
+        assert f"\n{name}: {str(spec.__doc__)[:20]}" in listed
         block = listed.partition(f"\n{name}: ")[2].partition("\n\n")[0]
-        for option in maker.options:
-            line = re.search(rf"^    {option}=(\S+)(  \S+)?", block, re.MULTILINE)
-            assert line, (name, option)
-            assert option in maker.meanings, f"{name}: {option} has no meaning in the docstring"
+        for option in spec.model_fields:
+            assert re.search(rf"^    {option}=(\S+)(  \S+)?", block, re.MULTILINE), (name, option)
 
 
 def test_pretrain_has_a_plain_example() -> None:

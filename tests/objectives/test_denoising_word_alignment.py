@@ -350,7 +350,7 @@ def test_mistakes_are_named():
     assert DenoisingWordAlignment(shell(layers=2), labels="corpus", label_layer=10).layer == 2
     with pytest.raises(ConfigurationError, match="layer: 13 given"):
         DenoisingWordAlignment(shell(), layer=13)
-    with pytest.raises(ConfigurationError, match=r"(?s)queries: 'all' given.*labels: 'gold' given"):
+    with pytest.raises(ConfigurationError, match=r"(?s)labels: 'gold' given.*queries: 'all' given"):
         DenoisingWordAlignment(shell(), queries="all", labels="gold")
     with pytest.raises(ConfigurationError, match="corpus_then_self needs a step"):
         DenoisingWordAlignment(shell(), labels="corpus_then_self")

@@ -12,10 +12,10 @@ from transformers import PreTrainedConfig
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.load import longest_input
-from isoglot.pretraining.build import batch_options, build_model, encoder_config
+from isoglot.pretraining.build import batch_options, build_model, on_shell
 from isoglot.pretraining.check import load_recipe
+from isoglot.pretraining.recipe import ObjectiveSection, ViewSection
 from isoglot.pretraining.streams import load_tokenizer, prepared
-from isoglot.recipe.sections import ViewSection
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.reporter import Silent
 from isoglot.testing import FAMILIES, tiny_model, tiny_tokenizer
@@ -48,7 +48,8 @@ def test_a_models_limit_is_its_views_default(tiny_recipe: Path) -> None:
     tiny_recipe.write_text(tiny_recipe.read_text().replace("max_length: 64, ", ""))
     result, recipe, tokenizer = built(tiny_recipe)
     assert result.views["pair"][1].max_length == 64
-    assert encoder_config(recipe, tokenizer).max_position_embeddings == 64
+    config = recipe.model.config(tokenizer)
+    assert config is not None and config.max_position_embeddings == 64
     assert longest_input(PreTrainedConfig()) is None
 
 
@@ -157,15 +158,39 @@ def test_views_say_how_many_special_tokens_they_add(family: str, pair: int) -> N
         assert view.special_tokens == expected == inputs - 3
 
 
-def test_what_views_and_objectives_refuse_is_told_together(tiny_recipe: Path) -> None:
+def test_what_views_refuse_is_told_together(tiny_recipe: Path) -> None:
     recipe = load_recipe(tiny_recipe)
     corpora = prepared(recipe, cache_folder(), Silent())
     tokenizer = load_tokenizer(recipe, corpora, cache_folder(), Silent())
     views = {
-        "pair": ViewSection(type="masked_pair", stream="bitext", probability=7),
+        "pair": ViewSection(type="masked_pair", stream="bitext", max_length=65),
         "long": ViewSection(type="masked_text", stream="bitext", max_length=640),
     }
     with pytest.raises(ConfigurationError) as caught:
         build_model(recipe.model_copy(update={"views": views}), tokenizer, corpora)
-    told = "\n".join(map(str, caught.value.problems))
-    assert "views.pair.probability: 7 given" in told and "views.long.max_length: 640 given" in told
+    assert [str(problem) for problem in caught.value.problems] == [
+        "views.pair.max_length: 65 given, the encoder has 64 positions; lower it",
+        "views.long.max_length: 640 given, the encoder has 64 positions; lower it",
+    ]
+
+
+def test_objectives_meet_the_real_architecture_before_its_weights(tiny_recipe: Path) -> None:
+    recipe = load_recipe(tiny_recipe)
+    config = recipe.model.config()
+    assert config is not None
+    sections = {
+        "near": ObjectiveSection(type="in_batch_contrast", view="pair", layer=1),
+        "far": ObjectiveSection(type="in_batch_contrast", view="pair", layer=3),
+        "words": ObjectiveSection(type="embedding_alignment", copied_vocabulary=9),
+    }
+    made, problems = on_shell(recipe.model, config, sections)
+    assert set(made) == {"near"} and made["near"].top_layer == 1, "one that takes a tokenizer waits for it"
+    assert [problem.location for problem in problems] == [("objectives", "far", "layer")]
+    assert "layers 0 (embeddings) to 2" in problems[0].text
+
+
+def test_sizes_that_a_family_does_not_take_are_seen_in_its_own_words(tiny_recipe: Path) -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"hidden size .* is not a multiple of the number of attention heads"
+    ):
+        load_recipe(tiny_recipe, ["model.hidden_size=33"])

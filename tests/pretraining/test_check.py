@@ -11,7 +11,8 @@ from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import MISSING_FILE, ConfigurationError
-from isoglot.pretraining.check import ELSEWHERE, explicit, load_recipe
+from isoglot.pretraining.build import explicit
+from isoglot.pretraining.check import ELSEWHERE, load_recipe
 from isoglot.recipe.document import dump_yaml
 from isoglot.recipe.source import builtin_recipes
 
@@ -57,7 +58,7 @@ def test_shape_and_options_are_told_together_in_the_order_of_lines(tiny_recipe: 
         ":12: streams.bitext.limt: unknown key; did you mean 'limit'?",
         ":12: streams.bitext.encode.max_lenght: unknown key; did you mean 'max_length'?",
         ":12: streams.bitext.pack.blocks: unknown key; did you mean 'block'?",
-        ":14: views.pair.probabilty: unknown option; did you mean 'probability'?",
+        ":14: views.pair.probabilty: unknown key; did you mean 'probability'?",
         ":14: views.pair.order: 'shuffled' given; did you mean 'shuffle'?",
         ":16: objectives.masked_lm.type: unknown objective 'masked_ml'; did you mean 'masked_lm'?",
         ":18: parts.embedings: unknown key; did you mean 'embeddings'?",
@@ -154,7 +155,10 @@ def test_a_view_that_nothing_reads_is_a_mistake(tiny_recipe: Path) -> None:
         ),
         ("views.pair.mask_share=0.95", "mask_share 0.95 and random_share 0.1 add up to more than 1"),
         ("views.pair.max_length=65", "views.pair.max_length: 65 given, the encoder has 64 positions"),
-        ("views.pair.max_length=3", "views.pair.max_length: 3 given, but the special tokens alone are 3"),
+        (
+            "views.pair.max_length=3",
+            "views.pair.max_length: 3 given; input should be greater than or equal to 4",
+        ),
         ("views.pair.random_pool=[9, 4]", "views.pair.random_pool: (9, 4) given"),
         ("steps=null", "exactly one of `epochs"),
         (
@@ -180,7 +184,7 @@ def test_values_out_of_range_are_seen_before_any_data_is(
     assert expected in both and "batch.examples" in both
 
 
-def test_a_range_of_ids_is_not_taken_for_the_stand_ins_specials(tiny_recipe: Path) -> None:
+def test_a_range_of_ids_needs_no_tokenizer_yet(tiny_recipe: Path) -> None:
     load_recipe(tiny_recipe, ["views.pair.random_pool=[0, 5]", "views.pair.pair_template=single"])
 
 
@@ -190,7 +194,7 @@ def test_a_missing_file_is_told_beside_other_mistakes_of_its_stream(tiny_recipe:
 
 
 def test_a_prepared_corpus_keeps_its_filters(tiny_recipe: Path, tmp_path: Path) -> None:
-    raw = load_recipe(tiny_recipe).streams["bitext"].paths[0]
+    raw = load_recipe(tiny_recipe).streams["bitext"].inputs[0].path
     source = Source(path=raw, source_language="en", target_language="xx")
     prepare([source], tmp_path / "made", options=PrepareOptions(duplicates="pair"))
     path = f"streams.bitext.path={tmp_path / 'made'}"
@@ -254,7 +258,7 @@ def test_a_missing_file_in_a_folder_is_no_data_set_of_the_hub(
 OWN = """
 class View:
     columns = ("source_ids",)
-    def __init__(self, tokenizer, *, size=1):
+    def __init__(self, tokenizer, *, size: int = 1):
         self.size = size + 1
     def build(self, example, *, coin, generator):
         return {}
@@ -275,6 +279,6 @@ def test_a_constructor_s_own_error_is_seen_before_any_data_is(
         "objectives.masked_lm={type: own_of_check:Loss, view: pair, layers: many}",
     ]
     told = complaints(tiny_recipe, *wrong)
-    assert "views.pair: own_of_check:View does not take these options (TypeError: " in told
+    assert "views.pair.size: 'big' given; input should be a valid integer" in told
     assert "objectives.masked_lm: own_of_check:Loss does not take these options (TypeError: " in told
     load_recipe(tiny_recipe, [text.replace("big", "3").replace("many", "3") for text in wrong])

@@ -9,69 +9,86 @@ import pytest
 from plain_recipes import load
 
 from isoglot.errors import ConfigurationError
-from isoglot.pretraining.stream_options import (
-    encode_options,
-    prepare_values,
-    stream_sources,
-    tokenizer_options,
-)
+from isoglot.pretraining.recipe import StreamSection
 from isoglot.pretraining.streams import encoded, input_hashes, load_tokenizer, prepared
-from isoglot.recipe.sections import StreamSection
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.lock import locked
 from isoglot.runs.reporter import Silent
 
 
+def section(**values: object) -> StreamSection:
+    return StreamSection.model_validate(values, context={"tokenizer": "some-model"})
+
+
 def test_one_path_two_paths_and_several_sources() -> None:
     pair = {"kind": "bitext", "source_language": "en", "target_language": "de"}
-    (one,) = stream_sources(StreamSection.model_validate({**pair, "path": "x.tsv", "columns": {"source": 3}}))
+    (one,) = section(**pair, path="x.tsv", columns={"source": 3}).inputs
     assert (one.path, one.source_language, one.columns) == ("x.tsv", "en", {"source": 3})
-    (moses,) = stream_sources(StreamSection.model_validate({**pair, "path": ["x.en", "x.de"]}))
+    (moses,) = section(**pair, path=["x.en", "x.de"]).inputs
     assert (moses.path, moses.target_path) == ("x.en", "x.de")
-    section = {"kind": "bitext", "source_language": "en", "header": True}
     entries = [
         {"path": "a.tsv", "target_language": "de"},
         {"path": "b.tsv", "target_language": "fr", "header": False},
     ]
-    sources = stream_sources(StreamSection.model_validate({**section, "sources": entries}))
+    sources = section(kind="bitext", source_language="en", header=True, sources=entries).inputs
     assert [(s.source_language, s.target_language, s.header) for s in sources] == [
         ("en", "de", True),
         ("en", "fr", False),
     ]
-    (text,) = stream_sources(
-        StreamSection.model_validate({"kind": "text", "path": "a.txt", "language": "en"})
-    )
+    (text,) = section(kind="text", path="a.txt", language="en").inputs
     assert text.language == "en"
 
 
-def test_filters_by_pieces_measure_with_the_runs_tokenizer() -> None:
-    values = {"model": {"path": "some-model"}}
-    assert prepare_values(values, "bitext", {"min_pieces": 3})["tokenizer"] == "some-model"
-    assert prepare_values(values, "bitext", {"min_pieces": 3, "tokenizer": "t"})["tokenizer"] == "t"
-    assert "tokenizer" not in prepare_values(values, "bitext", {"limit": 3})
-    values["tokenizer"] = {"path": "own"}
-    assert prepare_values(values, "bitext", {"max_pieces": 3})["tokenizer"] == "own"
-    assert set(prepare_values(values, "bitext", {"path": "x", "limit": 1, "header": True})) == {
-        "kind",
-        "limit",
+def test_a_section_is_typed_and_dumped_as_it_was_given() -> None:
+    given = {
+        "kind": "bitext",
+        "path": "x.tsv",
+        "limit": 3,
+        "encode": {"words": "whitespace"},
+        "pack": {"block": 64},
     }
+    made = section(**given)
+    assert (made.prepare.limit, made.prepare.kind, made.encode.words) == (3, "bitext", "whitespace")
+    assert made.pack is not None and made.pack.mode == "documents"
+    assert made.model_dump(mode="json", exclude_none=True) == given
+
+
+def test_all_mistakes_of_a_section_are_told_together() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        section(kind="bitext", sources=[{"path": "a"}, {"pth": "b"}], limt=3, duplicates="pairs")
+    assert [problem.location for problem in caught.value.problems] == [
+        ("limt",), ("sources", 1, "path"), ("sources", 1, "pth"), ("duplicates",),
+    ]  # fmt: skip
+
+
+def test_filters_by_pieces_measure_with_the_runs_tokenizer(tiny_recipe: Path) -> None:
+    bitext = {"kind": "bitext", "path": "x.tsv"}
+    assert section(**bitext, min_pieces=3).prepare.tokenizer == "some-model"
+    assert section(**bitext, min_pieces=3, tokenizer="t").prepare.tokenizer == "t"
+    assert section(**bitext, limit=3).prepare.tokenizer is None
+    own = ["tokenizer={path: own}", "streams.bitext.max_pieces=30"]
+    assert load(tiny_recipe, own).streams["bitext"].prepare.tokenizer == "own"
 
 
 def test_encoding_is_as_long_as_the_longest_view(tiny_recipe: Path) -> None:
-    assert encode_options(load(tiny_recipe), "bitext").max_length == 64
-    longer = "views.other={type: masked_pair, stream: bitext, max_length: 90}"
-    assert encode_options(load(tiny_recipe, [longer]), "bitext").max_length == 90
-    unlimited = "views.other={type: masked_pair, stream: bitext}"
-    assert encode_options(load(tiny_recipe, [unlimited]), "bitext").max_length == 128
-    assert encode_options(load(tiny_recipe, ["streams.bitext.encode.max_length=7"]), "bitext").max_length == 7
-    assert encode_options(load(tiny_recipe, ["streams.bitext.pack.block=64"]), "bitext").max_length is None
+    position = "model.max_position_embeddings=128"
+    reader = "objectives.other={type: masked_lm, view: other}"
+    assert load(tiny_recipe).encoding("bitext").max_length == 64
+    longer = [position, reader, "views.other={type: masked_pair, stream: bitext, max_length: 90}"]
+    assert load(tiny_recipe, longer).encoding("bitext").max_length == 90
+    unlimited = [position, reader, "views.other={type: masked_pair, stream: bitext}"]
+    assert load(tiny_recipe, unlimited).encoding("bitext").max_length == 128
+    assert load(tiny_recipe, ["streams.bitext.encode.max_length=7"]).encoding("bitext").max_length == 7
+    packed = load(tiny_recipe, ["streams.bitext.pack.block=64"]).encoding("bitext")
+    assert (packed.max_length, packed.kind) == (None, "bitext")
 
 
 def test_a_roberta_from_scratch_gets_its_familys_specials(tiny_recipe: Path) -> None:
-    options = tokenizer_options(load(tiny_recipe, ["model.architecture=xlm-roberta"]))
-    assert options is not None and options.family == "roberta"
-    given = tokenizer_options(load(tiny_recipe, ["model.architecture=roberta", "tokenizer.family=bert"]))
-    assert given is not None and given.family == "bert"
+    longer = "model.max_position_embeddings=66"  # positions are counted from the padding id + 1
+    tokenizer = load(tiny_recipe, ["model.architecture=xlm-roberta", longer]).tokenizer
+    assert tokenizer is not None and tokenizer.training is not None and tokenizer.training.family == "roberta"
+    given = load(tiny_recipe, ["model.architecture=roberta", longer, "tokenizer.family=bert"]).tokenizer
+    assert given is not None and given.training is not None and given.training.family == "bert"
 
 
 def test_packed_streams_and_cached_steps(tiny_recipe: Path) -> None:

@@ -1,21 +1,26 @@
-"""Recipes checked by what the file alone shows, without the constructors, files and settings that they name."""
+"""Recipes whose files need not be there."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from isoglot.recipe.load import problems
-from isoglot.recipe.sections import Recipe
+from isoglot.errors import MISSING_FILE, ConfigurationError
+from isoglot.pretraining.check import load_recipe, typed
+from isoglot.pretraining.recipe import Recipe
 from isoglot.recipe.source import read_document
 
 __all__ = ["load"]
 
 
 def load(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Recipe:
-    """The recipe, or all its mistakes."""
-    document = read_document(path_or_name, overrides)
-    recipe = problems(document)
-    if recipe is None or document.problems:
-        raise document.error(f"recipe {path_or_name}")
+    """The recipe, or all its mistakes but missing files."""
+    try:
+        return load_recipe(path_or_name, overrides)
+    except ConfigurationError as error:
+        others = [problem for problem in error.problems if problem.kind != MISSING_FILE]
+        if others or not error.problems[0].kind:
+            raise ConfigurationError(others or error.problems) from error
+    recipe, _ = typed(read_document(path_or_name, overrides))
+    assert recipe is not None
     return recipe

@@ -11,7 +11,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from isoglot.align.embedding.piece_states import Pieces, cut_words, layer_states, word_states
 from isoglot.corpus.encode.words import split_words
 from isoglot.errors import ConfigurationError
-from isoglot.recipe.signatures import require_options
+from isoglot.recipe.spec import require_options
 
 Unit = Literal["sentence", "word", "piece"]
 Progress = Callable[[int, int], None]

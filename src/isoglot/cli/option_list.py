@@ -2,26 +2,23 @@
 
 import shutil
 import textwrap
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+
+from pydantic import BaseModel
 
 _WIDEST = 80
 
 
 def constructor_list(section: str) -> str:
     """Every view or objective that a recipe's ``type`` can name, with its options, their defaults and meanings."""
-    from isoglot.pretraining.constructors import KEYS, constructor, names_of
+    from isoglot.pretraining.recipe import MADE
+    from isoglot.recipe.spec import spec_of
 
-    own = ", ".join(f"`{key}`" for key in KEYS[section])
+    own = ", ".join(f"`{key}`" for key in MADE[section].model_fields)
     parts = [f"Beside {own}, which every entry of `{section}:` has. Your own: type: package.module:Name."]
-    for name in names_of(section):
-        maker = constructor(section, name)
-        lines = _filled(f"{name}: {maker.summary}", "    ")
-        for option, parameter in maker.options.items():
-            needed = parameter.default is parameter.empty
-            default = "(needed)" if needed else parameter.default
-            lines += _described(option, default, maker.meanings.get(option, ""))
-        parts.append("\n".join(lines))
+    for name, maker in MADE[section].registry.items():
+        spec = spec_of(maker)
+        parts.append("\n".join([*_filled(f"{name}: {spec.__doc__}", "    "), *_options(spec)]))
     return "\n\n".join(parts)
 
 
@@ -40,9 +37,7 @@ def task_list() -> str:
         lines += _filled(f"{how}, scored by {build.primary_metric}.{presets}", "    ", first="    ")
         if facts.languages:
             lines += _filled(f"Languages: {facts.languages}.", "    ", first="    ")
-        for option in task_options(name):
-            if option.name != "name":
-                lines += _described(option.name, option.default, option.meaning)
+        lines += _options(task_options(name), without=["name"])
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
 
@@ -51,20 +46,20 @@ def settings_list() -> str:
     """The settings of fine-tuning, as ``--set`` takes them."""
     from isoglot.finetuning.options import FinetuneOptions
 
-    lines = ["Settings of fine-tuning (a preset replaces these defaults):"]
-    for name, field in FinetuneOptions.model_fields.items():
-        lines += _described(name, field.default, field.description or "")
+    lines = ["Settings of fine-tuning (a preset replaces these defaults):", *_options(FinetuneOptions)]
     return "\n".join(lines)
 
 
-def _described(name: str, default: Any, meaning: str) -> Iterator[str]:
-    """The lines of one option."""
-    shown = "null" if default is None else default
-    if isinstance(default, bool):
-        shown = str(default).lower()
-    elif isinstance(default, tuple):
-        shown = ",".join(map(str, default))
-    yield from _filled(f"{name}={shown}  {meaning}", "        ", first="    ")
+def _options(model: type[BaseModel], without: Sequence[str] = ()) -> Iterator[str]:
+    """The lines of a model's options."""
+    for name, field in model.model_fields.items():
+        shown = "(needed)" if field.is_required() else "null" if field.default is None else field.default
+        if isinstance(shown, bool):
+            shown = str(shown).lower()
+        elif isinstance(shown, tuple):
+            shown = ",".join(map(str, shown))
+        if name not in without:
+            yield from _filled(f"{name}={shown}  {field.description or ''}", "        ", first="    ")
 
 
 def _filled(text: str, indent: str, first: str = "") -> list[str]:

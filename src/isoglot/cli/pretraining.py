@@ -219,7 +219,8 @@ def pretrain(
 
     With several devices: torchrun --nproc-per-node 2 -m isoglot.cli pretrain RECIPE --out DIR
     """
-    from isoglot.pretraining.check import explicit, load_recipe
+    from isoglot.pretraining.build import explicit
+    from isoglot.pretraining.check import load_recipe
 
     loaded = load_recipe(recipe, chosen.overrides)
     if check:

@@ -142,7 +142,7 @@ def task_with_settings(
         9
     """
     settings = set(FinetuneOptions.model_fields)
-    own = {option.name for option in task_options(name)} - settings
+    own = task_options(name).model_fields.keys() - settings
     every = {**_preset(paper, name), **values}
     unknown = [
         f"fine-tuning on {name} has no setting {key!r}; {did_you_mean(key, own | settings)}"

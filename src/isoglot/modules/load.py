@@ -168,6 +168,12 @@ def model_config(
         raise ConfigurationError(Problem(text, ("model",))) from error
 
 
+def empty_masked_lm(config: PreTrainedConfig, kernel: str | None = None) -> PreTrainedModel:
+    """An encoder of a configuration with its masked-LM head and without weights: it takes no memory."""
+    with torch.device("meta"):
+        return _from_scratch(config, kernel)
+
+
 def _from_scratch(config: PreTrainedConfig, kernel: str | None) -> PreTrainedModel:
     arguments = {} if kernel is None else {"attn_implementation": kernel}
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import KW_ONLY, InitVar, dataclass, field
 from typing import Literal, cast
 
 import torch
@@ -15,9 +16,9 @@ from isoglot.modules.encodings import Encodings
 from isoglot.modules.word_vectors import pool_words
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
 from isoglot.objectives.contextual_alignment import side_words
-from isoglot.recipe.signatures import require_options
 
 
+@dataclass(eq=False, repr=False)
 class Anchor(Objective):
     """``Σ_t ‖f(t) − f₀(t)‖²`` over the pivot language's words, with ``f₀`` the frozen initial encoder.
 
@@ -42,19 +43,15 @@ class Anchor(Objective):
     Source: Cao, Kitaev, Klein 2020, §3, the regularisation term with λ = 1.
     """
 
-    initial: PreTrainedModel
+    model: InitVar[PreTrainedModel]
+    _: KW_ONLY
+    view: str = "sentences"
+    side: Literal["query", "key"] = "query"
+    reduction: Literal["mean", "sum"] = "mean"
+    initial: PreTrainedModel = field(init=False)
 
-    def __init__(
-        self,
-        model: PreTrainedModel,
-        *,
-        view: str = "sentences",
-        side: Literal["query", "key"] = "query",
-        reduction: Literal["mean", "sum"] = "mean",
-    ) -> None:
-        super().__init__()
-        require_options(Anchor, side=side, reduction=reduction)
-        self.view, self.side, self.reduction = view, side, reduction
+    def __post_init__(self, model: PreTrainedModel) -> None:
+        self.settle()
         self.initial = cast(PreTrainedModel, deepcopy(model.base_model).requires_grad_(False).eval())
 
     def train(self, mode: bool = True) -> Anchor:

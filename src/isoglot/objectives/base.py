@@ -11,9 +11,7 @@ from transformers import PreTrainedModel
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import layer_number, num_layers
 from isoglot.modules.encodings import Encodings
-
-SUPPLIED = ("tokenizer", "seed")
-"""Parameters of an objective's constructor that isoglot fills in by name; see :class:`Objective`."""
+from isoglot.recipe.spec import require_options
 
 Batch = Mapping[str, Mapping[str, Tensor]]
 """View name to that view's collated tensors."""
@@ -61,6 +59,8 @@ class Objective(nn.Module, ABC):
     * A parameter annotated :class:`datasets.Dataset`: the corpus of the stream that the recipe names.
 
     An option is kept as an attribute of its own name, so that ``isoglot pretrain --check`` can show the value in use.
+    A dataclass (``eq=False, repr=False``) names each option once; its ``__post_init__`` begins with :meth:`settle`.
+    Options that exclude each other are refused by a method ``check_options``, which reads options alone.
 
     Attributes:
         top_layer: the highest layer that it reads with gradient; ``None``: the last. Layers that no objective of a
@@ -68,6 +68,11 @@ class Objective(nn.Module, ABC):
     """
 
     top_layer: int | None = None
+
+    def settle(self) -> None:
+        """Begin as a module whose options are checked: first in ``__post_init__``."""
+        super().__init__()
+        require_options(self)
 
     @abstractmethod
     def forward(self, encodings: Encodings, batch: Batch) -> ObjectiveOutput:

@@ -1,5 +1,6 @@
 """The word-aligned encoder of Cao et al. (2020): linked words should have the same contextual vectors."""
 
+from dataclasses import KW_ONLY, InitVar, dataclass
 from typing import Literal
 
 import torch
@@ -10,9 +11,9 @@ from isoglot.modules.encodings import Encodings
 from isoglot.modules.word_vectors import Pooling, WordIndex, pool_words, word_index, word_links
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput, tensor_of
 from isoglot.objectives.links import link_ids
-from isoglot.recipe.signatures import require_options
 
 
+@dataclass(eq=False, repr=False)
 class ContextualAlignment(Objective):
     """Squared distance between the vectors of linked words.
 
@@ -35,21 +36,17 @@ class ContextualAlignment(Objective):
     Source: Cao, Kitaev, Klein 2020, *Multilingual Alignment of Contextual Word Representations*, §3.
     """
 
-    def __init__(
-        self,
-        model: PreTrainedModel,
-        *,
-        view: str = "sentences",
-        pooling: Pooling = "last",
-        one_to_one: bool = True,
-        drop_identical: bool = True,
-        special_tokens: bool = True,
-        reduction: Literal["mean", "sum"] = "mean",
-    ) -> None:
-        super().__init__()
-        require_options(ContextualAlignment, pooling=pooling, reduction=reduction)
-        self.view, self.pooling, self.reduction = view, pooling, reduction
-        self.one_to_one, self.drop_identical, self.special_tokens = one_to_one, drop_identical, special_tokens
+    model: InitVar[PreTrainedModel]
+    _: KW_ONLY
+    view: str = "sentences"
+    pooling: Pooling = "last"
+    one_to_one: bool = True
+    drop_identical: bool = True
+    special_tokens: bool = True
+    reduction: Literal["mean", "sum"] = "mean"
+
+    def __post_init__(self, model: PreTrainedModel) -> None:
+        self.settle()
 
     def count(self, batch: Batch) -> Tensor | None:
         """Linked pairs, with those of the special tokens."""

@@ -1,6 +1,7 @@
 """XLM-Align's denoising word alignment: point from a masked token to its translation."""
 
-from typing import Annotated, Any, Literal, NamedTuple
+from dataclasses import KW_ONLY, InitVar, dataclass, field
+from typing import Annotated, Literal, NamedTuple
 
 import torch
 from pydantic import Field
@@ -16,7 +17,6 @@ from isoglot.modules.sinkhorn import Order
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput, chosen_layer, tensor_of
 from isoglot.objectives.links import Labels, from_corpus, link_ids, require_step
 from isoglot.options import Count, Positive, Share
-from isoglot.recipe.signatures import require_options
 from isoglot.seeding import generator_for
 
 _UNSELECTED = -100  # label of a position that is not masked
@@ -30,6 +30,7 @@ class Queries(NamedTuple):
     targets: Tensor
 
 
+@dataclass(eq=False, repr=False)
 class DenoisingWordAlignment(Objective):
     r"""Cross-entropy of a pointer network from masked tokens to the tokens they are linked to.
 
@@ -77,56 +78,60 @@ class DenoisingWordAlignment(Objective):
     Alignment*, Eq. 1-15.
     """
 
-    step: Tensor
+    model: InitVar[PreTrainedModel]
+    _: KW_ONLY
+    view: str = "pair"
+    label_layer: int | None = None
+    layer: int | None = None
+    labels: Labels = "self"
+    self_after_step: int | None = None
+    iterations: Annotated[int, Field(ge=0)] = 2
+    mu: Positive = 1.0
+    order: Order = "official"
+    epsilon: Positive = 1e-6
+    filtering: Filtering = "itermax"
+    alpha: float = 0.9
+    passes: Count = 2
+    queries: Literal["masked", "unmasked", "all_aligned"] = "masked"
+    unmasked_share: Share = 0.15
+    seed: int = 0
+    top_layer: int = field(init=False)
+    step: Tensor = field(init=False)
 
-    def __init__(  # noqa: PLR0913 - flat, because the signature is the recipe's schema
-        self,
-        model: PreTrainedModel,
-        *,
-        view: str = "pair",
-        label_layer: int | None = None,
-        layer: int | None = None,
-        labels: Labels = "self",
-        self_after_step: int | None = None,
-        iterations: Annotated[int, Field(ge=0)] = 2,
-        mu: Positive = 1.0,
-        order: Order = "official",
-        epsilon: Positive = 1e-6,
-        filtering: Filtering = "itermax",
-        alpha: float = 0.9,
-        passes: Count = 2,
-        queries: Literal["masked", "unmasked", "all_aligned"] = "masked",
-        unmasked_share: Share = 0.15,
-        seed: int = 0,
-    ) -> None:
-        super().__init__()
-        transport: dict[str, Any] = {"iterations": iterations, "mu": mu, "epsilon": epsilon}
-        links = {"order": order, "filtering": filtering, "alpha": alpha, "passes": passes}
-        self.labelling = transport | links
-        asked = {"queries": queries, "labels": labels, "unmasked_share": unmasked_share}
-        require_options(DenoisingWordAlignment, **asked, **self.labelling)
-        require_step(labels, self_after_step)
-        self.view, self.labels, self.queries = view, labels, queries
-        self.layer = self.top_layer = chosen_layer(model, layer)
-        own = None if labels == "corpus" else label_layer  # not read then
-        self.label_layer = chosen_layer(model, own, share=10 / 12, name="label_layer")
-        self.self_after_step = self_after_step
-        self.unmasked_share, self.seed = unmasked_share, seed
-        self.pointer = Pointer(hidden_size(model), generator=generator_for(seed, "pointer"))
+    def __post_init__(self, model: PreTrainedModel) -> None:
+        self.settle()
+        self.layer = self.top_layer = chosen_layer(model, self.layer)
+        own = None if self.labels == "corpus" else self.label_layer  # not read then
+        self.label_layer = self._label_layer = chosen_layer(model, own, share=10 / 12, name="label_layer")
+        self.pointer = Pointer(hidden_size(model), generator=generator_for(self.seed, "pointer"))
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
         # Saved beside the pointer, for the aligner that reads it.
         self.register_buffer("pointer_layer", torch.tensor(self.layer))
+
+    def check_options(self) -> None:
+        """A change of labels has its step."""
+        require_step(self.labels, self.self_after_step)
 
     def forward(self, encodings: Encodings, batch: Batch) -> ObjectiveOutput:
         """Summed cross-entropy over the queries of both directions."""
         tensors = batch[self.view]
         side_ids = self._tensor(batch, "side_ids")
-        hidden = encodings.hidden(self.view, self.layer)
+        hidden = encodings.hidden(self.view, self.top_layer)
         if self._from_corpus():
             grid = self._corpus_links(batch)
         else:
-            states = encodings.layer(self.view, self.label_layer, clean=True)
-            grid = self_label(states, side_ids, **self.labelling)
+            states = encodings.layer(self.view, self._label_layer, clean=True)
+            grid = self_label(
+                states,
+                side_ids,
+                iterations=self.iterations,
+                mu=self.mu,
+                epsilon=self.epsilon,
+                order=self.order,
+                filtering=self.filtering,
+                alpha=self.alpha,
+                passes=self.passes,
+            )
         queries = self._choose(grid, batch)
         total, correct = pointer_loss(self.pointer, hidden, side_ids, queries)
         count, pairs = len(queries.rows), tensors["input_ids"].shape[0]

@@ -1,6 +1,7 @@
 """ALIGN-MLM's auxiliary loss: translations should have the same input embeddings."""
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, InitVar, dataclass, field
 from typing import Literal
 
 import torch
@@ -16,7 +17,6 @@ from isoglot.modules.encodings import Encodings
 from isoglot.modules.shared_table import SharedTable
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
 from isoglot.options import Count, Part
-from isoglot.recipe.signatures import require_options
 from isoglot.schema import LEXICON, require
 from isoglot.seeding import generator_for
 
@@ -26,6 +26,7 @@ _ENTRIES = {"cpu": 1 << 10, "cuda": 1 << 14}
 """Entries at a time: on a CPU as many as leave a dozen intermediate results of cosine and gradient in the cache."""
 
 
+@dataclass(eq=False, repr=False)
 class EmbeddingAlignment(Objective):
     """Minus the mean cosine of the embeddings of each dictionary pair.
 
@@ -54,46 +55,23 @@ class EmbeddingAlignment(Objective):
     """
 
     top_layer = 0
-    source_pieces: Tensor
-    target_pieces: Tensor
-    step: Tensor
+    model: InitVar[PreTrainedModel]
+    _: KW_ONLY
+    tokenizer: InitVar[PreTrainedTokenizerBase | None] = None
+    lexicon: Dataset | None = field(default=None, repr=False)
+    copied_vocabulary: Count | None = None
+    share: Part = 0.25
+    pieces: Literal["mean", "single"] = "mean"
+    sample: Count | None = None
+    lexicon_seed: int = 0
+    source_pieces: Tensor = field(init=False)
+    target_pieces: Tensor = field(init=False)
+    step: Tensor = field(init=False)
 
-    def __init__(
-        self,
-        model: PreTrainedModel,
-        *,
-        tokenizer: PreTrainedTokenizerBase | None = None,
-        lexicon: Dataset | None = None,
-        copied_vocabulary: int | None = None,
-        share: Part = 0.25,
-        pieces: Literal["mean", "single"] = "mean",
-        sample: Count | None = None,
-        lexicon_seed: int = 0,
-    ) -> None:
-        super().__init__()
-        if (lexicon is None) == (copied_vocabulary is None):
-            raise ConfigurationError(
-                "embedding_alignment: give exactly one dictionary, `lexicon: STREAM` or `copied_vocabulary: SIZE`"
-            )
-        require_options(EmbeddingAlignment, share=share, pieces=pieces, sample=sample)
-        self.sample, self.lexicon_seed = sample, lexicon_seed
-        if copied_vocabulary is not None:
-            special = set() if tokenizer is None else set(tokenizer.all_special_ids)
-            pairs = copied_vocabulary_pairs(
-                copied_vocabulary, share=share, seed=lexicon_seed, special=special
-            )
-            rows = input_embeddings(model).num_embeddings
-            if rows < 2 * copied_vocabulary:
-                raise ConfigurationError(
-                    f"embedding_alignment: a copied vocabulary needs {2 * copied_vocabulary} embedding rows, the model "
-                    f"has {rows}; build it with the doubled vocabulary"
-                )
-        elif tokenizer is None:
-            raise ConfigurationError("embedding_alignment: a lexicon needs the tokenizer as well")
-        else:
-            every = lexicon_pairs(lexicon, tokenizer, single=pieces == "single")
-            count = max(1, int(len(every) * share))
-            pairs = [every[i] for i in _drawn(len(every), count, lexicon_seed)]
+    def __post_init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> None:
+        self.settle()
+        lexicon, self.lexicon = self.lexicon, None  # its pieces are kept, not the corpus
+        pairs = self._pairs(input_embeddings(model).num_embeddings, tokenizer, lexicon)
         if not pairs:
             raise ConfigurationError(
                 "embedding_alignment: the dictionary has no entry that this tokenizer can use (every entry is "
@@ -103,6 +81,33 @@ class EmbeddingAlignment(Objective):
         self.register_buffer("source_pieces", _pad([s for s, _ in pairs]))
         self.register_buffer("target_pieces", _pad([t for _, t in pairs]))
         self.register_buffer("step", torch.zeros((), dtype=torch.long))
+
+    def check_options(self) -> None:
+        """There is one dictionary."""
+        if (self.lexicon is None) == (self.copied_vocabulary is None):
+            raise ConfigurationError(
+                "embedding_alignment: give exactly one dictionary, `lexicon: STREAM` or `copied_vocabulary: SIZE`"
+            )
+
+    def _pairs(
+        self, rows: int, tokenizer: PreTrainedTokenizerBase | None, lexicon: Dataset | None
+    ) -> list[tuple[Pieces, Pieces]]:
+        """The drawn part of the dictionary; the encoder has so many ``rows`` of embeddings."""
+        if self.copied_vocabulary is not None:
+            special = set() if tokenizer is None else set(tokenizer.all_special_ids)
+            if rows < 2 * self.copied_vocabulary:
+                raise ConfigurationError(
+                    f"embedding_alignment: a copied vocabulary needs {2 * self.copied_vocabulary} embedding rows, the "
+                    f"model has {rows}; build it with the doubled vocabulary"
+                )
+            return copied_vocabulary_pairs(
+                self.copied_vocabulary, share=self.share, seed=self.lexicon_seed, special=special
+            )
+        if tokenizer is None:
+            raise ConfigurationError("embedding_alignment: a lexicon needs the tokenizer as well")
+        every = lexicon_pairs(lexicon, tokenizer, single=self.pieces == "single")
+        count = max(1, int(len(every) * self.share))
+        return [every[i] for i in _drawn(len(every), count, self.lexicon_seed)]
 
     def count(self, batch: Batch) -> Tensor | None:
         """The number of pairs read in a step."""

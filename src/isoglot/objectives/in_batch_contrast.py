@@ -1,5 +1,6 @@
 """Contrast of sentences with their translations against the other pairs of the batch."""
 
+from dataclasses import KW_ONLY, InitVar, dataclass, field
 from typing import Literal
 
 import torch
@@ -10,9 +11,9 @@ from isoglot.modules.contrast import gather_rows_with_gradient, in_batch_loss, p
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput, chosen_layer
 from isoglot.options import Positive
-from isoglot.recipe.signatures import require_options
 
 
+@dataclass(eq=False, repr=False)
 class InBatchContrast(Objective):
     r"""Symmetric InfoNCE of each sentence with its translation, the other pairs of all ranks as negatives.
 
@@ -34,19 +35,17 @@ class InBatchContrast(Objective):
     **Metrics**: ``accuracy`` (the query ranks its key first), ``positive`` (mean cosine of the pairs).
     """
 
-    def __init__(
-        self,
-        model: PreTrainedModel,
-        *,
-        view: str = "sentences",
-        layer: int | None = None,
-        pooling: Literal["cls", "mean"] = "cls",
-        temperature: Positive = 0.05,
-    ) -> None:
-        super().__init__()
-        require_options(InBatchContrast, pooling=pooling, temperature=temperature)
-        self.view, self.pooling, self.temperature = view, pooling, temperature
-        self.layer = self.top_layer = chosen_layer(model, layer)
+    model: InitVar[PreTrainedModel]
+    _: KW_ONLY
+    view: str = "sentences"
+    layer: int | None = None
+    pooling: Literal["cls", "mean"] = "cls"
+    temperature: Positive = 0.05
+    top_layer: int = field(init=False)
+
+    def __post_init__(self, model: PreTrainedModel) -> None:
+        self.settle()
+        self.layer = self.top_layer = chosen_layer(model, self.layer)
 
     def forward(self, encodings: Encodings, batch: Batch) -> ObjectiveOutput:
         """Summed InfoNCE of this rank's pairs."""
@@ -65,6 +64,6 @@ class InBatchContrast(Objective):
         return torch.tensor(len(ids), device=ids.device)
 
     def _vectors(self, encodings: Encodings, side: str) -> Tensor:
-        states = encodings.hidden(self.view, self.layer, side=side)
+        states = encodings.hidden(self.view, self.top_layer, side=side)
         pooled = pool(states, encodings.inputs(self.view, side)["attention_mask"], self.pooling)
         return nn.functional.normalize(pooled.float(), dim=1)

@@ -1,5 +1,6 @@
 """Masked language modelling, on text (MLM) or on translation pairs (TLM)."""
 
+from dataclasses import KW_ONLY, InitVar, dataclass, field
 from typing import Literal
 
 import torch
@@ -10,11 +11,11 @@ from isoglot.modules.encodings import Encodings
 from isoglot.modules.masked_lm_head import LiteralTransform, literal_transform, masked_lm_head
 from isoglot.modules.vocabulary_loss import vocabulary_loss
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput, tensor_of
-from isoglot.recipe.signatures import require_options
 
 _IGNORED = -100
 
 
+@dataclass(eq=False, repr=False)
 class MaskedLM(Objective):
     """Predict the masked tokens with the encoder's own head: −Σ_{i ∈ M} log p(x_i | x without M).
 
@@ -48,18 +49,16 @@ class MaskedLM(Objective):
         1
     """
 
-    def __init__(
-        self,
-        model: PreTrainedModel,
-        *,
-        view: str = "pair",
-        head: Literal["model", "literal"] = "model",
-    ) -> None:
-        super().__init__()
-        require_options(MaskedLM, head=head)
+    model: InitVar[PreTrainedModel]
+    _: KW_ONLY
+    view: str = "pair"
+    head: Literal["model", "literal"] = "model"
+    transform: LiteralTransform | None = field(init=False)
+
+    def __post_init__(self, model: PreTrainedModel) -> None:
+        self.settle()
         masked_lm_head(model, check=True)
-        self.transform: LiteralTransform | None = literal_transform(model) if head == "literal" else None
-        self.view = view
+        self.transform = literal_transform(model) if self.head == "literal" else None
 
     def forward(self, encodings: Encodings, batch: Batch) -> ObjectiveOutput:
         """Sum over the masked tokens of the view, their number, and the accuracy."""

@@ -1,6 +1,7 @@
 """awesome-align's self-training: make the linked words of a pair more similar than all others."""
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, InitVar, dataclass, field
 from typing import Annotated, Any, Literal
 
 import torch
@@ -14,7 +15,6 @@ from isoglot.modules.extraction import pair_mask, softmax_probabilities
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput, chosen_layer
 from isoglot.objectives.links import Labels, from_corpus, link_ids, require_step
 from isoglot.options import NotNegative, Positive
-from isoglot.recipe.signatures import require_options
 
 _LIKELY = 0.4
 """Least probability of a label, the best of 0.2, 0.25, ... 0.45 on XL-WA's development sets."""
@@ -22,6 +22,7 @@ Loss = Literal["probability", "likelihood"]
 Compare = Literal["dot", "cosine"]
 
 
+@dataclass(eq=False, repr=False)
 class SelfTraining(Objective):
     r"""Raise the alignment probabilities of linked pieces, as the aligner itself computes them.
 
@@ -56,47 +57,37 @@ class SelfTraining(Objective):
     Source: Dou and Neubig 2021, *Word Alignment by Fine-tuning Embeddings on Parallel Corpora*, §2.3.
     """
 
-    step: Tensor
+    model: InitVar[PreTrainedModel]
+    _: KW_ONLY
+    view: str = "sentences"
+    layer: int | None = None
+    labels: Labels = "self"
+    self_after_step: int | None = None
+    compare: Compare = "dot"
+    temperature: Positive = 1.0
+    threshold: Annotated[float, Field(gt=0, lt=1)] | None = None
+    loss: Loss = "probability"
+    consistency: NotNegative = 0.0
+    top_layer: int = field(init=False)
+    step: Tensor = field(init=False)
 
-    def __init__(  # noqa: PLR0913 - flat, because the signature is the recipe's schema
-        self,
-        model: PreTrainedModel,
-        *,
-        view: str = "sentences",
-        layer: int | None = None,
-        labels: Labels = "self",
-        self_after_step: int | None = None,
-        compare: Compare = "dot",
-        temperature: Positive = 1.0,
-        threshold: Annotated[float, Field(gt=0, lt=1)] | None = None,
-        loss: Loss = "probability",
-        consistency: NotNegative = 0.0,
-    ) -> None:
-        super().__init__()
-        require_options(
-            SelfTraining,
-            labels=labels,
-            compare=compare,
-            loss=loss,
-            temperature=temperature,
-            threshold=threshold,
-            consistency=consistency,
-        )
-        require_step(labels, self_after_step)
-        if threshold is not None and compare == "cosine":
-            raise ConfigurationError(
-                f"threshold {threshold} given, but only compare: dot has one; leave it out"
-            )
-        self.view, self.labels, self.self_after_step = view, labels, self_after_step
-        self.layer = self.top_layer = chosen_layer(model, layer, share=2 / 3)
-        self.compare, self.temperature = compare, temperature
-        self.threshold = 1e-3 if threshold is None else threshold
-        self.loss, self.consistency = loss, consistency
+    def __post_init__(self, model: PreTrainedModel) -> None:
+        self.settle()
+        self.layer = self.top_layer = chosen_layer(model, self.layer, share=2 / 3)
+        self.threshold = self._least = 1e-3 if self.threshold is None else self.threshold
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
+
+    def check_options(self) -> None:
+        """A change of labels has its step, a threshold its comparison."""
+        require_step(self.labels, self.self_after_step)
+        if self.threshold is not None and self.compare == "cosine":
+            raise ConfigurationError(
+                f"threshold {self.threshold} given, but only compare: dot has one; leave it out"
+            )
 
     def forward(self, encodings: Encodings, batch: Batch) -> ObjectiveOutput:
         """Summed loss over the pairs, or over the linked pieces with ``loss: likelihood``."""
-        sides = {side: encodings.hidden(self.view, self.layer, side=side) for side in ("query", "key")}
+        sides = {side: encodings.hidden(self.view, self.top_layer, side=side) for side in ("query", "key")}
         mask = self._mask(batch)
         similarity = self._similarity(sides)
         links = self._corpus_links(batch) if self._from_corpus() else self._own_links(encodings, mask)
@@ -164,12 +155,13 @@ class SelfTraining(Objective):
     @torch.no_grad()
     def _own_links(self, encodings: Encodings, mask: Tensor) -> Tensor:
         sides = {
-            side: encodings.layer(self.view, self.layer, clean=True, side=side) for side in ("query", "key")
+            side: encodings.layer(self.view, self.top_layer, clean=True, side=side)
+            for side in ("query", "key")
         }
         forward, backward = softmax_probabilities(self._similarity(sides) / self.temperature, mask)
         if self.compare == "cosine":
             return (forward * backward).sqrt() > _LIKELY
-        return (forward > self.threshold) & (backward > self.threshold)
+        return torch.minimum(forward, backward) > self._least
 
     def _corpus_links(self, batch: Batch) -> Tensor:
         ids = link_ids(batch, self.view, objective="self_training", otherwise=", or set labels: self")

@@ -1,13 +1,14 @@
 """Contrast of sentences with their translations against a queue of keys: PPA's MoCo, InfoXLM's XlCo."""
 
-from typing import Annotated, Literal
+from dataclasses import KW_ONLY, InitVar, dataclass, field
+from typing import Annotated, Literal, cast
 
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from isoglot.errors import ConfigurationError
+from isoglot.errors import ConfigurationError, Problem
 from isoglot.modules.contrast import ProjectionHead, gather_rows, key_queue_loss, mixed_inputs, pool
 from isoglot.modules.encoder import encode_to_layer, hidden_size, max_length
 from isoglot.modules.encodings import Encodings
@@ -15,10 +16,10 @@ from isoglot.modules.hashed_noise import hashed_uniform, sentence_key
 from isoglot.modules.momentum import KeyQueue, MomentumCopy
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput, chosen_layer, tensor_of
 from isoglot.options import Positive, Share
-from isoglot.recipe.signatures import require_options
 from isoglot.seeding import generator_for
 
 
+@dataclass(eq=False, repr=False)
 class SentenceContrast(Objective):
     r"""InfoNCE between a sentence and its translation (PPA, Pan et al. 2021, Eq. 1-3).
 
@@ -68,63 +69,60 @@ class SentenceContrast(Objective):
             queue smaller than the global batch.
     """
 
-    step: Tensor
+    model: InitVar[PreTrainedModel]
+    _: KW_ONLY
+    view: str = "sentences"
+    layer: int | None = None
+    pooling: Literal["cls", "mean"] = "cls"
+    projection: Literal["mlp", "linear"] = "mlp"
+    projection_size: int = 300
+    bias: bool = False
+    normalize_h: bool = True
+    normalize_z: bool = False
+    temperature: Positive = 0.05
+    queue_size: Annotated[int, Field(ge=0)] = 32_000
+    momentum: Share = 0.999
+    key_dropout: bool = True
+    positive_in_denominator: bool = True
+    mask_duplicates: Literal["none", "same_source_id"] = "none"
+    mixup: bool = False
+    seed: int = 0
+    top_layer: int = field(init=False)
+    step: Tensor = field(init=False)
 
-    def __init__(  # noqa: PLR0913 - flat, because the signature is the recipe's schema
-        self,
-        model: PreTrainedModel,
-        *,
-        view: str = "sentences",
-        layer: int | None = None,
-        pooling: Literal["cls", "mean"] = "cls",
-        projection: Literal["mlp", "linear"] = "mlp",
-        projection_size: int = 300,
-        bias: bool = False,
-        normalize_h: bool = True,
-        normalize_z: bool = False,
-        temperature: Positive = 0.05,
-        queue_size: Annotated[int, Field(ge=0)] = 32_000,
-        momentum: Share = 0.999,
-        key_dropout: bool = True,
-        positive_in_denominator: bool = True,
-        mask_duplicates: Literal["none", "same_source_id"] = "none",
-        mixup: bool = False,
-        seed: int = 0,
-    ) -> None:
-        super().__init__()
-        require_options(
-            SentenceContrast,
-            pooling=pooling,
-            projection=projection,
-            temperature=temperature,
-            queue_size=queue_size,
-            momentum=momentum,
-            mask_duplicates=mask_duplicates,
-        )
-        if mixup and mask_duplicates != "none":
-            raise ConfigurationError(
-                "mixup: true and mask_duplicates: same_source_id given; a mixed sentence has two sources, so "
-                "write mask_duplicates: none"
-            )
-        self.view, self.pooling, self.seed = view, pooling, seed
-        self.layer = self.top_layer = chosen_layer(model, layer)
-        self.normalize_h, self.normalize_z, self.temperature = normalize_h, normalize_z, temperature
-        self.key_dropout, self.mixup = key_dropout, mixup
-        self.positive_in_denominator, self.mask_duplicates = positive_in_denominator, mask_duplicates
-        std = float(getattr(model.config, "initializer_range", 0.02))
-        self.projection = ProjectionHead(
+    def __post_init__(self, model: PreTrainedModel) -> None:
+        self.settle()
+        self.layer = self.top_layer = chosen_layer(model, self.layer)
+        head = ProjectionHead(
             hidden_size(model),
-            projection_size,
-            kind=projection,
-            bias=bias,
-            std=std,
-            generator=generator_for(seed, "projection"),
+            self.projection_size,
+            kind=self.projection,
+            bias=self.bias,
+            std=float(getattr(model.config, "initializer_range", 0.02)),
+            generator=generator_for(self.seed, "projection"),
         )
+        self.projection = head  # type: ignore[assignment]
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
         base: PreTrainedModel = model.base_model  # type: ignore[assignment]
-        self.momentum_encoder: MomentumCopy[PreTrainedModel] = MomentumCopy(base, momentum)
-        self.momentum_projection: MomentumCopy[ProjectionHead] = MomentumCopy(self.projection, momentum)
-        self.queue = KeyQueue(queue_size, projection_size, generator=generator_for(seed, "queue"))
+        self.momentum_encoder: MomentumCopy[PreTrainedModel] = MomentumCopy(base, self.momentum)
+        self.momentum_projection: MomentumCopy[ProjectionHead] = MomentumCopy(head, self.momentum)
+        self.queue = KeyQueue(
+            self.queue_size, self.projection_size, generator=generator_for(self.seed, "queue")
+        )
+
+    def check_options(self) -> None:
+        """A mixed sentence has two sources."""
+        if self.mixup and self.mask_duplicates != "none":
+            text = (
+                "true and mask_duplicates: same_source_id given; a mixed sentence has two sources, so write "
+                "mask_duplicates: none"
+            )
+            raise ConfigurationError(Problem(text, ("mixup",)))
+
+    @property
+    def head(self) -> ProjectionHead:
+        """The projection of the query."""
+        return cast(ProjectionHead, self._modules["projection"])
 
     def forward(self, encodings: Encodings, batch: Batch) -> ObjectiveOutput:
         """Summed InfoNCE of the batch's pairs."""
@@ -148,11 +146,11 @@ class SentenceContrast(Objective):
         """Move the momentum copies one step towards the encoder and the projection (Eq. 1)."""
         self.step += 1
         self.momentum_encoder.update(encoder.base_model)
-        self.momentum_projection.update(self.projection)
+        self.momentum_projection.update(self.head)
 
     def _online(self, encodings: Encodings, side: str) -> Tensor:
-        states = encodings.hidden(self.view, self.layer, side=side)
-        return self._vectors(states, encodings.inputs(self.view, side), self.projection)
+        states = encodings.hidden(self.view, self.top_layer, side=side)
+        return self._vectors(states, encodings.inputs(self.view, side), self.head)
 
     @torch.no_grad()
     def _keys(self, encodings: Encodings) -> Tensor:
@@ -160,7 +158,7 @@ class SentenceContrast(Objective):
         states = encode_to_layer(
             self.momentum_encoder.module,
             inputs,
-            self.layer,
+            self.top_layer,
             training=self.key_dropout,
             language_embeddings=encodings.language_embeddings,
         )
@@ -229,3 +227,7 @@ class SentenceContrast(Objective):
             language_embeddings=encodings.language_embeddings,
             top=self.top_layer,
         )
+
+
+# The module has the name of its option, as in checkpoints: the class's default would hide it.
+del SentenceContrast.projection

@@ -1,5 +1,6 @@
 """WEAM's cross-lingual prediction: each masked word is predicted from the representation of its translation."""
 
+from dataclasses import KW_ONLY, InitVar, dataclass, field
 from typing import Literal
 
 import torch
@@ -13,9 +14,9 @@ from isoglot.modules.masked_lm_head import literal_transform, masked_lm_head
 from isoglot.modules.vocabulary_loss import vocabulary_loss
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
 from isoglot.objectives.links import link_ids
-from isoglot.recipe.signatures import require_options
 
 
+@dataclass(eq=False, repr=False)
 class WordExchange(Objective):
     """Predict a masked token from the encoder's states at the tokens linked to it in the other language.
 
@@ -53,44 +54,44 @@ class WordExchange(Objective):
     Source: Yang et al. 2021, *Bilingual Alignment Pre-Training for Zero-Shot Cross-Lingual Transfer*, Eq. 5–10.
     """
 
-    def __init__(
-        self,
-        model: PreTrainedModel,
-        *,
-        view: str = "pair",
-        unaligned: Literal["exclude", "literal"] = "exclude",
-        divide_by: Literal["masked", "linked"] = "masked",
-        many: Literal["sum", "mean", "one_to_one"] = "mean",
-        head: Literal["bert", "literal"] = "bert",
-        share_linear: bool = False,
-        init: Literal["identity", "normal"] = "identity",
-    ) -> None:
-        super().__init__()
-        require_options(
-            WordExchange, unaligned=unaligned, divide_by=divide_by, many=many, head=head, init=init
-        )
-        if unaligned == "literal" and divide_by == "linked":
-            raise ConfigurationError(
-                "word_exchange: unaligned=literal sums over all masked tokens, so divide_by=linked has no meaning; "
-                "write divide_by: masked"
-            )
-        self.view, self.unaligned, self.divide_by, self.many = view, unaligned, divide_by, many
+    model: InitVar[PreTrainedModel]
+    _: KW_ONLY
+    view: str = "pair"
+    unaligned: Literal["exclude", "literal"] = "exclude"
+    divide_by: Literal["masked", "linked"] = "masked"
+    many: Literal["sum", "mean", "one_to_one"] = "mean"
+    head: Literal["bert", "literal"] = "bert"
+    share_linear: bool = False
+    init: Literal["identity", "normal"] = "identity"
+    exchange_dense: nn.Linear = field(init=False)
+    transform: nn.Module = field(init=False)
+    bias: nn.Parameter | None = field(init=False)
+
+    def __post_init__(self, model: PreTrainedModel) -> None:
+        self.settle()
         size = hidden_size(model)
         self.exchange_dense = nn.Linear(size, size)
-        if init == "identity":
+        if self.init == "identity":
             nn.init.eye_(self.exchange_dense.weight)
         else:
             nn.init.normal_(self.exchange_dense.weight, std=getattr(model.config, "initializer_range", 0.02))
         nn.init.zeros_(self.exchange_dense.bias)
         own = masked_lm_head(model)
-        self.transform: nn.Module
-        self.bias: nn.Parameter | None = None
-        if head == "literal":
-            self.transform = literal_transform(model).copy(share_linear=share_linear)
+        self.bias = None
+        if self.head == "literal":
+            self.transform = literal_transform(model).copy(share_linear=self.share_linear)
         else:
-            self.transform = own.copy(share_norm=share_linear)
+            self.transform = own.copy(share_norm=self.share_linear)
             if own.bias is not None:
                 self.bias = nn.Parameter(own.bias.detach().clone())
+
+    def check_options(self) -> None:
+        """A sum over all masked tokens is not divided by the linked ones."""
+        if self.unaligned == "literal" and self.divide_by == "linked":
+            raise ConfigurationError(
+                "word_exchange: unaligned=literal sums over all masked tokens, so divide_by=linked has no meaning; "
+                "write divide_by: masked"
+            )
 
     def count(self, batch: Batch) -> Tensor | None:
         """What the sum is divided by: known before the forward."""

@@ -1,8 +1,10 @@
 """From a checked recipe and its streams to the objects of a run: views, encoder, objectives, batches."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -11,22 +13,23 @@ from torch import Tensor, nn
 from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
 from isoglot.corpus.encode.pieces import PieceEncoder
-from isoglot.errors import ConfigurationError, Location, Problem
-from isoglot.modules.checkpoint import load_config
+from isoglot.errors import ConfigurationError, Location, Problem, collected
 from isoglot.modules.encoder import input_embeddings
-from isoglot.modules.load import load_masked_lm, longest_input, model_config
+from isoglot.modules.load import empty_masked_lm, load_masked_lm, longest_input
 from isoglot.modules.masked_lm_head import start_new_head
 from isoglot.objectives.base import Objective
-from isoglot.pretraining.constructors import constructor, make_view
+from isoglot.pretraining.recipe import MADE, ModelSection, ObjectiveSection, Recipe
 from isoglot.pretraining.streams import TEXT_COLUMNS
-from isoglot.recipe.sections import Recipe
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.seeding import seed_for
 from isoglot.tasks.language_vectors import read_vectors
 from isoglot.training.batches import BatchOptions, StreamCost
-from isoglot.training.model import AlignmentModel, Weight
+from isoglot.training.model import AlignmentModel
 from isoglot.views.base import View
 from isoglot.views.instance import is_packed
+
+S = TypeVar("S")
+T = TypeVar("T")
 
 _COUNTED = 10_000
 """Rows of a corpus, at most, whose pieces are counted for a new head."""
@@ -54,17 +57,8 @@ def build_views(
     longest: int | None = None,
 ) -> dict[str, tuple[str, View]]:
     """The views of a recipe, by default as long as the encoder's ``longest`` input; ``corpora`` are for lexicons."""
-    views: dict[str, tuple[str, View]] = {}
-    problems: list[Problem] = []
-    for name, section in recipe.views.items():
-        try:
-            made = make_view(constructor("views", section.type), section.options, tokenizer, corpora, longest)
-            views[name] = (section.stream, made)
-        except ConfigurationError as error:
-            problems.extend(problem.below("views", name) for problem in error.problems)
-    if problems:
-        raise ConfigurationError(problems)
-    return views
+    made = _each("views", recipe.views, lambda name, view: view.build(tokenizer, corpora, longest))
+    return {name: (recipe.views[name].stream, view) for name, view in made.items()}
 
 
 def build_model(
@@ -73,21 +67,79 @@ def build_model(
     corpora: Mapping[str, Dataset],
 ) -> Built:
     """Encoder, views, objectives and language embeddings of a recipe; all new weights follow from its seed."""
-    spec = recipe.model.model_dump(exclude_none=True)
-    encoder = load_masked_lm(spec, tokenizer=tokenizer, seed=recipe.seed)
-    if recipe.model.options.get("new_head"):  # before the objectives, which may copy the head
+    encoder = load_masked_lm(recipe.model.settings, tokenizer=tokenizer, seed=recipe.seed)
+    if recipe.model.settings.get("new_head"):  # before the objectives, which may copy the head
         start_new_head(encoder, _piece_counts(recipe, tokenizer, corpora))
     views = build_views(recipe, tokenizer, corpora, longest=longest_input(encoder.config))
     _check_ids(views, input_embeddings(encoder).num_embeddings)
-    objectives, weights = _objectives(recipe, encoder, tokenizer, corpora)
+
+    def objective(name: str, section: ObjectiveSection) -> Objective:
+        seed = seed_for(recipe.seed, "objective", name)
+        return section.build(encoder, corpora, tokenizer=tokenizer, seed=seed)
+
     model = AlignmentModel(
         encoder,
-        objectives,
-        weights,
+        _each("objectives", recipe.objectives, objective),
+        {name: section.weight for name, section in recipe.objectives.items()},
         normalisation=recipe.normalisation,
         language_embeddings=_language_table(recipe, encoder),
     )
     return Built(model, views)
+
+
+def _each(section: str, entries: Mapping[str, S], make: Callable[[str, S], T]) -> dict[str, T]:
+    """Something made of each entry, all refusals told together."""
+    made: dict[str, T] = {}
+    problems: list[Problem] = []
+    for name, entry in entries.items():
+        with collected(problems, section, name):
+            made[name] = make(name, entry)
+    if problems:
+        raise ConfigurationError(problems)
+    return made
+
+
+def on_shell(
+    model: ModelSection, config: PreTrainedConfig, objectives: Mapping[str, ObjectiveSection]
+) -> tuple[dict[str, Objective], list[Problem]]:
+    """Objectives made on the encoder's real architecture without its weights, and what they refuse.
+
+    Left out is one that takes a corpus or the tokenizer, which are not there yet, or that reads weights.
+    """
+    made: dict[str, Objective] = {}
+    try:
+        encoder = empty_masked_lm(config, model.settings.get("attention"))
+    except ConfigurationError as error:
+        return made, error.problems if model.path is None else []
+    problems: list[Problem] = []
+    for name, section in objectives.items():
+        if section.options.takes("tokenizer") or section.options.corpora & section.options.model_fields_set:
+            continue
+        with suppress(RuntimeError), collected(problems, "objectives", name):  # without weights to read
+            made[name] = section.build(encoder, {}, tokenizer=None, seed=0)
+    return made, problems
+
+
+def explicit(recipe: Recipe, made: Mapping[Location, Any] | None = None) -> dict[str, Any]:
+    """The recipe with the values that will be used: of the views and objectives ``made``, or as far as known before."""
+    if made is None:
+        training = None if recipe.tokenizer is None else recipe.tokenizer.training
+        config = recipe.model.config(training=training)
+        longest = None if config is None else longest_input(config)
+        made = {("views", name): SimpleNamespace(max_length=longest) for name in recipe.views}
+        if config is not None:
+            objectives = on_shell(recipe.model, config, recipe.objectives)[0]
+            made |= {("objectives", name): objective for name, objective in objectives.items()}
+    values = recipe.model_dump(mode="json", exclude_none=True)
+    for key in MADE:
+        for name, section in getattr(recipe, key).items():
+            entry = values[key][name]
+            for option in type(section.options).model_fields:
+                value = getattr(section.options, option)
+                value = getattr(made.get((key, name)), option, None) if value is None else value
+                if option not in entry and option != "seed" and isinstance(value, str | int | float | bool):
+                    entry[option] = value
+    return values
 
 
 def _check_ids(views: Mapping[str, tuple[str, View]], rows: int) -> None:
@@ -106,15 +158,6 @@ def _check_ids(views: Mapping[str, tuple[str, View]], rows: int) -> None:
         raise ConfigurationError(problems)
 
 
-def encoder_config(recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> PreTrainedConfig:
-    """The configuration of the recipe's encoder, without its weights."""
-    path = recipe.model.path
-    if path is None:
-        settings = {"architecture": recipe.model.architecture, **recipe.model.options}
-        return model_config(settings, tokenizer=tokenizer)
-    return load_config(path, revision=recipe.model.options.get("revision", "main"))
-
-
 def _piece_counts(
     recipe: Recipe, tokenizer: PreTrainedTokenizerFast, corpora: Mapping[str, Dataset]
 ) -> Tensor:
@@ -128,41 +171,18 @@ def _piece_counts(
     return torch.from_numpy(counts)
 
 
-def _objectives(
-    recipe: Recipe,
-    encoder: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerFast,
-    corpora: Mapping[str, Dataset],
-) -> tuple[dict[str, Objective], dict[str, Weight]]:
-    objectives: dict[str, Objective] = {}
-    weights: dict[str, Weight] = {}
-    problems: list[Problem] = []
-    for name, section in recipe.objectives.items():
-        made_by = constructor("objectives", section.type)
-        seed = seed_for(recipe.seed, "objective", name)
-        with torch.random.fork_rng(devices=[]):  # a new head's weights depend on the seed and its name alone
-            torch.manual_seed(seed)
-            try:
-                objectives[name] = made_by.build(
-                    encoder, section.options, corpora, tokenizer=tokenizer, seed=seed
-                )
-            except ConfigurationError as error:
-                problems.extend(problem.below("objectives", name) for problem in error.problems)
-        weights[name] = section.weight
-    if problems:
-        raise ConfigurationError(problems)
-    return objectives, weights
-
-
 def _language_table(recipe: Recipe, encoder: PreTrainedModel) -> nn.Embedding | None:
     """Language embeddings where a view or a packed stream numbers the languages.
 
     They are those of the run that is continued, for the languages it knew; new ones are normal with deviation 0.02.
     """
-    given = [v.options.get("language_ids") for v in recipe.views.values()]
-    given += [(s.pack or {}).get("language_ids") for s in recipe.streams.values()]
+    packs = [s.pack for s in recipe.streams.values() if s.pack is not None]
+    given = [
+        getattr(options, "language_ids", None)
+        for options in (*(v.options for v in recipe.views.values()), *packs)
+    ]
     numbers = [int(i) for ids in given if isinstance(ids, Mapping) for i in ids.values()]
-    numbers += [int((s.pack or {}).get("language_padding", 0)) for s in recipe.streams.values() if numbers]
+    numbers += [pack.language_padding for pack in packs if numbers]
     if not numbers:
         return None
     if min(numbers) < 0:

@@ -1,34 +1,35 @@
 """Load a recipe with every mistake listed, those included that only the callables themselves can tell."""
 
-import dataclasses
-import inspect
-import typing
-from collections.abc import Mapping, Sequence
+import glob
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel
 from torch import nn
 
 from isoglot.checks import closest, did_you_mean, missing_package
-from isoglot.corpus.encode.tokenizer import TokenizerOptions
-from isoglot.errors import ConfigurationError, IsoglotError, Location
-from isoglot.modules.checkpoint import load_config
-from isoglot.modules.load import longest_input, model_config
-from isoglot.pretraining.constructors import (
-    KEYS,
-    Constructor,
-    constructor,
-    make_view,
-    stand_in_encoder,
-    stand_in_tokenizer,
+from isoglot.corpus.manifest import read_manifest
+from isoglot.corpus.options import PrepareOptions
+from isoglot.corpus.read.sources import Source, expand
+from isoglot.errors import MISSING_FILE, ConfigurationError, Location, Problem, collected
+from isoglot.modules.load import longest_input
+from isoglot.pretraining.build import on_shell
+from isoglot.pretraining.recipe import (
+    MADE,
+    ModelSection,
+    ObjectiveSection,
+    Recipe,
+    StreamSection,
+    TokenizerSection,
+    ViewSection,
 )
-from isoglot.pretraining.stream_options import check_streams
 from isoglot.recipe.document import Document
-from isoglot.recipe.load import problems
-from isoglot.recipe.sections import ModelSection, Recipe, validate
-from isoglot.recipe.signatures import mismatch
+from isoglot.recipe.sections import validate
 from isoglot.recipe.source import read_document
+from isoglot.recipe.spec import spec_of
 
 ELSEWHERE: dict[str, str] = {
     "output_dir": "give `isoglot pretrain --out DIR`",
@@ -53,16 +54,17 @@ ELSEWHERE: dict[str, str] = {
 """Settings of ``TrainingArguments`` that another part of a recipe decides, or that could only break a run."""
 
 _MAY_BE_NEGATIVE = ("local_rank", "ddp_timeout")
-_LAYERS = 12
-"""Layers of a stand-in for an encoder that is not known before it is loaded: those of the base models."""
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_ENTRIES: dict[str, type[BaseModel]] = {"streams": StreamSection, **MADE}
 
 
 def load_recipe(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Recipe:
     """Read a recipe and find all its mistakes before any data or model is touched.
 
-    Beside what :mod:`isoglot.recipe.load` checks: that each view and objective exists, takes the options that
-    it is given and can be made from them; that preparing and encoding take theirs; that ``train`` holds settings of
-    ``TrainingArguments`` that this machine can follow; that files exist.
+    Each section is read once, as what its ``kind`` or ``type`` says it is. Beside its shape are checked: that names
+    refer to something and are read; that ``train`` holds settings of ``TrainingArguments`` that this machine can
+    follow; that files exist; that the encoder, which is built without weights, takes its settings, and objectives the
+    encoder.
 
     Args:
         path_or_name: a YAML file, or the name of a built-in recipe.
@@ -73,138 +75,205 @@ def load_recipe(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Reci
         InputError: the file is not YAML.
     """
     document = read_document(path_or_name, overrides)
-    recipe = problems(document)
-    check_streams(document)
-    made_by = _constructors(document)
-    _check_views_read(document, made_by)
+    recipe, sections = typed(document)
+    _check_names(document, sections)
     _check_train(document)
-    _make(document, made_by, _check_encoder(document))
+    for name in document.entries("streams"):
+        if not any(place[:2] == ("streams", name) for place in document.unset()):
+            _check_files(document, ("streams", name), sections["streams", name])
+    _check_encoder(document, sections)
     if recipe is None or document.problems:
         raise document.error(f"recipe {path_or_name}")
     return recipe
 
 
-def explicit(recipe: Recipe, made: Mapping[Location, Any] | None = None) -> dict[str, Any]:
-    """The recipe with the values that will be used, of the views and objectives ``made`` or of stand-ins."""
-    values = recipe.model_dump(mode="json", exclude_none=True)
-    if made is None:
-        document = Document(values=values)
-        made = _make(document, _constructors(document), _check_encoder(document))
-    for section in KEYS:
-        for name, entry in values[section].items():
-            options = constructor(section, entry["type"]).options
-            for option, parameter in options.items():
-                value = entry.get(option, parameter.default)
-                if value is None or value is inspect.Parameter.empty:
-                    value = getattr(made.get((section, name)), option, None)
-                if option not in entry and option != "seed" and isinstance(value, str | int | float | bool):
-                    entry[option] = value
-    return values
+def typed(document: Document) -> tuple[Recipe | None, dict[Location, Any]]:
+    """The recipe, and its sections and entries by location; ``None`` where one is wrong, its mistakes added."""
+    values = dict(document.values)
+    maps = [v for key in ("tokenizer", "model") if isinstance(v := values.get(key), dict)]
+    context = {
+        "tokenizer": next((str(v["path"]) for v in maps if v.get("path")), None),
+        "architecture": next((v["architecture"] for v in maps if "architecture" in v), None),
+    }
+    found: dict[Location, Any] = {}
+    for key, model in (("model", ModelSection), ("tokenizer", TokenizerSection)):
+        if values.get(key) is not None:
+            values[key] = found[(key,)] = validate(document, (key,), model, values[key], context)
+    for key, entry in _ENTRIES.items():
+        if isinstance(values.get(key), dict):
+            own = {
+                name: validate(document, (key, name), entry, v, context) for name, v in values[key].items()
+            }
+            found |= {(key, name): section for name, section in own.items()}
+            values[key] = own
+    recipe = validate(document, (), Recipe, values, context)
+    if recipe is not None:
+        recipe.remember_raw(document.raw)
+    if (document.values.get("epochs") is None) == (document.values.get("steps") is None):
+        document.problem((), "it needs exactly one of `epochs: {stream: NAME, count: 2}` and `steps: 1000`")
+    return recipe, found
 
 
-def _constructors(document: Document) -> dict[Location, Constructor]:
-    """The constructors of the views and objectives, by section and name; mistakes are added to the document."""
-    found: dict[Location, Constructor] = {}
-    for section, keys in KEYS.items():
-        for name, entry in document.entries(section).items():
-            if section == "objectives" and hasattr(nn.ModuleDict(), name):
-                document.problem((section, name), f"{name!r} is the name of something else; choose another")
-            if not isinstance(entry.get("type"), str):
-                continue
-            location: Location = (section, name)
-            try:
-                made_by = found[location] = constructor(section, entry["type"])
-            except ConfigurationError as error:
-                document.problem((*location, "type"), str(error))
-                continue
-            options = {k: v for k, v in entry.items() if k not in keys}
-            made_by.check(document, location, options)
-    return found
+def _check_names(document: Document, sections: Mapping[Location, Any]) -> None:
+    """Names are names, refer to something, and what has one is read."""
+    known = {
+        key: set(own) if isinstance(own := document.values.get(key), dict) else set() for key in _ENTRIES
+    }
+    taken = {
+        "streams": {"position"},
+        "objectives": {n for n in known["objectives"] if hasattr(nn.ModuleDict(), n)},
+    }
+    for key, name in ((key, name) for key, names in known.items() for name in names):
+        if not _NAME.fullmatch(name):
+            document.problem((key, name), "names are letters, digits, _ and -, and begin with a letter")
+        elif name in taken.get(key, ()):
+            document.problem((key, name), f"{name!r} is the name of something else; choose another")
+    for location, kind, value in _references(document):
+        if isinstance(value, str) and known[kind] and value not in known[kind]:
+            text = f"no {kind.removesuffix('s')} is named {value!r}; {did_you_mean(value, known[kind])}"
+            document.problem(location, text)
+    _check_read(document, sections, known)
 
 
-def _check_views_read(document: Document, made_by: Mapping[Location, Constructor]) -> None:
-    """Every view that an objective reads by default exists, and every view is read, by name or by default."""
-    views, read, unknown = document.entries("views"), set[str](), False
-    for name, entry in document.entries("objectives").items():
-        read |= {value for value in entry.values() if isinstance(value, str)}
-        maker = made_by.get(("objectives", name))
-        if maker is None:
-            unknown = True  # told already; what it would read is not known
-            continue
-        for option, default in ((n, p.default) for n, p in maker.options.items() if n not in entry):
-            if isinstance(default, str):
-                read.add(default)
-                if (option == "view" or option.endswith("_view")) and default not in views:
-                    document.problem(
-                        ("objectives", name),
-                        f"reads view {default!r} by default, and there is none; add `{option}: VIEW`",
-                    )
-    for name in views if not unknown else ():
-        if name not in read:
+def _check_read(document: Document, sections: Mapping[Location, Any], known: Mapping[str, Set[str]]) -> None:
+    """Streams and views are read, and what objectives read by default is there."""
+    read = {text for key in MADE for text in _strings(document.values.get(key))}
+    for location, section in sections.items():
+        if isinstance(section, ViewSection | ObjectiveSection):
+            _check_corpora(document, location, section, known["streams"])
+        for option, view in section.views.items() if isinstance(section, ObjectiveSection) else ():
+            read.add(view)
+            if option not in section.options.model_fields_set and view not in known["views"]:
+                text = f"reads view {view!r} by default, and there is none; add `{option}: VIEW`"
+                document.problem(location, text)
+    for name in known["streams"] - read:
+        document.problem(
+            ("streams", name), "no view or objective reads this stream; name it in one or delete it"
+        )
+    if all(section is not None for (key, *_), section in sections.items() if key == "objectives"):
+        for name in known["views"] - read:
             document.problem(("views", name), "no objective reads this view; name it in one or delete it")
 
 
-def _make(document: Document, made_by: Mapping[Location, Constructor], config: Any) -> dict[Location, Any]:
-    """Make each view and objective with stand-ins; what they refuse is added to the document.
-
-    One with a mistake that is known already is left out, and so is one that takes a corpus, which is not read yet.
-    """
-    found: dict[Location, Any] = {}
-    tokenizer, encoder = stand_in_tokenizer(), None
-    longest = None if config is None else longest_input(config)
-    layers = None if config is None else getattr(config, "num_hidden_layers", None)
-    for location, maker in made_by.items():
-        section, name = str(location[0]), str(location[1])
-        entry = document.entries(section)[name]
-        options = {k: v for k, v in entry.items() if k not in KEYS[section]}
-        if document.is_told(location) or any(options.get(corpus) is not None for corpus in maker.corpora):
-            continue
-        try:
-            if section == "views":
-                found[location] = make_view(maker, options, tokenizer, {}, longest)
-            else:
-                encoder = encoder or stand_in_encoder(layers or _LAYERS)
-                made = maker.build(encoder, options, {}, tokenizer=tokenizer)
-                found[location] = made if layers is not None else None
-        except ConfigurationError as error:
-            if section == "objectives" and layers is None and not isinstance(error.__cause__, TypeError):
-                continue  # it may be right for the encoder that is not known yet
-            document.add(problem.below(*location) for problem in error.problems)
-    return found
+def _references(document: Document) -> Iterator[tuple[Location, str, Any]]:
+    """Where a name of something else may stand, of what, and what stands there."""
+    for name, values in document.entries("views").items():
+        yield ("views", name, "stream"), "streams", values.get("stream")
+    for name, values in document.entries("objectives").items():
+        read = (key for key in values if key == "view" or key.endswith("_view"))
+        yield from ((("objectives", name, key), "views", values[key]) for key in read)
+    if isinstance(epochs := document.values.get("epochs"), dict):
+        yield ("epochs", "stream"), "streams", epochs.get("stream")
 
 
-def _check_encoder(document: Document) -> Any:
-    """A tokenizer that can be trained, and an encoder from scratch whose sizes its family takes.
+def _check_corpora(
+    document: Document, location: Location, section: ViewSection | ObjectiveSection, streams: Set[str]
+) -> None:
+    """A corpus that is asked for is a stream."""
+    for option in section.options.corpora & section.options.model_fields_set:
+        value = getattr(section.options, option)
+        if value is not None and value not in streams:
+            text = f"{value!r} is not a stream, and a corpus is needed; {did_you_mean(value, streams)}"
+            document.problem((*location, option), text)
 
-    Its configuration, where that takes no download and has no mistake.
-    """
-    tokenizer, model = document.values.get("tokenizer"), document.values.get("model")
-    if isinstance(tokenizer, dict) and "path" not in tokenizer:
-        validate(document, ("tokenizer",), TokenizerOptions, tokenizer)
-    if not isinstance(model, dict):
-        return None
-    if model.get("path") is not None or "architecture" not in model:
-        if isinstance(tokenizer, dict) and tokenizer.get("algorithm") is not None:
-            document.problem(
-                ("tokenizer",),
-                "a new tokenizer given, whose pieces the encoder of model.path was not trained on; leave it out (--set "
-                "tokenizer=null)",
+
+def _strings(tree: object) -> list[str]:
+    if isinstance(tree, dict | list):
+        return [s for value in (tree.values() if isinstance(tree, dict) else tree) for s in _strings(value)]
+    return [tree] if isinstance(tree, str) else []
+
+
+def _check_files(document: Document, location: Location, stream: StreamSection | None) -> None:
+    """The files are there, also those of a stream with mistakes; of one without, of a format that can be told."""
+    entry, problems = document.entries("streams")[str(location[1])], list[Problem]()
+    inputs = [] if stream is None else stream.inputs
+    if stream is None:
+        with suppress(ConfigurationError):  # told already
+            inputs = StreamSection.sources_of(entry)
+    if any(read_manifest(source.path) is not None for source in inputs):
+        if len(inputs) > 1:
+            document.problem(location, "a prepared folder stands alone; name it as the only path")
+        elif stream is not None:
+            _check_prepared(document, location, stream)
+        return
+    aligned = entry.get("kind") == "aligned"
+    missing = [p for s in inputs for p in s.files() if _is_missing(p, s, aligned=aligned)]
+    for path in missing:
+        hint = f"make it with `isoglot align BITEXT --format corpus --out {path}`, or " if aligned else ""
+        text = f"{path}: no such file or folder; {hint}check the path"
+        document.problem((*location, "path"), text, MISSING_FILE)
+    if stream is not None and not missing:
+        with collected(problems, *location):
+            expand(inputs, stream.kind)
+    document.add(problems)
+
+
+def _check_prepared(document: Document, location: Location, stream: StreamSection) -> None:
+    """A prepared corpus is read as it is: filters that the stream names must be those it was made with."""
+    source = stream.inputs[0]
+    manifest = read_manifest(source.path)
+    if manifest is None:
+        return
+    if manifest.kind != stream.kind:
+        text = f"{stream.kind!r} given, {source.path} holds a prepared {manifest.kind} corpus; change kind"
+        document.problem((*location, "kind"), text)
+        return
+    for key in PrepareOptions.model_fields.keys() & stream.model_fields_set:
+        wanted, held = getattr(stream.prepare, key), getattr(manifest.options, key)
+        if key not in ("kind", "tokenizer", "seed", "shard_rows") and wanted != held:
+            text = (
+                f"{getattr(stream, key)!r} given, but {source.path} is prepared with {held!r}; delete the key"
             )
-        try:
-            place = ModelSection.model_validate(model).path
-            return load_config(place) if place is not None and Path(place).is_dir() else None
-        except (IsoglotError, ValidationError):
-            return None  # told where sections are checked, or when it is loaded
-    if tokenizer is None:
+            document.problem((*location, key), text)
+    spoken = {count.languages for count in manifest.languages}
+    named = source.languages(manifest.kind)
+    if any(named) and named not in spoken:
+        held = ", ".join("-".join(languages) for languages in sorted(spoken))
+        text = (
+            f"language {'-'.join(named)} given, {source.path} is prepared with {held}; delete the languages"
+        )
+        document.problem(location, text)
+
+
+def _is_missing(path: str, source: Source, *, aligned: bool) -> bool:
+    """Whether a path names a file or folder that is not there, and not a data set of the hub (``owner/name``)."""
+    if path == "-" or glob.has_magic(path) or Path(path).exists():
+        return False
+    if source.format == "huggingface":
+        return False
+    rooted = bool(Path(path).suffix) or path.startswith((".", "/", "~")) or path.count("/") > 1
+    return rooted or aligned or ("/" in path and Path(path).parent.is_dir())
+
+
+def _check_encoder(document: Document, sections: Mapping[Location, Any]) -> None:
+    """The encoder takes its settings, its views have room, and objectives can be made for it."""
+    model, tokenizer = sections.get(("model",)), sections.get(("tokenizer",))
+    if model is None:
+        return
+    if model.path is not None and tokenizer is not None and tokenizer.path is None:
+        document.problem(
+            ("tokenizer",),
+            "a new tokenizer given, whose pieces the encoder of model.path was not trained on; leave it out (--set "
+            "tokenizer=null)",
+        )
+    if model.path is None and document.values.get("tokenizer") is None:
         document.problem(
             ("model",),
             "a model from scratch needs a tokenizer; add `tokenizer: {algorithm: wordpiece, vocab_size: 16000}`",
         )
-    try:
-        return model_config({"vocab_size": 1000, **{k: v for k, v in model.items() if v is not None}})
-    except ConfigurationError as error:
-        document.add(error.problems)
-        return None
+    problems: list[Problem] = []
+    config = None
+    with collected(problems):
+        config = model.config(training=None if tokenizer is None else tokenizer.training)
+    if config is None:
+        document.add(problems if model.path is None else ())  # of a checkpoint it is told when it is loaded
+        return
+    for location, section in sections.items():
+        if isinstance(section, ViewSection):
+            with collected(problems, *location):
+                section.require_room(longest_input(config))
+    objectives = {str(place[1]): s for place, s in sections.items() if isinstance(s, ObjectiveSection)}
+    document.add([*problems, *on_shell(model, config, objectives)[1]])
 
 
 def _check_train(document: Document) -> None:
@@ -214,19 +283,23 @@ def _check_train(document: Document) -> None:
         return
     from transformers import TrainingArguments  # noqa: PLC0415 - a second of import that other checks do without
 
-    hints = typing.get_type_hints(TrainingArguments)
-    hints["fsdp"] = bool | str | None  # its own leaves out true
-    fields = {f.name for f in dataclasses.fields(TrainingArguments) if f.init} - ELSEWHERE.keys()
-    for name, value in settings.items():
-        location: Location = ("train", name)
-        if name in ELSEWHERE:
-            document.problem(location, f"not a setting of a recipe; {ELSEWHERE[name]}")
-        elif name not in fields:
-            close = closest(name, fields)
-            hint = f"did you mean {close!r}?" if close else "see transformers.TrainingArguments"
-            document.problem(location, f"no setting of TrainingArguments; {hint}")
-        elif (reason := mismatch(hints[name], value) or _out_of_range(name, value)) is not None:
-            document.problem(location, f"{value!r} given; {reason}")
+    spec = spec_of(TrainingArguments, *ELSEWHERE)
+    own = {k: v for k, v in settings.items() if k not in ELSEWHERE and (k, v) != ("fsdp", True)}
+    for name in settings.keys() & ELSEWHERE.keys():
+        document.problem(("train", name), f"not a setting of a recipe; {ELSEWHERE[name]}")
+    try:
+        spec.of(own)
+    except ConfigurationError as error:
+        for problem in error.problems:
+            text, name = problem.text, problem.location[0]
+            if problem.kind == "extra_forbidden":
+                close = closest(name, spec.model_fields)
+                hint = f"did you mean {close!r}?" if close else "see transformers.TrainingArguments"
+                text = f"no setting of TrainingArguments; {hint}"
+            document.problem(("train", *problem.location), text)
+    for name, value in own.items():
+        if not document.is_told(("train", name)) and (reason := _out_of_range(name, value)) is not None:
+            document.problem(("train", name), f"{value!r} given; {reason}")
     _check_reporters(document, settings.get("report_to"))
 
 

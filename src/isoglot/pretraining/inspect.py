@@ -11,10 +11,10 @@ from transformers import PreTrainedTokenizerBase
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.load import longest_input
-from isoglot.pretraining.build import batch_options, build_views, encoder_config, require_columns
+from isoglot.pretraining.build import batch_options, build_views, require_columns
 from isoglot.pretraining.pretrain import build_mixture
+from isoglot.pretraining.recipe import Recipe
 from isoglot.pretraining.streams import encoded, load_tokenizer, prepared
-from isoglot.recipe.sections import Recipe
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.training.collate import Collator
@@ -85,7 +85,8 @@ def inspect_recipe(
     report, place = progress or Silent(), cache_folder() if cache is None else Path(cache)
     corpora = prepared(recipe, place, report)
     tokenizer = load_tokenizer(recipe, corpora, place, report)
-    views = build_views(recipe, tokenizer, corpora, longest=longest_input(encoder_config(recipe, tokenizer)))
+    config = recipe.model.config(tokenizer)
+    views = build_views(recipe, tokenizer, corpora, longest=None if config is None else longest_input(config))
     streams = encoded(recipe, corpora, tokenizer, place, report)
     require_columns(views, streams)
     group = int(recipe.train.get("gradient_accumulation_steps", 1))

@@ -10,11 +10,10 @@ from datasets import Dataset
 from transformers import PreTrainedTokenizerFast, TrainingArguments
 
 from isoglot.errors import ConfigurationError
-from isoglot.pretraining.build import Built, batch_options, build_model, require_columns
-from isoglot.pretraining.check import explicit
+from isoglot.pretraining.build import Built, batch_options, build_model, explicit, require_columns
+from isoglot.pretraining.recipe import Recipe
 from isoglot.pretraining.streams import encoded, input_hashes, load_tokenizer, prepared
 from isoglot.recipe.document import dump_yaml
-from isoglot.recipe.sections import Recipe
 from isoglot.runs import folder as run_folder
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.checkpoint import checkpoint_folder
@@ -254,12 +253,14 @@ def _export(trainer: AlignmentTrainer, recipe: Recipe, out: Path, streams: Mappi
 
 
 def _languages(recipe: Recipe) -> list[str]:
-    keys = ("language", "source_language", "target_language")
-    entries = [e for s in recipe.streams.values() for e in (s.options, *(s.sources or []))]
-    return sorted({str(e[k]) for e in entries for k in keys if e.get(k)})
+    return sorted(
+        {code for s in recipe.streams.values() for one in s.inputs for code in one.languages(s.kind) if code}
+    )
 
 
 def _source(recipe: Recipe, name: str) -> dict[str, Any]:
     stream = recipe.streams[name]
-    paths = stream.paths or [str(entry.get("path")) for entry in stream.sources or []]
-    return {"kind": stream.kind, "files": ", ".join(Path(p).name for p in paths)}
+    return {
+        "kind": stream.kind,
+        "files": ", ".join(Path(file).name for one in stream.inputs for file in one.files()),
+    }

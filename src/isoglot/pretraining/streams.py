@@ -13,19 +13,11 @@ from isoglot.corpus.encode.encode import encode_stream
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer as read_tokenizer
 from isoglot.corpus.encode.store import content_hash, stream_manifest
 from isoglot.corpus.encode.tokenizer import TokenizerOptions, train_tokenizer
-from isoglot.corpus.manifest import load_corpus
-from isoglot.corpus.options import PrepareOptions
-from isoglot.corpus.pack.packing import PackOptions, pack_stream
+from isoglot.corpus.manifest import load_corpus, read_manifest
+from isoglot.corpus.pack.packing import pack_stream
 from isoglot.corpus.prepare import prepare
 from isoglot.errors import ConfigurationError
-from isoglot.pretraining.stream_options import (
-    encode_options,
-    is_prepared,
-    prepare_values,
-    stream_sources,
-    tokenizer_options,
-)
-from isoglot.recipe.sections import Recipe
+from isoglot.pretraining.recipe import Recipe, StreamSection
 from isoglot.runs.folder import key_of, make_once
 from isoglot.runs.lock import locked
 from isoglot.runs.reporter import Reporter
@@ -37,25 +29,18 @@ TEXT_COLUMNS = ("text", "source", "target")
 
 def prepared(recipe: Recipe, cache: Path, report: Reporter) -> dict[str, Dataset]:
     """Each stream's corpus: opened where it is prepared already, else prepared into the cache."""
-    found = {}
-    for name, stream in recipe.streams.items():
-        if len(stream.paths) == 1 and is_prepared(stream.paths[0]):
-            found[name] = load_corpus(stream.paths[0])
-            continue
-        found[name] = _prepare(recipe, name, cache, report)
-    return found
+    return {name: _opened(name, stream, cache, report) for name, stream in recipe.streams.items()}
 
 
-def _prepare(recipe: Recipe, name: str, cache: Path, report: Reporter) -> Dataset:
-    stream = recipe.streams[name]
-    options = PrepareOptions.model_validate(prepare_values(recipe.model_dump(), stream.kind, stream.options))
-    sources = stream_sources(stream)
-    key = key_of([model.model_dump(mode="json") for model in (*sources, options)])
+def _opened(name: str, stream: StreamSection, cache: Path, report: Reporter) -> Dataset:
+    if len(stream.inputs) == 1 and read_manifest(stream.inputs[0].path) is not None:
+        return load_corpus(stream.inputs[0].path)
+    key = key_of([model.model_dump(mode="json") for model in (*stream.inputs, stream.prepare)])
     folder = cache / "corpora" / f"{stream.kind}-{key}"
 
     show = partial(report.progress, f"prepare {name}")
     with locked(folder):
-        summary = prepare(sources, folder, options=options, progress=show, overwrite=True)
+        summary = prepare(stream.inputs, folder, options=stream.prepare, progress=show, overwrite=True)
         corpus = load_corpus(folder)
     if not summary.skipped:
         dropped = ", ".join(f"{filter_} {rows:,}" for filter_, rows in summary.removed.items() if rows)
@@ -82,17 +67,17 @@ def load_tokenizer(
     kept: Path | None = None,
 ) -> PreTrainedTokenizerFast:
     """The run's tokenizer: the one named, the model's own, the one that a checkpoint ``kept``, or a new one."""
-    options = tokenizer_options(recipe)
-    if options is not None and kept is not None:
+    training = None if recipe.tokenizer is None else recipe.tokenizer.training
+    if training is not None and kept is None:
+        return _trained(training, recipe, corpora, cache, report)
+    if training is not None and kept is not None:
         return read_tokenizer(kept)
-    if options is not None:
-        return _trained(options, recipe, corpora, cache, report)
     path = recipe.tokenizer.path if recipe.tokenizer is not None else recipe.model.path
     if path is None:
         raise ConfigurationError(
             "a model from scratch needs a tokenizer; add `tokenizer: {algorithm: wordpiece, vocab_size: 16000}`"
         )
-    revision = recipe.model.options.get("revision") if recipe.tokenizer is None else None
+    revision = recipe.model.settings.get("revision") if recipe.tokenizer is None else None
     return read_tokenizer(path, **({} if revision is None else {"revision": revision}))
 
 
@@ -140,14 +125,16 @@ def encoded(
     """The streams that views read, encoded and where asked for packed; each is kept in the cache."""
     streams = {}
     for name in dict.fromkeys(view.stream for view in recipe.views.values()):
-        options, place = encode_options(recipe, name), cache / "streams"
+        place = cache / "streams"
         show = partial(report.progress, f"encode {name}")
-        stream = encode_stream(corpora[name], tokenizer, options=options, cache_dir=place, progress=show)
+        stream = encode_stream(
+            corpora[name], tokenizer, options=recipe.encoding(name), cache_dir=place, progress=show
+        )
         counts = stream_manifest(stream)["counts"]
         lost = [f"{k} {n:,}" for k, n in counts.items() if k in _LOST and n]
         dropped = f" (encoding dropped: {', '.join(lost)})" if lost else ""
         if (pack := recipe.streams[name].pack) is not None:
-            stream = pack_stream(stream, tokenizer, options=PackOptions.model_validate(pack), cache_dir=place)
+            stream = pack_stream(stream, tokenizer, options=pack, cache_dir=place)
         report.note(f"{name}: {len(stream):,} {'blocks' if pack is not None else 'examples'}{dropped}")
         streams[name] = stream
     return streams

@@ -1,12 +1,15 @@
 """Tasks: load, encode, head, score. Each is a class with its facts on it, and a line in :data:`TASKS`."""
 
-import inspect
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from __future__ import annotations
 
-from isoglot.checks import did_you_mean, resolve
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from isoglot.checks import resolve
 from isoglot.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from isoglot.recipe.spec import Spec
 
 TASKS: dict[str, str] = {
     "pos": "isoglot.tasks.tagging:PartsOfSpeech",
@@ -26,15 +29,6 @@ TASKS: dict[str, str] = {
 """Name of a task to its class."""
 
 
-@dataclass(frozen=True)
-class TaskOption:
-    """An option of a task."""
-
-    name: str
-    default: Any
-    meaning: str
-
-
 def build_task(name: str, data: Sequence[str], /, **options: Any) -> Any:
     """A task by name (:data:`TASKS` or ``package.module:Name``), its data, and options of :func:`task_options`.
 
@@ -46,22 +40,12 @@ def build_task(name: str, data: Sequence[str], /, **options: Any) -> Any:
         'f1'
     """
     from isoglot.corpus.labelled.places import DataSource  # noqa: PLC0415 - the names above load no libraries
-    from isoglot.recipe.signatures import hints_of, mismatch  # noqa: PLC0415
 
-    build = task_class(name)
-    known, hints = {o.name for o in task_options(name)}, hints_of(build)
-    problems = []
-    for option, value in options.items():
-        if option not in known:
-            problems.append(f"task {name} has no option {option!r}; {did_you_mean(option, known)}")
-        elif reason := mismatch(hints.get(option, inspect.Parameter.empty), value):
-            problems.append(f"task {name}: {option}={value!r} given; {reason}")
-    if problems:
-        raise ConfigurationError(problems)
     try:
-        task = build(data=DataSource(tuple(data)), **options)
-    except (TypeError, ValueError) as error:
-        raise ConfigurationError(f"task {name} does not take these options: {error}; change them") from error
+        spec = task_options(name).of(options)
+    except ConfigurationError as error:
+        raise ConfigurationError([f"task {name}: {problem}" for problem in error.problems]) from error
+    task = spec.make(f"task {name}", data=DataSource(tuple(data)))
     if hasattr(task, "given"):
         task.given = frozenset(options)
     return task
@@ -77,14 +61,8 @@ def is_probe(name: str) -> bool:
     return hasattr(task_class(name), "measure")
 
 
-def task_options(name: str) -> list[TaskOption]:
-    """The options of a task, with their defaults and meanings."""
-    from isoglot.recipe.signatures import argument_docs  # noqa: PLC0415 - loads the libraries
+def task_options(name: str) -> type[Spec]:
+    """The options of a task."""
+    from isoglot.recipe.spec import spec_of  # noqa: PLC0415 - loads the libraries
 
-    build = task_class(name)
-    meanings = argument_docs(build)
-    return [
-        TaskOption(p.name, p.default, meanings.get(p.name, ""))
-        for p in inspect.signature(build).parameters.values()
-        if p.name != "data"
-    ]
+    return spec_of(task_class(name), "data")

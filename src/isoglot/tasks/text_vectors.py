@@ -15,7 +15,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import encode_to_layer, hidden_size, input_embeddings, layer_number
 from isoglot.modules.encoder import max_length as encoder_length
 from isoglot.modules.finite import require_finite
-from isoglot.recipe.signatures import require_options
+from isoglot.recipe.spec import require_options
 from isoglot.tasks.features import RowCollator, Step, device_batches
 
 _LOG = logging.getLogger(__name__)

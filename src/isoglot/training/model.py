@@ -12,7 +12,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import layer_modules
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
-from isoglot.recipe.signatures import require_options
+from isoglot.recipe.spec import require_options
 
 Normalisation = Literal["token", "joint_token", "batch_mean"]
 

@@ -6,9 +6,6 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-SUPPLIED = ("max_length",)
-"""Parameters of a view's constructor that isoglot fills in by name; see :class:`View`."""
-
 IGNORE_INDEX = -100
 """Label of a position that carries no loss."""
 
@@ -32,6 +29,7 @@ class View(Protocol):
     * A parameter annotated :class:`datasets.Dataset`: the corpus of the stream that the recipe names.
 
     An option is kept as an attribute of its own name, so that ``isoglot pretrain --check`` can show the value in use.
+    Options that exclude each other are refused by a method ``check_options``, which reads options alone.
     """
 
     @property

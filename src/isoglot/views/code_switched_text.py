@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.templates import IntArray, as_array
 from isoglot.errors import ConfigurationError
-from isoglot.options import Part, Share
+from isoglot.options import Count, Part, Share
 from isoglot.views.instance import language_id, masked_tensors, to_tensors
 from isoglot.views.lexicon import SynonymTable, TokenLexicon, copied_lexicon, token_lexicon
 from isoglot.views.masked_text import TextOptions
@@ -55,7 +55,7 @@ class CodeSwitchedText(TextOptions):
 
     tokenizer: InitVar[PreTrainedTokenizerBase]
     lexicon: Dataset | TokenLexicon | None = field(default=None, kw_only=True, repr=False)
-    copied_vocabulary: int | None = field(default=None, kw_only=True)
+    copied_vocabulary: Count | None = field(default=None, kw_only=True)
     share: Part = field(default=0.25, kw_only=True)
     lexicon_seed: int = field(default=0, kw_only=True)
     mode: Literal["tang2022_input", "chaudhary_label"] = field(default="tang2022_input", kw_only=True)
@@ -64,16 +64,20 @@ class CodeSwitchedText(TextOptions):
     _language_numbers: IntArray = field(init=False, repr=False)
 
     def __post_init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+        self.settle(tokenizer)
         # its table is kept, not the corpus: loader workers get a copy
         lexicon, self.lexicon = self.lexicon, None
-        if (lexicon is None) == (self.copied_vocabulary is None):
-            raise ConfigurationError(
-                "code_switched_text: give exactly one of `lexicon` and `copied_vocabulary`"
-            )
-        self.settle(tokenizer)
         self._lexicon = self._settle(tokenizer, lexicon)
         names = self._lexicon.languages if self.language_ids is not None else ()
         self._language_numbers = as_array([language_id(self.language_ids or {}, name) for name in names])
+
+    def check_options(self) -> None:
+        """There is one lexicon."""
+        TextOptions.check_options(self)
+        if (self.lexicon is None) == (self.copied_vocabulary is None):
+            raise ConfigurationError(
+                "code_switched_text: give exactly one of `lexicon` and `copied_vocabulary`"
+            )
 
     @property
     def needs_language(self) -> bool:

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
+from pydantic import Field
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
@@ -69,7 +70,7 @@ class MaskedPair(MaskingOptions):
     reset_positions: bool = field(default=False, kw_only=True)
     language_ids: Mapping[str, int] | None = field(default=None, kw_only=True)
     order: Literal["source_first", "target_first", "shuffle"] = field(default="source_first", kw_only=True)
-    max_length: int | None = field(default=None, kw_only=True)
+    max_length: Annotated[int, Field(ge=4)] | None = field(default=None, kw_only=True)
     _template: Template = field(init=False, repr=False)
     _limit: int = field(init=False, repr=False)
     special_tokens: int = field(init=False, repr=False)

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
+from pydantic import Field
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
@@ -36,7 +37,7 @@ class TextOptions(MaskingOptions):
 
     language_ids: Mapping[str, int] | None = None
     side: Literal["source", "target", "first", "second"] | None = None
-    max_length: int | None = None
+    max_length: Annotated[int, Field(ge=3)] | None = None
     _template: Template = field(init=False, repr=False)
     _limit: int = field(init=False, repr=False)
     special_tokens: int = field(init=False, repr=False)

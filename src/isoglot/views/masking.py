@@ -11,7 +11,7 @@ from transformers import PreTrainedTokenizerBase
 from isoglot.corpus.encode.templates import IntArray
 from isoglot.errors import ConfigurationError, Problem
 from isoglot.options import Share
-from isoglot.recipe.signatures import require_fields
+from isoglot.recipe.spec import require_options
 from isoglot.views.base import IGNORE_INDEX
 
 BoolArray = NDArray[np.bool_]
@@ -48,37 +48,37 @@ class MaskingOptions:
 
     def settle(self, tokenizer: PreTrainedTokenizerBase) -> None:
         """Check the options, and take from a tokenizer what masking needs of it."""
-        require_fields(self)
+        require_options(self)
+        if tokenizer.mask_token_id is None:
+            raise ConfigurationError(
+                "the tokenizer has no mask token; give the tokenizer of a masked-language model"
+            )
+        self._pool = self._drawn_from(tokenizer)
+        self._mask_token_id = int(tokenizer.mask_token_id)
+        self._specials = special_table(tokenizer)
+
+    def check_options(self) -> None:
+        """Shares are parts of one whole, and a range of ids is one."""
         problems: list[str | Problem] = []
         if self.mask_share + self.random_share > 1 + 1e-9:
             problems.append(
                 f"mask_share {self.mask_share} and random_share {self.random_share} add up to more than 1; lower one"
             )
-        if tokenizer.mask_token_id is None:
-            problems.append("the tokenizer has no mask token; give the tokenizer of a masked-language model")
-        self._pool = self._drawn_from(tokenizer, problems)
+        if not isinstance(self.random_pool, str) and not 0 <= self.random_pool[0] < self.random_pool[1]:
+            text = f"{self.random_pool!r} given; write an id range [low, high]"
+            problems.append(Problem(text, ("random_pool",)))
         if problems:
             raise ConfigurationError(problems, heading="masking options:" if len(problems) > 1 else None)
-        self._mask_token_id = int(tokenizer.mask_token_id)
-        self._specials = special_table(tokenizer)
 
-    def _drawn_from(self, tokenizer: PreTrainedTokenizerBase, problems: list[str | Problem]) -> IntArray:
-        special = np.asarray(sorted(set(tokenizer.all_special_ids)), dtype=np.int64)
-        pool = np.arange(len(tokenizer), dtype=np.int64)
+    def _drawn_from(self, tokenizer: PreTrainedTokenizerBase) -> IntArray:
         if self.random_pool == "all":
-            return pool
-        if self.random_pool != "nonspecial":
-            low, high = self.random_pool
-            if not 0 <= low < high:
-                text = f"{self.random_pool!r} given; write an id range [low, high]"
-                problems.append(Problem(text, ("random_pool",)))
-                return pool
-            pool = np.arange(low, high, dtype=np.int64)
-        kept = pool[~np.isin(pool, special)]
-        if not kept.size:
+            return np.arange(len(tokenizer), dtype=np.int64)
+        low, high = (0, len(tokenizer)) if self.random_pool == "nonspecial" else self.random_pool
+        pool = np.setdiff1d(np.arange(low, high, dtype=np.int64), tokenizer.all_special_ids)
+        if not pool.size:
             text = f"{self.random_pool!r} holds special ids alone; widen the range, or write 'all'"
-            problems.append(Problem(text, ("random_pool",)))
-        return kept
+            raise ConfigurationError(Problem(text, ("random_pool",)))
+        return pool
 
 
 class Masked(NamedTuple):

@@ -3,16 +3,17 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, InitVar, dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import Field
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.templates import IntArray, Template, as_array, single_template
-from isoglot.recipe.signatures import require_fields
+from isoglot.recipe.spec import require_options
 from isoglot.views.instance import language_id, length_limit, target_first, to_tensors
 from isoglot.views.masking import special_table
 
@@ -49,14 +50,14 @@ class SentencePair:
     order: Literal["shuffle", "source_is_query", "target_is_query"] = "shuffle"
     pivot: Literal["source", "target"] = "source"
     language_ids: Mapping[str, int] | None = None
-    max_length: int | None = None
+    max_length: Annotated[int, Field(ge=3)] | None = None
     _template: Template = field(init=False, repr=False)
     _limit: int = field(init=False, repr=False)
     special_tokens: int = field(init=False, repr=False)
     _specials: NDArray[np.bool_] = field(init=False, repr=False)
 
     def __post_init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
-        require_fields(self)
+        require_options(self)
         self._template = single_template(tokenizer)
         self._limit = length_limit(tokenizer, self.max_length, self._template)
         self.special_tokens = 2 * self._template.size

@@ -110,9 +110,9 @@ def test_dumped_yaml_reads_back_equal(tree: dict[str, Any]) -> None:
 
 def test_a_good_recipe_keeps_norwegian_and_numbers(good: Path) -> None:
     recipe = load(good)
-    assert recipe.streams["bitext"].options["target_language"] == "no"
+    assert recipe.streams["bitext"].inputs[0].target_language == "no"
     assert recipe.train == {"learning_rate": 5e-5}
-    assert recipe.views["pair"].options == {"probability": 0.15}
+    assert recipe.views["pair"].options.model_dump(exclude_unset=True) == {"probability": 0.15}
     assert recipe.objectives["masked_lm"].weight == 1.0
     assert recipe.seed == 1 and recipe.normalisation == "token"
     with pytest.raises(ValidationError):
@@ -195,9 +195,11 @@ def test_a_later_choice_replaces_the_other_one(good: Path, tmp_path: Path) -> No
 
 
 def test_overrides_are_typed_named_and_checked(good: Path) -> None:
-    recipe = load(good, ["train.learning_rate=1e-4", "train.fp16=no", "views.pair.new=[1, 2]", "seed=7"])
-    assert recipe.train == {"learning_rate": 1e-4, "fp16": "no"}
-    assert recipe.views["pair"].options["new"] == [1, 2]
+    recipe = load(
+        good, ["train.learning_rate=1e-4", "train.run_name=no", "views.pair.random_pool=[1, 2]", "seed=7"]
+    )
+    assert recipe.train == {"learning_rate": 1e-4, "run_name": "no"}
+    assert recipe.views["pair"].model_dump()["random_pool"] == [1, 2]
     assert recipe.seed == 7
     assert complaints(good, "sead=7")[0].startswith("--set sead=7: sead: unknown key; did you mean 'seed'?")
     assert "type for example" in complaints(good, "seed")[0]
@@ -214,7 +216,7 @@ def test_environment_variables_expand_and_an_unset_one_is_named(
     monkeypatch.delenv("NOT_SET_ANYWHERE", raising=False)
     overrides = ["streams.bitext.path=${SOME_DATA}/x.tsv", "steps=${SOME_STEPS}"]
     recipe = load(good, overrides)
-    assert recipe.streams["bitext"].paths == ["/data dir/x.tsv"]
+    assert [source.path for source in recipe.streams["bitext"].inputs] == ["/data dir/x.tsv"]
     assert recipe.steps == 12
     (message,) = complaints(good, "streams.bitext.path=${NOT_SET_ANYWHERE}/x")
     assert "NOT_SET_ANYWHERE is not set" in message and "export NOT_SET_ANYWHERE=" in message
@@ -249,7 +251,11 @@ def test_extends_merges_sections_replaces_values_and_deletes_by_null(good: Path,
     )
     recipe = load(child)
     assert recipe.name == "child"
-    assert recipe.views["pair"].options == {"probability": 0.3}
+    assert recipe.views["pair"].model_dump() == {
+        "type": "masked_pair",
+        "stream": "bitext",
+        "probability": 0.3,
+    }
     assert recipe.steps is None and recipe.epochs is not None
     broken = write(tmp_path, "extends: good.yaml\nviews:\n  pair: {stream: nowhere}\nbtach: 1\n", "b.yaml")
     found = "\n".join(complaints(broken))
