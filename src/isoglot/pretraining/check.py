@@ -2,7 +2,7 @@
 
 import glob
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -116,9 +116,7 @@ def typed(document: Document) -> tuple[Recipe | None, dict[Location, Any]]:
 
 def _check_names(document: Document, sections: Mapping[Location, Any]) -> None:
     """Names are names, refer to something, and what has one is read."""
-    known = {
-        key: set(own) if isinstance(own := document.values.get(key), dict) else set() for key in _ENTRIES
-    }
+    known = {key: list(v) if isinstance(v := document.values.get(key), dict) else [] for key in _ENTRIES}
     taken = {
         "streams": {"position"},
         "objectives": {n for n in known["objectives"] if hasattr(nn.ModuleDict(), n)},
@@ -135,7 +133,9 @@ def _check_names(document: Document, sections: Mapping[Location, Any]) -> None:
     _check_read(document, sections, known)
 
 
-def _check_read(document: Document, sections: Mapping[Location, Any], known: Mapping[str, Set[str]]) -> None:
+def _check_read(
+    document: Document, sections: Mapping[Location, Any], known: Mapping[str, Sequence[str]]
+) -> None:
     """Streams and views are read, and what objectives read by default is there."""
     read = {text for key in MADE for text in _strings(document.values.get(key))}
     for location, section in sections.items():
@@ -146,12 +146,11 @@ def _check_read(document: Document, sections: Mapping[Location, Any], known: Map
             if option not in section.options.model_fields_set and view not in known["views"]:
                 text = f"reads view {view!r} by default, and there is none; add `{option}: VIEW`"
                 document.problem(location, text)
-    for name in known["streams"] - read:
-        document.problem(
-            ("streams", name), "no view or objective reads this stream; name it in one or delete it"
-        )
+    for name in (name for name in known["streams"] if name not in read):
+        text = "no view or objective reads this stream; name it in one or delete it"
+        document.problem(("streams", name), text)
     if all(section is not None for (key, *_), section in sections.items() if key == "objectives"):
-        for name in known["views"] - read:
+        for name in (name for name in known["views"] if name not in read):
             document.problem(("views", name), "no objective reads this view; name it in one or delete it")
 
 
@@ -167,7 +166,7 @@ def _references(document: Document) -> Iterator[tuple[Location, str, Any]]:
 
 
 def _check_corpora(
-    document: Document, location: Location, section: ViewSection | ObjectiveSection, streams: Set[str]
+    document: Document, location: Location, section: ViewSection | ObjectiveSection, streams: Sequence[str]
 ) -> None:
     """A corpus that is asked for is a stream."""
     for option in section.options.corpora & section.options.model_fields_set:
@@ -218,7 +217,7 @@ def _check_prepared(document: Document, location: Location, stream: StreamSectio
         text = f"{stream.kind!r} given, {source.path} holds a prepared {manifest.kind} corpus; change kind"
         document.problem((*location, "kind"), text)
         return
-    for key in PrepareOptions.model_fields.keys() & stream.model_fields_set:
+    for key in (key for key in PrepareOptions.model_fields if key in stream.model_fields_set):
         wanted, held = getattr(stream.prepare, key), getattr(manifest.options, key)
         if key not in ("kind", "tokenizer", "seed", "shard_rows") and wanted != held:
             text = (
@@ -285,7 +284,7 @@ def _check_train(document: Document) -> None:
 
     spec = spec_of(TrainingArguments, *ELSEWHERE)
     own = {k: v for k, v in settings.items() if k not in ELSEWHERE and (k, v) != ("fsdp", True)}
-    for name in settings.keys() & ELSEWHERE.keys():
+    for name in (name for name in settings if name in ELSEWHERE):
         document.problem(("train", name), f"not a setting of a recipe; {ELSEWHERE[name]}")
     try:
         spec.of(own)
