@@ -57,7 +57,7 @@ def test_a_run_leaves_a_plain_checkpoint_and_is_not_run_twice(tiny_recipe: Path,
     assert manifest["recipe_hash"] == recipe.hash and manifest["seed"] == 1 and manifest["steps"] == 6
     assert "train_samples_per_second" not in manifest["metrics"], "the library counts batches of 8"
     assert set(manifest["inputs"]) == {"bitext"} and "torch" in manifest["versions"]
-    assert load(out / "recipe.yaml").views["pair"].options["probability"] == 0.3, (
+    assert load(out / "recipe.yaml").views["pair"].model_dump()["probability"] == 0.3, (
         "the resolved recipe reads back"
     )
     assert [p.name for p in sorted(out.glob("checkpoint-*"))] == ["checkpoint-6"], "save_total_limit: 1"
@@ -69,7 +69,7 @@ def test_a_run_leaves_a_plain_checkpoint_and_is_not_run_twice(tiny_recipe: Path,
 
     with pytest.raises(ConfigurationError, match=r"another pre-training run .*different: seed"):
         run(tiny_recipe, out, "seed=2")
-    bitext = Path(recipe.streams["bitext"].paths[0])
+    bitext = Path(recipe.streams["bitext"].inputs[0].path)
     bitext.write_text(bitext.read_text().replace("river", "RIVER"))
     with pytest.raises(ConfigurationError, match=r"on other data \(different: inputs\.bitext\)"):
         run(tiny_recipe, out)
@@ -170,7 +170,7 @@ def test_a_prepared_corpus_is_opened_as_it_is(tiny_recipe: Path, tmp_path: Path)
     from isoglot.corpus.prepare import prepare
     from isoglot.corpus.read.sources import Source
 
-    bitext = load(tiny_recipe).streams["bitext"].paths[0]
+    bitext = load(tiny_recipe).streams["bitext"].inputs[0].path
     prepare(Source(path=bitext, source_language="en", target_language="xx"), tmp_path / "corpus")
     section = f"streams.bitext={{kind: bitext, path: {tmp_path / 'corpus'}}}"
     _, notes = run(tiny_recipe, tmp_path / "run", section, "steps=1")
@@ -202,9 +202,8 @@ def test_the_card_shows_paths_as_the_recipe_writes_them(
     checkpoint, _ = run(tiny_recipe, tmp_path / "run", "steps=1")
     card = (checkpoint / "README.md").read_text()
     assert "${PLACE_OF_DATA}/bitext.tsv" in card and str(tmp_path) not in card
-    assert load_recipe(tmp_path / "run" / "recipe.yaml").streams["bitext"].paths == [
-        str(tmp_path / "bitext.tsv")
-    ]
+    (source,) = load_recipe(tmp_path / "run" / "recipe.yaml").streams["bitext"].inputs
+    assert source.path == str(tmp_path / "bitext.tsv")
 
 
 def test_a_resumed_run_keeps_the_tokenizer_it_began_with(tiny_recipe: Path, tmp_path: Path) -> None:
@@ -249,7 +248,7 @@ def test_a_resumed_run_keeps_the_tokenizer_it_began_with(tiny_recipe: Path, tmp_
 def test_a_mistake_leaves_nothing_behind(
     tiny_recipe: Path, tmp_path: Path, break_it: str, error: type[Exception], message: str
 ) -> None:
-    bitext = Path(load(tiny_recipe).streams["bitext"].paths[0])
+    bitext = Path(load(tiny_recipe).streams["bitext"].inputs[0].path)
     overrides = {
         "batch": ["train.gradient_accumulation_steps=100"],
         "settings": ["train.warmup_steps=-1"],
