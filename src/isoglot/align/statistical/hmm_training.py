@@ -13,8 +13,8 @@ from isoglot.align.statistical.markov import (
     UNIT,
     Both,
     Contributions,
-    Expected,
     JumpCounts,
+    LinkCounts,
     WordCounts,
     WordTables,
     visit,
@@ -127,9 +127,9 @@ class _Training:
         jumps = Both(*(state.jumps for state in self.states))
         own = Contributions(self.entries, self.own, Both(*(state.own_null for state in self.states)))
 
-        def expect(part: tuple[int, int]) -> Expected:
+        def expect(part: tuple[int, int]) -> LinkCounts:
             jumped = (JumpCounts(*map(np.zeros_like, state.jumps[:2])) for state in self.states)
-            expected = Expected(np.zeros(len(self.table.key), np.int64), Both(*jumped))
+            expected = LinkCounts(np.zeros(len(self.table.key), np.int64), Both(*jumped))
             visit(sides, part, self.table.flat, self.start, counts, jumps, own, expected)
             return expected
 

@@ -71,7 +71,7 @@ class JumpCounts(NamedTuple):
     started: Doubles
 
 
-class Expected(NamedTuple):
+class LinkCounts(NamedTuple):
     """What a visit adds up."""
 
     links: npt.NDArray[np.int64]  # of each slot, as a fraction
