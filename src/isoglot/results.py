@@ -172,7 +172,9 @@ class Cell(BaseModel):
 
     Several cells with one place and different seeds are shown as their mean and standard deviation. A cell with
     neither a value nor a reason is planned, and not measured yet. ``run`` says who was measured, where several stand
-    beside one row of the paper.
+    beside one row of the paper. Of a study, ``setting`` is what was changed of its sizes (``alpha=1``): cells of
+    different settings are never one row. ``about`` says what it ran on, ``sizes`` with which sizes, and
+    ``paper_sizes`` what those are at scale paper that differ from it.
 
     Example:
         >>> Cell(table="align_mlm:Table3", row=("mlm", "trans"), column=("xnli", "zs"), value=71.3, seed=1).seed
@@ -190,6 +192,10 @@ class Cell(BaseModel):
     scale: str = ""
     run: str = ""
     note: str = ""
+    setting: str = ""
+    about: str = ""
+    sizes: dict[str, Any] = Field(default_factory=dict)
+    paper_sizes: dict[str, Any] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _value_or_reason(self) -> Self:

@@ -10,6 +10,7 @@ from own_task import OWN_TASK
 from isoglot.errors import ConfigurationError
 from isoglot.studies.engine import Store, do_calls
 from isoglot.studies.lab import External, Lab, Task
+from isoglot.studies.sizes import Setting
 from isoglot.studies.steps import Pairs
 from isoglot.studies.training_steps import Finetune
 from isoglot.testing import tiny_model, tiny_tokenizer
@@ -21,8 +22,8 @@ TASK = Task("xnli", ["data/{language}.{split}.tsv"], ["de", "es"], train={"epoch
 def test_sizes_are_of_the_scale_and_may_be_changed() -> None:
     lab = Lab(SIZES, scale="tiny", changes={"steps": 20})
     assert (lab.size, lab.seeds) == ({"seeds": [1, 2], "steps": 20, "text": 50}, [1, 2])
-    assert lab.changed == {"steps": (20, 1000)}, "sizes that the paper does not have are not the paper's"
-    assert Lab(SIZES, scale="paper").changed == {}
+    assert lab.setting.paper == {"steps": 1000} and lab.setting.shown == {"steps": 20, "text": 50}
+    assert Lab(SIZES, scale="paper").setting.paper == {}
     assert [Lab(SIZES, scale=scale).at("t", "s", "p") for scale in ("tiny", "small", "paper")] == [
         "t",
         "s",
@@ -35,6 +36,34 @@ def test_sizes_are_of_the_scale_and_may_be_changed() -> None:
         Lab(SIZES, changes={"stepps": 1})
     with pytest.raises(ConfigurationError, match="unknown scale 'papers'; did you mean 'paper'"):
         Lab(SIZES, scale="papers")
+
+
+VARIANTS = {
+    "literal": {"steps": (1, 2, 3)},
+    "authors": "no code was published",
+}
+
+
+def test_a_variant_lies_over_the_scale_and_what_is_set_over_both() -> None:
+    small = Setting.of(SIZES, VARIANTS, scale="small", changes={"variant": "literal"})
+    assert (small.size["steps"], small.paper, small.variant) == (2, {"steps": 3}, "literal")
+    assert small.name == "variant=literal"
+    both = Setting.of(SIZES, VARIANTS, scale="paper", changes={"variant": "literal", "steps": 7, "text": [1]})
+    assert (both.size["steps"], both.name) == (7, "variant=literal, steps=7, text=[1]")
+    usual = Setting.of(
+        SIZES, VARIANTS, scale="tiny", changes={"variant": "isoglot", "steps": 10, "seeds": (4,)}
+    )
+    assert (usual.size["variant"], usual.name, usual.changed) == ("isoglot", "", {"seeds": [4]})
+    assert usual.told.startswith("Scale tiny, variant isoglot: isoglot's choices")
+    assert Setting.of(SIZES, {}, scale="tiny").told == "Scale tiny."
+    for name, message in (
+        ("authors", "variant=authors: no code was published; there is isoglot, literal"),
+        ("litral", "unknown variant 'litral'; did you mean 'literal'"),
+    ):
+        with pytest.raises(ConfigurationError, match=message):
+            Setting.of(SIZES, VARIANTS, scale="tiny", changes={"variant": name})
+    with pytest.raises(ConfigurationError, match="unknown size 'variant'"):
+        Setting.of(SIZES, {}, scale="tiny", changes={"variant": "literal"})
 
 
 def test_equal_calls_are_one_and_know_what_they_need() -> None:

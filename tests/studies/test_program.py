@@ -11,6 +11,7 @@ import pytest
 from study_steps import Add
 
 from isoglot.errors import ConfigurationError
+from isoglot.report.compare import compare
 from isoglot.results import read, read_cells
 from isoglot.studies.alignment_steps import BestLinks, StatisticalAlignment
 from isoglot.studies.calls import Step, Told, Value, mean
@@ -74,7 +75,7 @@ def test_a_study_from_its_function_to_its_files(tmp_path: Path) -> None:
     }
     assert [row.cells[0].text for row in tables[0].rows] == ["2.0", "4.0", "–", "–"]
     text = (folder / "table.txt").read_text()
-    assert text.startswith("A table.\nScale tiny. Made up.\n") and "not there: /no/such/file" in text
+    assert text.startswith("A table.\n\nmine\nScale tiny. Made up. ") and "not there: /no/such/file" in text
     figure = json.loads((folder / "figures" / "shape.json").read_text())
     assert figure == {
         "kind": "scatter",
@@ -229,11 +230,68 @@ def test_studies_of_a_paper_share_their_calls() -> None:
     assert programs[0].lab is programs[1].lab
 
 
-def test_what_differs_from_the_papers_sizes_is_said() -> None:
-    (program,) = build_programs(find_studies(["weam/table2"]), scale="tiny", changes={"masking": 0.2})
-    assert "masking 0.2 (0.3)" in program.caption() and "learning_rate 0.001 (5e-05)" in program.caption()
-    (program,) = build_programs(find_studies(["weam/table2"]), scale="paper", changes={})
-    assert "Sizes" not in program.caption()
+def captions(name: str, tmp_path: Path, scale: str = "tiny", **changes: object) -> str:
+    (program,) = build_programs(find_studies([name]), scale=scale, changes={"seeds": [1], **changes})
+    tables, _ = write_program(program, Store(tmp_path), {})
+    return tables[0].caption
+
+
+def test_a_caption_says_every_size_and_what_it_is_at_scale_paper(tmp_path: Path) -> None:
+    told = captions("weam/table2", tmp_path, masking=0.2)
+    for text in ("Sizes (in brackets: at scale paper): ", "masking 0.2 (0.3)", "learning_rate 0.001 (5e-05)",
+                 "base_steps 3000,", "save_steps 10000,", "cao_pairs None (250000)", "bucket 50,"):  # fmt: skip
+        assert text in told, text
+    assert "variant isoglot: " in told and "seeds" not in told
+    told = captions("xlm_align/table1", tmp_path)
+    assert "tag_rate 0.0005," in told and "self_after 400," in told
+    assert "normalize_z True (False)" in captions("ppa/table2", tmp_path)
+    assert "mask_duplicates same_source_id (none)" in captions("ppa/table2", tmp_path, scale="small")
+
+
+def test_at_scale_paper_a_caption_says_variant_sizes_and_what_chose_the_checkpoint(tmp_path: Path) -> None:
+    told = captions("weam/table2", tmp_path, "paper", variant="literal")
+    assert told.startswith("Scale paper, variant literal: the paper's equations and text to the letter. ")
+    assert "Sizes: masking 0.3, " in told and "unaligned literal, " in told and "(exclude)" not in told
+    assert "TyDiQA-GoldP has no test data of its own" in captions("xlm_align/table17", tmp_path, "paper")
+
+
+def test_cells_keep_sizes_and_setting(tmp_path: Path) -> None:
+    captions("weam/table2", tmp_path, masking=0.2)
+    (path,) = tmp_path.glob("*/cells.jsonl")
+    assert path.parent.name == "weam_table2_seeds=1_masking=0.2"
+    cell = read_cells(path)[0]
+    assert (cell.setting, cell.sizes["masking"], cell.paper_sizes["masking"]) == ("masking=0.2", 0.2, 0.3)
+    assert cell.sizes["base_steps"] == 3_000 and "seeds" not in cell.sizes
+
+
+def test_two_settings_of_a_study_are_two_folders_and_two_rows(tmp_path: Path) -> None:
+    (tmp_path / "log").touch()
+
+    def table(lab: Lab) -> None:
+        for seed in lab.seeds:
+            call = lab.make(f"one s{seed}", Add(log=str(tmp_path / "log"), number=lab.size["alpha"] * seed))
+            lab.cell("mine", row="one", column="sum", value=Value(call, "sum"), seed=seed)
+
+    made = Study("mine/table", "A table.", table, {"seeds": ([1, 2], [1], [1]), "alpha": (10, 5, 1)}, {})
+    store = Store(tmp_path / "out")
+    for changes in ({"alpha": 1}, {"alpha": 10}, {"seeds": [1]}):
+        (program,) = build_programs([made], scale="tiny", changes=changes)
+        do_calls(program.targets(), store.root)
+        write_program(program, store, {})
+    assert {path.parent.name for path in store.root.glob("*/cells.jsonl")} == {
+        "mine_table", "mine_table_alpha=1", "mine_table_seeds=1",
+    }  # fmt: skip
+    assert {(r.run, r.seed, r.value) for r in read(store.root)} == {
+        ("one s1", 1, 10), ("one s2", 2, 20), ("one s1 (alpha=1)", 1, 1), ("one s2 (alpha=1)", 2, 2),
+    }  # fmt: skip
+    (found,) = compare(read_cells(store.root))
+    assert [(row.header, row.cells[0].text) for row in found.rows] == [
+        ("one", "15.0"),
+        ("one (alpha=1)", "1.5"),
+    ]
+    assert found.caption.endswith(
+        "Sizes (in brackets: at scale paper): unchanged: alpha 10 (1); alpha=1: alpha 1."
+    )
 
 
 @pytest.mark.slow
@@ -326,10 +384,10 @@ def test_rows_of_analyses_say_what_was_measured(tmp_path: Path) -> None:
     ]
     (empty,) = build_programs([made], scale="tiny", changes={"seeds": [7]})
     write_program(empty, Store(tmp_path / "new"), {})
-    old = tmp_path / "new" / "mine_pairs" / "results.jsonl"
+    old = tmp_path / "new" / "mine_pairs_seeds=7" / "results.jsonl"
     old.write_text((folder / "results.jsonl").read_text(encoding="utf-8"), encoding="utf-8")
     write_program(empty, Store(tmp_path / "new"), {})
-    assert not old.exists(), "results of other sizes are not this study's"
+    assert not old.exists(), "results of what is no longer there are not this study's"
 
 
 def test_seeds_are_those_of_ablations_too() -> None:

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from isoglot.errors import ConfigurationError
+from isoglot.recipe.source import builtin_recipes, read_document
+from isoglot.report.papers import PAPERS as REPORT_NAMES
 from isoglot.report.papers import paper_table, paper_tables
 from isoglot.studies.alignment_steps import BestLinks
 from isoglot.studies.calls import Call
 from isoglot.studies.catalogue import builtin_studies
 from isoglot.studies.engine import Store
-from isoglot.studies.lab import SCALES, Place
+from isoglot.studies.lab import Place
 from isoglot.studies.program import Program, build_programs, inspect_programs
+from isoglot.studies.sizes import OWN, SCALES
 from isoglot.studies.training_steps import Evaluate, Finetune, Pretrain
 
 STUDIES = builtin_studies()
@@ -145,7 +152,7 @@ def test_only_pos_is_read_as_written_and_only_questions_in_windows() -> None:
     assert options.pop("pos") == {"words": "written"}
     assert options.pop("pawsx") == {"untranslated": "keep"}
     assert set(map(str, options.values())) == {"{}"}
-    for name in ("xlm_align/table1", "weam/table1"):
+    for name in ("xlm_align/table1", "weam/table1", "ppa/table4"):
         for scale in SCALES:
             tuned = [
                 c for c in calls_of(name, scale, Finetune) if c.step.task.kind in ("xquad", "mlqa", "tydiqa")
@@ -189,29 +196,137 @@ def test_language_ids_are_given_by_sentence_and_the_last_checkpoint_is_kept() ->
                 assert set(settings.language_ids.values()) == {2, 3}
 
 
+def steps_of(name: str, only: str, **changes: object) -> dict[str, Any]:
+    """The steps of some cells at scale paper, all options checked."""
+    (own,) = build_programs([STUDIES[name]], scale="paper", changes={"seeds": [1], **changes}, only=[only])
+    return {call.name: call.step for call in inspect_programs([own], Store(Path("nowhere"))).calls}
+
+
+def resolved(step: Pretrain, tmp_path: Path) -> Mapping[str, Any]:
+    """A study's recipe with what it extends."""
+    (tmp_path / "recipe.yaml").write_text(step.text(), encoding="utf-8")
+    return read_document(tmp_path / "recipe.yaml", variables=False).values
+
+
 def test_the_authors_variant_reads_data_as_their_code_does() -> None:
-    own = build_programs([STUDIES["align_mlm/table8"]], scale="paper", changes={"variant": "authors"})
-    found = inspect_programs(own, Store(Path("nowhere")))
-    steps = {call.name: call.step for call in found.calls}
+    steps = steps_of("align_mlm/table8", "xlm*", variant="authors")
     inverted, syntax = steps["derived trans+inv"], steps["derived trans+syn"]
-    assert inverted.options == {"overlap": 0.0, "with_replacement": True}
-    assert (
-        inverted.inputs["nli.dev"]["options"] == {"literal": True}
-        and "options" not in inverted.inputs["ner.dev"]
-    )
+    assert inverted.options == {"overlap": 0.0, "with_replacement": True, "end_marks": ".!?"}
+    assert inverted.inputs["nli.dev"]["options"] == {"split": False, "literal": True}
+    assert inverted.inputs["ner.dev"]["options"] == {"split": False}
     assert (syntax.options["ud_labels"], syntax.rows) == (
         "literal",
         {"repair": "consistent", "labels": "first_match"},
     )
     assert syntax.inputs["nli.dev"]["first_parse_only"] and "options" not in syntax.inputs["nli.dev"]
-    score = next(
-        step for name, step in steps.items() if name.startswith("xlm trans+inv") and "alignment" in name
-    )
-    assert score.options == {
+    assert steps["xlm trans+inv s1 alignment"].options == {
         "include_special": True,
         "subset": {"share": 0.4, "seed": 42},
         "language_ids": [2, 3],
     }
+
+
+def test_to_the_letter_sentences_end_at_the_period_and_all_tokens_are_scored() -> None:
+    steps = steps_of("align_mlm/table8", "mlm*", variant="literal")
+    inverted = steps["derived trans+inv"]
+    assert inverted.options["end_marks"] == "." and "options" not in inverted.inputs["text"]
+    assert inverted.inputs["pos.train"]["options"] == {"split": True}
+    assert steps["mlm trans+inv s1 alignment"].options == {"include_special": True}
+    usual = steps_of("align_mlm/table8", "mlm*")["derived trans+inv"]
+    assert (usual.options["end_marks"], usual.inputs["pos.train"]["options"]) == (".!?", {"split": False})
+
+
+def test_weam_to_the_letter_is_the_recipe_of_that_name(tmp_path: Path) -> None:
+    (step,) = (
+        s for n, s in steps_of("weam/table2", "*+WEAM*:de", variant="literal").items() if n == "weam de s1"
+    )
+    literal = read_document(builtin_recipes()["variants/weam_literal"], variables=False).values
+    assert resolved(step, tmp_path)["objectives"] == literal["objectives"]
+    usual = steps_of("weam/table2", "*+WEAM*:de")["weam de s1"]
+    plain = read_document(builtin_recipes()["weam"], variables=False).values
+    assert resolved(usual, tmp_path)["objectives"] == {
+        **plain["objectives"],
+        "masked_lm": {**plain["objectives"]["masked_lm"], "head": "model"},
+    }
+    with pytest.raises(
+        ConfigurationError, match="WEAM's authors published no code; there is isoglot, literal"
+    ):
+        steps_of("weam/table2", "*+WEAM*:de", variant="authors")
+
+
+def test_ppas_contrast_is_eq_3_or_mocos(tmp_path: Path) -> None:
+    found = {}
+    for variant in ("isoglot", "literal", "authors"):
+        steps = steps_of("ppa/table5", "- TLM*:de", variant=variant)
+        contrast = resolved(steps["ppa_no_tlm s1"], tmp_path)["objectives"]["contrast"]
+        same = ("normalize_z", "bias", "positive_in_denominator", "mask_duplicates")
+        found[variant] = tuple(contrast[name] for name in same)
+    assert found == {
+        "isoglot": (False, False, True, "none"),
+        "literal": (False, False, False, "none"),
+        "authors": (True, True, True, "none"),
+    }
+
+
+def test_xlm_aligns_labels_and_links_are_those_of_the_equations_or_of_the_code() -> None:
+    labels, links, trained_for = {}, {}, {}
+    for variant in ("isoglot", "literal", "authors"):
+        steps = steps_of("xlm_align/table2", "*Optimal*", variant=variant)
+        own = steps["xlm_align s1"].sections
+        labels[variant] = tuple(own["objectives"]["word_alignment"][name] for name in ("order", "filtering"))
+        trained_for[variant] = own["steps"]
+        task = next(step.task for step in steps.values() if isinstance(step, Evaluate))
+        links[variant] = task.options["aligner"]
+    assert labels == {
+        "isoglot": ("official", "itermax"),
+        "literal": ("paper", "printed"),
+        "authors": ("official", "itermax"),
+    }
+    assert trained_for == {"isoglot": 150_000, "literal": 150_000, "authors": 200_000}
+    assert links == {
+        "isoglot": {"links": "intersection", "order": "official", "epsilon": 1e-6},
+        "literal": {"links": "printed", "order": "paper", "epsilon": 1e-6},
+        "authors": {"links": "intersection", "order": "official", "epsilon": None},
+    }
+    union = steps_of("xlm_align/table6", "Disable*:*", variant="literal", ablation_seeds=[1])
+    assert (
+        union["xlm_align filtering=union 50000 steps s1"].sections["objectives"]["word_alignment"][
+            "filtering"
+        ]
+        == "union"
+    )
+
+
+def test_variants_of_the_papers_code_take_batches_at_random() -> None:
+    for name, only in (("weam/table2", "mBERT†*:de"), ("xlm_align/table19", "XLM-Align*:de")):
+        for variant, bucket in (("isoglot", 50), ("literal", 1)):
+            tuned = [s for s in steps_of(name, only, variant=variant).values() if isinstance(s, Finetune)]
+            assert tuned and {step.check()[1].bucket for step in tuned} == {bucket}
+
+
+def test_every_value_of_a_variant_is_documented() -> None:
+    """One row a size: its name, what it is at scale paper, literal, authors, and the source."""
+    page = Path(__file__).parents[2] / "docs" / "reference" / "variants.md"
+    parts = re.split(r"^## ", page.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    rows = {
+        part.partition("\n")[0]: {
+            (cells := [cell.strip() for cell in line.split("|")[1:-1]])[0].strip("`"): cells[1:4]
+            for line in part.splitlines()
+            if line.startswith("| `")
+        }
+        for part in parts
+    }
+    for paper, title in REPORT_NAMES.items():
+        module = import_module(f"isoglot.studies.{paper}")
+        named = [v for v in module.VARIANTS.values() if not isinstance(v, str)]
+        assert set(rows[title]) == {size for sizes in named for size in sizes}, title
+        for size, told in rows[title].items():
+            usual = module.SIZES[size][2]
+            for cell, variant in zip(told, (OWN, "literal", "authors"), strict=True):
+                sizes = module.VARIANTS.get(variant, {})
+                value = usual if isinstance(sizes, str) else sizes.get(size, (usual,) * 3)[2]
+                expected = "" if isinstance(sizes, str) else f"`{str(value).lower()}`"
+                assert cell == expected, (title, size, variant)
 
 
 def test_weam_is_one_model_a_language_and_english_their_mean() -> None:
@@ -225,7 +340,7 @@ def test_weam_and_its_baseline_differ_in_one_objective() -> None:
     for scale in SCALES:
         sections = {c.name: c.step.sections for c in calls_of("weam/table1", scale, Pretrain)}
         weam, tlm = sections["weam de s1"], sections["tlm de s1"]
-        assert tlm == {**weam, "objectives": {"word_exchange": None}}
+        assert tlm == {**weam, "objectives": {**weam["objectives"], "word_exchange": None}}
         assert weam["views"]["pair"]["probability"] == 0.30
 
 

@@ -136,7 +136,7 @@ def _print(programs: Sequence[Program], store: Store, found: Inspection, form: F
     for program in programs:
         tables, folder = write_program(program, store, found.blocked)
         if form == "text":
-            typer.echo(f"{program.study.name}: {program.study.title}\n{program.caption()}\n")
+            typer.echo(f"{program.study.name}: {program.study.title}\n{'' if tables else program.caption()}")
         typer.echo("\n".join(FORMS[form](table) for table in tables))
         if not quiet:
             typer.echo(f"wrote {folder}; `isoglot report {folder}` shows it as a page", err=True)

@@ -25,9 +25,15 @@ class _Line:
 
     row: PaperRow
     run: str
+    setting: str
     cells: dict[str, list[Cell]] = field(default_factory=lambda: defaultdict(list))
     values: dict[str, dict[int | None, float]] = field(default_factory=dict)
     over: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def header(self, address: str) -> str:
+        """The run's name, or the row's, with what was changed of the study."""
+        name = self.run or address
+        return f"{name} ({self.setting})" if self.setting else name
 
     @property
     def seeds(self) -> set[int | None]:
@@ -59,11 +65,15 @@ def _table(name: str, scale: str, cells: Sequence[Cell], *, others: bool) -> Tab
     paper = paper_table(name) if known else _own_table(name, cells)
     lines, columns = _lines(paper, cells)
     seeds = sorted({cell.seed for cell in cells if cell.seed is not None})
-    told = [f"Scale {scale}." if scale else "", "Ours, the paper's, ours − paper's." if known else ""]
+    about = list(dict.fromkeys(cell.about for cell in cells if cell.about)) or [
+        f"Scale {scale}." if scale else ""
+    ]
+    told = [*about, "Ours, the paper's, ours − paper's." if known else ""]
     if len(seeds) > 1:
         told.append(f"Mean ± standard deviation over seeds {', '.join(map(str, seeds))}.")
     if known and scale and scale != "paper":
         told.append("At this scale compare the order of rows, not the figures.")
+    told.append(_told_sizes(cells))
     title = f"{paper.cited}: {paper.title}" if known else name
     headings = [_heading(column) for column in columns]
     table = Table(slug([name, scale]), title, " ".join(filter(None, told)), "", headings)
@@ -90,6 +100,27 @@ def _table(name: str, scale: str, cells: Sequence[Cell], *, others: bool) -> Tab
     return table
 
 
+def _told_sizes(cells: Sequence[Cell]) -> str:
+    """Every size that the cells ran with; of several settings, those that differ after the others."""
+    settings = {cell.setting: cell for cell in cells if cell.sizes}
+    if not settings:
+        return ""
+    first, *others = settings.values()
+    shared = {name for name, value in first.sizes.items() if all(o.sizes.get(name) == value for o in others)}
+
+    def told(cell: Cell, names: Sequence[str]) -> str:
+        brackets = {name: f" ({value})" for name, value in cell.paper_sizes.items()}
+        return ", ".join(f"{name} {cell.sizes[name]}{brackets.get(name, '')}" for name in names)
+
+    bracketed = any(cell.paper_sizes for cell in settings.values())
+    heading = "Sizes (in brackets: at scale paper)" if bracketed else "Sizes"
+    parts = [told(first, [name for name in first.sizes if name in shared])] if shared else []
+    for setting, cell in settings.items():
+        own = [name for name in cell.sizes if name not in shared]
+        parts += [f"{setting or 'unchanged'}: {told(cell, own)}"] if own else []
+    return f"{heading}: {'; '.join(parts)}."
+
+
 def _replaced(cells: Sequence[Cell]) -> list[Cell]:
     """Those of one place that a later one of the same seed and another value took the place of."""
     last = {cell.seed: cell.value for cell in cells if cell.value is not None}
@@ -112,13 +143,15 @@ def _own_table(name: str, cells: Sequence[Cell]) -> PaperTable:
 
 def _lines(paper: PaperTable, cells: Sequence[Cell]) -> tuple[list[_Line], list[PaperColumn]]:
     """Our rows and the columns they fill, in the paper's order, averages among them."""
-    lines: dict[tuple[str, str], _Line] = {}
+    lines: dict[tuple[str, str, str], _Line] = {}
     for cell in cells:
         if paper.paper:
             row, column = paper.row(*cell.row), paper.column(*cell.column)
         else:
             row, column = paper.row(" / ".join(cell.row)), paper.column(" / ".join(cell.column))
-        line = lines.setdefault((paper.address(row), cell.run), _Line(row, cell.run))
+        line = lines.setdefault(
+            (paper.address(row), cell.run, cell.setting), _Line(row, cell.run, cell.setting)
+        )
         line.cells[column.id].append(cell)
         if cell.value is not None:
             line.values.setdefault(column.id, {})[cell.seed] = cell.value
@@ -174,7 +207,7 @@ def _measured_rows(
     several = f"{min(counts)}–{max(counts)} seeds" if len(counts) > 1 else f"{max(counts, default=0)} seeds"
     told = [several if max(counts, default=1) > 1 else "", f"note {table.note(common)}" if common else ""]
     address = paper.address(line.row)
-    table.rows.append(Row(line.run or address, tuple(ours), "ours", ", ".join(filter(None, told))))
+    table.rows.append(Row(line.header(address), tuple(ours), "ours", ", ".join(filter(None, told))))
     if any(cell.value is not None for cell in theirs):
         whose = (address, "paper") if line.run else ("paper", "")
         table.rows.append(Row(whose[0], tuple(theirs), "paper", whose[1]))
@@ -249,8 +282,12 @@ def _tell_orderings(
     table: Table, paper: PaperTable, lines: Sequence[_Line], columns: Sequence[PaperColumn]
 ) -> None:
     plain = [column.id for column in columns if not column.average]
-    scores = {(i, c): score for i, line in enumerate(lines) for c in plain if (score := line.score(c))}
-    found = orderings([line.row for line in lines], plain, scores)
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for setting in dict.fromkeys(line.setting for line in lines):
+        own = [line for line in lines if line.setting == setting]
+        scores = {(i, c): score for i, line in enumerate(own) for c in plain if (score := line.score(c))}
+        for name, counted in orderings([line.row for line in own], plain, scores).items():
+            found[name] += counted
     total = sum(found.values(), Counter[str]())
     each = [f"{name} {n['kept']} of {sure}" for name, n in found.items() if (sure := n["kept"] + n["broken"])]
     told = []

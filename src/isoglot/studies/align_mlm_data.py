@@ -20,6 +20,7 @@ def task_of(lab: Lab, task: str, order: str, overlap: float) -> Task:
         "batch_size": size["tuning_batch"],
         "epochs": size["tuning_epochs_nli" if nli else "tuning_epochs"],
         "warmup": size["tuning_warmup"],
+        "bucket": size["bucket"],
         "max_train_examples": size["tuning_examples_nli" if nli else "tuning_examples"],
     }
     if lab.scale == "small":
@@ -77,14 +78,10 @@ def _text(lab: Lab) -> Call:
 
 
 def derived(lab: Lab, order: str, overlap: float = 0.0) -> Call:
-    """Text and task data in the derived language.
-
-    ``--set variant=authors``: labels of UD 2 as they are, the first tree of a text alone, labels by the first match,
-    tags repaired by one pass, shared pieces drawn with replacement, inference pairs inverted with their code's quirks.
-    """
+    """Text and task data in the derived language."""
     size, syntax = lab.size, order.endswith("syn")
     inputs: dict[str, dict[str, Any]]
-    options: dict[str, Any] = {"overlap": overlap, **authors(lab, with_replacement=True)}
+    options: dict[str, Any] = {"overlap": overlap, "with_replacement": size["with_replacement"]}
     if size["script"] != "tangut":
         options["script"] = size["script"]
     kinds = ("pos", "nli") if lab.scale == "tiny" and not size["ner"] else ("pos", "ner", "nli")
@@ -105,12 +102,16 @@ def derived(lab: Lab, order: str, overlap: float = 0.0) -> Call:
         folder = lab.at("", f"{DATA}/galactic", "${ISOGLOT_GALACTIC}")
         models = {"syntax": "en~fr@N~fr@V", "models": folder, "rate": 0.05}  # the rate: not given
     if syntax:
-        options |= {**models, **authors(lab, ud_labels="literal")}
-    for given in inputs.values():
+        options |= {**models, "ud_labels": size["ud_labels"]}
+    inverted = order.endswith("inv")
+    if inverted:
+        options["end_marks"] = size["end_marks"]
+    for name, given in inputs.items():
         if given.get("parses"):
-            given.update(authors(lab, first_parse_only=True))
-        if given.get("kind") == "nli" and order.endswith("inv"):
-            given.update(authors(lab, options={"literal": True}))
+            given["first_parse_only"] = size["first_parse_only"]
+        if inverted and name != "text":
+            literal = {"literal": True} if size["literal_nli"] and given.get("kind") == "nli" else {}
+            given["options"] = {"split": size["split_tasks"], **literal}
     tokenizer = Tokenizer(text=[text], options={
         "algorithm": size["algorithm"], "family": "roberta", "vocab_size": size["vocabulary"],
     })  # fmt: skip
@@ -120,14 +121,9 @@ def derived(lab: Lab, order: str, overlap: float = 0.0) -> Call:
         tokenizer=lab.make("tokenizer", tokenizer),
         language=language_of(order),
         options=options,
-        rows=authors(lab, repair="consistent", **({"labels": "first_match"} if syntax else {})),
+        rows={"repair": size["repair"], **({"labels": size["labels"]} if syntax else {})},
     )
     return lab.make(f"derived {order}", step)
-
-
-def authors(lab: Lab, **options: Any) -> dict[str, Any]:
-    """Options of the variant ``authors`` alone."""
-    return options if lab.size["variant"] == "authors" else {}
 
 
 def _small_inputs(*, syntax: bool) -> dict[str, dict[str, Any]]:

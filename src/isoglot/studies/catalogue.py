@@ -5,14 +5,15 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
 from isoglot.checks import did_you_mean
 from isoglot.errors import ConfigurationError
-from isoglot.studies.lab import Lab, Sizes
+from isoglot.studies.lab import Lab
+from isoglot.studies.sizes import Sizes, Variants
 
 PAPERS = ("align_mlm", "ppa", "weam", "xlm_align", "real")
 
@@ -26,6 +27,7 @@ class Study:
     run: Callable[[Lab], None]
     sizes: Sizes
     about: dict[str, str]  # `ABOUT` of its module: what each scale runs on
+    variants: Variants = field(default_factory=dict)  # `VARIANTS` of its module
 
 
 def builtin_studies() -> dict[str, Study]:
@@ -70,6 +72,7 @@ def _studies(module: ModuleType, prefix: str) -> list[Study]:
             f,
             getattr(module, "SIZES", {"seeds": ([1], [1], [1])}),
             getattr(module, "ABOUT", {}),
+            getattr(module, "VARIANTS", {}),
         )
         for f in functions
     ]

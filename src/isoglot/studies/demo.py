@@ -89,8 +89,9 @@ def run_demo(
     from isoglot.report.render import render  # noqa: PLC0415 - loads the libraries
 
     report, store = progress or Silent(), Store(Path(out))
-    study = Study("demo", str(demo.__doc__), demo, align_mlm.SIZES, align_mlm.ABOUT)
-    (program,) = build_programs([study], scale="tiny", changes={**SIZES, **(changes or {})})
+    sizes = {name: (SIZES.get(name, own[0]), *own[1:]) for name, own in align_mlm.SIZES.items()}
+    study = Study("demo", str(demo.__doc__), demo, sizes, align_mlm.ABOUT, align_mlm.VARIANTS)
+    (program,) = build_programs([study], scale="tiny", changes=changes or {})
     if len(program.lab.seeds) > 1:
         raise ConfigurationError("the demo has one seed; give --seed 2, or `isoglot study align_mlm/table3`")
     inspect_programs([program], store)
@@ -105,8 +106,13 @@ def run_demo(
     _, folder = write_program(program, store, {})
     seed, page = program.lab.seeds[0], store.root / "report.html"
     trained = [store.folder(encoder_of(program.lab, system, ORDER, seed)) for system in SYSTEMS]
-    runs = [folder, *(run for run in trained if (run / TRAINER_STATE).is_file())]
+    curves = [run for run in trained if (run / TRAINER_STATE).is_file()]
+    names = {program.named(system): name for system, name in SYSTEMS.items()}
+    rows = [row.model_copy(update={"run": names[row.run]}) for row in read(folder)]
+    if len(curves) == len(trained):
+        names |= SYSTEMS
     title = "isoglot demo: ALIGN-MLM's four objectives"
-    render(runs, out=page, options=ReportOptions(title=title, rename=SYSTEMS, baseline=SYSTEMS["mlm"]))
-    rows = [row.model_copy(update={"run": SYSTEMS[row.run]}) for row in read(folder)]
+    render(
+        [folder, *curves], out=page, options=ReportOptions(title=title, rename=names, baseline=SYSTEMS["mlm"])
+    )
     return rows, page

@@ -12,15 +12,10 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any, Literal
 
-from isoglot.checks import did_you_mean
-from isoglot.errors import ConfigurationError
 from isoglot.studies.calls import TOKEN, Call, Step, Told, Unavailable, Value, mean
+from isoglot.studies.sizes import SCALES, Setting, Sizes, Variants
 from isoglot.studies.training_steps import Evaluate, Finetune, Pretrain, TaskData
 
-Scale = Literal["tiny", "small", "paper"]
-SCALES: tuple[Scale, ...] = ("tiny", "small", "paper")
-Sizes = Mapping[str, tuple[Any, Any, Any]]
-"""Name of a size to its values at the scales tiny, small and paper."""
 _NAMED = 6
 
 
@@ -98,29 +93,18 @@ class Drawing:
 
 
 class Lab:
-    """Takes a study's calls and cells; ``changed`` are the sizes that are not the paper's, with the paper's."""
+    """Takes a study's calls and cells."""
 
     def __init__(
-        self, sizes: Sizes, *, scale: str = "tiny", changes: Mapping[str, Any] | None = None
+        self,
+        sizes: Sizes,
+        *,
+        scale: str = "tiny",
+        changes: Mapping[str, Any] | None = None,
+        variants: Variants | None = None,
     ) -> None:
-        if scale not in SCALES:
-            raise ConfigurationError(f"unknown scale {scale!r}; {did_you_mean(scale, SCALES)}")
-        if unknown := sorted(set(changes or {}) - set(sizes)):
-            raise ConfigurationError(f"unknown size {unknown[0]!r}; {did_you_mean(unknown[0], sizes)}")
-        for name in (name for name in changes or {} if name.endswith("seeds")):
-            _check_seeds(name, (changes or {})[name])
-        self.scale = scale
-        number = SCALES.index(scale)
-        changes = dict(changes or {})
-        if "seeds" in changes:  # of all that has seeds of its own too, such as ablations
-            changes = {name: changes["seeds"] for name in sizes if name.endswith("_seeds")} | changes
-        self.size = {name: values[number] for name, values in sizes.items()} | changes
-        own = {
-            n: (self.size[n], v[-1])
-            for n, v in sizes.items()
-            if v[-1] is not None and not n.endswith("seeds")
-        }
-        self.changed = {name: pair for name, pair in own.items() if pair[0] != pair[1]}
+        self.setting = Setting.of(sizes, variants or {}, scale=scale, changes=changes)
+        self.scale, self.size = scale, self.setting.size
         self.places: list[Place] = []
         self.drawings: list[Drawing] = []
         self._calls: dict[str, Call] = {}
@@ -226,14 +210,6 @@ class Lab:
     def checkpoint(model: Call | External) -> str:
         """Where a model's weights are."""
         return f"{model}/checkpoint" if isinstance(model, Call) else model.path
-
-
-def _check_seeds(name: str, given: Any) -> None:
-    whole = isinstance(given, list | tuple) and all(isinstance(s, int) and s >= 0 for s in given)
-    if not whole or not given or len(set(given)) != len(given):
-        raise ConfigurationError(
-            f"{name}: {given!r} given; different whole numbers are needed, such as [1,2,3]"
-        )
 
 
 def _run(model: Call | External) -> str:

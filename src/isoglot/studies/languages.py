@@ -28,6 +28,11 @@ SIZES: dict[str, tuple[Any, Any, Any]] = {
     "base_steps": (3_000, 8_000, None),  # of the encoder to start from
     "base_masking": (0.3, 0.2, None),
     "save_steps": (10_000, 10_000, None),
+    "bucket": (
+        50,
+        50,
+        50,
+    ),  # of fine-tuning: batches in which examples are sorted by length; the papers' scripts: 1
     # of the miniature world
     "text": (6_000, None, None),
     "pos": (1_500, None, None),
@@ -104,7 +109,8 @@ def real_data(kind: str) -> list[str]:
 
 def tuning(lab: Lab, group: str, **more: Any) -> dict[str, Any]:
     """Settings of fine-tuning from the sizes of a group of tasks, and more."""
-    return {"epochs": lab.size[f"{group}_epochs"], "learning_rate": lab.size[f"{group}_rate"], **more}
+    own = {"epochs": lab.size[f"{group}_epochs"], "learning_rate": lab.size[f"{group}_rate"]}
+    return {**own, "bucket": lab.size["bucket"], **more}
 
 
 def world(lab: Lab, language: str) -> Call:

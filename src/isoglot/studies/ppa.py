@@ -30,6 +30,14 @@ SIZES: dict[str, tuple[Any, Any, Any]] = {
     "projection": (128, 128, 300),  # §2.1
     "queue": (4_096, 4_096, 32_000),  # §3.3
     "momentum": (0.99, 0.99, 0.999),  # §3.3; in a short run the keys have to follow
+    "normalize_z": (
+        True,
+        True,
+        False,
+    ),  # not given; MoCo's code: true. In a short run the literal form moves late
+    "bias": (False, False, False),  # of the projection; Eq. 2 writes none, MoCo's code has one
+    "positive_in_denominator": (True, True, True),  # MoCo's code; Eq. 3: false
+    "mask_duplicates": ("same_source_id", "same_source_id", "none"),  # not given
     "cao_pairs": (750, 9_000, 250_000),  # Cao et al. 2020: pairs a language
     "cao_rate": (2e-4, 1e-4, 5e-5),
     "cao_batch": (32, 32, 8),
@@ -43,6 +51,20 @@ SIZES: dict[str, tuple[Any, Any, Any]] = {
     "warmup": (0.1, 0.1, 1_000),  # §3.3, of fine-tuning
     **languages.SIZES,
 }
+VARIANTS: dict[str, Any] = {  # docs/reference/variants.md
+    "literal": {
+        "normalize_z": (False,) * 3,
+        "positive_in_denominator": (False,) * 3,
+        "mask_duplicates": ("none",) * 3,
+        "bucket": (1,) * 3,
+    },
+    "authors": {  # MoCo's code, which the paper builds on; PPA's own is not published
+        "normalize_z": (True,) * 3,
+        "bias": (True,) * 3,
+        "mask_duplicates": ("none",) * 3,
+        "bucket": (1,) * 3,
+    },
+}
 ABOUT = {
     "tiny": (
         "The miniature world; derived copies of it play German, Spanish, French, Hindi and Chinese. mBERT is an "
@@ -54,7 +76,7 @@ ABOUT = {
         "mBERT. 250k, 600k and 2M pairs a language are 3,000, 9,000 and all of them (9,600 to 57,000). "
         f"{languages.REAL_SMALL}"
     ),
-    "paper": "The paper's own setting. "
+    "paper": "The paper's sizes. "
     "ISOGLOT_CHECKPOINTS holds mBERT, XLM and XLM-R, ISOGLOT_CORPORA bitext and the tasks' data, translations too.",
 }
 _MBERT = "bert-base-multilingual-cased"
@@ -131,26 +153,24 @@ def _ppa(lab: Lab, system: str, pairs: str, seed: int) -> Call:
     views: dict[str, Any] = {"first": masked, "second": masked} if system == "ppa_mlm" else {"pair": masked}
     views |= {"sentences": {"max_length": size["length"]}}
     train: dict[str, Any] = {"learning_rate": size["learning_rate"]}
-    contrast: dict[str, Any] = {}
+    same = ("normalize_z", "bias", "positive_in_denominator", "mask_duplicates", "momentum")
+    contrast = {
+        "projection_size": size["projection"],
+        "queue_size": size["queue"],
+        **{name: size[name] for name in same},
+    }
     if lab.scale != "paper":
         stream |= {
             "min_pieces": size["min_pieces"],
             "sources": [languages.bitext(lab, code) for code in _COPIES["xnli"]],
         }
         stream |= lab.at({"max_pair_pieces": None}, {}, {})
-        contrast = {
-            "projection_size": size["projection"],
-            "normalize_z": True,  # in a short run the literal form moves late
-            "queue_size": size["queue"],
-            "momentum": size["momentum"],
-            "mask_duplicates": "same_source_id",
-        }
         train["fp16"] = None
     left_out = {"ppa_no_moco": "sentences", "ppa_no_tlm": "pair"}.get(system)
     sections = {
         "streams": {"bitext": stream},
         "views": {name: view for name, view in views.items() if name != left_out},
-        "objectives": {"contrast": contrast} if contrast and system != "ppa_no_moco" else {},
+        "objectives": {} if system == "ppa_no_moco" else {"contrast": contrast},
         "batch": {"examples": size["batch"]},
         "epochs": {"count": size["epochs_2M" if pairs == "2M" else "epochs"]},
         "train": train,

@@ -51,10 +51,18 @@ class Program:
         return list(dict.fromkeys([*(call for value in values for call, _ in value.reads()), *drawn]))
 
     def caption(self) -> str:
-        """Which scale it is, what that runs on, and which sizes are not the paper's."""
-        own = ", ".join(f"{name} {value} ({paper})" for name, (value, paper) in self.lab.changed.items())
-        told = f" Sizes that are not the paper's (in brackets): {own}." if own else ""
-        return f"Scale {self.lab.scale}. {self.study.about.get(self.lab.scale, '')}{told}"
+        """Which scale and variant it is, and what that runs on."""
+        return f"{self.lab.setting.told} {self.study.about.get(self.lab.scale, '')}".strip()
+
+    def named(self, run: str) -> str:
+        """A run's name in results: what was changed of the study's sizes stands after it."""
+        changed = self.lab.setting.name
+        return f"{run} ({changed})" if changed else run
+
+    @property
+    def folder(self) -> str:
+        """The name of its folder, one for each scale and what was changed of it: none replaces another's tables."""
+        return "_".join(filter(None, (self.study.name.replace("/", "_"), self.lab.setting.ending)))
 
 
 def build_programs(
@@ -68,7 +76,9 @@ def build_programs(
     labs: dict[int, Lab] = {}
     programs = []
     for study in studies:
-        lab = labs.setdefault(id(study.sizes), Lab(study.sizes, scale=scale, changes=changes))
+        if (lab := labs.get(id(study.sizes))) is None:
+            lab = Lab(study.sizes, scale=scale, changes=changes, variants=study.variants)
+            labs[id(study.sizes)] = lab
         lab.places, lab.drawings = [], []
         try:
             study.run(lab)
@@ -185,18 +195,18 @@ def write_program(program: Program, store: Store, blocked: Mapping[Call, str]) -
     from isoglot.report.compare import compare  # noqa: PLC0415 - loads scipy
     from isoglot.report.export import to_text  # noqa: PLC0415
 
-    folder = store.root / program.study.name.replace("/", "_")
+    folder = store.root / program.folder
     cells = [_cell(program, place, store, blocked) for place in program.places]
     others = [_cell(program, place, store, {}) for place in program.others]
     cells += [cell for cell in others if cell.value is not None]
     write_cells(folder / CELLS, cells)
     tables = compare(cells)
-    text = "\n".join(to_text(table) for table in tables)
-    write_text(folder / "table.txt", f"{program.study.title}\n{program.caption()}\n\n{text}")
+    text = "\n".join(to_text(table) for table in tables) or f"{program.caption()}\n"
+    write_text(folder / "table.txt", f"{program.study.title}\n\n{text}")
     lines = dict.fromkeys(f"{row.model_dump_json()}\n" for row in _results(program, store))
     if lines:
         write_text(folder / FILE_NAME, "".join(lines))
-    else:  # those of another scale or size are not this study's
+    else:
         (folder / FILE_NAME).unlink(missing_ok=True)
     for drawing in program.drawings:
         _draw(drawing, store, folder / "figures")
@@ -205,11 +215,13 @@ def write_program(program: Program, store: Store, blocked: Mapping[Call, str]) -
 
 def _cell(program: Program, place: Place, store: Store, blocked: Mapping[Call, str]) -> Cell:
     value = place.value.known(store.value) if not place.value.unavailable else None
+    setting = program.lab.setting
     lost = [blocked[call] for call, _ in place.value.reads() if call in blocked]
     reason = place.value.unavailable or (f"not there: {lost[0]}" if lost and value is None else "")
     return Cell(
         table=place.table, row=place.row, column=place.column, value=value, seed=place.seed,
-        unavailable=reason or None, scale=program.lab.scale, note=place.note,
+        unavailable=reason or None, scale=program.lab.scale, note=place.note, about=program.caption(),
+        setting=setting.name, sizes=setting.shown, paper_sizes=setting.paper,
     )  # fmt: skip
 
 
@@ -240,7 +252,7 @@ def _results(program: Program, store: Store) -> Iterator[Result]:
         first = rows[0] if rows else {}
         quantity = _QUANTITIES.get(place.column[-1].rpartition(".")[2], "")
         yield Result(
-            run=_run(reads[0][0], by_metric=bool(quantity)),
+            run=program.named(_run(reads[0][0], by_metric=bool(quantity))),
             task=first.get("task") or (tolds[0].task if tolds[0] else reads[0][0].step.kind),
             language=languages[0] if len(languages) == 1 else "mean",
             split=first.get("split", "test"),

@@ -21,6 +21,14 @@ SIZES: dict[str, tuple[Any, Any, Any]] = {
     "batch": (32, 32, 32),  # §3.1
     "epochs": (4, 4, 2),  # §3.1
     "learning_rate": (1e-3, 5e-4, 5e-5),  # §3.1
+    "head": ("bert", "bert", "bert"),  # of both predictions; not given, but Eq. 3-4 and 7-8 write literal
+    "unaligned": (
+        "exclude",
+        "exclude",
+        "exclude",
+    ),  # masked words without a link; Eq. 10 sums over them: literal
+    "many": ("mean", "mean", "mean"),  # several links of a word; Eq. 5: sum
+    "share_linear": (False, False, False),  # Eq. 4 and 8 write one symbol
     "cao_rate": (2e-4, 1e-4, 5e-5),  # Cao et al. 2020, its code
     "cao_batch": (32, 32, 8),  # Cao et al. 2020, its code
     "cao_pairs": (None, None, 250_000),  # Cao et al. 2020: pairs a language
@@ -32,6 +40,16 @@ SIZES: dict[str, tuple[Any, Any, Any]] = {
     "xnli_warmup": (0.1, 0.1, 0.0),
     **languages.SIZES,
 }
+VARIANTS: dict[str, Any] = {  # docs/reference/variants.md
+    "literal": {
+        "head": ("literal",) * 3,
+        "unaligned": ("literal",) * 3,
+        "many": ("sum",) * 3,
+        "share_linear": (True,) * 3,
+        "bucket": (1,) * 3,
+    },
+    "authors": "WEAM's authors published no code",
+}
 ABOUT = {
     "tiny": (
         "The miniature world; derived copies of it play Spanish (other letters), German (other letters, inverted) "
@@ -42,7 +60,7 @@ ABOUT = {
         "Real text: 32,000 to 57,000 pairs a language, and an encoder of 4 layers trained on both sides of them in "
         f"place of mBERT. {languages.REAL_SMALL}"
     ),
-    "paper": "The paper's own setting. "
+    "paper": "The paper's sizes. "
     "ISOGLOT_CHECKPOINTS holds mBERT, ISOGLOT_CORPORA bitext and the tasks' data, translations too.",
 }
 PAIRS, MBERT = ("es", "de", "zh"), "bert-base-multilingual-cased"
@@ -95,10 +113,14 @@ def _of_pair(lab: Lab, system: str, pair: str, task: Task, seed: int) -> Scores:
 def _pair_model(lab: Lab, system: str, pair: str, seed: int) -> Call:
     """WEAM, or TLM with the same data and settings (§3.1), of one language pair."""
     size = lab.size
+    exchange = {name: size[name] for name in ("unaligned", "many", "head", "share_linear")}
     sections = {
         "streams": {"bitext": {"path": aligned(lab, pair), "encode": {"max_length": size["length"]}}},
         "views": {"pair": {"probability": size["masking"], "max_length": size["length"]}},
-        "objectives": {"word_exchange": None} if system == "tlm" else {},
+        "objectives": {
+            "masked_lm": {"head": "literal" if size["head"] == "literal" else "model"},
+            "word_exchange": None if system == "tlm" else exchange,
+        },
         "batch": {"examples": size["batch"]},
         "epochs": {"count": size["epochs"]},
         "train": {"learning_rate": size["learning_rate"]},

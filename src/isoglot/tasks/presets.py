@@ -18,7 +18,7 @@ XTREME_QUESTIONS: Mapping[str, Any] = {
 """Questions there: the model of SQuAD, read in windows that begin ``doc_stride`` tokens apart."""
 
 PPA: Mapping[str, Any] = {"epochs": 2, "warmup": 1000, "weight_decay": 0.01, "precision": "mixed"}
-"""PPA §3.3."""
+"""PPA §3.3, which follows "the standard way of finetuning BERT-like models" (§2.3)."""
 
 ALIGN_MLM: Mapping[str, Any] = {"learning_rate": 2e-5, "max_length": 128, "select": "last"}
 """ALIGN-MLM Table 11. The authors' scripts keep the last checkpoint: the dev set is the one they report."""

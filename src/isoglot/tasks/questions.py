@@ -25,7 +25,12 @@ from isoglot.tasks.spans import Window, best_answer
 
 _ANSWERS = {"answers": "answers"}
 _ENCODED_AT_ONCE = 2_000
-_PPA = {**PPA, "learning_rate": 3e-5, "max_length": 386}  # as the paper prints it
+_PPA = {
+    **PPA,
+    "learning_rate": 3e-5,
+    "max_length": 386,
+    "windows": "advance",
+}  # 386 is printed; BERT's windows
 _XLM_ALIGN = {**XLM_ALIGN, "max_length": 384, "windows": "advance"}
 
 

@@ -1,0 +1,134 @@
+"""What a study varies: its sizes at each scale, its variants, and what was changed of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from isoglot.checks import did_you_mean
+from isoglot.errors import ConfigurationError
+from isoglot.runs.folder import key_of
+
+Scale = Literal["tiny", "small", "paper"]
+SCALES: tuple[Scale, ...] = ("tiny", "small", "paper")
+Sizes = Mapping[str, tuple[Any, Any, Any]]
+"""Name of a size to its values at the scales tiny, small and paper."""
+Variants = Mapping[str, Sizes | str]
+"""Name of a variant to the sizes that it sets, or to the reason why there is none."""
+OWN = "isoglot"
+"""The variant without changes: what isoglot takes where a paper is silent, or its code differs from its text."""
+_LONGEST = 80
+_TOLD = {
+    OWN: "isoglot's choices where the paper is silent or its code differs from its text",
+    "literal": "the paper's equations and text to the letter",
+    "authors": "as the authors' code has it",
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The sizes that a study runs with."""
+
+    scale: str
+    variant: str  # Empty where the study has none
+    size: dict[str, Any]
+    paper: dict[str, Any]  # What a size is at scale paper, for those that are something else here
+    changed: dict[str, Any]  # What was set to something else than it is at this scale
+
+    @classmethod
+    def of(
+        cls, sizes: Sizes, variants: Variants, *, scale: str, changes: Mapping[str, Any] | None = None
+    ) -> Setting:
+        """The sizes of a scale, those of a variant over them, and ``changes`` over both.
+
+        Raises:
+            ConfigurationError: an unknown scale, variant or size, or seeds that are none.
+        """
+        changes = dict(changes or {})
+        if scale not in SCALES:
+            raise ConfigurationError(f"unknown scale {scale!r}; {did_you_mean(scale, SCALES)}")
+        known = {"variant": (OWN, OWN, OWN), **sizes} if variants else sizes
+        if unknown := sorted(set(changes) - set(known)):
+            raise ConfigurationError(f"unknown size {unknown[0]!r}; {did_you_mean(unknown[0], known)}")
+        for name in (name for name in changes if name.endswith("seeds")):
+            _check_seeds(name, changes[name])
+        if "seeds" in changes:  # of all that has seeds of its own too, such as ablations
+            changes = {name: changes["seeds"] for name in known if name.endswith("_seeds")} | changes
+        number, variant = SCALES.index(scale), changes.get("variant", OWN)
+        own = _of_variant(variants, variant)
+        usual = {name: values[number] for name, values in {**known, **own}.items()}
+        paper = {name: values[-1] for name, values in {**known, **own}.items()}
+        size = usual | changes
+        return cls(
+            scale,
+            variant if variants else "",
+            size,
+            {n: _plain(v) for n, v in paper.items() if v not in (None, size[n]) and _is_size(n)},
+            {n: _plain(v) for n, v in changes.items() if _plain(v) != usual[n]},
+        )
+
+    @property
+    def name(self) -> str:
+        """What was changed, as it is typed: ``alpha=1, steps=200``; empty where nothing was. Seeds do not count."""
+        return ", ".join(
+            f"{name}={_text(v)}" for name, v in self.changed.items() if not name.endswith("seeds")
+        )
+
+    @property
+    def ending(self) -> str:
+        """What tells the folder of its tables from those of other settings: empty for scale tiny as it is."""
+        parts = [self.scale] if self.scale != SCALES[0] else []
+        parts += [
+            f"{name}={'+'.join(map(str, value)) if isinstance(value, list) else _text(value)}"
+            for name, value in self.changed.items()
+        ]
+        text = "_".join(parts)
+        plain = re.sub(r"[^a-zA-Z0-9.+=_-]+", "-", text)[:_LONGEST]
+        return plain if plain == text else f"{plain}-{key_of([text])[:8]}"
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """The sizes that say something at this scale, without seeds, which results have, and the variant."""
+        return {
+            n: _plain(v) for n, v in self.size.items() if _is_size(n) and (v is not None or n in self.paper)
+        }
+
+    @property
+    def told(self) -> str:
+        """Scale and variant, for captions."""
+        variant = f", variant {self.variant}: {_TOLD.get(self.variant, '')}".removesuffix(": ")
+        return f"Scale {self.scale}{variant if self.variant else ''}."
+
+
+def _of_variant(variants: Variants, name: Any) -> Sizes:
+    known = [OWN, *variants]
+    if name not in known:
+        raise ConfigurationError(f"unknown variant {name!r}; {did_you_mean(name, known)}")
+    found = variants.get(name, {})
+    if isinstance(found, str):
+        there = ", ".join(one for one in known if not isinstance(variants.get(one), str))
+        raise ConfigurationError(f"variant={name}: {found}; there is {there}")
+    return found
+
+
+def _is_size(name: str) -> bool:
+    return not name.endswith("seeds") and name != "variant"
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+
+
+def _check_seeds(name: str, given: Any) -> None:
+    whole = isinstance(given, list | tuple) and all(isinstance(s, int) and s >= 0 for s in given)
+    if not whole or not given or len(set(given)) != len(given):
+        raise ConfigurationError(
+            f"{name}: {given!r} given; different whole numbers are needed, such as [1,2,3]"
+        )
