@@ -7,6 +7,8 @@ Compiled loops hold no lock, so threads run them side by side.
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
+from pickle import UnpicklingError
 from typing import Any
 
 import numba
@@ -31,6 +33,18 @@ with suppress(ImportError, AttributeError):
 def compiled(loop: Callable[..., Any]) -> Any:
     """The compiled form of a function, kept on disk where a place for it can be written."""
     try:
-        return numba.njit(nogil=True, cache=True)(loop)
+        made = numba.njit(nogil=True, cache=True)(loop)
     except RuntimeError:  # no folder can be written: compile anew in each process
         return numba.njit(nogil=True)(loop)
+    with suppress(AttributeError):  # of another numba, which reads its files as it likes
+        files = made._cache._cache_file
+        files._load_index = partial(_readable, files._load_index)
+    return made
+
+
+def _readable(load: Callable[[], dict[Any, Any]]) -> dict[Any, Any]:
+    """What is kept of a function: nothing where the file is damaged, or names a class that another version had."""
+    try:
+        return load()
+    except (AttributeError, ImportError, EOFError, UnpicklingError, ValueError):
+        return {}
