@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
 import typer
+from commands import run as in_process
 from typer.testing import CliRunner
 
 from isoglot.checks import validated
@@ -44,6 +47,31 @@ class Everything(Options):
     loaded: Any = option(None, "An object, from Python alone.", flags=None)
     inner: Inner = Inner()
     part: Part | None = None
+
+
+def test_verify_trusts_no_remembered_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ISOGLOT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("isoglot.runs.fingerprint._SMALL", 0)
+    monkeypatch.setattr("isoglot.runs.fingerprint._SETTLED", -1e9)
+    (tmp_path / "a.tsv").write_text("one\teins\n")
+    asked = (
+        "prepare",
+        tmp_path / "a.tsv",
+        "--source-lang",
+        "en",
+        "--target-lang",
+        "de",
+        "-o",
+        tmp_path / "out",
+    )
+    in_process(*asked)
+    for entry in (
+        tmp_path / "cache" / "hashes"
+    ).iterdir():  # as if a change had left no trace in size and times
+        entry.write_text(json.dumps(json.loads(entry.read_text()) | {"hash": "of what was there before"}))
+    assert "add --overwrite" in in_process(*asked, fails=ConfigurationError)
+    in_process(*asked, "--verify")
+    in_process(*asked)
 
 
 def run(*arguments: str, catch: bool = False) -> Any:

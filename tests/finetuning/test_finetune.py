@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from datasets import Dataset
+from edits import change_unseen
 from safetensors.torch import load_file
 
 from isoglot.errors import ConfigurationError, InputError
@@ -90,6 +91,22 @@ def test_pos_from_training_to_results(encoder: Path, tmp_path: Path) -> None:
         evaluate(out, build_task("ner", data), languages=["xx"])
     with pytest.raises(ConfigurationError, match="run `isoglot finetune"):
         evaluate(encoder, build_task("pos", data), languages=["xx"])
+
+
+def test_edited_weights_are_noticed_whatever_the_card_says(encoder: Path, tmp_path: Path) -> None:
+    data = [f"train={_tags(tmp_path / 'en.train.tsv', 16)}"]
+    settings = FinetuneOptions.build(epochs=1, batch_size=8, select="last")
+
+    def tuned(start: Path, out: str) -> Path:
+        return finetune(start, build_task("pos", data), language="en", train=settings, out=tmp_path / out)
+
+    first = tuned(encoder, "first")
+    assert tuned(tuned(first, "second"), "third") == tuned(tmp_path / "second", "third")
+    change_unseen(first / "model.safetensors")
+    with pytest.raises(ConfigurationError, match=r"first.checkpoint: was changed after it was trained"):
+        tuned(encoder, "first")
+    with pytest.raises(ConfigurationError, match=r"different: inputs\.checkpoint\.weights"):
+        tuned(first, "second")
 
 
 def test_code_switched_pairs_share_a_batch(encoder: Path, tmp_path: Path) -> None:

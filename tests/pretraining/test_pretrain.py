@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from edits import change_unseen
 from plain_recipes import load
 from safetensors.torch import load_file
 from transformers import AutoModelForMaskedLM, AutoTokenizer
@@ -73,6 +74,94 @@ def test_a_run_leaves_a_plain_checkpoint_and_is_not_run_twice(tiny_recipe: Path,
     bitext.write_text(bitext.read_text().replace("river", "RIVER"))
     with pytest.raises(ConfigurationError, match=r"on other data \(different: inputs\.bitext\)"):
         run(tiny_recipe, out)
+
+
+def test_another_value_of_a_variable_is_another_run(
+    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ("train.learning_rate=${RATE}", "train.save_steps=1", "steps=2")
+    monkeypatch.setenv("RATE", "1e-3")
+    run(tiny_recipe, tmp_path / "run", *asked)
+    assert "nothing to do" in run(tiny_recipe, tmp_path / "run", *asked)[1][-1]
+    assert (
+        "nothing to do" in run(tiny_recipe, tmp_path / "run", "train.learning_rate=1e-3", *asked[1:])[1][-1]
+    )
+    monkeypatch.setenv("RATE", "1e-4")
+    with pytest.raises(ConfigurationError, match=r"different: train\.learning_rate\)"):
+        run(tiny_recipe, tmp_path / "run", *asked)
+    (tmp_path / "run" / "manifest.json").unlink()
+    with pytest.raises(ConfigurationError, match=r"different: train\.learning_rate\)"):
+        run(tiny_recipe, tmp_path / "run", *asked, resume=True)
+
+
+def test_another_tokenizer_of_the_same_path_is_another_run(tiny_recipe: Path, tmp_path: Path) -> None:
+    tokenizer, out = tmp_path / "tokenizer", tmp_path / "run"
+    shutil.copytree(run(tiny_recipe, tmp_path / "first", "steps=1")[0], tokenizer)
+    asked = (f"tokenizer={{path: {tokenizer}}}", "steps=1")
+    run(tiny_recipe, out, *asked)
+    assert "nothing to do" in run(tiny_recipe, out, *asked)[1][-1]
+    values = json.loads((tokenizer / "tokenizer.json").read_text())
+    pieces, ids = zip(*values["model"]["vocab"].items(), strict=True)
+    values["model"]["vocab"] = dict(zip(pieces, [*ids[:9], *reversed(ids[9:])], strict=True))
+    (tokenizer / "tokenizer.json").write_text(json.dumps(values))
+    with pytest.raises(ConfigurationError, match=r"on other data \(different: inputs\.tokenizer\.path\)"):
+        run(tiny_recipe, out, *asked)
+
+
+def test_other_files_that_settings_name_are_known_by_their_content(tiny_recipe: Path, tmp_path: Path) -> None:
+    config, out = tmp_path / "accelerator.json", tmp_path / "run"
+    config.write_text('{"split_batches": false}')
+    asked = (f"train.accelerator_config={config}", "steps=1")
+    run(tiny_recipe, out, *asked)
+    config.write_text('{"even_batches": true }')
+    with pytest.raises(ConfigurationError, match=r"different: inputs\.train\.accelerator_config\)"):
+        run(tiny_recipe, out, *asked)
+
+
+def test_a_finished_run_whose_weights_were_edited_is_not_passed_over(
+    tiny_recipe: Path, tmp_path: Path
+) -> None:
+    checkpoint, _ = run(tiny_recipe, tmp_path / "run", "steps=1")
+    change_unseen(checkpoint / "model.safetensors")
+    with pytest.raises(
+        ConfigurationError, match=r"checkpoint: was changed after it was trained; restore it, or"
+    ):
+        run(tiny_recipe, tmp_path / "run", "steps=1")
+
+
+def test_a_secret_is_in_no_file_of_a_run(
+    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_TOKEN", "hf_first")
+    asked = (
+        'train.hub_token="${MY_TOKEN}"',
+        'train.run_name="by ${MY_TOKEN}"',
+        "train.save_steps=1",
+        "steps=2",
+    )
+    out = tmp_path / "run"
+    checkpoint, _ = run(tiny_recipe, out, *asked)
+    clear, _ = run(tiny_recipe, tmp_path / "clear", 'train.hub_token="hf_second"', "steps=1")
+    written = {p: p.read_bytes() for place in (out, clear.parent) for p in place.rglob("*") if p.is_file()}
+    assert not [path for path, data in written.items() if b"hf_" in data]
+    assert "training_args.bin" in {path.name for path in written}
+    assert load(out / "recipe.yaml").train["hub_token"] == "hf_first", "the variable stays, and is read again"
+    assert "hub_token" not in load(clear.parent / "recipe.yaml").train
+    assert "${MY_TOKEN}" in (checkpoint / "README.md").read_text()
+    monkeypatch.setenv("MY_TOKEN", "hf_third")
+    assert "nothing to do" in run(tiny_recipe, out, *asked)[1][-1]
+    assert "nothing to do" in run(tiny_recipe, clear.parent, "steps=1")[1][-1]
+
+
+def test_a_secret_is_in_no_message(
+    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_TOKEN", "12345")
+    with pytest.raises(
+        ConfigurationError, match=r"train\.hub_token: a value that is not shown given"
+    ) as caught:
+        load_recipe(tiny_recipe, ["train.hub_token=${MY_TOKEN}"])
+    assert "12345" not in str(caught.value)
 
 
 def test_a_run_from_another_encoder_of_the_same_path_is_another_run(

@@ -242,6 +242,50 @@ def test_hash_follows_the_experiment_and_not_the_machine(good: Path, monkeypatch
     assert here != digest("streams.bitext.path=${SOME_DATA}/y")
 
 
+def test_a_variable_that_leads_to_no_place_counts_by_its_value(
+    good: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def digest(override: str, **environment: str) -> str:
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        return load(good, [override]).hash
+
+    rate = "train.learning_rate=${RATE}"
+    assert digest(rate, RATE="5e-5") == digest("train.learning_rate=5e-5") != digest(rate, RATE="1e-5")
+    file = "streams.bitext.path=${SOME_DATA}/en-${OTHER}.tsv"
+    german = digest(file, SOME_DATA="/here", OTHER="de")
+    assert german == digest(file, SOME_DATA="/there") != digest(file, OTHER="fr")
+    assert german != digest("streams.bitext.path=/here/en-de.tsv"), "a place of one machine"
+    whole = "streams.bitext.path=[a.tsv, '${SOME_DATA}']"
+    assert digest(whole, SOME_DATA="/here") == digest(whole, SOME_DATA="/there")
+    name = "streams.bitext.source_language=${OTHER}"
+    assert digest(name, OTHER="de") != digest(name, OTHER="fr")
+
+
+def test_a_secret_is_part_of_no_hash_and_not_shown(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_TOKEN", "hf_1")
+    monkeypatch.setenv("WANDB_API_KEY", "hf_2")
+    settings = ["train.hub_token=${MY_TOKEN}", "train.run_name=me-${WANDB_API_KEY}",
+                "train.accelerator_config={auth_token: hf_3, even_batches: false}",
+                "train.label_names=[none, '${MY_TOKEN}']"]  # fmt: skip
+    recipe = load(good, settings)
+    assert recipe.train["hub_token"] == "hf_1" and recipe.train["run_name"] == "me-hf_2", "they are used"
+    for values in (recipe.shown(), recipe.as_written()):
+        assert values["train"] == {
+            "learning_rate": 5e-5, "hub_token": "${MY_TOKEN}", "run_name": "me-${WANDB_API_KEY}",
+            "accelerator_config": {"even_batches": False}, "label_names": ["none", "${MY_TOKEN}"],
+        }  # fmt: skip
+    monkeypatch.setenv("MY_TOKEN", "hf_4")
+    monkeypatch.setenv("WANDB_API_KEY", "hf_5")
+    assert load(good, settings).hash == recipe.hash == load(good, settings[1:]).hash
+    assert load(good, ["train.run_name=you-${WANDB_API_KEY}", *settings[2:]]).hash != recipe.hash
+    assert load(good, ["train.hub_token=hf_6"]).hash == load(good).hash
+    assert (
+        "average_tokens"
+        in load(good, ["train.average_tokens_across_devices=true"]).shown()["train"].popitem()[0]
+    )
+
+
 def test_extends_merges_sections_replaces_values_and_deletes_by_null(good: Path, tmp_path: Path) -> None:
     child = write(
         tmp_path,

@@ -47,6 +47,35 @@ def test_a_recipe_of_one_s_own_is_a_file_that_a_run_depends_on(tmp_path: Path) -
     assert files[1].content != before
 
 
+def test_a_variable_of_a_recipe_is_part_of_what_a_run_depends_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "mine.yaml"
+    own.write_text(
+        "extends: tlm\nstreams: {bitext: {path: /nowhere/pairs.tsv}}\n"
+        "train: {learning_rate: '${RATE}', hub_token: '${MY_TOKEN}'}\n"
+    )
+    monkeypatch.setenv("RATE", "1e-4")
+    monkeypatch.setenv("MY_TOKEN", "hf_1")
+    rate = Pretrain(recipe=str(own), sections={}).files()[0]
+    assert rate == Input("${RATE}", there=True)
+    before = rate.content
+    monkeypatch.setenv("RATE", "1e-5")
+    assert rate.content != before
+    assert not [one for one in Pretrain(recipe=str(own), sections={}).files() if "TOKEN" in one.path]
+
+
+def test_a_folder_that_was_opened_is_the_same_input(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a.txt").write_text("a")
+    before = Input.of(str(tmp_path / "data")).content
+    (tmp_path / "data" / ".cache").mkdir()
+    (tmp_path / "data" / ".cache" / "rows.arrow").touch()
+    assert Input.of(str(tmp_path / "data")).content == before
+    (tmp_path / "data" / "b.txt").touch()
+    assert Input.of(str(tmp_path / "data")).content != before
+
+
 def test_a_change_in_the_middle_of_a_large_file_counts(tmp_path: Path) -> None:
     path = tmp_path / "corpus.txt"
     path.write_bytes(bytes(3 << 20))

@@ -25,7 +25,7 @@ from isoglot.align.options import (
     scoring_of,
 )
 from isoglot.cli.console import Console
-from isoglot.cli.flags import Running, with_flags
+from isoglot.cli.flags import Comparing, Running, with_flags
 from isoglot.corpus.read.sources import READING
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options, option
@@ -123,7 +123,7 @@ def align(
     request: AlignRequest,
     pairs: Pairs,
     more: Settings,
-    running: Running,
+    running: Comparing,
     out: Annotated[
         str, typer.Option("--out", "-o", help="File to write, or a folder with --format corpus.")
     ] = "-",

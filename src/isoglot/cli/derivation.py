@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from isoglot.cli.console import Console
-from isoglot.cli.flags import Replacing, Running, given_fields, with_flags
+from isoglot.cli.flags import Remaking, Replacing, Running, given_fields, with_flags
 from isoglot.corpus.read.sources import READING
 from isoglot.derive.options import DeriveRequest, OrderFitRequest
 from isoglot.errors import ConfigurationError
@@ -39,7 +39,7 @@ def derive(
     request: DeriveRequest,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")],
     given: DerivedFrom,
-    running: Replacing,
+    running: Remaking,
 ) -> None:
     """Derive a language: another script, word order or syntax.
 

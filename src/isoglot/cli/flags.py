@@ -60,6 +60,10 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
             built[name] = {
                 n: _parsed(f, flag_of(n, f), values[n]) for n, f, _ in _fields(*kinds) if n in given
             }
+        if any(isinstance(model, Comparing) and model.verify for model in built.values()):
+            from isoglot.runs.fingerprint import forget
+
+            forget()
         flat = {name for kinds in (models.values(), *alternatives.values()) for name, *_ in _fields(*kinds)}
         command(**{name: value for name, value in values.items() if name not in flat}, **built)
 
@@ -228,13 +232,27 @@ class Running(Options):
     quiet: bool = option(False, "Only print errors.", flags=["--quiet", "-q"], group=_GROUP)
 
 
+class Comparing(Running):
+    """How a command runs that leaves what it has made from the same inputs."""
+
+    verify: bool = option(False, "Reread all inputs; trust no remembered hash.", group=_GROUP)
+
+
 class Replacing(Running):
     """How a command runs that makes the same output once."""
 
     overwrite: bool = option(False, "Replace an output made with other options.", group=_GROUP)
 
 
+class Remaking(Replacing, Comparing):
+    """How a command runs that makes the same output once from its inputs."""
+
+
 class Reporting(Running):
     """How a command runs whose results are printed."""
 
     quiet: bool = option(False, "Only print results and errors.", flags=["--quiet", "-q"], group=_GROUP)
+
+
+class Measuring(Reporting, Comparing):
+    """How a command runs that prints results, and leaves what it has made from the same inputs."""

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from isoglot.cli.console import Console, print_table
-from isoglot.cli.flags import Replacing, Reporting, Running, with_flags
+from isoglot.cli.flags import Comparing, Remaking, Replacing, Reporting, with_flags
 from isoglot.corpus.read.sources import Reading
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options, option
@@ -22,7 +22,7 @@ def trim(
     ],
     request: TrimRequest,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")],
-    running: Replacing,
+    running: Remaking,
     more: Annotated[
         list[str] | None,
         typer.Argument(metavar="FILE", help="More text, as a shell fills in --text data/*.tsv.gz."),
@@ -194,7 +194,7 @@ _Recipe = Annotated[
 def pretrain(
     recipe: _Recipe,
     chosen: Chosen,
-    running: Running,
+    running: Comparing,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder of the run; needed unless --check is given.")
     ] = None,

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from isoglot.cli.console import Console, printed
-from isoglot.cli.flags import Running, with_flags
+from isoglot.cli.flags import Comparing, with_flags
 from isoglot.finetuning.options import EvaluateOptions, Measuring, task_with_settings
 from isoglot.options import FileName, Options, OutputFile, Seed, option
 from isoglot.runs.files import inside
@@ -82,7 +82,7 @@ def finetune(
         Path, typer.Option("--out", "-o", help="Folder of the run; several seeds make one folder each in it.")
     ],
     train: Training,
-    running: Running,
+    running: Comparing,
     language: Annotated[
         str, typer.Option("--language", "-l", help="Language of the training data; several with commas.")
     ] = "en",
@@ -141,7 +141,7 @@ def evaluate(
     data: TaskData,
     tested: Tested,
     measuring: Measuring,
-    running: Running,
+    running: Comparing,
     tasks: _Tasks = False,
 ) -> None:
     """Measure checkpoints on a task in any number of languages.
@@ -212,7 +212,7 @@ def transfer(
     data: TaskData,
     options: Transferred,
     train: TransferTraining,
-    running: Running,
+    running: Comparing,
 ) -> None:
     """Measure zero-shot (ZS), supervised (SUP) and Δ = SUP − ZS.
 

@@ -32,6 +32,7 @@ from isoglot.runs.folder import (
     finish,
     hash_checkpoint,
     key_of,
+    require_checkpoint,
     state_of,
 )
 from isoglot.runs.listed import add_to_list, remove, require_own, whole_folder
@@ -112,6 +113,7 @@ class FineTuning:
             self.ranks.wait_for_everyone()  # all have looked before one writes
             weights = self.folder / CHECKPOINT / "config.json"  # which may have been deleted
             if state == "finished" and weights.is_file():
+                require_checkpoint(self.folder)
                 self.report.note(f"{self.folder}: already done")
                 if main:
                     self._rename()
@@ -128,11 +130,15 @@ class FineTuning:
     @cached_property
     def inputs(self) -> dict[str, Any]:
         """Everything that the result depends on."""
-        options = self.options
+        options, started_from = self.options, origin(self.source)
+        if isinstance(self.source, Path) and (self.source / TASK_FILE).is_file():
+            started_from["weights"] = hash_checkpoint(
+                self.source
+            )  # what its card tells is not of these weights
         chosen_by = {"source": self.languages, "joint": options.select_languages, "last": ()}[options.select]
         own_dev = [code for code in chosen_by if self.task.data.has_dev(code)]
         return {
-            "checkpoint": origin(self.source),
+            "checkpoint": started_from,
             "task": describe_task(self.task),
             "languages": self.languages,
             "seed": self.seed,
@@ -176,7 +182,8 @@ class FineTuning:
                     shutil.copytree(best.folder / CHECKPOINT, place, dirs_exist_ok=True)
             settings = best.options.model_dump(mode="json")
             found = {"selection": best.value, "steps": best.steps, "settings": settings}
-            finish(self.folder, {**found, "checkpoint": CHECKPOINT})
+            weights = {"checkpoint": CHECKPOINT, "checkpoint_hash": hash_checkpoint(self.folder / CHECKPOINT)}
+            finish(self.folder, {**found, **weights})
         self.ranks.wait_for_everyone()
         return self.folder / CHECKPOINT
 

@@ -130,7 +130,7 @@ def explicit(recipe: Recipe, made: Mapping[Location, Any] | None = None) -> dict
         if config is not None:
             objectives = on_shell(recipe.model, config, recipe.objectives)[0]
             made |= {("objectives", name): objective for name, objective in objectives.items()}
-    values = recipe.model_dump(mode="json", exclude_none=True)
+    values = recipe.shown(exclude_none=True)
     for key in MADE:
         for name, section in getattr(recipe, key).items():
             entry = values[key][name]

@@ -27,6 +27,7 @@ from isoglot.pretraining.recipe import (
     ViewSection,
 )
 from isoglot.recipe.document import Document
+from isoglot.recipe.secrets import has_secret_variable, is_secret_setting
 from isoglot.recipe.sections import validate
 from isoglot.recipe.source import read_document
 from isoglot.recipe.spec import spec_of
@@ -295,6 +296,10 @@ def _check_train(document: Document) -> None:
                 close = closest(name, spec.model_fields)
                 hint = f"did you mean {close!r}?" if close else "see transformers.TrainingArguments"
                 text = f"no setting of TrainingArguments; {hint}"
+            elif is_secret_setting(("train", name)) or has_secret_variable(
+                document.raw.get(("train", name), "")
+            ):
+                text = "a value that is not shown given; a text is needed"
             document.problem(("train", *problem.location), text)
     for name, value in own.items():
         if not document.is_told(("train", name)) and (reason := _out_of_range(name, value)) is not None:

@@ -14,6 +14,7 @@ from isoglot.pretraining.build import Built, batch_options, build_model, explici
 from isoglot.pretraining.recipe import Recipe
 from isoglot.pretraining.streams import encoded, input_hashes, load_tokenizer, prepared
 from isoglot.recipe.document import dump_yaml
+from isoglot.recipe.secrets import Secret
 from isoglot.runs import folder as run_folder
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.checkpoint import checkpoint_folder
@@ -84,7 +85,7 @@ def _pretrained(
     """Train in a folder that no other process works in."""
     main, what = args.process_index == 0, "pre-training run"
     wanted: dict[str, Any] = {"recipe_hash": recipe.hash}
-    values = recipe.model_dump(mode="json", exclude={"name"})
+    values = recipe.shown(exclude={"name"})
     state = run_folder.state_of(out, wanted, what=what, resume=resume, told_by={"values": values})
     with args.main_process_first(local=True, desc="preparing"):
         corpora = prepared(recipe, place, report)
@@ -98,6 +99,7 @@ def _pretrained(
                 "--resume to write it again, or delete the folder to train again"
             )
         if state == "finished":
+            run_folder.require_checkpoint(out)
             report.note(f"nothing to do: {out} is finished, by this recipe from this data")
             return out / CHECKPOINT
         require_writable(out, folder=True)
@@ -143,6 +145,9 @@ def training_arguments(recipe: Recipe, out: Path) -> TrainingArguments:
         "disable_tqdm": True,
         **recipe.train,
     }
+    for name, value in recipe.train.items():
+        if recipe.is_secret(("train", name)) and isinstance(value, str):
+            settings[name] = Secret(value)
     if not torch.accelerator.is_available():
         settings.setdefault(
             "use_cpu", True
@@ -219,9 +224,9 @@ def build_mixture(
 
 
 def _encoder_hash(recipe: Recipe) -> str:
-    """A hash of the weights that the run starts from; empty for new ones and those of the hub."""
-    folder = checkpoint_folder(recipe.model.path) if recipe.model.path is not None else ""
-    return run_folder.hash_checkpoint(folder) if isinstance(folder, Path) else ""
+    """A hash of the weights that the run starts from, the name of those of the hub; empty for new ones."""
+    path = recipe.model.path
+    return "" if path is None else run_folder.hash_checkpoint(checkpoint_folder(path))
 
 
 def _kept_tokenizer(out: Path) -> Path | None:
@@ -238,7 +243,7 @@ def _export(trainer: AlignmentTrainer, recipe: Recipe, out: Path, streams: Mappi
             "name": recipe.name,
             "base_model": written["model"]["path"],
             "languages": _languages(recipe),
-            "objectives": {n: o.model_dump(mode="json") for n, o in recipe.objectives.items()},
+            "objectives": recipe.shown()["objectives"],
             "data": {n: {"examples": len(s), **_source(recipe, n)} for n, s in streams.items()},
             "steps": trainer.batches.steps,
             "seed": recipe.seed,

@@ -25,6 +25,7 @@ from isoglot.modules.load import model_config
 from isoglot.objectives import OBJECTIVES
 from isoglot.objectives.base import Objective
 from isoglot.options import Count, NotNegative, Seed
+from isoglot.recipe.secrets import has_secret_variable, is_secret_setting, place_of, without_secrets
 from isoglot.recipe.sections import (
     BatchSection,
     EpochsSection,
@@ -307,18 +308,22 @@ class Recipe(Section):
     train: dict[str, Any] = Field(default={})
 
     _raw: dict[Location, str] = PrivateAttr(default_factory=dict)
+    _places: dict[Location, str] = PrivateAttr(default_factory=dict)
 
     def remember_raw(self, raw: Mapping[Location, str]) -> None:
-        """Keep strings as they were written, where a variable was expanded in them: the hash reads those."""
+        """Keep strings as they were written, where a variable was expanded in them."""
         self._raw.update(raw)
+        places = {location: place_of(location, text) for location, text in raw.items()}
+        self._places.update({location: text for location, text in places.items() if text is not None})
 
     @property
     def hash(self) -> str:
-        """16 hexadecimal digits of everything but its name.
+        """16 hexadecimal digits of everything but its name and its secrets, with environment variables expanded.
 
-        Environment variables count as they are written, so the hash is the same on every machine.
+        One that says where a machine keeps its files, as in ``${DATA}/en-de.tsv``, counts as it is written, so that the
+        hash is the same on every machine.
         """
-        values = self.as_written()
+        values = without_secrets(self.model_dump(mode="json"), self._raw, self._places, settings=False)
         del values["name"]
         if values["parts"] is None:
             del values[
@@ -329,13 +334,15 @@ class Recipe(Section):
 
     def as_written(self) -> dict[str, Any]:
         """All values, with ``${NAME}`` where the recipe has it: fit to be shown to others."""
-        values = self.model_dump(mode="json")
-        for (*path, last), text in self._raw.items():
-            section: Any = values
-            for part in path:
-                section = section[part]
-            section[last] = text
-        return values
+        return without_secrets(self.model_dump(mode="json"), self._raw, self._raw, settings=True)
+
+    def shown(self, **how: Any) -> dict[str, Any]:
+        """All values with variables expanded, but for secrets: those stay ``${NAME}``, or are left out."""
+        return without_secrets(self.model_dump(mode="json", **how), self._raw, {}, settings=True)
+
+    def is_secret(self, location: Location) -> bool:
+        """Whether a value must be neither written nor shown."""
+        return is_secret_setting(location) or has_secret_variable(self._raw.get(location, ""))
 
     def encoding(self, name: str) -> EncodeOptions:
         """How a stream is encoded.

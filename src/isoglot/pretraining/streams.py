@@ -18,7 +18,9 @@ from isoglot.corpus.pack.packing import pack_stream
 from isoglot.corpus.prepare import prepare
 from isoglot.errors import ConfigurationError
 from isoglot.pretraining.recipe import Recipe, StreamSection
-from isoglot.runs.folder import key_of, make_once
+from isoglot.runs.checkpoint import checkpoint_folder
+from isoglot.runs.fingerprint import fingerprint
+from isoglot.runs.folder import TOKENIZER_FILES, hash_checkpoint, key_of, make_once
 from isoglot.runs.lock import locked
 from isoglot.runs.reporter import Reporter
 
@@ -54,8 +56,29 @@ def _opened(name: str, stream: StreamSection, cache: Path, report: Reporter) -> 
 
 
 def input_hashes(recipe: Recipe, corpora: Mapping[str, Dataset]) -> dict[str, str]:
-    """A hash of each stream's prepared content: what a finished run is compared by."""
-    return {name: content_hash(corpora[name], corpora[name].column_names) for name in recipe.streams}
+    """Hashes of what a recipe reads, by which a finished run is compared.
+
+    Of each stream its prepared rows, of ``tokenizer.path`` the tokenizer's files (the name of one on the hub), and of
+    any other setting that names a file, such as ``train.deepspeed``, the file.
+    """
+    found = {name: content_hash(corpora[name], corpora[name].column_names) for name in recipe.streams}
+    if recipe.tokenizer is not None and recipe.tokenizer.path is not None:
+        place = checkpoint_folder(recipe.tokenizer.path, file="tokenizer")
+        found["tokenizer.path"] = hash_checkpoint(place, TOKENIZER_FILES)
+    files = _files_named(recipe.shown(include={"views", "objectives", "train"}))
+    return found | {setting: fingerprint(path) for setting, path in files}
+
+
+def _files_named(values: Any, setting: str = "") -> Iterator[tuple[str, str]]:
+    """The texts in settings that name files, with the dotted names of these settings."""
+    if isinstance(values, Mapping):
+        for key, value in values.items():
+            yield from _files_named(value, f"{setting}.{key}" if setting else key)
+    elif isinstance(values, list):
+        for number, value in enumerate(values):
+            yield from _files_named(value, f"{setting}.{number}")
+    elif isinstance(values, str) and Path(values).suffix and Path(values).is_file():
+        yield setting, values
 
 
 def load_tokenizer(

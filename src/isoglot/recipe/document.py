@@ -20,7 +20,8 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError, InputError, Location, Origin, Problem
 
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+"""``${NAME}``, an environment variable."""
 _TYPED_TAGS = ("int", "float", "bool", "null")
 _DEEPEST = 50
 _MOST_VALUES = 50_000
@@ -68,7 +69,7 @@ class Document:
 
     def unset(self) -> dict[Location, list[str]]:
         """Where environment variables are needed that are not set, and which."""
-        needed = {k: list(dict.fromkeys(_VARIABLE.findall(text))) for k, text in self.raw.items()}
+        needed = {k: list(dict.fromkeys(VARIABLE.findall(text))) for k, text in self.raw.items()}
         missing = {k: [name for name in names if name not in os.environ] for k, names in needed.items()}
         return {k: names for k, names in missing.items() if names}
 
@@ -168,13 +169,18 @@ def _construct_mapping(
     return values
 
 
+def expand(text: str) -> str:
+    """A text with environment variables replaced; one that is not set stays as it is."""
+    return VARIABLE.sub(lambda match: os.environ.get(match[1], match[0]), text)
+
+
 def _expand(text: str, location: Location, document: Document, *, plain: bool) -> Any:
     """Replace ``${NAME}``; a plain scalar that is nothing but one variable is typed by its value."""
-    names = _VARIABLE.findall(text)
+    names = VARIABLE.findall(text)
     if not names:
         return text
     document.raw[location] = text
-    expanded = _VARIABLE.sub(lambda match: os.environ.get(match[1], match[0]), text)
-    if plain and _VARIABLE.fullmatch(text) and re.fullmatch(r"[-+.\w]+", expanded):
+    expanded = expand(text)
+    if plain and VARIABLE.fullmatch(text) and re.fullmatch(r"[-+.\w]+", expanded):
         return parse_value(expanded)
     return expanded

@@ -176,6 +176,15 @@ def hash_checkpoint(folder: Path | str, patterns: Sequence[str] = _CHECKPOINT_FI
     return digest(sorted(files), size=8, named=True)
 
 
+def require_checkpoint(folder: Path) -> None:
+    """Refuse a finished run whose checkpoint is there and is not the one that its manifest speaks of."""
+    held, place = (read_json(folder / MANIFEST) or {}).get("checkpoint_hash"), folder / CHECKPOINT
+    if held is not None and place.is_dir() and held != hash_checkpoint(place):
+        raise ConfigurationError(
+            f"{place}: was changed after it was trained; restore it, or delete {folder} to train again"
+        )
+
+
 def _differences(held: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
     """Dotted names of the wanted values that are not held.
 

@@ -27,23 +27,23 @@ _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
 class Input(NamedTuple):
-    """What a step reads from outside: a path as written, and whether it is there."""
+    """What a step reads from outside: a path or other text as written, and whether it is there."""
 
     path: str
     there: bool
 
     @classmethod
     def of(cls, path: str) -> Input:
-        """Look for a file, folder or pattern; names of the hub, which have no root, count as there."""
+        """Look for a file, folder or pattern; names of the hub and other values, which have no root, count as there."""
         if unset(path):
             return cls(path, there=False)
         name = expanded(path)
-        rooted = name != path or name.startswith((".", "/", "~"))
+        rooted = (name != path and "/" in name) or name.startswith((".", "/", "~"))
         return cls(path, not rooted or bool(glob.glob(str(Path(name).expanduser()))))  # noqa: PTH207
 
     @property
     def content(self) -> str:
-        """A hash of the files' names and contents, or of a hub name; empty for what is not there."""
+        """A hash of the files' names and contents, or of any other value; empty for what is not there."""
         if not self.there:
             return ""
         name = str(Path(expanded(self.path)).expanduser())

@@ -14,7 +14,7 @@ from isoglot.corpus.pool import end_with_parent
 from isoglot.errors import ConfigurationError, IsoglotError
 from isoglot.runs.cluster import load_ray
 from isoglot.runs.files import make_folder, read_json, write_json
-from isoglot.runs.folder import clear, versions
+from isoglot.runs.folder import clear, require_checkpoint, versions
 from isoglot.runs.listed import add_to_list, whole_folder
 from isoglot.runs.lock import locked
 from isoglot.runs.reporter import Reporter, Silent
@@ -98,6 +98,8 @@ class Store:
             if self.usable(call):
                 return self.manifest(call) or {}
             folder = self.folder(call)
+            for needed in call.needs:
+                require_checkpoint(self.folder(needed))
             if self.manifest(call) is not None:  # of weights that were deleted since
                 clear(folder, MANIFEST)
             began, outside = time.monotonic(), {one.path: one.content for one in call.step.files()}

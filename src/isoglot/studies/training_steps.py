@@ -14,6 +14,7 @@ from isoglot.checks import validated
 from isoglot.errors import MISSING_FILE, UNSET_VARIABLE, ConfigurationError
 from isoglot.finetuning.options import EvaluateOptions, task_with_settings
 from isoglot.recipe.document import dump_yaml
+from isoglot.recipe.secrets import has_secret_variable, is_secret_setting
 from isoglot.runs.files import read_json, write_text
 from isoglot.runs.folder import CHECKPOINT, MANIFEST
 from isoglot.runs.reporter import Reporter
@@ -42,7 +43,7 @@ class Pretrain(Step):
         return f"# {self.label}: a run of a study; `isoglot pretrain` takes this file\n{dump_yaml(values)}"
 
     def files(self) -> list[Input]:
-        """The encoder it starts from, the files of the streams, and recipes that isoglot does not ship."""
+        """The encoder it starts from, the files of the streams, variables, and recipes that isoglot does not ship."""
         from isoglot.recipe.source import builtin_recipes, read_document  # noqa: PLC0415
 
         with self._file() as path:
@@ -50,7 +51,11 @@ class Pretrain(Step):
         known = {str(file) for file in (path, *builtin_recipes().values())}
         read = {origin.name for origin in document.origins.values()}
         kept = {key: document.values.get(key) for key in ("model", "tokenizer", "streams")}
-        written = [text for place, text in document.raw.items() if place[0] in kept]
+        written = [
+            text
+            for place, text in document.raw.items()
+            if not (is_secret_setting(place) or has_secret_variable(text))
+        ]
         plain = (
             set(leaves(kept, str)) - {expanded(text) for text in written if not unset(text)} - set(written)
         )
