@@ -84,7 +84,7 @@ def resolve(registry: Mapping[str, Any], name: str, *, kind: str) -> Any:
         hint = did_you_mean(name, registry)
         raise ConfigurationError(f"unknown {kind} {name!r}; {hint} (or package.module:Name for your own)")
     here = str(Path.cwd())
-    if here not in sys.path:
+    if name not in registry and here not in sys.path:  # data lie there: never for names of our own
         sys.path.append(here)  # for good: loader workers import the module too
     try:
         value = getattr(import_module(module), attribute)

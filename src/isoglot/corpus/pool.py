@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
-import sys
-import threading
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from itertools import islice
-from types import ModuleType
 from typing import Any, TypeVar
 
 from isoglot.errors import IsoglotError
 from isoglot.runs.cluster import connected
+from isoglot.runs.workers import end_with_parent, starting_apart
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -52,12 +49,15 @@ class WorkPool:
             self._initializer(self._settings)
             return self
         self._ahead = 2 * self._processes + 2
-        context = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
-        if sys.platform != "win32":
-            context.set_forkserver_preload(_PRELOAD)
-        self._executor = ProcessPoolExecutor(
-            self._processes, context, initializer=_start_worker, initargs=(self._initializer, self._settings)
-        )
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(_PRELOAD)
+        with starting_apart():  # also what cleans up after all workers
+            self._executor = ProcessPoolExecutor(
+                self._processes,
+                context,
+                initializer=_start_worker,
+                initargs=(self._initializer, self._settings),
+            )
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -67,7 +67,7 @@ class WorkPool:
     def submit(self, function: Callable[..., Any], *arguments: object) -> Future[Any]:
         """Do one piece of work; without workers, now."""
         if self._executor is not None:
-            with _main_out_of_sight():  # handing over work starts a process if all are busy
+            with starting_apart():  # handing over work starts a process if all are busy
                 return self._executor.submit(function, *arguments)
         future: Future[Any] = Future()
         try:
@@ -107,37 +107,9 @@ class WorkPool:
                 ) from error
 
 
-@contextmanager
-def _main_out_of_sight() -> Iterator[None]:
-    """Start processes without the caller's script.
-
-    Otherwise each worker would run it again up to its ``if __name__ == "__main__":`` (and for ever without one), with
-    all that it imports. What the workers do is in this package alone.
-    """
-    hidden = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = hidden
-
-
 def _start_worker(initializer: Callable[[Any], None], settings: object) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()
     initializer(settings)
-
-
-def end_with_parent() -> None:
-    """Have a worker process end when the process that started it ends, even if that is killed."""
-    parent = multiprocessing.parent_process()
-
-    def watch() -> None:
-        if parent is not None:
-            parent.join()
-            os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 class RayPool(WorkPool):

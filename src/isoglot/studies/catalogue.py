@@ -84,6 +84,7 @@ def _load(path: Path) -> ModuleType:
         raise ConfigurationError(f"{path}: cannot be imported; a study is a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
+    sys.path.append(str(path.resolve().parent))  # where worker processes import it from
     try:
         spec.loader.exec_module(module)
     except Exception as error:

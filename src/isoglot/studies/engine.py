@@ -2,22 +2,24 @@
 
 import multiprocessing
 import os
+import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from isoglot.corpus.pool import end_with_parent
 from isoglot.errors import ConfigurationError, IsoglotError
-from isoglot.runs.cluster import load_ray
+from isoglot.runs.cluster import load_ray, start
 from isoglot.runs.files import make_folder, read_json, write_json
 from isoglot.runs.folder import clear, require_checkpoint, versions
 from isoglot.runs.listed import add_to_list, whole_folder
 from isoglot.runs.lock import locked
 from isoglot.runs.reporter import Reporter, Silent
+from isoglot.runs.workers import end_with_parent, starting
 from isoglot.studies.calls import Call, Step, resolve
 
 MANIFEST = "call.json"
@@ -155,6 +157,10 @@ def do_calls(
                 call = running.pop(future)
                 try:
                     manifest = future.result()
+                except BrokenProcessPool as error:
+                    raise IsoglotError(
+                        f"{call.told}: a worker process was killed, most likely for want of memory; use fewer --workers"
+                    ) from error
                 except Exception as error:
                     error.add_note(f"while doing {call.told} in {store.folder(call)}")
                     raise
@@ -195,8 +201,15 @@ def _executor(engine: Engine, workers: int, report: Reporter) -> Iterator[tuple[
         yield lambda root, call: _done(root, call, report), 1
     else:
         context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(workers, mp_context=context, initializer=_one_thread) as pool:
-            yield lambda root, call: pool.submit(_do, str(root), call), workers
+        with starting():  # also what cleans up after all workers
+            executor = ProcessPoolExecutor(workers, mp_context=context, initializer=_one_thread)
+        with executor as pool:
+
+            def submit(root: Path, call: Call) -> Future[dict[str, Any]]:
+                with starting():  # handing over work starts a process
+                    return pool.submit(_do_interruptibly, str(root), call)
+
+            yield submit, workers
 
 
 def _done(root: Path, call: Call, report: Reporter) -> Future[dict[str, Any]]:
@@ -215,8 +228,7 @@ class _Ray:
     def __init__(self) -> None:
         ray = load_ray()
         if not ray.is_initialized():
-            own = {k: v for k, v in os.environ.items() if k.startswith("ISOGLOT_")}
-            ray.init(log_to_driver=False, include_dashboard=False, runtime_env={"env_vars": own})
+            start(ray)
         gpus = 1 if ray.cluster_resources().get("GPU") else 0
         self._trains = ray.remote(max_retries=3, num_cpus=1, num_gpus=gpus)(_do)
         self._makes = ray.remote(max_retries=3, num_cpus=1)(_do)
@@ -237,6 +249,15 @@ def _do(root: str, call: Call, *needed: Mapping[str, Any], report: Reporter | No
         return Store(Path(root)).do(call, report or Silent())
     except IsoglotError as error:
         return {_FAILED: str(error)}
+
+
+def _do_interruptibly(root: str, call: Call) -> dict[str, Any]:
+    """One call in a worker process, which Ctrl-C ends as it does in the main one."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    try:
+        return _do(root, call)
+    finally:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
 
 def _one_thread() -> None:

@@ -10,6 +10,7 @@ from transformers import PreTrainedTokenizerBase, TrainerCallback, TrainingArgum
 from transformers.trainer_callback import PrinterCallback, ProgressCallback
 
 from isoglot.recipe.sections import PartsSection
+from isoglot.runs.workers import fork_server
 from isoglot.training.arguments import adapt
 from isoglot.training.batches import BatchOptions, TokenBudgetBatches
 from isoglot.training.callbacks import Meter, StepHooks, real_tokens
@@ -89,6 +90,8 @@ class AlignmentTrainer(CheckpointingTrainer):
         workers = self.args.dataloader_num_workers
         # Ranks on CPUs run threads of gloo, and a fork while one of them holds a lock leaves the child waiting for it.
         threaded = self.args.world_size > 1 and self.args.device.type == "cpu" and sys.platform == "linux"
+        if workers and threaded:
+            fork_server()
         return DataLoader(
             self.mixture,
             batch_sampler=self.batches,  # type: ignore[arg-type]

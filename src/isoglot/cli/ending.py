@@ -1,0 +1,108 @@
+"""How a command ends: an exit code, and one line where something went wrong that is no defect."""
+
+import errno
+import gc
+import io
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from isoglot.errors import IsoglotError
+from isoglot.runs.disk import disk_problem
+from isoglot.runs.memory import memory_problem
+
+_INTERRUPTED = 130
+_CLOSED = {
+    errno.EPIPE: "standard output was closed before everything was written",
+    errno.EBADF: "standard output is closed",
+}
+
+
+def main() -> None:
+    """Run the command line.
+
+    Exit codes: 0 done; 2 a mistake of the user or a place that cannot be read or written, told in one message without a
+    traceback; 130 interrupted; 1 anything else, with its traceback.
+    """
+    _open_streams()
+    code, line = _run()
+    try:
+        sys.stdout.flush()
+    except OSError as error:  # Python would try again at its end, and fail without exit code 2
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code, line = 2, line or _told(error)
+    if line is not None:
+        with suppress(OSError):  # nobody reads standard error any more
+            sys.stderr.write(f"isoglot: {line}\n")
+            sys.stderr.flush()
+    sys.exit(code)
+
+
+class _PassedError(Exception):
+    """Takes its cause past typer, which would end with words and exit codes of its own."""
+
+
+@contextmanager
+def passing() -> Iterator[None]:
+    """Pass errors to :func:`main` that typer answers itself: closed pipes, ends of files, Ctrl-C."""
+    try:
+        yield
+    except (OSError, EOFError, KeyboardInterrupt) as error:
+        raise _PassedError from error
+
+
+def _run() -> tuple[int | str | None, str | None]:
+    """Run the command: its exit code, and what is to be said."""
+    try:
+        from isoglot.cli.program import app
+
+        gc.freeze()  # what the modules hold stays: no collection need look through it
+        app(prog_name="isoglot")  # also as python -m isoglot.cli: completion is of this name
+    except SystemExit as end:
+        return end.code, None
+    except (Exception, KeyboardInterrupt) as error:
+        found = error.__cause__ if isinstance(error, _PassedError) and error.__cause__ else error
+        if isinstance(found, KeyboardInterrupt):
+            return _INTERRUPTED, "interrupted"
+        line = _told(found)
+        if line is None and found is error:
+            raise
+        if line is None:
+            raise found from found.__cause__
+        return 2, line
+    return 0, None
+
+
+def _open_streams() -> None:
+    """Have streams that were closed open to nothing, so that no file of ours gets their numbers; show every letter."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            with suppress(OSError):
+                os.fstat(number)
+                continue  # something else has the number already
+            # what is written to a closed standard output is lost, which is an error; notes may be lost
+            os.open(os.devnull, os.O_WRONLY if name == "stderr" else os.O_RDONLY)
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a Latin-1 terminal, names that are not UTF-8
+
+
+def _told(error: BaseException) -> str | None:
+    """One line for a mistake of the user or a place that cannot be used; ``None`` for a defect."""
+    if isinstance(error, IsoglotError):
+        return str(error)
+    place = getattr(error, "filename2", None) or getattr(error, "filename", None)
+    problem = disk_problem(error)
+    if problem is not None:
+        return (
+            f"{place or 'the output'}: {problem}; free some space, or choose another disk, and run it again"
+        )
+    if (problem := memory_problem(error)) is not None:
+        return problem
+    if not isinstance(error, OSError):
+        return None
+    if place is None:
+        return _CLOSED.get(error.errno or 0)
+    return f"{place}: cannot be read or written ({error.strerror}); choose another path, or change its permissions"

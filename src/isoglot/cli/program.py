@@ -1,0 +1,103 @@
+"""The commands. One module per group of them; every heavy import stands inside its command."""
+
+from itertools import pairwise
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from isoglot import __version__
+from isoglot.cli import (
+    alignment,
+    analysis,
+    corpora,
+    derivation,
+    pretraining,
+    reporting,
+    study,
+    tasks,
+)
+from isoglot.cli.ending import passing
+from isoglot.cli.help import add_commands, name_of
+from isoglot.errors import ConfigurationError
+
+_COMMANDS: dict[Any, str] = {
+    corpora.prepare: "raw parallel or plain text -> filtered corpus",
+    pretraining.trim: "encoder, text -> encoder with the pieces the text needs",
+    alignment.align: "two texts, or a corpus -> links between words",
+    alignment.score: "links, gold links -> precision, recall, AER",
+    alignment.tune: "encoder, gold links -> its best layer and method",
+    pretraining.pack: "aligner -> one small file, and back",
+    pretraining.init: "bitext, encoder -> commented recipe",
+    pretraining.inspect: "recipe -> what the model will see",
+    pretraining.pretrain: "recipe -> checkpoint, a plain Hugging Face folder",
+    tasks.finetune: "checkpoint, labelled data -> fine-tuned model",
+    tasks.evaluate: "models, test data -> results.jsonl",
+    tasks.transfer: "checkpoints, data of a task -> zero-shot gap",
+    analysis.analyse: "checkpoints -> alignment, layers, maps of words",
+    reporting.report: "results -> one HTML page, CSV, LaTeX",
+    study.study: "name of a paper's table -> ours beside the paper's",
+    derivation.derive: "text, treebank, task -> the same in another order, script",
+    derivation.fit_order: "treebank -> word-order model for derive",
+    derivation.world: "seed -> generated text with labels for every task",
+    pretraining.recipes: "-> the recipes that come along, what they are made of",
+    study.demo: "-> four encoders, trained and compared, in minutes",
+}
+"""In the order of the work: what each takes and gives."""
+
+
+class _InOrder(TyperGroup):
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse empty values, most often a shell variable that is not set: click takes one for the current folder."""
+        for before, given in pairwise(["isoglot", *args]):
+            if not given or (given.startswith("--") and given.find("=") == len(given) - 1):
+                place = given or f"{before} ''"
+                raise ConfigurationError(f"{place}: an empty value given; give one, or leave the option out")
+        return super().parse_args(ctx, args)
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        """The group's context; typer answers no error that it does not know better."""
+        with passing():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: Any) -> Any:
+        """The command; typer answers no error that it does not know better."""
+        with passing():
+            return super().invoke(ctx)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The commands in the order of the work; Typer puts groups last."""
+        return [name_of(command) for command in _COMMANDS]
+
+
+_PURPOSE = "Align the languages of multilingual encoders, and measure what it buys."
+_NEXT = "isoglot COMMAND --help has examples and every option. Start with: isoglot demo"
+app = typer.Typer(
+    name="isoglot",
+    cls=_InOrder,
+    help=_PURPOSE,
+    epilog="Start with: isoglot demo",
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+add_commands(app, _COMMANDS)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"isoglot {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _options(
+    ctx: typer.Context,
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
+    ),
+) -> None:
+    """Options before the command; without one, the map of all commands."""
+    if ctx.invoked_subcommand is None:
+        rows = "\n".join(f"  {name_of(command):10} {text}" for command, text in _COMMANDS.items())
+        typer.echo(f"{_PURPOSE}\n\n{rows}\n\n{_NEXT}")

@@ -1,0 +1,70 @@
+"""Worker processes: how they start, end, and where they look for modules."""
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing import forkserver
+from pathlib import Path
+from types import ModuleType
+
+_SAFE = "PYTHONSAFEPATH"
+
+
+@contextmanager
+def starting() -> Iterator[None]:
+    """Start processes in the block: none looks for modules in the current folder, and none ends by Ctrl-C.
+
+    A new interpreter has the current folder first on its path until it is told its parent's. Data lie there, and a
+    ``random.py`` beside them is not what the library means. Ctrl-C reaches every process of a terminal; the main one
+    tells the others to stop.
+    """
+    held, ours = os.environ.get(_SAFE), signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    os.environ[_SAFE] = "1"
+    try:
+        yield
+    finally:
+        if held is None:
+            del os.environ[_SAFE]
+        else:
+            os.environ[_SAFE] = held
+        signal.pthread_sigmask(signal.SIG_SETMASK, ours)
+
+
+@contextmanager
+def starting_apart() -> Iterator[None]:
+    """As :func:`starting`, and without the caller's script and the current folder.
+
+    Otherwise each worker would run the script again up to its ``if __name__ == "__main__":`` (and for ever without
+    one), with all that it imports. It is for work that is in this package alone.
+    """
+    script, path = sys.modules["__main__"], sys.path[:]
+    first = not sys.flags.safe_path and Path(path[0]).resolve() == Path.cwd()  # where Python puts it
+    sys.modules["__main__"] = ModuleType("__main__")
+    sys.path[:] = [place for place in path[first:] if place]
+    try:
+        with starting():
+            yield
+    finally:
+        sys.modules["__main__"], sys.path[:] = script, path
+
+
+def fork_server() -> None:
+    """Start the process that others are forked from, unless it runs."""
+    with starting():
+        forkserver.ensure_running()
+
+
+def end_with_parent() -> None:
+    """Have a worker process end when the process that started it ends, even if that is killed."""
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
