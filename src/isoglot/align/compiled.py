@@ -33,7 +33,7 @@ with suppress(ImportError, AttributeError):
 def compiled(loop: Callable[..., Any]) -> Any:
     """The compiled form of a function, kept on disk where a place for it can be written."""
     try:
-        made = numba.njit(nogil=True, cache=True)(loop)
+        made: Any = numba.njit(nogil=True, cache=True)(loop)
     except RuntimeError:  # no folder can be written: compile anew in each process
         return numba.njit(nogil=True)(loop)
     with suppress(AttributeError):  # of another numba, which reads its files as it likes
