@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from isoglot.report.papers import PaperColumn, PaperRow, PaperTable
 
 Runs = Annotated[
-    list[str], typer.Argument(help="Run folders, folders of them, study folders, or files of results.")
+    list[str],
+    typer.Argument(
+        help="Run or study folders, folders of them, or files of results; LABEL=FOLDER names its runs."
+    ),
 ]
 
 

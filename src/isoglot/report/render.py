@@ -20,6 +20,7 @@ from isoglot.report.export import to_csv, to_latex, write_tables
 from isoglot.report.figure_files import Figure
 from isoglot.report.grid import overview, result_tables
 from isoglot.report.headline import headlines
+from isoglot.report.labels import labelled
 from isoglot.report.languages import common_code
 from isoglot.report.options import CompareOptions, ReportOptions
 from isoglot.report.runs import Material, gather
@@ -41,7 +42,7 @@ def render(runs: Sequence[str | Path], *, out: str | Path, options: ReportOption
         PosixPath('report.html')
     """
     options = options or ReportOptions()
-    refuse_overwriting(out, [run for run in runs if Path(run).is_file()])
+    refuse_overwriting(out, [path for _, path in map(labelled, runs) if path.is_file()])
     require_writable(out)
     if options.tables is not None:
         require_writable(options.tables, folder=True)

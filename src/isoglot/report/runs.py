@@ -10,6 +10,7 @@ from isoglot import results
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.report.curves import Curve, read_curves
 from isoglot.report.figure_files import Figure, read_figure
+from isoglot.report.labels import Labels, labelled
 from isoglot.report.scores import Combination, row_labels, run_label
 from isoglot.report.viewer import AlignedPair, read_alignments
 from isoglot.results import Cell, Result
@@ -49,29 +50,35 @@ def gather(
 ) -> Material:
     """Read folders and files.
 
-    A folder is searched through: ``results.jsonl``, ``cells.jsonl``, run folders (``run.json`` or ``checkpoint-*``)
-    and ``figures`` folders at any depth. A file is results, or cells where it is called ``cells.jsonl``.
+    A path may be ``LABEL=PATH``: then its runs are called so. Runs of one name whose recipes differ are told apart by
+    the folders that they came in. A folder is searched through: ``results.jsonl``, ``cells.jsonl``, run folders
+    (``run.json`` or ``checkpoint-*``) and ``figures`` folders at any depth. A file is results, or cells where it is
+    called ``cells.jsonl``.
 
     Raises:
         InputError: a path is not there, holds nothing to report, or a file in it is wrong.
         ConfigurationError: a name for a run that is not there.
     """
     material, records = Material(), list[Mapping[str, Any]]()
-    for path in _apart(paths):
+    given = [labelled(path) for path in paths]
+    labels, rows, cells = Labels(given), list[tuple[Result, Path]](), list[tuple[Cell, Path]]()
+    for path in _apart([path for _, path in given]):
         if not path.exists():
             raise InputError("run not found; name a run folder or a results.jsonl", path=path)
         there = [path] if path.is_file() else sorted(path.rglob("*.jsonl"))
         tables = [file for file in there if file.name == results.CELLS]
         files = [f for f in there if f not in tables and (path.is_file() or f.name == results.FILE_NAME)]
-        material.rows += results.read(files)
-        material.cells += results.read_cells(tables)
-        found = path.is_dir() and _search(path, material, records)
+        rows += [(row, file) for file in files for row in results.read(file)]
+        cells += [(cell, file) for file in tables for cell in results.read_cells(file)]
+        found = path.is_dir() and _search(path, material, records, labels)
         if not files and not tables and not found:
             raise InputError(
                 "no results.jsonl, cells.jsonl, training curves or figures in this folder; "
                 "type `isoglot evaluate CHECKPOINT ... --out`, or name another folder",
                 path=path,
             )
+    material.rows, material.cells = labels.rows(rows), labels.cells(cells)
+    _shorten(material, [label for label, _ in given if label])
     if names:
         _rename(material, names)
         records = [{**r, "name": names.get(str(r.get("name")), r.get("name"))} for r in records]
@@ -105,7 +112,15 @@ def _rename(material: Material, names: Mapping[str, str]) -> None:
     material.curves = [replace(curve, run=names.get(curve.run, curve.run)) for curve in material.curves]
 
 
-def _search(root: Path, material: Material, records: list[Mapping[str, Any]]) -> bool:
+def _shorten(material: Material, labels: Sequence[str]) -> None:
+    """Call the only run of a labelled folder by the label alone."""
+    for label in labels:
+        runs = {curve.run for curve in material.curves if curve.run.endswith(f" ({label})")}
+        if len(runs) == 1:
+            material.curves = [replace(c, run=label) if c.run in runs else c for c in material.curves]
+
+
+def _search(root: Path, material: Material, records: list[Mapping[str, Any]], labels: Labels) -> bool:
     """Take up curves, figures and the records of runs below a folder; whether there is anything to show."""
     curves, figures, alignments = list[Curve](), list[Figure](), list[tuple[str, list[AlignedPair]]]()
     states = [path.parent for path in root.rglob("trainer_state.json")]
@@ -115,10 +130,11 @@ def _search(root: Path, material: Material, records: list[Mapping[str, Any]]) ->
         # A page travels: no paths of this machine.
         shown = (Path(root.resolve().name) / folder.relative_to(root)).as_posix()
         name = str(record.get("name") or folder.name)
-        namesakes = [known for known in records if known["curve"] == name]
+        namesakes = [] if labels.of(folder) else [known for known in records if known["curve"] == name]
         if namesakes and not _seeds_of_one(namesakes[0], record):
             name = f"{name} ({shown})"
-        curves += read_curves(folder, name)
+        label = labels.of(folder)
+        curves += read_curves(folder, f"{name} ({label})" if label else name)
         records.append({**record, "folder": shown, "curve": name})
     for folder in sorted(path for path in root.rglob(_FIGURES) if path.is_dir()):
         for path in sorted(folder.iterdir()):
