@@ -105,3 +105,35 @@ def test_standard_output_that_is_closed_or_full(tmp_path: Path) -> None:
             [*COMMAND, "recipes"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
     assert result.returncode == 2 and "the disk is full" in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_streams_that_are_closed_or_show_few_letters(tmp_path: Path, bitext: Path) -> None:
+    def ended(shell: str, **more: str) -> subprocess.CompletedProcess[bytes]:
+        command = f"exec {sys.executable} -m isoglot.cli {shell}"
+        return subprocess.run(
+            ["/bin/sh", "-c", command],
+            capture_output=True,
+            check=False,
+            cwd=tmp_path,
+            env={**os.environ, **more},
+        )
+
+    closed = ended("recipes >&-")
+    assert closed.returncode == 2 and closed.stderr == b"isoglot: standard output is closed\n"
+    assert ended(f"align {bitext} -o links <&- >&- 2>&-").returncode == 0
+    assert len((tmp_path / "links").read_text().splitlines()) == 2, "no other file had its number"
+    other = bitext.with_name("other.tsv")
+    other.write_text("一\tä\n", encoding="utf-8")
+    shown = ended(f"align {other} --format words", PYTHONIOENCODING="latin-1")
+    assert (shown.returncode, shown.stdout.decode()) == (0, "一|||ä\n"), "what is data is UTF-8"
+    told = ended("align 一", PYTHONIOENCODING="latin-1")
+    assert told.returncode == 2 and b"\\u4e00" in told.stderr and b"Traceback" not in told.stderr
+
+
+@pytest.mark.parametrize("name", ["WORLD_SIZE", "RANK", "LOCAL_RANK"])
+def test_an_environment_that_no_torchrun_set(
+    isoglot: Isoglot, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "abc")
+    done = isoglot("recipes")
+    assert done.returncode == 2 and f"{name}=abc in the environment is not a number" in done.stderr

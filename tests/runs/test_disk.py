@@ -32,6 +32,8 @@ def test_what_counts_as_a_full_or_broken_disk() -> None:
     wrapped.__cause__ = OSError(errno.EDQUOT, "quota")
     assert disk_problem(wrapped) == "your disk quota is used up"
     assert disk_problem(OSError(errno.EACCES, "x")) is None
+    for text in ("I/O error: whatever (os error 27)", "[Errno 27] Error writing bytes", "x: (errno: 27)"):
+        assert "ulimit -f" in str(disk_problem(RuntimeError(text)))
     assert disk_problem(RuntimeError("size mismatch")) is None
     assert disk_problem(ConfigurationError("the file says: No space left on device")) is None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -182,3 +183,21 @@ def test_overwriting_refuses_what_was_added(tmp_path: Path) -> None:
     assert (out / "notes").read_text() == "mine"
     (out / "notes").unlink()
     assert make_once(out, {"seed": 2}, make, what="corpus", overwrite=True)[1]
+
+
+@pytest.mark.parametrize("name", ["rows", "manifest.json"])
+@pytest.mark.parametrize("broken", ["", "2"])
+def test_what_is_kept_to_save_time_is_made_anew_where_it_is_damaged(
+    tmp_path: Path, name: str, broken: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def make(folder: Path) -> dict[str, int]:
+        write_text(folder / "rows", "1")
+        return {"rows": 1}
+
+    out = tmp_path / "out"
+    asked: dict[str, Any] = {"what": "stream", "cached": True}
+    make_once(out, {}, make, **asked)
+    assert not make_once(out, {}, make, **asked)[1]
+    (out / name).write_text(broken)
+    assert make_once(out, {}, make, **asked)[1] and (out / "rows").read_text() == "1"
+    assert name in caplog.text and "made anew" in caplog.text

@@ -20,6 +20,7 @@ from isoglot.cli import (
 from isoglot.cli.ending import passing
 from isoglot.cli.help import add_commands, name_of
 from isoglot.errors import ConfigurationError
+from isoglot.runs.ranks import require_numbers
 
 _COMMANDS: dict[Any, str] = {
     corpora.prepare: "raw parallel or plain text -> filtered corpus",
@@ -98,6 +99,7 @@ def _options(
     ),
 ) -> None:
     """Options before the command; without one, the map of all commands."""
+    require_numbers()
     if ctx.invoked_subcommand is None:
         rows = "\n".join(f"  {name_of(command):10} {text}" for command, text in _COMMANDS.items())
         typer.echo(f"{_PURPOSE}\n\n{rows}\n\n{_NEXT}")

@@ -1,7 +1,6 @@
 """``isoglot evaluate``: a checkpoint, a task and languages in, rows of results out."""
 
 import copy
-import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
@@ -24,6 +23,7 @@ from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import is_stream, read_json, require_writable
 from isoglot.runs.folder import hash_checkpoint, key_of
 from isoglot.runs.lock import locked
+from isoglot.runs.ranks import world_size
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.tasks import submission
 from isoglot.tasks.base import Predictions, Probe, Task, TrainableTask, check_places, load_rows, places_of
@@ -288,7 +288,7 @@ class _Measure:
 
 def require_one_process(command: str, work: str) -> None:
     """Refuse to be one of several processes."""
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+    if world_size() > 1:
         raise ConfigurationError(
             f"{command} given to torchrun, but it {work} in one process; start it without torchrun"
         )

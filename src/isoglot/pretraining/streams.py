@@ -121,7 +121,7 @@ def _trained(
         train_tokenizer(_Texts(list(used.values())), options).save_pretrained(str(place))
         return {"options": options.model_dump(mode="json")}
 
-    make_once(folder, {}, train, what="tokenizer")
+    make_once(folder, {}, train, what="tokenizer", cached=True)
     return read_tokenizer(folder)
 
 

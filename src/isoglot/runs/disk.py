@@ -1,6 +1,8 @@
 """A disk that is full or broken, as every library words it."""
 
 import errno
+import re
+import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,16 +13,13 @@ _REASONS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "your disk quota is used up",
     errno.EIO: "the disk reports an input/output error",
+    errno.EFBIG: "a file would be larger than this process may write (`ulimit -f`)",
+    errno.EROFS: "the disk is read-only",
 }
-# Where no errno is left: safetensors, tokenizers (Rust), pyarrow, NumPy's tofile, and torch's archive writer.
-_WORDINGS = {
-    "No space left on device": errno.ENOSPC,
-    " requested and ": errno.ENOSPC,
-    "PytorchStreamWriter failed": errno.ENOSPC,
-    "basic_ios::clear: iostream error": errno.ENOSPC,
-    "Disk quota exceeded": errno.EDQUOT,
-    "Input/output error": errno.EIO,
-}
+_NUMBERED = re.compile(r"\((?:os error|errno:?) (\d+)\)|\[errno (\d+)\]", re.IGNORECASE)
+"""An errno in a message: safetensors and tokenizers (Rust), pyarrow."""
+_CUT_SHORT = (" requested and ", "PytorchStreamWriter failed", "basic_ios::clear: iostream error")
+"""Where no errno is left: NumPy's tofile, torch's archive writer."""
 
 
 def disk_problem(error: BaseException | None) -> str | None:
@@ -35,12 +34,21 @@ def disk_problem(error: BaseException | None) -> str | None:
         seen.add(id(error))
         number = error.errno if isinstance(error, OSError) else None
         if number not in _REASONS and not isinstance(error, IsoglotError):
-            text = str(error)
-            number = next((code for words, code in _WORDINGS.items() if words in text), None)
+            number = _number_in(str(error))
         if number in _REASONS:
             return _REASONS[number]
         error = error.__cause__ or error.__context__
     return None
+
+
+def _number_in(text: str) -> int | None:
+    """The errno that a library's message gives or stands for."""
+    if (found := _NUMBERED.search(text)) is not None:
+        return int(found[1] or found[2])
+    if not any(words in text for words in _CUT_SHORT):
+        return None
+    limited = resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY
+    return errno.EFBIG if limited else errno.ENOSPC
 
 
 @contextmanager

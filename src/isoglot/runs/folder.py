@@ -14,7 +14,7 @@ from typing import Any, Literal
 from isoglot.errors import ConfigurationError
 from isoglot.runs.files import is_temporary, read_json, write_json
 from isoglot.runs.fingerprint import digest
-from isoglot.runs.listed import remove, whole_folder
+from isoglot.runs.listed import damage, remove, whole_folder
 from isoglot.runs.lock import locked
 
 MANIFEST = "manifest.json"
@@ -135,18 +135,24 @@ def make_once(
     what: str,
     overwrite: bool | None = None,
     name: str = MANIFEST,
+    cached: bool = False,
 ) -> tuple[dict[str, Any], bool]:
     """Make a folder, unless it is there already; of several processes one makes it and the others wait.
 
     ``wanted``: What it is made from, as the manifest records it.
     ``make``: Writes into the folder it is given and returns what else the manifest should record.
+    ``cached``: It is kept to save time alone: where its files are not as they were written it is made anew.
     """
 
     def finished() -> dict[str, Any] | None:
         state = state_of(folder, wanted, what=what, overwrite=overwrite, name=name)
         return read_json(Path(folder) / name) if state == "finished" else None
 
+    kept = Path(folder)
     with locked(folder):  # also to look: a lock that a killed process left goes with it
+        if cached and (wrong := damage(kept)) is not None:
+            _LOGGER.warning("%s: is not as it was written (%s); it is made anew", folder, wrong)
+            remove(kept)
         held = finished()
         if held is not None:
             return held, False

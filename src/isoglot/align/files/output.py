@@ -1,5 +1,6 @@
 """What an aligner found, as lines of a format or as an ALIGNED corpus, complete or not there at all."""
 
+import io
 import json
 import math
 import sys
@@ -37,6 +38,8 @@ def write_lines(
     target start, end]`` in the text as given; ``words`` with the linked words.
     """
     pairs = 0
+    if str(out) == "-" and isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")  # as a file would be, whatever the terminal shows
     with nullcontext(sys.stdout) if str(out) == "-" else whole_file(out) as file:
         for pair, links in found:
             file.write(_text(pairs, pair, links, name, base, reverse))

@@ -103,7 +103,7 @@ def cached_stream(
     """
     root = cache_folder() if cache_dir is None else Path(cache_dir)
     place = root / f"{kind}-{hashlib.blake2b('|'.join(parts).encode(), digest_size=10).hexdigest()}"
-    make_once(place, {}, make, what="stream", name=MANIFEST)
+    make_once(place, {}, make, what="stream", name=MANIFEST, cached=True)
     return open_stream(place)
 
 
