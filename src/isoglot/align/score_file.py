@@ -1,22 +1,21 @@
 """``isoglot score``: links against gold links, and an encoder's layers against them."""
 
-from collections.abc import Sequence
+import unicodedata
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from isoglot.align.alignment import Alignment
 from isoglot.align.embedding.options import MEASURED
-from isoglot.align.files.formats import LinkFile, read_links
+from isoglot.align.files.formats import LinkedSentence, LinkReader
+from isoglot.align.files.matching import matched
 from isoglot.align.options import FileScoring, Gold, LayerScoring
-from isoglot.align.scoring import AlignmentScore, GoldAlignment, require_sure, score
+from isoglot.align.readings import Readings
+from isoglot.align.scoring import AlignmentScore, no_sure_link
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.files import write_text
 
 _FIGURES = ("precision", "recall", "f1", "aer", "links", "sure")
-_DROP = 0.10
-"""How far (absolute AER) the other reading must be better to be worth a word: wrong bases cost 0.3 and more."""
 
 
 @dataclass(frozen=True)
@@ -24,79 +23,81 @@ class ScoreReport:
     """Scores of a corpus."""
 
     total: AlignmentScore
-    sentences: list[tuple[str, AlignmentScore]]
+    count: int  # sentences
+    sentences: list[tuple[str, AlignmentScore]]  # of each one, if asked for
     hint: str | None
 
     def summary(self) -> dict[str, Any]:
         """The total as plain numbers, rates from 0 to 1."""
         figures = {name: getattr(self.total, name) for name in _FIGURES}
-        return {**figures, "sentences": len(self.sentences), "hint": self.hint}
+        return {**figures, "sentences": self.count, "hint": self.hint}
 
 
 def score_file(gold: Gold, given: FileScoring) -> ScoreReport:
-    """Score a file of links."""
-    reference = read_links(gold.gold, name=gold.gold_format, base=gold.gold_base)
-    require_sure(reference.gold, gold.gold)
-    read = read_links(
-        given.links, name=given.format, base=given.base, reverse=given.reverse,
-        sentences=len(reference.gold), like=reference,
-    )  # fmt: skip
-    reference = reference.up_to(len(read.gold))
-    if len(read.gold) != len(reference.gold):
+    """Score a file of links, one sentence at a time."""
+    right = LinkReader(gold.gold, name=gold.gold_format, base=gold.gold_base)
+    found = LinkReader(given.links, name=given.format, base=given.base, reverse=given.reverse, predicted=True)
+    first = right.first if right.rows else 1
+    readings, each, number = Readings(), list[tuple[str, AlignmentScore]](), first - 1
+    outside = ""
+    for number, (own, reference) in enumerate(matched(found, right), first):
+        name = reference.id or str(number)
+        _require_same_words(own, reference, name, given.links, gold.gold)
+        outside = outside or _link_outside(own, reference, name, gold.gold)
+        scored = readings.add(own.gold.possible, reference.gold)
+        if given.sentences is not None:
+            each.append((name, scored))
+    if not readings.total.sure:
+        raise no_sure_link(gold.gold)
+    hint = readings.hint()
+    if outside:
         raise InputError(
-            f"{len(read.gold)} sentences, {gold.gold} has {len(reference.gold)}; one without links is an empty line",
+            f"{outside}; {hint or 'give the links of its own sentences and words, in its order'}",
             path=given.links,
         )
-    found = [Alignment(g.possible) for g in read.gold]
-    hint = diagnose(found, reference.gold)
-    _require_same_words(read, reference, given.links, gold.gold, hint)
-    names = reference.ids or [str(n) for n in range(1, len(found) + 1)]
-    each = [
-        (label, score([own], [right])) for label, own, right in zip(names, found, reference.gold, strict=True)
-    ]
-    return ScoreReport(score(found, reference.gold), each, hint)
+    return ScoreReport(readings.total, number - first + 1, each, hint)
 
 
-def _require_same_words(read: LinkFile, reference: LinkFile, path: str, gold: Path, hint: str | None) -> None:
-    """Refuse links of sentences that are cut into other words than the gold ones, or stand in another order."""
-    for number, (found, words) in enumerate(zip(read.gold, reference.words or (), strict=False), 1):
-        source, target = map(len, words)
-        if outside := [f"{i}-{j}" for i, j in sorted(found.possible) if i >= source or j >= target]:
-            raise InputError(
-                f"sentence {number} has the link {outside[0]}, counted from 0, but {source} and {target} words in "
-                f"{gold}; {hint or 'give the links of its own sentences and words, in its order'}",
-                path=path,
-            )
-    for number, (own, right) in enumerate(zip(read.words or (), reference.words or (), strict=False), 1):
-        counts, wanted = ([len(side) for side in pair] for pair in (own, right))
-        if counts != wanted:
-            raise InputError(
-                f"sentence {number} has {counts[0]} and {counts[1]} words, but {wanted[0]} and {wanted[1]} in {gold}; "
-                "align the gold file's own words, in its order (--reverse if the sides are exchanged)",
-                path=path,
-            )
+def _link_outside(own: LinkedSentence, reference: LinkedSentence, name: str, gold: Path) -> str:
+    """What is wrong with a link of words that the gold sentence does not have, if there is one."""
+    if reference.words is None:
+        return ""
+    source, target = map(len, reference.words)
+    outside = next((f"{i}-{j}" for i, j in sorted(own.gold.possible) if i >= source or j >= target), None)
+    if outside is None:
+        return ""
+    return (
+        f"sentence {name} has the link {outside}, counted from 0, but {source} and {target} words in {gold}"
+    )
 
 
-def diagnose(alignments: Sequence[Alignment], gold: Sequence[GoldAlignment]) -> str | None:
-    """A hint where another reading of the links scores far better, else None.
+def _require_same_words(
+    own: LinkedSentence, reference: LinkedSentence, name: str, path: str, gold: Path
+) -> None:
+    """Refuse links of other words than the gold ones; case and Unicode's normal forms make no difference."""
+    if own.words is None or reference.words is None or own.words == reference.words:
+        return
+    counts, wanted = ([len(side) for side in pair] for pair in (own.words, reference.words))
+    if counts != wanted:
+        problem = f"has {counts[0]} and {counts[1]} words, but {wanted[0]} and {wanted[1]} in {gold}"
+    else:
+        pairs = chain.from_iterable(
+            zip(*sides, strict=True) for sides in zip(own.words, reference.words, strict=True)
+        )
+        differing = next((pair for pair in pairs if _folded(pair[0]) != _folded(pair[1])), None)
+        if differing is None:
+            return
+        problem = f"has the word {differing[0]!r}, where {gold} has {differing[1]!r}"
+    raise InputError(
+        f"sentence {name} {problem}; align the gold file's own words, in its order (--reverse if the sides are "
+        "exchanged), or give both files the same ids",
+        path=path,
+        line=own.line,
+    )
 
-    Tried are links shifted by one both ways (a 0-based file read as 1-based, or the reverse), the two sides
-    exchanged, and both; and sentences shifted by one.
-    """
-    bases = {-1: ["they count from 1 (--base 1)"], 0: [], 1: ["the gold file counts from 1 (--gold-base 1)"]}
-    sides = {False: [], True: ["their sides are exchanged (--reverse)"]}
-    errors = {}
-    for exchanged, shift in product(sides, bases):
-        turned = [a.transpose() for a in alignments] if exchanged else alignments
-        read = [Alignment(frozenset((i + shift, j + shift) for i, j in a.links)) for a in turned]
-        errors[" and ".join(bases[shift] + sides[exchanged])] = score(read, gold).aer
-    given, none = errors.pop(""), Alignment(frozenset())
-    errors["their sentences are numbered one too high"] = score([*alignments[1:], none], gold).aer
-    errors["their sentences are numbered one too low"] = score([none, *alignments[:-1]], gold).aer
-    reading, best = min(errors.items(), key=lambda item: item[1])
-    if best > given - _DROP:
-        return None
-    return f"AER would be {100 * best:.2f} instead of {100 * given:.2f} if the links are read as if {reading}"
+
+def _folded(word: str) -> str:
+    return unicodedata.normalize("NFKC", word).casefold()
 
 
 def write_sentences(report: ScoreReport, path: Path) -> None:

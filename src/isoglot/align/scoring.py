@@ -12,11 +12,13 @@ Source: Och & Ney 2003 (*A systematic comparison of various statistical alignmen
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from isoglot.align.alignment import Alignment
 from isoglot.errors import ConfigurationError
+
+Links = frozenset[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +44,14 @@ class GoldAlignment:
 def require_sure(gold: Iterable[GoldAlignment], path: str | Path) -> None:
     """Refuse gold links without a sure one, against which recall and the error rate say nothing."""
     if not any(own.sure for own in gold):
-        raise ConfigurationError(
-            f"{path}: has no sure link to measure against; give a file with sure links, or an aligned corpus"
-        )
+        raise no_sure_link(path)
+
+
+def no_sure_link(path: str | Path) -> ConfigurationError:
+    """The error for gold links without a sure one."""
+    return ConfigurationError(
+        f"{path}: has no sure link to measure against; give a file with sure links, or an aligned corpus"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +64,12 @@ class AlignmentScore:
     possible_hits: int = 0  # |A ∩ P|
 
     def __add__(self, other: AlignmentScore) -> AlignmentScore:
-        return AlignmentScore(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+        return AlignmentScore(
+            self.links + other.links,
+            self.sure + other.sure,
+            self.sure_hits + other.sure_hits,
+            self.possible_hits + other.possible_hits,
+        )
 
     @property
     def precision(self) -> float:
@@ -96,6 +108,10 @@ def score(alignments: Sequence[Alignment], gold: Sequence[GoldAlignment]) -> Ali
         )
     total = AlignmentScore()
     for alignment, own in zip(alignments, gold, strict=True):
-        links = alignment.links
-        total += AlignmentScore(len(links), len(own.sure), len(links & own.sure), len(links & own.possible))
+        total += score_pair(alignment.links, own)
     return total
+
+
+def score_pair(links: Links, gold: GoldAlignment) -> AlignmentScore:
+    """Score one sentence's links."""
+    return AlignmentScore(len(links), len(gold.sure), len(links & gold.sure), len(links & gold.possible))

@@ -203,7 +203,7 @@ def _print_score(report: ScoreReport, as_json: bool) -> None:
         total = report.total
         rates = (total.precision, total.recall, total.f1, total.aer)
         cells = [f"{100 * rate:.2f}" for rate in rates]
-        typer.echo(f"{cells[0]:>9s} {cells[1]:>7s} {cells[2]:>6s} {cells[3]:>6s}  {len(report.sentences):,}")
+        typer.echo(f"{cells[0]:>9s} {cells[1]:>7s} {cells[2]:>6s} {cells[3]:>6s}  {report.count:,}")
     if report.hint:
         typer.secho(f"Warning: {report.hint}", err=True, fg=typer.colors.YELLOW, bold=True)
 

@@ -8,6 +8,8 @@ import pytest
 
 from isoglot.align.align_file import AlignRequest, align_file
 from isoglot.align.files.pairs import bitext_sources, read_pairs
+from isoglot.align.options import FastAlign, Hmm
+from isoglot.corpus.read import line_files
 from isoglot.errors import InputError
 
 TAGS = ("en", "de")
@@ -69,6 +71,35 @@ def test_a_file_with_one_side_alone_is_a_mistake(tmp_path: Path, name: str, sepa
     with pytest.raises(InputError, match=rf"{name}:1: no line has '{separator}' between two sentences"):
         align_file(bitext_sources([path], languages=TAGS), out, AlignRequest())
     assert [p.name for p in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("most", [1, 2, 100])
+def test_blank_lines_of_objects_keep_their_place(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(line_files.LineFile.take, "__defaults__", (most, 1 << 20))
+    row = '{"source": "a b", "target": "c d"}'
+    path = write(tmp_path / "a.jsonl", f"\n{row}\n\n \n{row}\n\n{row}")
+    for name, method in (("links", FastAlign()), ("again", Hmm())):
+        with caplog.at_level("WARNING", logger="isoglot"):
+            done = align_file(
+                bitext_sources([path], languages=TAGS), tmp_path / name, AlignRequest(aligner=method)
+            )
+        lines = (tmp_path / name).read_text().split("\n")
+        assert done == 7 and [bool(line) for line in lines] == [
+            False,
+            True,
+            False,
+            False,
+            True,
+            False,
+            True,
+            False,
+        ]
+        assert [r.getMessage() for r in caplog.records] == [
+            f"pair {n}: the source side is empty; it gets no links" for n in (1, 3, 4, 6)
+        ]
+        caplog.clear()
 
 
 def test_of_very_many_odd_lines_the_first_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -55,7 +55,8 @@ def read_pairs(sources: Sequence[Source], *, mode: WordMode, warn: Warn) -> Iter
 
     A line of a Moses pair, a TSV or a ``source ||| target`` file that cannot be read (invalid UTF-8, a missing
     separator) keeps its place, and ``warn`` is called with its number. Other formats, and tables with a header, are
-    read strictly. Words of a prepared folder that has word links are kept.
+    read strictly; a blank line of JSON lines or of a table is a pair without words. Words of a prepared folder that
+    has word links are kept.
     """
     number = 0
     noticed = _Noticed() if mode == "whitespace" else None
@@ -70,6 +71,8 @@ def read_pairs(sources: Sequence[Source], *, mode: WordMode, warn: Warn) -> Iter
         for source in expand([given], "bitext"):
             if source.format in _LINE_FORMATS and not (source.header or _named(source)):
                 texts = _tolerant(source, number, warn)
+            elif source.format == "jsonl":
+                texts = _objects(source)
             else:
                 texts = ((row["source"], row["target"]) for row in read(source))
             languages = (source.source_language or "", source.target_language or "")
@@ -253,6 +256,17 @@ def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[tuple[str, st
             path=source.path,
             line=1,
         )
+
+
+def _objects(source: Source) -> Iterator[tuple[str, str]]:
+    """Both sides of each line of JSON; of a blank one both are empty, which keeps its place."""
+    reader = READERS["jsonl"]
+    for chunk in reader.chunks(source, "bitext", None):
+        values, numbers = reader.fields(source, "bitext", chunk)
+        pairs = dict(zip(numbers, zip(values["source"], values["target"], strict=True), strict=True))
+        data = chunk.payload[0]
+        lines = data.count(b"\n") + (not data.endswith(b"\n"))
+        yield from (pairs.get(line, ("", "")) for line in range(chunk.first_line, chunk.first_line + lines))
 
 
 def _texts(data: bytes, path: str, first: int, before: int, warn: Warn) -> Iterator[str]:
