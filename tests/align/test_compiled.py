@@ -28,3 +28,16 @@ def test_an_index_that_cannot_be_read_is_made_anew(left: bytes) -> None:
     assert second(3) == 6 and not second.stats.cache_hits
     third = compiled(double)
     assert third(3) == 6 and third.stats.cache_hits
+
+
+@pytest.mark.parametrize("left", [b"", b"no code", b"\x80\x04\x95"])
+def test_code_that_cannot_be_read_is_compiled_anew(left: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    first = compiled(double)
+    assert first(3) == 6
+    index = Path(first._cache._cache_file._index_path)
+    for code in index.parent.glob(f"{index.stem}.*.nbc"):
+        code.write_bytes(left)
+    second = compiled(double)
+    assert second(3) == 6 and not second.stats.cache_hits and "compiled again" in caplog.text
+    third = compiled(double)
+    assert third(3) == 6 and third.stats.cache_hits

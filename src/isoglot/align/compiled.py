@@ -5,6 +5,7 @@ beside its module, or where that cannot be written in the user's cache folder (`
 Compiled loops hold no lock, so threads run them side by side.
 """
 
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -39,6 +40,7 @@ def compiled(loop: Callable[..., Any]) -> Any:
     with suppress(AttributeError):  # of another numba, which reads its files as it likes
         files = made._cache._cache_file
         files._load_index = partial(_readable, files._load_index)
+        files.load = partial(_code, files.load)
     return made
 
 
@@ -46,5 +48,27 @@ def _readable(load: Callable[[], dict[Any, Any]]) -> dict[Any, Any]:
     """What is kept of a function: nothing where the file is damaged, or names a class that another version had."""
     try:
         return load()
-    except (AttributeError, ImportError, EOFError, UnpicklingError, ValueError):
+    except _DAMAGED:
         return {}
+
+
+def _code(load: Callable[[Any], Any], key: Any) -> Any:
+    """A function's compiled code; none where the file is damaged, and then it is compiled and kept anew."""
+    try:
+        return load(key)
+    except _DAMAGED as error:
+        _LOGGER.warning("a loop that numba kept compiled cannot be read (%s); it is compiled again", error)
+        return None
+
+
+_DAMAGED = (
+    AttributeError,
+    ImportError,
+    EOFError,
+    IndexError,
+    KeyError,
+    TypeError,
+    UnpicklingError,
+    ValueError,
+)
+_LOGGER = logging.getLogger(__name__)
