@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 from cli_outcome import Isoglot
 
@@ -137,3 +141,37 @@ def test_an_environment_that_no_torchrun_set(
     monkeypatch.setenv(name, "abc")
     done = isoglot("recipes")
     assert done.returncode == 2 and f"{name}=abc in the environment is not a number" in done.stderr
+
+
+def test_a_name_that_is_not_utf8_is_used_or_refused_in_one_line(
+    isoglot: Isoglot, bitext: Path, tmp_path: Path
+) -> None:
+    odd = bitext.rename(tmp_path / os.fsdecode(b"a\xff.tsv"))
+    assert isoglot("align", odd, "--out", tmp_path / os.fsdecode(b"o\xff")).returncode == 0
+    done = isoglot("prepare", odd, "--source-lang", "de", "--target-lang", "en", "--out", tmp_path / "made")
+    assert done.returncode == 2 and "is not UTF-8" in done.stderr and done.stderr.count("\n") == 1
+    assert not (tmp_path / "made").exists()
+
+
+def test_an_interruption_while_workers_start(tmp_path: Path, bitext: Path) -> None:
+    """Twice, as an impatient user does and as `timeout` does."""
+    # a shell starts background jobs with interrupts ignored, which children inherit
+    listening = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from isoglot.cli import main\nmain()"
+    )
+    command = [sys.executable, "-c", listening, "prepare", str(bitext), "--processes", "2"]
+    process = subprocess.Popen(
+        [*command, "--source-lang", "de", "--target-lang", "en", "--out", str(tmp_path / "out")],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while process.poll() is None and not psutil.Process(process.pid).children():
+        time.sleep(0.005)
+    for _ in range(2):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode in (0, 130) and "Traceback" not in said, said
+    assert process.returncode == 0 or not (tmp_path / "out").exists()

@@ -52,6 +52,8 @@ def test_bytes_and_json(tmp_path: Path) -> None:
         file.write(b"\r\n\0")
     assert (tmp_path / "a.bin").read_bytes() == b"\r\n\0"
     assert read_json(write_json(tmp_path / "a.json", {"ö": Path("x")})) == {"ö": "x"}
+    name = os.fsdecode(b"\xff")
+    assert read_json(write_json(tmp_path / "a.json", {"ö": name})) == {"ö": name}
 
 
 @pytest.mark.parametrize("text", [None, '{"name": "x', "[1]", "[" * 100_000])

@@ -4,7 +4,9 @@ import errno
 import gc
 import io
 import os
+import signal
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -13,6 +15,8 @@ from isoglot.runs.disk import disk_problem
 from isoglot.runs.memory import memory_problem
 
 _INTERRUPTED = 130
+_IMPATIENCE = 2.0
+"""Seconds between two interruptions that count."""
 _CLOSED = {
     errno.EPIPE: "standard output was closed before everything was written",
     errno.EBADF: "standard output is closed",
@@ -26,7 +30,8 @@ def main() -> None:
     traceback; 130 interrupted; 1 anything else, with its traceback.
     """
     _open_streams()
-    code, line = _run()
+    with _interrupted_once():
+        code, line = _run()
     try:
         sys.stdout.flush()
     except OSError as error:  # Python would try again at its end, and fail without exit code 2
@@ -37,6 +42,27 @@ def main() -> None:
             sys.stderr.write(f"isoglot: {line}\n")
             sys.stderr.flush()
     sys.exit(code)
+
+
+@contextmanager
+def _interrupted_once() -> Iterator[None]:
+    """Take Ctrl-C pressed several times, or sent to a group of processes as well, for one: the first one cleans up."""
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    last = -_IMPATIENCE
+
+    def interrupt(*_: object) -> None:
+        nonlocal last
+        before, last = last, time.monotonic()
+        if last - before > _IMPATIENCE:
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class _PassedError(Exception):
@@ -101,8 +127,12 @@ def _told(error: BaseException) -> str | None:
         )
     if (problem := memory_problem(error)) is not None:
         return problem
-    if not isinstance(error, OSError):
-        return None
+    if isinstance(error, ValueError) and "surrogates not allowed" in str(error):  # also pydantic's
+        return "a file name or argument is not UTF-8, and what is written of it has to be; rename the file"
+    return _of_system(error, place) if isinstance(error, OSError) else None
+
+
+def _of_system(error: OSError, place: str | None) -> str | None:
     if place is None:
         return _CLOSED.get(error.errno or 0)
     return f"{place}: cannot be read or written ({error.strerror}); choose another path, or change its permissions"

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from isoglot.errors import IsoglotError
 from isoglot.runs.cluster import connected
-from isoglot.runs.workers import end_with_parent, starting_apart
+from isoglot.runs.workers import end_with_parent, starting_apart, uninterrupted
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -62,7 +62,8 @@ class WorkPool:
 
     def __exit__(self, *_: object) -> None:
         if self._executor is not None:
-            self._executor.shutdown(wait=True, cancel_futures=True)
+            with uninterrupted():  # a worker that is just starting needs what this process holds
+                self._executor.shutdown(wait=True, cancel_futures=True)
 
     def submit(self, function: Callable[..., Any], *arguments: object) -> Future[Any]:
         """Do one piece of work; without workers, now."""

@@ -15,6 +15,24 @@ _SAFE = "PYTHONSAFEPATH"
 
 
 @contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Keep Ctrl-C back until the end of the block, and for good in processes that it starts."""
+    held, ours = list[int](), signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    handler = signal.getsignal(signal.SIGINT)
+    mine = callable(handler) and threading.current_thread() is threading.main_thread()
+    if mine:  # another thread may take the signal, and the main one then raises it whatever it blocks
+        signal.signal(signal.SIGINT, lambda number, _: held.append(number))
+    try:
+        yield
+    finally:
+        if mine:
+            signal.signal(signal.SIGINT, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ours)
+        if held and callable(handler):
+            handler(signal.SIGINT, None)
+
+
+@contextmanager
 def starting() -> Iterator[None]:
     """Start processes in the block: none looks for modules in the current folder, and none ends by Ctrl-C.
 
@@ -22,16 +40,16 @@ def starting() -> Iterator[None]:
     ``random.py`` beside them is not what the library means. Ctrl-C reaches every process of a terminal; the main one
     tells the others to stop.
     """
-    held, ours = os.environ.get(_SAFE), signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    os.environ[_SAFE] = "1"
-    try:
-        yield
-    finally:
-        if held is None:
-            del os.environ[_SAFE]
-        else:
-            os.environ[_SAFE] = held
-        signal.pthread_sigmask(signal.SIG_SETMASK, ours)
+    held = os.environ.get(_SAFE)
+    with uninterrupted():
+        os.environ[_SAFE] = "1"
+        try:
+            yield
+        finally:
+            if held is None:
+                del os.environ[_SAFE]
+            else:
+                os.environ[_SAFE] = held
 
 
 @contextmanager
