@@ -39,6 +39,22 @@ def overrides(*settings: str) -> list[str]:
     return [word for setting in settings for word in ("--set", setting)]
 
 
+def test_the_written_recipe_fits_few_pairs(encoder: Path, isoglot: Isoglot) -> None:
+    """Freezing, warm-up and logging follow the length of the run, so that a small run trains and shows its losses."""
+    weights = load_file(encoder / "model.safetensors")
+    body = {n: w for n, w in weights.items() if not n.startswith("cls.")}
+    save_file(body, encoder / "model.safetensors", metadata={"format": "pt"})
+    inputs = write(encoder.parent, "pairs.tsv")
+    assert isoglot("init", *inputs, "--model", encoder, *LANGUAGES).returncode == 0
+    done = isoglot(
+        "pretrain", "recipe.yaml", "--out", "run", *overrides("batch={examples: 4}", "train.use_cpu=true")
+    )
+    assert done.returncode == 0, done.stderr
+    assert "loss" in done.stderr and "did not change" not in done.stderr
+    trained = load_file("run/checkpoint/model.safetensors")
+    assert any(not trained[name].equal(weight) for name, weight in body.items() if name.startswith("bert."))
+
+
 def test_the_written_recipe_is_checked_and_trains(encoder: Path, isoglot: Isoglot) -> None:
     inputs = write(encoder.parent, "pairs.tsv")
     done = isoglot("init", *inputs, "--model", encoder, *LANGUAGES)

@@ -84,6 +84,8 @@ def test_shape_and_options_are_told_together_in_the_order_of_lines(tiny_recipe: 
         ("objectives.masked_lm.type=json:nothing", "module 'json' has no 'nothing'"),
         ("objectives.masked_lm.weight={valu: 1}", "weight.valu: unknown key; did you mean 'value'?"),
         ("objectives.masked_lm.weight=-1", "greater than or equal to 0"),
+        ("parts={freeze_encoder_steps: 6}", "freeze_encoder_steps: 6 given, and the run has 6 steps"),
+        ("parts={freeze_encoder_steps: 1.5}", "parts.freeze_encoder_steps: 1.5 given"),
         ("parts={heed: 3}", "parts.heed: unknown key; did you mean 'head'?"),
         ("parts={head: -1}", "parts.head: -1 given; input should be greater than or equal to 0"),
         ("parts={layer_decay: 0}", "parts.layer_decay: 0 given; input should be greater than 0"),

@@ -164,6 +164,54 @@ def test_a_secret_is_in_no_message(
     assert "12345" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("overrides", "changed"),
+    [
+        ((), True),
+        (("train.learning_rate=0",), False),
+        (("parts={encoder: 0, embeddings: 0}",), False),
+        (("parts={encoder: 0}",), True),
+        (("steps=1", "train.warmup_steps=5"), False),
+    ],
+)
+def test_a_run_whose_encoder_did_not_change_says_so(
+    tiny_recipe: Path,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    overrides: tuple[str, ...],
+    changed: bool,
+) -> None:
+    _, notes = run(tiny_recipe, tmp_path / "run", *overrides)
+    said = [r.getMessage() for r in caplog.records if "the encoder did not change" in r.getMessage()]
+    assert len(said) == (0 if changed else 1), said
+    assert any("warm-up of 5 steps, training of 1: " in line for line in notes) == ("steps=1" in overrides)
+
+
+def test_a_resumed_run_is_compared_with_its_beginning(
+    tiny_recipe: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run(tiny_recipe, tmp_path / "run")
+    (tmp_path / "run" / "manifest.json").unlink()
+    run(
+        tiny_recipe, tmp_path / "run", resume=True
+    )  # no step is left, and the encoder is another than at step 0
+    assert "did not change" not in caplog.text
+
+
+def test_the_last_losses_are_printed_however_rarely_it_logs(tiny_recipe: Path, tmp_path: Path) -> None:
+    _, notes = run(tiny_recipe, tmp_path / "run", "train.logging_steps=50")
+    assert [line.split(" loss")[0] for line in notes if " loss " in line] == ["step 6/6"]
+    _, notes = run(tiny_recipe, tmp_path / "silent", "train.logging_strategy=no")
+    assert not any(" loss " in line for line in notes), "as asked"
+
+
+def test_freezing_to_the_last_step_of_the_epochs_is_refused(tiny_recipe: Path, tmp_path: Path) -> None:
+    epochs = ("steps=null", "epochs={stream: bitext, count: 1}", "parts={freeze_encoder_steps: 200}")
+    with pytest.raises(ConfigurationError, match="freeze_encoder_steps: 200 given, and the run has 8 steps"):
+        run(tiny_recipe, tmp_path / "run", *epochs)
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_run_from_another_encoder_of_the_same_path_is_another_run(
     tiny_recipe: Path, tmp_path: Path
 ) -> None:

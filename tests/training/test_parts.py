@@ -176,4 +176,31 @@ def test_what_never_had_a_gradient_stays_without_after_the_thaw(tmp_path: Path) 
 def test_a_schedule_that_cannot_warm_up_late_is_refused() -> None:
     schedule = ReduceLROnPlateau(torch.optim.SGD([torch.zeros(1, requires_grad=True)]))
     with pytest.raises(ConfigurationError, match=r"cannot warm up late with this train\.lr_scheduler_type"):
-        warm_up_late(schedule, PartsSection(freeze_encoder_steps=2), 3)
+        warm_up_late(schedule, 2, 3)
+
+
+def test_a_share_of_the_steps_is_frozen(tmp_path: Path) -> None:
+    shares = {0: 0, 0.001: 0, 0.1: 10, 0.25: 25, 7: 7}
+    assert {s: PartsSection(freeze_encoder_steps=s).frozen_steps(100) for s in shares} == shares
+    trainer = trainer_with(tmp_path, PartsSection(freeze_encoder_steps=0.25))
+    assert (trainer.batches.steps, trainer.frozen) == (12, 3)
+
+
+@pytest.mark.parametrize(("frozen", "warmup", "fits"), [
+    (12, 0, False), (11, 0, True), (11, 0.1, False), (10, 0.1, True), (0.95, 0, True), (0.95, 1, False),
+    (200, 2, False),
+])  # fmt: skip
+def test_an_encoder_that_would_never_be_trained_is_refused(
+    tmp_path: Path, frozen: float, warmup: float, fits: bool
+) -> None:
+    parts = PartsSection(freeze_encoder_steps=frozen)
+    if not fits:
+        with pytest.raises(
+            ConfigurationError, match=rf"{frozen} given, and the run has 12 steps: the encoder"
+        ):
+            trainer_with(tmp_path, parts, warmup_steps=warmup)
+        return
+    trainer = trainer_with(tmp_path, parts, warmup_steps=warmup, lr_scheduler_type="linear")
+    before = weights(trainer.model)
+    trainer.train()
+    assert moved(before, trainer) == set(PREFIXES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from isoglot.runs.listed import remove, whole_folder
 from isoglot.runs.reporter import Reporter
 from isoglot.tasks.base import TrainableTask
 from isoglot.tasks.code_switching import ORIGINAL
-from isoglot.tasks.features import RowCollator
+from isoglot.tasks.features import IGNORED, RowCollator
 from isoglot.tasks.language_vectors import attached, number_rows, write_vectors
 from isoglot.training.checkpoints import checkpoints_in, discard, why_incomplete
 from isoglot.training.saving import StagedTrainer
@@ -230,6 +230,31 @@ class _Trainer(StagedTrainer):
 
     def _get_train_sampler(self, train_dataset: Any = None) -> torch.utils.data.Sampler[int] | None:
         return self.order if self.order is not None else super()._get_train_sampler(train_dataset)
+
+    def _get_num_items_in_batch(self, batch_samples: list[Any], device: torch.device) -> torch.Tensor:
+        """Items of the whole optimiser step, over all its micro-batches and ranks."""
+        local = torch.stack([_items(batch) for batch in batch_samples]).sum().float()
+        found: torch.Tensor = self.accelerator.reduce(local.to(device), "sum")
+        return found
+
+    def compute_loss(
+        self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Any:
+        """The micro-batch's share of the step's mean over its items, times what the library is going to divide it by.
+
+        A head gives the mean over its own micro-batch, which weighs an item more the fewer there are beside it.
+        """
+        loss, outputs = super().compute_loss(model, inputs, return_outputs=True)
+        if model.training and num_items_in_batch is not None:
+            share = _items(inputs).to(loss.device) / num_items_in_batch
+            loss = loss * share * self.current_gradient_accumulation_steps * self.args.world_size
+        return (loss, outputs) if return_outputs else loss
+
+
+def _items(batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    """What a batch's loss is the mean of: labels that are not ignored, or else rows."""
+    labels = batch.get("labels")
+    return torch.tensor(len(batch["input_ids"])) if labels is None else (labels != IGNORED).sum()
 
 
 def _save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:

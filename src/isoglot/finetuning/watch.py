@@ -19,6 +19,7 @@ from isoglot.runs.reporter import Reporter
 from isoglot.tasks.base import TrainableTask
 from isoglot.tasks.features import EncodedRows
 from isoglot.tasks.language_vectors import attached, number_rows
+from isoglot.training.callbacks import endless_warmup
 
 LOWER = "lower the learning rate (--set learning_rate=1e-5) or use --set precision=float32"
 """What to do about a training that diverged."""
@@ -71,11 +72,8 @@ class Watcher(TrainerCallback):
 
     def on_train_begin(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
         """Tell a warm-up that never ends; find a resumed run's best checkpoint, also where its folder was moved."""
-        if (warmup := args.get_warmup_steps(state.max_steps)) >= state.max_steps:
-            self.progress.note(
-                f"warm-up of {warmup} steps, training of {state.max_steps}: the learning rate only rises, to "
-                f"{state.max_steps / warmup:.0%} of its peak; --set warmup=0.1 is a share"
-            )
+        if text := endless_warmup(args, state.max_steps, "warmup"):
+            self.progress.note(text)
         if state.best_global_step:
             state.best_model_checkpoint = str(
                 Path(str(args.output_dir)) / f"checkpoint-{state.best_global_step}"

@@ -31,6 +31,7 @@ from isoglot.recipe.secrets import has_secret_variable, is_secret_setting
 from isoglot.recipe.sections import validate
 from isoglot.recipe.source import read_document
 from isoglot.recipe.spec import spec_of
+from isoglot.training.parts import require_thaw
 
 ELSEWHERE: dict[str, str] = {
     "output_dir": "give `isoglot pretrain --out DIR`",
@@ -83,6 +84,7 @@ def load_recipe(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Reci
         if not any(place[:2] == ("streams", name) for place in document.unset()):
             _check_files(document, ("streams", name), sections["streams", name])
     _check_encoder(document, sections)
+    _check_thaw(document, recipe)
     if recipe is None or document.problems:
         raise document.error(f"recipe {path_or_name}")
     return recipe
@@ -305,6 +307,16 @@ def _check_train(document: Document) -> None:
         if not document.is_told(("train", name)) and (reason := _out_of_range(name, value)) is not None:
             document.problem(("train", name), f"{value!r} given; {reason}")
     _check_reporters(document, settings.get("report_to"))
+
+
+def _check_thaw(document: Document, recipe: Recipe | None) -> None:
+    """The encoder is trained at all, where the recipe itself says how many steps there are."""
+    if recipe is None or recipe.parts is None or recipe.steps is None:
+        return
+    problems: list[Problem] = []
+    with collected(problems):
+        require_thaw(recipe.parts, recipe.steps, bool(recipe.train.get("warmup_steps")))
+    document.add(problems)
 
 
 def _out_of_range(name: str, value: Any) -> str | None:

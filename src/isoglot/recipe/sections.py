@@ -87,8 +87,8 @@ class PartsSection(Section):
         head: The masked-LM head.
         objectives: The objectives' own layers, and language embeddings.
         layer_decay: Factor from each layer's rate to that of the layer below; the embeddings are below the first.
-        freeze_encoder_steps: Optimiser steps in which only head and objectives are trained. The encoder and its
-            embeddings then warm up over ``train.warmup_steps`` of their own.
+        freeze_encoder_steps: Optimiser steps in which only head and objectives are trained: a number, or a share of
+            all steps if below 1. The encoder and its embeddings then warm up over ``train.warmup_steps`` of their own.
     """
 
     encoder: _Rate = 1.0
@@ -96,7 +96,12 @@ class PartsSection(Section):
     head: _Rate = 1.0
     objectives: _Rate = 1.0
     layer_decay: Part = 1.0
-    freeze_encoder_steps: Annotated[int, Field(ge=0)] = 0
+    freeze_encoder_steps: Annotated[int, Field(ge=0)] | Annotated[float, Field(ge=0, lt=1)] = 0
+
+    def frozen_steps(self, steps: int) -> int:
+        """The steps of a run of so many in which the encoder is frozen."""
+        given = self.freeze_encoder_steps
+        return int(given if given >= 1 else given * steps)
 
     @model_validator(mode="after")
     def _any(self) -> PartsSection:

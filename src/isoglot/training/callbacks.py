@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from accelerate.utils import gather_object
 from torch import Tensor
-from transformers import TrainerCallback, TrainerState
+from transformers import TrainerCallback, TrainerState, TrainingArguments
 from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
 from isoglot.errors import TrainingError
@@ -50,8 +50,11 @@ class StepHooks(TrainerCallback):
         self.meter.require_finite(wait=args.device.type != "cuda")
 
     def on_step_end(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> Any:
-        """Momentum updates; saving and logging by epochs of the primary stream."""
+        """Momentum updates; saving and logging by epochs of the primary stream; the last losses."""
         kwargs["model"].after_step()
+        control.should_log |= (
+            state.global_step >= state.max_steps and args.logging_strategy != IntervalStrategy.NO
+        )
         before, after = (self.batches.epoch_at(s) for s in (state.global_step - 1, state.global_step))
         if int(after) > int(before):
             control.should_save |= args.save_strategy == SaveStrategy.EPOCH
@@ -67,8 +70,10 @@ class Told(TrainerCallback):
         self.began = (0, 0.0)
 
     def on_train_begin(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
-        """Start the clock."""
+        """Start the clock; report a warm-up that never ends."""
         self.began = (state.global_step, time.perf_counter())
+        if text := endless_warmup(args, state.max_steps, "train.warmup_steps"):
+            self.report.note(text)
 
     def on_log(self, args: Any, state: TrainerState, control: Any, logs: Any = None, **_: Any) -> None:
         """One line."""
@@ -82,6 +87,16 @@ class Told(TrainerCallback):
     def on_step_end(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
         """Move the bar."""
         self.report.progress("train", state.global_step, state.max_steps)
+
+
+def endless_warmup(args: TrainingArguments, steps: int, setting: str) -> str:
+    """What to tell of a warm-up as long as the run, whose learning rate only rises; empty for a shorter one."""
+    if (warmup := args.get_warmup_steps(steps)) < steps:
+        return ""
+    return (
+        f"warm-up of {warmup:,} steps, training of {steps:,}: the learning rate only rises, to "
+        f"{steps / warmup:.0%} of its peak; --set {setting}=0.1 is a share"
+    )
 
 
 def describe(logs: dict[str, float]) -> str:

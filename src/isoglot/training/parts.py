@@ -7,7 +7,7 @@ from torch import nn
 from torch.optim.lr_scheduler import LambdaLR, LRScheduler
 from transformers import TrainerCallback, TrainerState
 
-from isoglot.errors import ConfigurationError
+from isoglot.errors import ConfigurationError, Problem
 from isoglot.modules.encoder import input_embeddings, layer_modules
 from isoglot.recipe.sections import PartsSection
 from isoglot.training.model import AlignmentModel
@@ -70,9 +70,9 @@ def split_groups(optimizer: torch.optim.Optimizer, model: AlignmentModel, parts:
     optimizer.param_groups[:] = groups
 
 
-def warm_up_late(scheduler: LRScheduler, parts: PartsSection, warmup: int) -> None:
-    """Let the encoder's rate, once it is trained, grow over as many steps as the run's did at its start."""
-    if not (parts.freeze_encoder_steps and warmup):
+def warm_up_late(scheduler: LRScheduler, frozen: int, warmup: int) -> None:
+    """Let the encoder's rate, after its frozen steps, grow over as many steps as the run's did at its start."""
+    if not (frozen and warmup):
         return
     if not isinstance(scheduler, LambdaLR):
         raise ConfigurationError(
@@ -82,7 +82,7 @@ def warm_up_late(scheduler: LRScheduler, parts: PartsSection, warmup: int) -> No
 
     def late(schedule: Any) -> Any:
         def rate(step: int) -> float:
-            waited = step - parts.freeze_encoder_steps
+            waited = step - frozen
             return float(schedule(step)) * min(1.0, max(0, waited) / warmup)
 
         return rate
@@ -93,11 +93,24 @@ def warm_up_late(scheduler: LRScheduler, parts: PartsSection, warmup: int) -> No
     ]
 
 
-class FreezeFirst(TrainerCallback):
-    """Keeps the encoder without gradient for the first steps."""
+def require_thaw(parts: PartsSection, steps: int, warmup: int) -> int:
+    """The frozen steps of a run, after which there is one at least that trains the encoder."""
+    frozen = parts.frozen_steps(steps)
+    trained = steps - frozen - (1 if frozen and warmup else 0)  # the late warm-up begins at a rate of 0
+    if frozen and trained < 1:
+        text = (
+            f"{parts.freeze_encoder_steps} given, and the run has {steps:,} steps: the encoder would not be trained; "
+            "train longer, or freeze a share of the steps, for example --set parts.freeze_encoder_steps=0.1"
+        )
+        raise ConfigurationError(Problem(text, ("parts", "freeze_encoder_steps")))
+    return frozen
 
-    def __init__(self, model: AlignmentModel, parts: PartsSection) -> None:
-        self.model, self.parts = model, parts
+
+class FreezeFirst(TrainerCallback):
+    """Keeps the encoder without gradient for the first, ``frozen`` steps."""
+
+    def __init__(self, model: AlignmentModel, parts: PartsSection, frozen: int) -> None:
+        self.model, self.parts, self.frozen = model, parts, frozen
         # Others have no gradient ever, such as tables of sines.
         self.trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
         self.encoder: list[nn.Parameter] = []
@@ -111,4 +124,4 @@ class FreezeFirst(TrainerCallback):
     def on_step_begin(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
         """Freeze or thaw by the step's number alone, so that a resumed run does the same."""
         for parameter in self.encoder:
-            parameter.requires_grad_(state.global_step >= self.parts.freeze_encoder_steps)
+            parameter.requires_grad_(state.global_step >= self.frozen)

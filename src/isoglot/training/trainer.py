@@ -17,8 +17,9 @@ from isoglot.training.callbacks import Meter, StepHooks, real_tokens
 from isoglot.training.collate import Collator
 from isoglot.training.mixture import Mixture
 from isoglot.training.model import AlignmentModel
-from isoglot.training.parts import FreezeFirst, freeze, split_groups, warm_up_late
+from isoglot.training.parts import FreezeFirst, freeze, require_thaw, split_groups, warm_up_late
 from isoglot.training.saving import CheckpointingTrainer
+from isoglot.training.unchanged import encoder_sums
 
 
 class AlignmentTrainer(CheckpointingTrainer):
@@ -76,12 +77,14 @@ class AlignmentTrainer(CheckpointingTrainer):
             accumulation=args.gradient_accumulation_steps,
             steps=args.max_steps if args.max_steps > 0 else None,
         )
-        args.max_steps = self.batches.steps
+        args.max_steps = steps = self.batches.steps
+        self.frozen = 0 if parts is None else require_thaw(parts, steps, args.get_warmup_steps(steps))
         for callback in (ProgressCallback, PrinterCallback):
             self.remove_callback(callback)
+        self.began = encoder_sums(model)
         self.add_callback(StepHooks(self.batches, self.meter))
-        if parts is not None and parts.freeze_encoder_steps:
-            self.add_callback(FreezeFirst(model, parts))
+        if parts is not None and self.frozen:
+            self.add_callback(FreezeFirst(model, parts, self.frozen))
         if compile_options is not None:
             model.model.base_model.compile(**compile_options)  # where layers are read it runs uncompiled
 
@@ -116,8 +119,8 @@ class AlignmentTrainer(CheckpointingTrainer):
         """The library's, with a warm-up of its own for an encoder that waits."""
         new = self.lr_scheduler is None
         scheduler = super().create_scheduler(num_training_steps, optimizer)
-        if new and self.parts is not None:
-            warm_up_late(scheduler, self.parts, self.args.get_warmup_steps(num_training_steps))
+        if new:
+            warm_up_late(scheduler, self.frozen, self.args.get_warmup_steps(num_training_steps))
         return scheduler
 
     def _get_num_items_in_batch(self, batch_samples: list[Any], device: torch.device) -> Any:

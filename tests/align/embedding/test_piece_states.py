@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
+from isoglot.align.embedding import piece_states
 from isoglot.align.embedding.piece_states import cut_words, layer_states
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.errors import ConfigurationError
+from isoglot.modules.encoder import encode
 from isoglot.testing import FAMILIES, tiny_model, tiny_text, tiny_tokenizer
 
 SENTENCES = [
@@ -44,6 +47,29 @@ TOKENIZERS = {
         for prefix, trim, post in itertools.product([True, False], repeat=3)
     },
 }
+
+
+@pytest.mark.parametrize(("dtype", "widths"), [(torch.bfloat16, {8, 16, 24}), (torch.float32, {21})])
+def test_in_half_precision_the_width_of_an_input_follows_from_itself(
+    dtype: torch.dtype, widths: set[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Attention beside other padding rounds differently: the links of a pair would depend on the pairs around it."""
+    model, tokenizer = tiny_model("bert").to(dtype), tiny_tokenizer("bert")
+    sentences = cut_words(tokenizer, [["the"] * n for n in (3, 19, 5, 6, 7, 14, 1, 18, 2)])
+    seen: list[tuple[int, int]] = []
+
+    def spied(model: Any, inputs: dict[str, torch.Tensor], **options: Any) -> Any:
+        mask = inputs["attention_mask"]
+        seen.extend((int(n), mask.shape[1]) for n in mask.sum(1))
+        return encode(model, inputs, **options)
+
+    monkeypatch.setattr(piece_states, "encode", spied)
+    for most in (None, 1, 30, 60):
+        layer_states(model, tokenizer, sentences, layers=(1,), max_tokens=most)
+        if most is None:
+            assert {width for _, width in seen} == widths
+    of_length = {length: {w for n, w in seen if n == length} for length, _ in seen}
+    assert all(len(found) == 1 for found in of_length.values()) == (dtype == torch.bfloat16), of_length
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)

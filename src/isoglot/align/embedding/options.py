@@ -60,7 +60,7 @@ class EmbeddingOptions(Kept):
     )
     dtype: Literal["auto", Precision] = option(
         "auto",
-        "auto: bfloat16 where the hardware computes in it.",
+        "auto: bfloat16 where the hardware computes in it; on GPUs a few links then depend on the batching.",
         flags=["--precision"],
         group=_ENCODER,
     )

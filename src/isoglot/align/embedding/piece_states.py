@@ -41,6 +41,9 @@ class PieceStates:
     offsets: npt.NDArray[np.int64]  # sentence ``s`` owns the rows ``offsets[s]:offsets[s + 1]``
 
 
+_MULTIPLE = 8
+
+
 class _Part(NamedTuple):
     """A run of one sentence's pieces in an encoder input, and the part of it whose states are kept."""
 
@@ -157,9 +160,11 @@ def _encode(
     size = (int(offsets[-1]), hidden_size(model))
     tables = {layer: torch.empty(size, dtype=model.dtype, device=device) for layer in layers}
     lengths = [sum(p.stop - p.start for p in parts) + len(parts) + 1 for parts in inputs]
-    for batch in length_batches(lengths, max_tokens):
+    rounds = device.type == "cpu" and model.dtype != torch.float32
+    widths = [_width(n, max_length(model)) for n in lengths] if rounds else lengths
+    for batch in length_batches(widths, max_tokens, equal=rounds):
         ids, rows, columns, where = _assemble(
-            tokenizer, sentences, [inputs[i] for i in batch], offsets, max(lengths[i] for i in batch)
+            tokenizer, sentences, [inputs[i] for i in batch], offsets, max(widths[i] for i in batch)
         )
         own = torch.tensor([lengths[i] for i in batch])
         tensors = {
@@ -174,19 +179,32 @@ def _encode(
     return {layer: PieceStates(table, offsets) for layer, table in tables.items()}
 
 
-def length_batches(lengths: list[int], max_tokens: int) -> Iterator[list[int]]:
-    """Rows of like length, at most ``max_tokens`` with padding, the longest first; one at least.
+def _width(length: int, longest: int | None) -> int:
+    """The padded length of an input whose states are rounded to half precision.
+
+    Attention rounds differently beside other numbers of padding, and in half precision that is enough to change links.
+    The width therefore follows from the input alone, and inputs of other widths are in other batches.
+    """
+    width = -(-length // _MULTIPLE) * _MULTIPLE
+    return width if longest is None else max(length, min(width, longest))
+
+
+def length_batches(lengths: list[int], max_tokens: int, *, equal: bool = False) -> Iterator[list[int]]:
+    """Rows of like, or ``equal``, length, at most ``max_tokens`` with padding, the longest first; one at least.
 
     Example:
-        >>> list(length_batches([2, 9, 3, 3], 9))
-        [[1], [2, 3, 0]]
+        >>> list(length_batches([2, 9, 3, 3], 9)), list(length_batches([2, 9, 3, 3], 9, equal=True))
+        ([[1], [2, 3, 0]], [[1], [2, 3], [0]])
     """
     order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
     start = 0
     while start < len(order):
-        count = max(1, max_tokens // lengths[order[start]])
-        yield order[start : start + count]
-        start += count
+        longest = lengths[order[start]]
+        batch = order[start : start + max(1, max_tokens // longest)]
+        if equal:
+            batch = [row for row in batch if lengths[row] == longest]
+        yield batch
+        start += len(batch)
 
 
 def _assemble(
