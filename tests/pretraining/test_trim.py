@@ -183,10 +183,15 @@ def test_the_command_prints_what_was_saved(tmp_path: Path, corpus: str) -> None:
     size = len(AutoTokenizer.from_pretrained(tmp_path / "out"))
     lines = ran.stdout.splitlines()
     assert lines[0] == f"pieces: {len(AutoTokenizer.from_pretrained(source))} -> {size}"
-    assert re.fullmatch(r"parameters: [\d,]+ -> [\d,]+", lines[1])
-    assert re.fullmatch(r"held-out text: 0 of \d+ tokens cut differently \(0.00%\)", lines[2])
+    assert re.fullmatch(
+        r"estimate: ten times as much text of this kind would keep about \d+0 pieces", lines[1]
+    )
+    assert re.fullmatch(r"parameters: [\d,]+ -> [\d,]+", lines[2])
+    assert re.fullmatch(r"held-out text: 0 of \d+ tokens cut differently \(0.00%\)", lines[3])
     done = trim(source, tmp_path / "out", TrimRequest(text=(corpus, str(second)), held_out=(corpus,)))
-    assert done.skipped
+    assert done.skipped and done.tenfold is not None and done.tenfold > size
+    rarer = trim(source, tmp_path / "rarer", TrimRequest(text=(corpus,), min_count=2))
+    assert rarer.tenfold is None, "how many pieces stay above a frequency is not estimated"
 
 
 @pytest.mark.skipif("ISOGLOT_ENCODER" not in os.environ, reason="needs a real encoder in ISOGLOT_ENCODER")

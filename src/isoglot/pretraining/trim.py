@@ -20,7 +20,13 @@ from transformers.utils import SAFE_WEIGHTS_NAME
 
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.corpus.encode.pieces import fast_backend
-from isoglot.corpus.encode.trimming import chosen_pieces, count_pieces, cut_differences, trimmed_tokenizer
+from isoglot.corpus.encode.trimming import (
+    chosen_pieces,
+    count_pieces,
+    cut_differences,
+    pieces_at,
+    trimmed_tokenizer,
+)
 from isoglot.corpus.manifest import InputFile, load_corpus
 from isoglot.corpus.read.line_files import LineFile, Meter, decode_lines
 from isoglot.errors import ConfigurationError
@@ -57,12 +63,15 @@ _POINTER = re.compile(r"(^|\.)(pointer\.(query|key)\.(weight|bias)|pointer_layer
 class Trimmed(NamedTuple):
     """What became of an encoder: tokenizer entries and numbers in the weights, before and after.
 
+    ``tenfold``: an estimate of the entries after, had there been ten times as much text; ``None`` where frequency
+    decides what stays.
     ``held_out``: tokens of held-out text, and how many of these are cut differently.
     """
 
     path: Path
     pieces: Sequence[int]
     parameters: Sequence[int]
+    tenfold: int | None
     held_out: Sequence[int] | None
     skipped: bool
 
@@ -98,9 +107,8 @@ def trim(
         overwrite=overwrite,
         name=_MANIFEST,
     )
-    return Trimmed(
-        Path(out), manifest["pieces"], manifest["parameters"], manifest["held_out"], skipped=not made
-    )
+    found = {name: manifest.get(name) for name in ("pieces", "parameters", "tenfold", "held_out")}
+    return Trimmed(Path(out), **found, skipped=not made)  # type: ignore[arg-type]
 
 
 def _write(place: str | Path, folder: Path, request: TrimRequest, progress: Any) -> dict[str, Any]:
@@ -139,7 +147,10 @@ def _write(place: str | Path, folder: Path, request: TrimRequest, progress: Any)
     config.vocab_size = len(kept)
     config.save_pretrained(str(folder))
     pieces = (backend.get_vocab_size(with_added_tokens=True), len(kept))
-    return {"pieces": pieces, "parameters": parameters, "held_out": differences}
+    tenfold = None
+    if request.min_count == 1 and request.keep_pieces is None:
+        tenfold = min(pieces[0], len(kept) + pieces_at(usage, 10) - pieces_at(usage, 1))
+    return {"pieces": pieces, "parameters": parameters, "tenfold": tenfold, "held_out": differences}
 
 
 def _special_ids(config: PreTrainedConfig) -> dict[str, int]:

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import random
+from pathlib import Path
 
+import numpy as np
 import pytest
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
-from isoglot.corpus.encode.trimming import chosen_pieces, count_pieces, cut_differences, trimmed_tokenizer
+from isoglot.corpus.encode.trimming import (
+    Usage,
+    chosen_pieces,
+    count_pieces,
+    cut_differences,
+    pieces_at,
+    trimmed_tokenizer,
+)
+from isoglot.corpus.read.line_files import LineFile, decode_lines
 from isoglot.errors import ConfigurationError
 from isoglot.testing import tiny_bitext
 
@@ -119,6 +130,32 @@ def _in(values, others):  # type: ignore[no-untyped-def]
     import numpy as np
 
     return np.isin(values, others)
+
+
+def test_the_pieces_of_more_text_are_estimated_from_those_that_occur_once() -> None:
+    usage = Usage(np.array([0, 5, 1, 1, 3, 0, 0, 0]))
+    assert [pieces_at(usage, times) for times in (1, 4, 100)] == [4, 8, 8], (
+        "half once: the square root; at most all"
+    )
+    assert pieces_at(Usage(np.array([3, 2, 0])), 10) == 2 and pieces_at(Usage(np.zeros(4, np.int64)), 10) == 0
+    shares = 1 / np.arange(10, 20_010)
+    draws = np.random.default_rng(1).choice(20_000, size=200_000, p=shares / shares.sum())
+    few, many = (Usage(np.bincount(d, minlength=20_000)) for d in (draws[:20_000], draws))
+    assert 0.7 < pieces_at(few, 10) / pieces_at(many, 1) < 1.5
+
+
+@pytest.mark.skipif(
+    not {"ISOGLOT_DATA", "ISOGLOT_ENCODER"} <= os.environ.keys(),
+    reason="needs real text and a real tokenizer",
+)
+@pytest.mark.parametrize("name", ["parallel/en-hi.tsv.gz", "multi30k/train.de.gz"])
+def test_a_tenth_of_real_text_foretells_the_pieces_of_the_whole(name: str) -> None:
+    backend = Tokenizer.from_file(str(Path(os.environ["ISOGLOT_ENCODER"]) / "tokenizer.json"))
+    path = Path(os.environ["ISOGLOT_DATA"]) / name
+    with LineFile(path) as file:
+        lines = [line for first, data in file.chunks() for line in decode_lines(data, path, first)][:9_600]
+    few, many = (count_pieces(backend, lines[:n]) for n in (len(lines) // 10, len(lines)))
+    assert 0.7 < pieces_at(few, 10) / pieces_at(many, 1) < 1.5
 
 
 def test_a_word_that_wordpiece_cannot_cut_stays_unknown() -> None:
