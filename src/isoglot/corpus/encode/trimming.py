@@ -79,7 +79,7 @@ def pieces_at(usage: Usage, times: float) -> int:
     12 % too high.
     """
     used, once = int((usage.counts > 0).sum()), int((usage.counts == 1).sum())
-    return min(len(usage.counts), round(used * times ** (once / max(1, used))))
+    return int(min(len(usage.counts), round(used * times ** (once / max(1, used)))))
 
 
 def chosen_pieces(
