@@ -21,8 +21,8 @@ from isoglot.align.alignment import Alignment
 from isoglot.align.embedding.aligner import EmbeddingAligner
 from isoglot.align.embedding.choice import CANDIDATES, kept_choice
 from isoglot.align.embedding.options import EmbeddingOptions
-from isoglot.align.files.gold import gold_pairs
-from isoglot.align.scoring import AlignmentScore, score
+from isoglot.align.files.gold import GoldPairs, gold_pairs
+from isoglot.align.scoring import AlignmentScore, GoldAlignment, score
 
 DEVELOPMENT = ("en-es.xlwa.dev", "en-it.xlwa.dev", "en-nl.xlwa.dev", "en-zh.pud", "en-ja.pud", "en-ar.pud")
 TEST = ("en-es.xlwa.test", "en-it.xlwa.test", "en-nl.xlwa.test", "de-en", "en-fr", "ro-en", "en-hi")
@@ -32,6 +32,22 @@ def content(links, gold):
     """The links that touch a word with a gold link."""
     sources, targets = {i for i, _ in gold.possible}, {j for _, j in gold.possible}
     return frozenset((i, j) for i, j in links if i in sources or j in targets)
+
+
+def joined(pairs: GoldPairs, count: int) -> GoldPairs:
+    """So many neighbouring pairs as one, with their links."""
+    words, gold = [], []
+    for start in range(0, len(pairs.words), count):
+        source, target, sure, possible = [], [], [], []
+        for (one, other), own in zip(
+            pairs.words[start : start + count], pairs.gold[start : start + count], strict=True
+        ):
+            sure += [(i + len(source), j + len(target)) for i, j in own.sure]
+            possible += [(i + len(source), j + len(target)) for i, j in own.possible]
+            source, target = [*source, *one], [*target, *other]
+        words.append((source, target))
+        gold.append(GoldAlignment.of(sure, possible))
+    return GoldPairs(words, gold)
 
 
 def measured(aligners, pairs, layers, *, pud, window=128):
@@ -65,6 +81,9 @@ def main() -> None:
     parser.add_argument("which", choices=["dev", "test"])
     parser.add_argument("layers", nargs="?", default="7,8")
     parser.add_argument("--pud", type=int, default=300)
+    parser.add_argument("--only", default="", help="only candidates whose JSON has this")
+    parser.add_argument("--sets", nargs="*", help="only these")
+    parser.add_argument("--joined", type=int, default=1, help="so many pairs as one")
     parser.add_argument("--keep", action="store_true", help="keep the best candidate in MODEL/aligner.json")
     parser.add_argument("--show", type=int, default=6)
     parser.add_argument("--dtype", default="float32")
@@ -75,15 +94,17 @@ def main() -> None:
         choice = kept_choice(given.model)
         candidates, layers = [{k: v for k, v in choice.items() if k != "layer"}], [choice["layer"]]
     else:
-        candidates = [c for c in CANDIDATES if c.get("min_probability", 1) < 0.45]
+        candidates = [c for c in CANDIDATES if given.only in json.dumps(c)]
         layers = [int(layer) for layer in given.layers.split(",")]
     base = EmbeddingAligner(given.model, options=EmbeddingOptions.build(dtype=given.dtype))
     aligners = [base.with_options(EmbeddingOptions.build(dtype=given.dtype, **c)) for c in candidates]
     found = {}
-    for name in DEVELOPMENT if given.which == "dev" else TEST:
+    for name in given.sets or (DEVELOPMENT if given.which == "dev" else TEST):
         pairs = gold_pairs(gold / f"{name}.jsonl")
         if name.endswith("pud"):
             pairs = dataclasses.replace(pairs, words=pairs.words[: given.pud], gold=pairs.gold[: given.pud])
+        if given.joined > 1:
+            pairs = joined(pairs, given.joined)
         found[name] = measured(aligners, pairs, layers, pud=name.endswith("pud"))
     rows = [
         (fmean(100 * scores[k][layer].aer for scores in found.values()), layer, k)

@@ -27,6 +27,7 @@ _SYMMETRISE = (
 _THRESHOLD = "Least posterior of a link that both directions agree on; 0.5 and more is for precision."
 _MODEL_KEPT = "Keep the model in this folder."
 _LEXICON = "Write the translation table here: source, target, probability."
+_ENCODER_NAME = "Folder or hub name of the encoder; box: the aligner that comes with isoglot."
 _TRAIN_ON = "More bitext to learn from; it is not written."
 
 
@@ -98,7 +99,7 @@ class Encoder(Options):
     """An encoder's hidden states."""
 
     kind: Literal["encoder"] = option("encoder", flags=None)
-    model: str = option(..., "Folder or hub name of the encoder.", group=_ENCODER)
+    model: str = option(..., _ENCODER_NAME, group=_ENCODER)
     options: AnyEmbedding
     engine: Literal["local", "ray"] = option(
         "local",
@@ -223,7 +224,7 @@ class LayerScoring(Options):
         ..., "Score an encoder instead of a file: all, or numbers such as 4,8,12 (gold with words: jsonl).",
         group=_ENCODER,
     )  # fmt: skip
-    model: str = option(..., "Folder or hub name of the encoder.", group=_ENCODER)
+    model: str = option(..., _ENCODER_NAME, group=_ENCODER)
     options: AnyEmbedding
 
     @model_validator(mode="after")
