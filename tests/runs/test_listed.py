@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import stat
 from pathlib import Path
@@ -201,3 +202,23 @@ def test_what_is_kept_to_save_time_is_made_anew_where_it_is_damaged(
     (out / name).write_text(broken)
     assert make_once(out, {}, make, **asked)[1] and (out / "rows").read_text() == "1"
     assert name in caplog.text and "made anew" in caplog.text
+
+
+def test_a_disk_that_is_read_only_is_named_by_the_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = Path.mkdir
+
+    def refused(self: Path, *given: Any, **named: Any) -> None:
+        if ".partial" not in str(self):
+            return make(self, *given, **named)
+        raise OSError(errno.EROFS, "Read-only file system", str(self))
+
+    monkeypatch.setattr(Path, "mkdir", refused)
+    monkeypatch.setattr(Path, "unlink", refused)
+    with (
+        pytest.raises((ConfigurationError, DiskError), match=r"out: .*read-only") as caught,
+        whole_folder(tmp_path / "out"),
+    ):
+        pass
+    assert ".partial" not in str(caught.value)

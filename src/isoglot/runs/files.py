@@ -264,7 +264,8 @@ def _drop(place: Path) -> None:
     if place.is_dir() and not place.is_symlink():
         shutil.rmtree(place, ignore_errors=True)
     else:
-        place.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # on a read-only disk it is refused even where nothing is there
+            place.unlink(missing_ok=True)
 
 
 def _left_behind(path: Path, process: int, machine: str) -> bool:
