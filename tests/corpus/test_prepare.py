@@ -412,3 +412,20 @@ def test_a_folder_keeps_its_hash_when_it_is_opened(tmp_path):
     assert len(load_corpus(tmp_path / "out")) == 1
     assert list((tmp_path / "out").glob(".*")), "it is opened by a file beside it"
     assert InputFile.of(str(tmp_path / "out")) == before
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped"])
+def test_unpacked_rows_that_are_damaged_are_unpacked_again(
+    tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "a.tsv").write_text("a house\tein Haus\n" * 50)
+    prepare(
+        Source(path=str(tmp_path / "a.tsv"), source_language="en", target_language="de"), tmp_path / "out"
+    )
+    rows = load_corpus(tmp_path / "out")[:]
+    (kept,) = (tmp_path / "out" / ".cache").glob("*.arrow")
+    whole = kept.read_bytes()
+    kept.unlink()  # what is mapped into memory stays
+    kept.write_bytes(whole[: len(whole) // 2] if damage == "cut" else whole.replace(b"house", b"mouse"))
+    assert load_corpus(tmp_path / "out")[:] == rows and "made anew" in caplog.text
+    assert kept.read_bytes() == whole

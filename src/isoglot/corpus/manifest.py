@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections import Counter
@@ -16,7 +17,7 @@ from isoglot.corpus.read.sources import Kind, Source
 from isoglot.errors import InputError
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.disk import disk_problem
-from isoglot.runs.files import is_stream, whole_path, write_text
+from isoglot.runs.files import is_stream, read_json, whole_path, write_json, write_text
 from isoglot.runs.fingerprint import files_of, fingerprint
 from isoglot.runs.folder import key_of
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 MANIFEST = "manifest.json"
 _LAYOUT = 1
+_LOGGER = logging.getLogger(__name__)
 
 
 class InputFile(BaseModel):
@@ -188,15 +190,17 @@ def load_corpus(path: str | Path) -> datasets.Dataset:
 
 
 def _unpacked(folder: Path, manifest: Manifest, features: datasets.Features) -> Path:
-    """The Arrow file of a prepared folder, made if it is not there."""
+    """The Arrow file of a prepared folder, made if it is not there as it was written."""
     import pyarrow as pa  # noqa: PLC0415 - slow to import
 
     unknown = [fingerprint(folder / shard) for shard in manifest.shards if shard not in manifest.hashes]
     name = key_of([manifest.model_dump_json(), *unknown])
     places = [folder / ".cache", cache_folder()]
-    for place in places:
-        if (place / f"{name}.arrow").exists():
-            return place / f"{name}.arrow"
+    for kept in (place / f"{name}.arrow" for place in places):
+        if kept.is_file() and (held := read_json(kept.with_suffix(".json"))) is not None:
+            if held.get("hash") == fingerprint(kept):
+                return kept
+            _LOGGER.warning("%s: is not as it was written; it is made anew", kept)
     place = next(p for p in places if os.access(next(q for q in (p, *p.parents) if q.exists()), os.W_OK))
     with (
         whole_path(place / f"{name}.arrow") as file,
@@ -205,7 +209,9 @@ def _unpacked(folder: Path, manifest: Manifest, features: datasets.Features) -> 
     ):
         for shard in manifest.shards:
             _copy_batches(folder / shard, writer, features.arrow_schema)
-    return place / f"{name}.arrow"
+    made = place / f"{name}.arrow"
+    write_json(made.with_suffix(".json"), {"hash": fingerprint(made)})
+    return made
 
 
 def _copy_batches(shard: Path, writer: Any, schema: pa.Schema) -> None:

@@ -26,7 +26,7 @@ CHECKPOINT_LIST = "complete.json"
 """The same in a trainer's checkpoint, with more."""
 _LISTS = (LIST, CHECKPOINT_LIST)
 _SHOWN = 3
-_UNPACKED = re.compile(r"[0-9a-f]+\.arrow")
+_UNPACKED = re.compile(r"[0-9a-f]+\.(arrow|json)")
 
 
 @contextmanager
