@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from own_pickle import Touch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModel, AutoModelForMaskedLM, AutoModelForTokenClassification
 
@@ -146,6 +147,36 @@ def test_a_broken_checkpoint_is_named(bert: Path, file: str, content: bytes) -> 
         load_checkpoint(AutoModel, bert, new_head=True)
     assert str(caught.value).startswith(f"{bert}: cannot be loaded while reading ")
     assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("where", ["weights", "index", "beside"])
+def test_pickles_are_never_loaded(bert: Path, tmp_path: Path, where: str) -> None:
+    path, left = bert / "model.safetensors", tmp_path / "left"
+    names = list(load_file(path))
+    if where == "index":
+        path.unlink()
+        index = {"metadata": {"total_size": 1}, "weight_map": dict.fromkeys(names, "weights.bin")}
+        (bert / "model.safetensors.index.json").write_text(json.dumps(index))
+    torch.save(
+        Touch(left), {"weights": path, "index": bert / "weights.bin"}.get(where, bert / "pytorch_model.bin")
+    )
+    if where == "beside":
+        load_checkpoint(AutoModel, bert, new_head=True)
+    else:
+        with pytest.raises(ConfigurationError, match="cannot be loaded while reading") as caught:
+            load_checkpoint(AutoModel, bert, new_head=True)
+        assert "weights_only" not in str(caught.value), "no advice that would run the pickle"
+    assert not left.exists()
+
+
+@pytest.mark.parametrize("name", ["num_hidden_layers", "num_hidden_groups"])
+def test_more_layers_than_tensors_are_refused_before_they_are_built(bert: Path, name: str) -> None:
+    configure(bert, **{name: 2_000_000_000})
+    for read in (load_config, lambda path: load_checkpoint(AutoModel, path, new_head=True)):
+        with pytest.raises(
+            ConfigurationError, match=rf"{name}: 2,000,000,000, and the weights are \d+ tensors"
+        ):
+            read(bert)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.99])

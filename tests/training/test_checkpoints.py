@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import logging
 import shutil
 from pathlib import Path
@@ -8,11 +9,13 @@ from typing import Any
 
 import pytest
 import torch
+from own_pickle import Touch
 from safetensors.torch import load_file
 from training_fakes import differing, make_model, make_trainer, weights
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from isoglot.errors import TrainingError
+from isoglot.runs.listed import entry
 from isoglot.training import checkpoints
 
 
@@ -94,6 +97,18 @@ def test_resume_after_damage_ends_with_the_same_weights(run: Path, finished: tup
     trainer.train(resume_from_checkpoint=True)
     assert not differing(finished[1], weights(trainer.model))
     assert checkpoints.newest(checkpoints.checkpoints_in(run)) == run / "checkpoint-9"  # written anew
+
+
+@pytest.mark.parametrize("file", ["optimizer.pt", "scheduler.pt", "rng_state.pth"])
+def test_a_pickle_in_a_checkpoint_is_an_error_and_not_loaded(run: Path, tmp_path: Path, file: str) -> None:
+    checkpoint, left = run / "checkpoint-6", tmp_path / "left"
+    torch.save(Touch(left), checkpoint / file)
+    manifest = checkpoints.read_manifest(checkpoint)
+    manifest["files"][file] = entry(checkpoint / file)  # as if the checkpoint came with it
+    (checkpoint / checkpoints.MANIFEST).write_text(json.dumps(manifest))
+    with pytest.raises(TrainingError, match=r"checkpoint-6: .*holds pickled objects other than tensors"):
+        make_trainer(tmp_path / "again").train(resume_from_checkpoint=str(checkpoint))
+    assert not left.exists()
 
 
 def test_what_a_killed_save_left_is_not_part_of_the_next_one(tmp_path: Path) -> None:

@@ -19,6 +19,9 @@ from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.finite import non_finite
 from isoglot.runs.checkpoint import checkpoint_folder, reading
 
+_BUILT = ("num_hidden_layers", "num_hidden_groups", "inner_group_num")
+"""What a configuration may have any number of, and the library builds one by one."""
+_MANY_LAYERS = 100
 _NO_WEIGHTS = ("position_ids", "token_type_ids", "inv_freq")
 """Last names of tensors that old checkpoints hold and that are made anew from the configuration."""
 
@@ -28,6 +31,8 @@ def load_config(checkpoint: str | Path, **settings: Any) -> PreTrainedConfig:
     place = checkpoint_folder(checkpoint)
     with reading(place, "config.json"), quiet():
         config: PreTrainedConfig = AutoConfig.from_pretrained(str(place), trust_remote_code=False, **settings)
+    if isinstance(place, Path):
+        _require_weights_for_layers(config, place)
     return config
 
 
@@ -55,6 +60,7 @@ def load_checkpoint(
     """
     place = checkpoint_folder(checkpoint)
     config = load_config(place, revision=revision) if config is None else config
+    _require_weights_for_layers(config, place, revision)
     with reading(place, SAFE_WEIGHTS_NAME), quiet():
         model, found = auto.from_pretrained(
             str(place),
@@ -95,6 +101,20 @@ def require_room_for(
             f"{source}: the model has {rows} word embeddings, the tokenizer has {len(tokenizer)} entries; use the "
             f"tokenizer that was saved with the model{hint}"
         )
+
+
+def _require_weights_for_layers(config: PreTrainedConfig, place: str | Path, revision: str = "main") -> None:
+    """Refuse more layers than there are tensors, before a model with all of them is built, which can take hours."""
+    for name in _BUILT:
+        count = getattr(config, name, 0)
+        if not isinstance(count, int) or count <= _MANY_LAYERS:
+            continue
+        held = len(weight_names(place, revision))
+        if count > held:
+            raise ConfigurationError(
+                f"{place}: config.json has {name}: {count:,}, and the weights are {held:,} tensors; restore the "
+                "configuration that they were saved with"
+            )
 
 
 def weight_files(checkpoint: str | Path, revision: str = "main") -> list[Path]:

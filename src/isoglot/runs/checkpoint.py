@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from pickle import UnpicklingError
 
 from isoglot.errors import ConfigurationError, IsoglotError
 from isoglot.runs.folder import CHECKPOINT, TOKENIZER_FILES
@@ -79,7 +80,12 @@ def reading(checkpoint: str | Path, file: str) -> Iterator[None]:
 
 
 def reason(error: BaseException) -> str:
-    """The first line of an exception's message that says something, with the next where it ends in a colon."""
+    """The first line of an exception's message that says something, with the next where it ends in a colon.
+
+    Of a pickle that torch refuses no message is passed on: it recommends what would run the pickle's code.
+    """
+    if isinstance(error, UnpicklingError):
+        return "it holds pickled objects other than tensors, which are never loaded"
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = " ".join(lines[: 2 if lines and lines[0].endswith(":") else 1])
     return text.rstrip(".") or type(error).__name__

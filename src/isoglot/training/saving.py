@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
@@ -12,6 +13,8 @@ from transformers import PreTrainedTokenizerBase, Trainer
 from transformers.trainer import OPTIMIZER_NAME, SCHEDULER_NAME, TRAINER_STATE_NAME
 from transformers.trainer_utils import TrainOutput
 
+from isoglot.errors import TrainingError
+from isoglot.runs.checkpoint import reason
 from isoglot.training import checkpoints
 from isoglot.training.batches import TokenBudgetBatches
 from isoglot.training.callbacks import Meter
@@ -36,7 +39,13 @@ class StagedTrainer(Trainer):
         found = checkpoints.chosen(
             resume_from_checkpoint, self.folder, plan=self.plan(), main=self.is_world_process_zero()
         )
-        return super().train(resume_from_checkpoint=found, **kwargs)
+        try:
+            return super().train(resume_from_checkpoint=found, **kwargs)
+        except UnpicklingError as error:
+            raise TrainingError(
+                f"{found}: optimizer, schedule or random state cannot be loaded ({reason(error)}); delete this "
+                "checkpoint to resume from the one before it, or the run's folder to train again"
+            ) from error
 
     def _get_output_dir(self, trial: Any = None) -> str:
         return str(self._staging or super()._get_output_dir(trial))
