@@ -56,7 +56,7 @@ def test_a_presets_options_of_the_task_are_set_on_the_task() -> None:
     assert (task.windows, train.epochs, train.warmup) == ("advance", 1, 500)
     task, _ = task_with_settings("xquad", [], paper="xtreme", windows="share", n_best=3)
     assert (task.windows, task.n_best) == ("share", 3)
-    assert task_with_settings("xquad", [], paper="ppa")[0].windows == "share"
+    assert task_with_settings("xquad", [], paper="ppa")[0].windows == "advance"
     with pytest.raises(ConfigurationError, match="has no setting 'n_bst'; did you mean 'n_best'"):
         task_with_settings("xquad", [], paper="xtreme", n_bst=3)
 
