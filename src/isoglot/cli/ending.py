@@ -62,7 +62,9 @@ def _interrupted_once() -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        # an interrupted command only ends: the same Ctrl-C, sent again, would break into Python's own last steps
+        interrupted = last >= 0
+        signal.signal(signal.SIGINT, signal.SIG_IGN if interrupted else signal.default_int_handler)
 
 
 class _PassedError(Exception):
