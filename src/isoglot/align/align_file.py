@@ -1,5 +1,6 @@
 """``isoglot align``: bitext in, word links out, by a statistical or an embedding-based aligner."""
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -9,6 +10,7 @@ from typing import Any
 
 from isoglot.align.align_statistics import Warnings, by_statistics
 from isoglot.align.alignment import PairLinks
+from isoglot.align.embedding.choice import kept_density
 from isoglot.align.embedding.memory import keep_few_primitives
 from isoglot.align.files.output import write_corpus, write_lines
 from isoglot.align.files.pairs import is_prepared, prepared_manifest, raw_files, read_pairs
@@ -24,6 +26,9 @@ from isoglot.runs.folder import hash_checkpoint, make_once
 from isoglot.runs.reporter import Reporter, Silent
 
 Found = Iterator[tuple[Any, PairLinks]]
+_FEW, _JUDGED = 0.6, 400
+"""A share of the usual links per word that is few, and how many words of both sides are enough to judge."""
+_LOGGER = logging.getLogger(__name__)
 _RECORD = "alignment.json"
 """What an aligned corpus was made from, beside the manifest that every prepared corpus has."""
 
@@ -121,6 +126,8 @@ def _align(
             found = stack.enter_context(by_ray)
         else:
             found = _by_embedding(sources, aligner, request, warn)
+        if isinstance(aligner, Encoder):
+            found = _judged(found, aligner)
         links = _shown(found, progress)
         if folder is not None:
             count = write_corpus(links, folder)
@@ -138,6 +145,21 @@ def _by_embedding(
     aligner = EmbeddingAligner(encoder.model, options=encoder.options, warn=warn)
     pairs, same = tee(read_pairs(sources, mode=request.words, warn=warn))
     return zip(pairs, aligner.align_pairs(pair.words for pair in same), strict=True)
+
+
+def _judged(found: Found, encoder: Encoder) -> Found:
+    """Warn at the end of links that are far fewer than where the encoder's choice was made."""
+    usual, links, words = kept_density(encoder.model, encoder.options), 0, 0
+    for pair, own in found:
+        links += len(own.links)
+        words += sum(map(len, pair.words))
+        yield pair, own
+    if usual is not None and words >= _JUDGED and 2 * links < _FEW * usual * words:
+        _LOGGER.warning(
+            "%.2f links per word, and %s had %.2f on the development set with the fewest: many links are likely "
+            "missing; tune it on links of these languages, or lower --min-probability",
+            2 * links / words, encoder.model, usual,
+        )  # fmt: skip
 
 
 def _shown(found: Found, progress: Reporter) -> Found:

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from isoglot.align.embedding.choice import CANDIDATES, best_choice, choice_file, keep_choice
+from isoglot.align.embedding.choice import (
+    CANDIDATES,
+    Tried,
+    best_choice,
+    choice_file,
+    keep_choice,
+)
 from isoglot.align.embedding.options import METHODS
 from isoglot.align.options import (
     STATISTICAL,
@@ -34,6 +41,10 @@ from isoglot.runs.files import refuse_overwriting, require_writable
 if TYPE_CHECKING:
     from isoglot.align.score_file import ScoreReport
     from isoglot.align.scoring import AlignmentScore
+
+
+_FEW = 0.6
+"""The share of another set's links per word below which a development set has few."""
 
 
 class Settings(Options):
@@ -217,7 +228,7 @@ def tune(
             "--gold",
             "-g",
             help="Development links, repeatable: JSON lines with words, or a folder of `isoglot align --format "
-            "corpus`, whose links then stand in for gold ones.",
+            "corpus`, whose links then stand in for gold ones. FILE=3 weighs three times as much in the mean.",
         ),
     ],
     more: Tuning,
@@ -228,32 +239,65 @@ def tune(
 
     Tries argmax, itermax and softmax with several thresholds at each layer, and keeps the one with the least mean
     alignment error rate in aligner.json beside the weights, where `isoglot align --model` finds it. Of a folder the
-    first 500 pairs are taken.
+    first 500 pairs are taken. What suits close languages may leave distant ones almost without links: look at the
+    recall of each set, and give one of each kind of language that you will align.
 
-    isoglot tune runs/aligner --gold dev.en-de.jsonl --gold dev.en-fr.jsonl
+    isoglot tune runs/aligner --gold dev.en-de.jsonl --gold dev.en-ja.jsonl
     """
-    from statistics import fmean
-
     from isoglot.align.files.gold import gold_pairs
     from isoglot.align.score_file import layer_numbers
 
     require_writable(choice_file(encoder))
-    pairs = {name: gold_pairs(name) for name in gold}
+    weights = dict(map(_weighted, gold))
+    pairs = {name: gold_pairs(name) for name in weights}
     with Console(quiet=running.quiet) as console:
         for name, found in pairs.items():
             console.note(f"{name}: {len(found.words):,} pairs")
-        asked = {"model": encoder, "gold": pairs, "layers": layer_numbers(layers), "candidates": CANDIDATES}
-        best, tried = best_choice(**more.beside({**asked, "progress": console.progress}))
-    try:
-        place = keep_choice(encoder, best)  # before the table, whose reader may leave
-    finally:
-        typer.echo("mean AER  layer  method")
-        for choice, errors in tried[:5]:
-            rest = " ".join(f"{k}={v}" for k, v in choice.items() if k not in ("layer", "method"))
-            typer.echo(
-                f"{fmean(errors.values()):8.2f}  {choice['layer']:5d}  {choice['method']} {rest}".rstrip()
-            )
+        asked: dict[str, Any] = {"model": encoder, "gold": pairs, "weights": weights}
+        asked["layers"] = layer_numbers(layers)
+        asked |= {"candidates": CANDIDATES, "progress": console.progress}
+        tried = best_choice(**more.beside(asked))
+        best = tried[0]
+        density = {name: score.links / max(1, pairs[name].size) for name, score in best.scores.items()}
+        try:  # before the tables, whose reader may leave
+            place = keep_choice(encoder, best.choice, density=min(density.values()) or None)
+        finally:
+            _print_tried(tried[:5])
+            typer.echo("\n     AER  precision  recall  links per word  development set")
+            for name, score in best.scores.items():
+                rates = f"{100 * score.aer:8.2f}  {100 * score.precision:9.2f}  {100 * score.recall:6.2f}"
+                typer.echo(f"{rates}  {density[name]:14.2f}  {name}")
+    for name, own in density.items():
+        if own < _FEW * max(density.values()):
+            typer.secho(
+                f"Warning: {name}: {own:.2f} links per word, elsewhere up to {max(density.values()):.2f}; if its "
+                f"recall matters, weigh it more (--gold {name}=3) or tune a copy of the encoder for it alone",
+                err=True, fg=typer.colors.YELLOW, bold=True,
+            )  # fmt: skip
     typer.echo(str(place))
+
+
+def _weighted(text: str) -> tuple[str, float]:
+    """The name of a development set, and its weight in the mean: FILE or FILE=WEIGHT."""
+    name, given, weight = text.rpartition("=")
+    if not given or Path(text).exists():
+        return text, 1.0
+    try:
+        value = float(weight)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise ConfigurationError(
+            f"--gold {text}: weight {weight!r} given; a number above 0 is needed, such as {name}=3"
+        )
+    return name, value
+
+
+def _print_tried(tried: Sequence[Tried]) -> None:
+    typer.echo("mean AER  layer  method")
+    for choice, aer, _ in tried:
+        rest = " ".join(f"{k}={v}" for k, v in choice.items() if k not in ("layer", "method"))
+        typer.echo(f"{aer:8.2f}  {choice['layer']:5d}  {choice['method']} {rest}".rstrip())
 
 
 def _print_layers(rows: Sequence[tuple[int, AlignmentScore]], as_json: bool) -> None:

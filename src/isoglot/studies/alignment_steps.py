@@ -1,7 +1,6 @@
 """Alignment error rates that a study measures: of statistical aligners, and of encoders at a chosen layer."""
 
 from pathlib import Path
-from statistics import fmean
 from typing import Any, ClassVar
 
 from isoglot.align.embedding.choice import best_choice
@@ -81,16 +80,16 @@ class BestLinks(Step):
         from isoglot.align.embedding.layer_error import layer_error  # noqa: PLC0415
         from isoglot.align.files.gold import gold_pairs  # noqa: PLC0415
 
-        choice, tried = best_choice(
+        tried = best_choice(
             self.checkpoint,
             {name: gold_pairs(path) for name, path in self.dev.items()},
             layers=self.layers,
             candidates=[{"method": method} for method in self.methods],
             progress=report.progress,
         )
-        method, layer = choice["method"], choice["layer"]
+        method, layer = tried[0].choice["method"], tried[0].choice["layer"]
         report.note(f"chosen: {method} at layer {layer}")
-        means = {(found["method"], found["layer"]): fmean(errors.values()) for found, errors in tried}
+        means = {(one.choice["method"], one.choice["layer"]): one.aer for one in tried}
         values: dict[str, float] = {"dev": means[method, layer], "layer": layer}
         aligner = EmbeddingAligner(self.checkpoint, method=method, **MEASURED)
         for name, path in self.test.items():

@@ -73,10 +73,10 @@ def gold(encoder, tmp_path):
 
 
 def test_the_layer_and_method_that_made_the_links_are_found(encoder, gold):
-    best, tried = best_choice(encoder, {"dev": gold_pairs(gold)})
-    assert best == {"method": "argmax", "layer": 2}
-    assert tried[0][1] == {"dev": 0.0}
-    errors = [sum(found.values()) for _, found in tried]
+    tried = best_choice(encoder, {"dev": gold_pairs(gold)})
+    assert tried[0].choice == {"method": "argmax", "layer": 2}
+    assert {name: score.aer for name, score in tried[0].scores.items()} == {"dev": 0.0}
+    errors = [one.aer for one in tried]
     assert errors == sorted(errors)
     assert len(tried) == len(CANDIDATES) * 4
 
@@ -86,24 +86,100 @@ def test_tune_keeps_the_choice_and_align_uses_it(encoder, gold, tmp_path):
     result = runner.invoke(app, ["tune", str(encoder), "-g", str(gold)])
     assert result.exit_code == 0, result.output
     assert f"{gold}: {len(LONG)} pairs" in result.stderr
-    assert json.loads((encoder / ALIGNER_FILE).read_text()) == {"method": "argmax", "layer": 2}
+    links = sum(len(row["sure"]) for row in map(json.loads, gold.read_text(encoding="utf-8").splitlines()))
+    kept = {"method": "argmax", "layer": 2, "links_per_word": round(links / (12 * len(LONG)), 4)}
+    assert json.loads((encoder / ALIGNER_FILE).read_text()) == kept
+    assert kept_choice(encoder) == {"method": "argmax", "layer": 2}
     chosen = aligner_of(model=str(encoder)).options
     assert (chosen.method, chosen.layer) == ("argmax", 2)
     assert result.stdout.splitlines()[1].split() == ["0.00", "2", "argmax"]
+    rates = ["0.00", "100.00", "100.00", f"{kept['links_per_word']:.2f}", str(gold)]
+    assert result.stdout.splitlines()[-2].split() == rates
     found = iso.align("the river is deep", "ta potamo bathy", model=encoder, dtype="float32")
     expected = EmbeddingAligner(encoder, method="argmax", layer=2, dtype="float32").align_words(*WORDS[0])
     assert found.links == expected.links
 
 
+def test_sets_weigh_as_they_are_told(encoder, gold, tmp_path):
+    """Two sets that want other layers: the heavier one has its way."""
+    rows = [json.loads(line) for line in gold.read_text(encoding="utf-8").splitlines()]
+    found = EmbeddingAligner(encoder, method="argmax", layer=0, dtype="float32").align_pairs(LONG)
+    for row, links in zip(rows, found, strict=True):
+        row["sure"] = [list(link) for link in links.links]
+    other = tmp_path / "other.jsonl"
+    other.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    for weights, layer in (((9, 1), 2), ((1, 9), 0)):
+        named = [f"{path}={weight}" for path, weight in zip((gold, other), weights, strict=True)]
+        result = CliRunner().invoke(app, ["tune", str(encoder), "-g", named[0], "-g", named[1]])
+        assert result.exit_code == 0, result.output
+        assert kept_choice(encoder) == {"method": "argmax", "layer": layer}
+        lines = {line.split()[-1]: float(line.split()[0]) for line in result.stdout.splitlines()[-3:-1]}
+        mean = sum(lines[str(p)] * w for p, w in zip((gold, other), weights, strict=True)) / 10
+        assert float(result.stdout.splitlines()[1].split()[0]) == pytest.approx(mean, abs=0.02)
+    for wrong in ("0", "-1", "nan", "much"):
+        result = CliRunner().invoke(app, ["tune", str(encoder), "-g", f"{gold}={wrong}"])
+        assert isinstance(result.exception, ConfigurationError)
+        assert "a number above 0" in str(result.exception)
+
+
+def test_a_set_with_few_links_is_named(encoder, gold, tmp_path):
+    """Of one set the encoder links whole sentences, of the other pairs of which one side is short."""
+    rows = [{"src": list("abcdefghijkl"), "tgt": ["the"], "sure": [[0, 0]], "possible": []}] * 3
+    other = tmp_path / "other.jsonl"
+    other.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    result = CliRunner().invoke(app, ["tune", str(encoder), "-g", f"{gold}=9", "-g", str(other)])
+    assert result.exit_code == 0, result.output
+    assert f"Warning: {other}: 0." in result.stderr and f"--gold {other}=3" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("density", "options", "warned"),
+    [
+        (9.0, (), True),
+        (0.01, (), False),
+        (None, (), False),
+        (9.0, ("--layer", "1"), False),
+        (9.0, ("-m", "itermax"), False),
+    ],
+)
+def test_far_fewer_links_than_when_it_was_tuned_are_told(encoder, tmp_path, caplog, density, options, warned):
+    keep_choice(encoder, {"method": "argmax", "layer": 2}, density=density)
+    bitext = tmp_path / "pairs.txt"
+    lines = [f"{' '.join(s)} ||| {' '.join(t)}\n" for s, t in LONG * 3]
+    bitext.write_text("".join(lines), encoding="utf-8")
+    arguments = [
+        "align",
+        str(bitext),
+        "--model",
+        str(encoder),
+        "--out",
+        str(tmp_path / "links.txt"),
+        *options,
+    ]
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    assert ("links per word, and" in caplog.text and "9.00" in caplog.text) == warned
+    bitext.write_text(lines[0], encoding="utf-8")
+    caplog.clear()
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    assert "links per word" not in caplog.text, "a sentence is too little to judge by"
+
+
+@pytest.mark.parametrize("density", ["many", -1, 0, [1]])
+def test_links_per_word_that_are_no_number_are_named(encoder, density):
+    (encoder / ALIGNER_FILE).write_text(json.dumps({"method": "argmax", "links_per_word": density}))
+    with pytest.raises(ConfigurationError, match=r"links_per_word: .* a number above 0 is needed"):
+        kept_choice(encoder)
+
+
 def test_the_choice_holds_the_options_that_it_was_made_with(encoder, gold):
     how = {"dtype": "float32", "level": "word", "encode": "joint"}
-    best, tried = best_choice(encoder, {"dev": gold_pairs(gold)}, **how)
+    best, error, _ = best_choice(encoder, {"dev": gold_pairs(gold)}, **how)[0]
     assert (best["level"], best["encode"]) == ("word", "joint")
     assert "dtype" not in best
     keep_choice(encoder, best)
     task = WordAlignmentTask(DataSource([str(gold)]), aligner={"dtype": "float32"}).for_checkpoint(encoder)
     found, _ = task.measure(encoder, task.load("de-en", "test"), language="de-en")
-    assert found["aer"] == tried[0][1]["dev"]
+    assert found["aer"] == error
 
 
 def test_evaluate_uses_the_kept_choice_and_records_it(encoder, gold, tmp_path):
@@ -274,14 +350,14 @@ def test_a_task_measures_against_sure_links_of_a_file(tmp_path):
 def test_candidates_that_encode_otherwise_are_measured_as_they_encode(encoder, tmp_path):
     found = list(EmbeddingAligner(encoder, method="ot", layer=2, dtype="float32").align_pairs(LONG))
     gold = GoldPairs(LONG, [GoldAlignment.of(links.links, []) for links in found])
-    best, tried = best_choice(
+    tried = best_choice(
         encoder,
         {"dev": gold},
         candidates=[{"method": "argmax"}, {"method": "ot"}],
         dtype="float32",
     )
-    assert (best["method"], best["layer"]) == ("ot", 2)
-    assert tried[0][1]["dev"] == 0 < tried[1][1]["dev"]
+    assert (tried[0].choice["method"], tried[0].choice["layer"]) == ("ot", 2)
+    assert tried[0].aer == 0 < tried[1].aer
 
 
 @pytest.mark.parametrize(

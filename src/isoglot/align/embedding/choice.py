@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 from isoglot.align.embedding.options import MEASURED, EmbeddingOptions
+from isoglot.align.scoring import AlignmentScore
 from isoglot.errors import ConfigurationError
 from isoglot.runs.checkpoint import ALIGNER_FILE, checkpoint_folder, packed_file
 from isoglot.runs.files import read_json, write_json
@@ -13,6 +14,15 @@ from isoglot.runs.listed import add_to_list
 
 Choice = dict[str, Any]
 """Options of an embedding aligner by name, ``method`` and ``layer`` among them."""
+
+
+class Tried(NamedTuple):
+    """A choice with its mean alignment error rate (%), and its score on each set of gold links."""
+
+    choice: Choice
+    aer: float
+    scores: dict[str, AlignmentScore]
+
 
 CANDIDATES: tuple[Choice, ...] = (
     {"method": "argmax"},
@@ -24,24 +34,40 @@ CANDIDATES: tuple[Choice, ...] = (
     ),
 )
 """What :func:`best_choice` tries at each layer."""
+_DENSITY = "links_per_word"
 _WHERE = ("device", "dtype", "max_tokens")
 """Options that say how links are computed, not which ones they are."""
 
 
 def kept_choice(model: str | Path) -> Choice:
     """What ``aligner.json`` in an encoder's folder says; nothing for one without it, or of the hub."""
+    return _read(model)[0]
+
+
+def kept_density(model: str | Path, options: EmbeddingOptions) -> float | None:
+    """Links per word on the development set that had the fewest, if the options are those that were chosen on it."""
+    choice, density = _read(model)
+    where: Any = set(_WHERE)
+    same = density is not None and EmbeddingOptions.build(**choice).model_dump(exclude=where)
+    return density if same == options.model_dump(exclude=where) else None
+
+
+def _read(model: str | Path) -> tuple[Choice, float | None]:
     place = checkpoint_folder(model)
     file = place / ALIGNER_FILE if isinstance(place, Path) else None
     if file is None or not file.is_file():
-        return {}
+        return {}, None
     choice = read_json(file)
     if choice is None:
         raise ConfigurationError(f"{file}: not a JSON object; delete it, or choose again with `isoglot tune`")
+    density = choice.pop(_DENSITY, None)
     try:
         EmbeddingOptions.build(**choice)
     except ConfigurationError as error:
         raise ConfigurationError([f"{file}: {problem}" for problem in error.problems]) from error
-    return choice
+    if density is not None and not (isinstance(density, int | float) and 0 < density < float("inf")):
+        raise ConfigurationError(f"{file}: {_DENSITY}: {density!r} given; a number above 0 is needed")
+    return choice, density
 
 
 def with_kept(model: str | Path, options: Mapping[str, Any]) -> Choice:
@@ -70,9 +96,10 @@ def choice_file(model: str | Path) -> Path:
     return place / ALIGNER_FILE
 
 
-def keep_choice(model: str | Path, choice: Choice) -> Path:
-    """Write a choice beside an encoder's weights."""
-    write_json(file := choice_file(model), choice)
+def keep_choice(model: str | Path, choice: Choice, *, density: float | None = None) -> Path:
+    """Write a choice beside an encoder's weights, and the links per word that it gave where it was chosen."""
+    known = {} if density is None else {_DENSITY: round(density, 4)}
+    write_json(file := choice_file(model), {**choice, **known})
     add_to_list(file)
     return file
 
@@ -82,17 +109,16 @@ def best_choice(
     gold: Mapping[str, Any],
     *,
     layers: Sequence[int] | None = None,
+    weights: Mapping[str, float] | None = None,
     candidates: Sequence[Choice] = CANDIDATES,
     progress: Callable[[str, int, int], None] | None = None,
     **options: Any,
-) -> tuple[Choice, list[tuple[Choice, dict[str, float]]]]:
-    """The method and layer with the least mean AER over sets of gold links.
+) -> list[Tried]:
+    """Every method and layer, from the least mean AER over sets of gold links to the largest.
 
     ``gold`` maps the name of each set to :class:`~isoglot.align.files.gold.GoldPairs`. ``options`` are of every
-    candidate, such as ``level``, and part of the choice but for device and precision.
-
-    Returns:
-        The best choice, and every choice with its AER on each set (%), from the best to the worst.
+    candidate, such as ``level``, and part of the choice but for device and precision. ``weights`` are of sets in the
+    mean, 1 where none is given.
     """
     from isoglot.align.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
     from isoglot.align.embedding.layer_error import layer_errors  # noqa: PLC0415
@@ -108,13 +134,11 @@ def best_choice(
         if progress is not None:
             progress(name, done, len(gold))
         errors[name] = layer_errors(aligners, pairs, layers=layers)
-    tried = [
-        (
-            {**candidate, **kept, "layer": layer},
-            {name: 100 * found[number][layer].aer for name, found in errors.items()},
-        )
-        for number, candidate in enumerate(candidates)
-        for layer in next(iter(errors.values()))[number]
-    ]
-    tried.sort(key=lambda entry: fmean(entry[1].values()))
-    return tried[0][0], tried
+    shares = [(weights or {}).get(name, 1.0) for name in errors]
+    tried = []
+    for number, candidate in enumerate(candidates):
+        for layer in next(iter(errors.values()))[number]:
+            scores = {name: found[number][layer] for name, found in errors.items()}
+            mean = fmean((100 * score.aer for score in scores.values()), shares)
+            tried.append(Tried({**candidate, **kept, "layer": layer}, mean, scores))
+    return sorted(tried, key=lambda one: one.aer)

@@ -21,6 +21,11 @@ class GoldPairs:
     gold: Sequence[GoldAlignment]
     ids: Sequence[str] = ()
 
+    @property
+    def size(self) -> float:
+        """Words of a side, the mean of both sides' sums."""
+        return sum(len(source) + len(target) for source, target in self.words) / 2
+
 
 def gold_pairs(
     path: str | Path,
