@@ -1,16 +1,20 @@
 """Layer and method of an encoder as an aligner: chosen on gold links, kept beside its weights, read by every verb."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoglot.align.embedding.options import MEASURED, EmbeddingOptions
-from isoglot.align.scoring import AlignmentScore
 from isoglot.errors import ConfigurationError
 from isoglot.runs.checkpoint import ALIGNER_FILE, checkpoint_folder, packed_file
 from isoglot.runs.files import read_json, write_json
 from isoglot.runs.listed import add_to_list
+
+if TYPE_CHECKING:  # it imports numpy, which --help does without
+    from isoglot.align.scoring import AlignmentScore
 
 Choice = dict[str, Any]
 """Options of an embedding aligner by name, ``method`` and ``layer`` among them."""
